@@ -1,0 +1,129 @@
+// Everything JavaScript can call. Types and contracts of each name: web/lib/module.ts.
+#include <emscripten/bind.h>
+#include <emscripten/val.h>
+
+#include <cstdlib>
+
+#include "config/config_api.h"
+#include "config/presets.h"
+#include "config/write.h"
+#include "marshal.h"
+#include "model_objects.h"
+#include "tensor_functions.h"
+#include "version.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+Address allocate(uint32_t bytes) { return reinterpret_cast<Address>(std::malloc(bytes)); }
+void release(Address at) { std::free(pointer<void>(at)); }
+/// The module's WebAssembly.Memory.
+emscripten::val memory() { return emscripten::val::module_property("wasmMemory"); }
+int live_objects() { return Counted::live; }
+
+BoundPlan* plan_of(const BoundModelIndex& model, std::string config, std::string options) {
+  return new BoundPlan(model, std::move(config), std::move(options));  // JavaScript owns it: delete()
+}
+
+std::string version() {
+  json::Value out;
+  out.set("library", kVersion);
+  out.set("compiler", kCompiler);
+  return ok(std::move(out));
+}
+
+std::string presets() {
+  json::Array out;
+  for (const config::Preset& preset : config::presets()) {
+    json::Value row;
+    row.set("name", preset.name);
+    row.set("title", preset.title);
+    row.set("description", preset.description);
+    auto config = json::parse(preset.config_text());
+    if (!config) return fail(config.error());
+    row.set("config", std::move(*config));
+    out.push_back(std::move(row));
+  }
+  return ok(std::move(out));
+}
+
+std::string check_config(std::string text, std::string dialect) { return ok(to_json(config::check(text, dialect))); }
+
+std::string parse_config(std::string text, std::string dialect) {
+  std::vector<Diagnostic> problems;
+  const auto parsed = config::parse_text(text, dialect, &problems);
+  if (!parsed) return fail(parsed.error(), problems);
+  json::Value out;
+  out.set("dialect", "quark");
+  out.set("config", parsed->config.source);
+  out.set("diagnostics", to_json(problems));
+  return ok(std::move(out));
+}
+
+std::string convert_config(std::string text, std::string to) {
+  std::vector<Diagnostic> problems;
+  const auto parsed = config::parse_text(text, "auto", &problems);
+  if (!parsed) return fail(parsed.error(), problems);
+  if (to != "quark") {
+    return fail(error_at(ErrorCode::not_implemented, "to", {"config conversion to \"", to, "\" is part of a later version; this one writes quark"}));
+  }
+  json::Value out;
+  out.set("config", parsed->config.source);
+  out.set("losses", json::Array{});
+  return ok(std::move(out));
+}
+
+}  // namespace
+}  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(wasmquant) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  function("version", &version);
+  function("presets", &presets);
+  function("checkConfig", &check_config);
+  function("parseConfig", &parse_config);
+  function("convertConfig", &convert_config);
+  function("memory", &memory);
+  function("makePlan", &plan_of, allow_raw_pointers());
+  function("allocate", &allocate);
+  function("release", &release);
+  function("liveObjects", &live_objects);
+  function("quantizeTensor", &quantize_tensor);
+  function("fakeQuantizeTensor", &fake_quantize_tensor);
+  function("dequantizeTensor", &dequantize_tensor);
+  function("comparison", &comparison);
+  function("errorBetween", &error_between);
+  class_<BoundObserver>("Observer")
+      .constructor<std::string>()
+      .function("update", &BoundObserver::update)
+      .function("finish", &BoundObserver::finish)
+      .function("merge", &BoundObserver::merge)
+      .function("reset", &BoundObserver::reset);
+  class_<BoundModelIndex>("ModelIndex")
+      .constructor<>()
+      .function("addFile", &BoundModelIndex::add_file)
+      .function("need", &BoundModelIndex::need)
+      .function("read", &BoundModelIndex::read)
+      .function("readShardMap", &BoundModelIndex::read_shard_map)
+      .function("finish", &BoundModelIndex::finish);
+  class_<BoundPlan>("Plan")
+      .function("error", &BoundPlan::error)
+      .function("json", &BoundPlan::to_json)
+      .function("task", &BoundPlan::task)
+      .function("fileHeader", &BoundPlan::file_header)
+      .function("shardMap", &BoundPlan::shard_map);
+  class_<BoundTensorSession>("TensorSession")
+      .constructor<std::string>()
+      .function("info", &BoundTensorSession::info)
+      .function("reads", &BoundTensorSession::reads)
+      .function("observe", &BoundTensorSession::observe)
+      .function("state", &BoundTensorSession::state)
+      .function("mergeState", &BoundTensorSession::merge_state)
+      .function("run", &BoundTensorSession::run);
+  class_<BoundTensorDecoder>("TensorDecoder")
+      .constructor<std::string>()
+      .function("info", &BoundTensorDecoder::info)
+      .function("reads", &BoundTensorDecoder::reads)
+      .function("decode", &BoundTensorDecoder::decode);
+}

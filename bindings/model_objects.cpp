@@ -1,0 +1,210 @@
+#include "model_objects.h"
+
+#include <algorithm>
+
+#include "pipeline/comparison.h"
+#include "pipeline/plan_json.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+json::Value reads_json(const std::vector<TileRead>& reads) {
+  json::Array out;
+  for (const TileRead& read : reads) {
+    json::Value row;
+    row.set("part", static_cast<int64_t>(read.part));
+    row.set("file", static_cast<int64_t>(read.file));
+    row.set("begin", read.begin);
+    row.set("rowBytes", read.row_bytes);
+    row.set("stride", read.stride);
+    row.set("rows", read.rows);
+    row.set("pointer", address(read.pointer));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void append(std::vector<double>& out, const kernels::ErrorSums& sums) {
+  out.insert(out.end(), {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)});
+}
+
+uint64_t tile_bytes_of(const json::Value& options, uint64_t otherwise) {
+  const json::Value* bytes = options.find("tileBytes");
+  return bytes == nullptr || bytes->as_number() < 1 ? otherwise : static_cast<uint64_t>(bytes->as_number());
+}
+
+}  // namespace
+
+std::string BoundModelIndex::need(uint32_t file, Address bytes, uint32_t length) {
+  const auto need = index_.need(file, {pointer<const uint8_t>(bytes), length});
+  if (!need) return fail(need.error());
+  json::Value out;
+  out.set("need", *need);
+  return ok(std::move(out));
+}
+
+std::string BoundModelIndex::read(uint32_t file, Address bytes, uint32_t length) {
+  return reply(index_.read(file, {pointer<const uint8_t>(bytes), length}));
+}
+
+std::string BoundModelIndex::read_shard_map(std::string text) {
+  const auto files = index_.read_shard_map(text);
+  if (!files) return fail(files.error());
+  json::Value out;
+  out.set("files", json::Array(files->begin(), files->end()));
+  return ok(std::move(out));
+}
+
+std::string BoundModelIndex::finish() {
+  const Status status = index_.finish();
+  return status ? ok(index_.to_json()) : fail(status.error());
+}
+
+BoundPlan::BoundPlan(const BoundModelIndex& model, std::string config, std::string options_text) : model_(&model.index()) {
+  const auto options_json = json::parse(options_text);
+  if (!options_json) {
+    error_ = options_json.error();
+    return;
+  }
+  PlanOptions options;
+  if (const json::Value* format = options_json->find("format"); format != nullptr && format->is_string()) options.format = format->as_string();
+  options.tile_bytes = tile_bytes_of(*options_json, options.tile_bytes);
+  auto plan = make_plan(*model_, config, options, diagnostics_);
+  if (plan) {
+    plan_.emplace(std::move(*plan));
+  } else {
+    error_ = std::move(plan.error());
+  }
+}
+
+std::string BoundPlan::error() const { return plan_ ? ok(nullptr) : fail(error_, diagnostics_); }
+
+std::string BoundPlan::to_json() const { return plan_ ? ok(plan_json(*plan_, *model_, diagnostics_)) : error(); }
+
+std::string BoundPlan::task(uint32_t index) const {
+  if (!plan_ || index >= plan_->tensors.size()) return "";
+  const PlannedTensor& tensor = plan_->tensors[index];
+  return write_task(tensor.task, plan_->format, tensor.weight);
+}
+
+std::string BoundPlan::file_header(uint32_t file) const {
+  if (!plan_ || file >= plan_->files.size()) return fail({ErrorCode::argument_invalid, "file", "no such output file"});
+  json::Value out;
+  out.set("pointer", address(plan_->files[file].prefix.data()));
+  out.set("bytes", static_cast<uint64_t>(plan_->files[file].prefix.size()));
+  return ok(std::move(out));
+}
+
+std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
+
+BoundTensorSession::BoundTensorSession(std::string text) {
+  auto task = read_task(text);
+  if (task) {
+    session_.emplace(std::move(*task));
+  } else {
+    error_ = std::move(task.error());
+  }
+}
+
+std::string BoundTensorSession::info() const {
+  if (!session_) return fail(error_);
+  json::Value out;
+  out.set("tiles", session_->task().tiles);
+  out.set("passes", static_cast<int64_t>(session_->passes()));
+  out.set("tensorBytes", session_->task().source_bytes);
+  return ok(std::move(out));
+}
+
+std::string BoundTensorSession::reads(uint32_t tile) { return session_ ? ok(reads_json(session_->reads(tile))) : fail(error_); }
+
+std::string BoundTensorSession::observe(uint32_t tile) { return session_ ? reply(session_->observe(tile)) : fail(error_); }
+
+std::string BoundTensorSession::state() {
+  if (!session_) return fail(error_);
+  const std::span<const float> state = session_->state();
+  json::Value out;
+  out.set("pointer", address(state.data()));
+  out.set("bytes", static_cast<uint64_t>(state.size_bytes()));
+  return ok(std::move(out));
+}
+
+std::string BoundTensorSession::merge_state(Address state, uint32_t bytes) {
+  if (!session_) return fail(error_);
+  return reply(session_->merge_state({pointer<const float>(state), bytes / sizeof(float)}));
+}
+
+std::string BoundTensorSession::run(uint32_t tile) {
+  if (!session_) return fail(error_);
+  const auto result = session_->run(tile);
+  if (!result) return fail(result.error());
+  json::Array writes;
+  for (const TileWrite& write : result->writes) {
+    json::Value row;
+    row.set("file", static_cast<int64_t>(write.file));
+    row.set("offset", write.offset);
+    row.set("pointer", address(write.pointer));
+    row.set("bytes", write.bytes);
+    writes.push_back(std::move(row));
+  }
+  sums_.clear();
+  for (const kernels::ErrorSums& unit : result->sums) append(sums_, unit);
+  json::Value out;
+  out.set("writes", std::move(writes));
+  out.set("sums", address(sums_.data()));
+  out.set("units", static_cast<uint64_t>(result->sums.size()));
+  return ok(std::move(out));
+}
+
+BoundTensorDecoder::BoundTensorDecoder(std::string text) {
+  // {"task": ..., "by_columns": bool}, as comparison() writes it.
+  auto outer = json::parse(text);
+  const json::Value* inner = outer ? outer->find("task") : nullptr;
+  const json::Value* by_columns = outer ? outer->find("by_columns") : nullptr;
+  auto task = read_task(inner == nullptr ? std::string_view() : std::string_view(inner->as_string()));
+  if (task) {
+    decoder_.emplace(std::move(*task), by_columns != nullptr && by_columns->as_bool());
+  } else {
+    error_ = std::move(task.error());
+  }
+}
+
+std::string BoundTensorDecoder::info() const {
+  if (!decoder_) return fail(error_);
+  const TensorTask& task = decoder_->task();
+  json::Value out;
+  out.set("tiles", task.tiles);
+  out.set("shape", json::Array(task.layout.shape.begin(), task.layout.shape.end()));
+  return ok(std::move(out));
+}
+
+std::string BoundTensorDecoder::reads(uint32_t tile) { return decoder_ ? ok(reads_json(decoder_->reads(tile))) : fail(error_); }
+
+std::string BoundTensorDecoder::decode(uint32_t tile) {
+  if (!decoder_) return fail(error_);
+  const std::span<const float> values = decoder_->decode(tile);
+  json::Value out;
+  out.set("pointer", address(values.data()));
+  out.set("count", static_cast<uint64_t>(values.size()));
+  return ok(std::move(out));
+}
+
+std::string comparison(const BoundModelIndex& reference, std::string reference_config, const BoundModelIndex& quantized,
+                       std::string quantized_config, std::string options_text) {
+  const auto options = json::parse(options_text);
+  if (!options) return fail(options.error());
+  const auto compared =
+      compare_models(reference.index(), reference_config, quantized.index(), quantized_config, tile_bytes_of(*options, 4u << 20));
+  return compared ? ok(comparison_json(*compared)) : fail(compared.error());
+}
+
+std::string error_between(Address x, Address y, double count) {
+  static std::vector<double> sums;
+  sums.clear();
+  append(sums, kernels::error_between({pointer<const float>(x), static_cast<size_t>(count)}, pointer<const float>(y)));
+  json::Value out;
+  out.set("sums", address(sums.data()));
+  out.set("units", 1);
+  return ok(std::move(out));
+}
+
+}  // namespace wasmquant::bindings

@@ -1,0 +1,78 @@
+// Whole models: index, plan, sessions and decoders that JavaScript holds. Contracts: web/lib/module.ts.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "marshal.h"
+#include "pipeline/decoder.h"
+#include "pipeline/model_index.h"
+#include "pipeline/plan.h"
+#include "pipeline/session.h"
+
+namespace wasmquant::bindings {
+
+class BoundModelIndex : Counted {
+ public:
+  uint32_t add_file(std::string name, double bytes) { return index_.add_file(std::move(name), static_cast<uint64_t>(bytes)); }
+  std::string need(uint32_t file, Address bytes, uint32_t length);
+  std::string read(uint32_t file, Address bytes, uint32_t length);
+  std::string read_shard_map(std::string text);
+  std::string finish();
+  const ModelIndex& index() const noexcept { return index_; }
+
+ private:
+  ModelIndex index_;
+};
+
+class BoundPlan : Counted {
+ public:
+  BoundPlan(const BoundModelIndex& model, std::string config, std::string options);
+  std::string error() const;
+  std::string to_json() const;
+  std::string task(uint32_t index) const;
+  std::string file_header(uint32_t file) const;
+  std::string shard_map() const;
+
+ private:
+  const ModelIndex* model_;
+  std::optional<Plan> plan_;
+  Error error_;
+  std::vector<Diagnostic> diagnostics_;
+};
+
+class BoundTensorSession : Counted {
+ public:
+  explicit BoundTensorSession(std::string task);
+  std::string info() const;
+  std::string reads(uint32_t tile);
+  std::string observe(uint32_t tile);
+  std::string state();
+  std::string merge_state(Address state, uint32_t bytes);
+  std::string run(uint32_t tile);
+
+ private:
+  std::optional<TensorSession> session_;
+  Error error_;
+  std::vector<double> sums_;
+};
+
+class BoundTensorDecoder : Counted {
+ public:
+  explicit BoundTensorDecoder(std::string task);
+  std::string info() const;
+  std::string reads(uint32_t tile);
+  std::string decode(uint32_t tile);
+
+ private:
+  std::optional<TensorDecoder> decoder_;
+  Error error_;
+};
+
+/// The pairs of two models, as tasks for decoders.
+std::string comparison(const BoundModelIndex& reference, std::string reference_config, const BoundModelIndex& quantized,
+                       std::string quantized_config, std::string options);
+/// Error between two decoded tiles of `count` float32 values.
+std::string error_between(Address x, Address y, double count);
+
+}  // namespace wasmquant::bindings

@@ -1,0 +1,226 @@
+#include "tensor_functions.h"
+
+#include <cmath>
+
+#include "config/parse.h"
+#include "config/write.h"
+#include "observers/batch_observer.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+// What a call works on; results stay here until the next call.
+struct TensorWork {
+  std::vector<float> widened;
+  std::vector<uint8_t> codes;
+  std::vector<float> values, scale, zero_point, min, max;
+};
+TensorWork& work() {
+  static TensorWork instance;
+  return instance;
+}
+
+Result<std::vector<uint64_t>> read_shape(const std::string& text) {
+  TRY(value, json::parse(text));
+  std::vector<uint64_t> shape;
+  uint64_t count = 1;
+  for (const json::Value& dimension : value.items()) {
+    if (!dimension.is_integer() || dimension.as_integer() < 0) {
+      return error_at(ErrorCode::argument_invalid, "shape", {"found ", json::write(value), "; dimensions are whole numbers, 0 or more"});
+    }
+    shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
+    // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
+    if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
+      return error_at(ErrorCode::shape_mismatch, "shape", {json::write(value), " has more elements than memory can hold"});
+    }
+    count *= shape.back();
+  }
+  return shape;
+}
+
+uint64_t count_of(const std::vector<uint64_t>& shape) {
+  uint64_t count = 1;
+  for (const uint64_t dimension : shape) count *= dimension;
+  return count;
+}
+
+Result<std::span<const float>> read_values(Address address, const std::string& dtype, uint64_t count) {
+  if (dtype == "F32") return std::span<const float>(pointer<const float>(address), count);
+  if (dtype != "F16" && dtype != "BF16") {
+    return error_at(ErrorCode::dtype_unsupported, "dtype", {"found \"", dtype, "\"; allowed are F32, F16 and BF16"});
+  }
+  std::vector<float>& widened = work().widened;
+  widened.resize(count);
+  (dtype == "BF16" ? kernels::widen_bf16 : kernels::widen_f16)({pointer<const uint16_t>(address), count}, widened.data());
+  return std::span<const float>(widened);
+}
+
+Result<QuantizationSpec> read_spec(const std::string& text, std::vector<Diagnostic>& diagnostics) {
+  TRY(value, json::parse(text));
+  DiagnosticList list;
+  const auto spec = config::parse_spec(value, "", config::TensorUse::weight, list);
+  diagnostics = list.take();
+  if (spec && list.errors() == 0) return *spec;
+  const Diagnostic* first = diagnostics.empty() ? nullptr : &diagnostics.front();
+  return Error{ErrorCode::spec_invalid, first == nullptr ? "" : first->where, first == nullptr ? "no spec" : first->message};
+}
+
+struct Input {
+  QuantizationSpec spec;
+  std::vector<uint64_t> shape;
+  std::span<const float> x;
+  Granularity granularity;
+  std::vector<QParams> qparams;
+};
+
+Result<Input> observed(Address address, const std::string& dtype, const std::string& shape_text, const std::string& spec_text,
+                       std::vector<Diagnostic>& diagnostics) {
+  Input in;
+  TRY(spec, read_spec(spec_text, diagnostics));
+  in.spec = spec;
+  TRY(shape, read_shape(shape_text));
+  in.shape = std::move(shape);
+  TRY(x, read_values(address, dtype, count_of(in.shape)));
+  in.x = x;
+  TRY(granularity, granularity_of(in.shape, in.spec));
+  in.granularity = std::move(granularity);
+  BatchObserver observer(in.spec);
+  TRY_VOID(observer.observe(in.x, in.shape));
+  in.qparams = observer.finish();
+  return in;
+}
+
+std::string_view zero_point_type(const QuantizationSpec& spec) {
+  return spec.zero_point_type == ZeroPointType::float32 ? "float32" : "int32";
+}
+
+json::Value shape_json(const std::vector<uint64_t>& shape) { return json::Array(shape.begin(), shape.end()); }
+
+// Scales and zero points in the order of the scale shape; zero points only for integer dtypes.
+void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams) {
+  TensorWork& w = work();
+  std::vector<float> internal(qparams.size());
+  w.scale.resize(qparams.size());
+  w.zero_point.resize(qparams.size());
+  for (size_t i = 0; i < qparams.size(); ++i) internal[i] = qparams[i].scale;
+  to_scale_shape_order(g, internal.data(), w.scale.data());
+  for (size_t i = 0; i < qparams.size(); ++i) internal[i] = qparams[i].zero_point;
+  to_scale_shape_order(g, internal.data(), w.zero_point.data());
+  out.set("scale", address(w.scale.data()));
+  out.set("zeroPoint", info_of(spec.dtype).is_integer ? address(w.zero_point.data()) : json::Value());
+  out.set("zeroPointType", zero_point_type(spec));
+}
+
+}  // namespace
+
+std::string quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
+  std::vector<Diagnostic> diagnostics;
+  auto in = observed(values, dtype, shape, spec, diagnostics);
+  if (!in) return fail(in.error(), diagnostics);
+  TensorWork& w = work();
+  const DtypeInfo& info = info_of(in->spec.dtype);
+  w.codes.resize(in->x.size() * info.code_bytes());
+  quantize(in->granularity, in->spec, in->qparams, kernels::Path::real, in->x, 0, w.codes.data());
+  json::Value codes;
+  codes.set("pointer", address(w.codes.data()));
+  codes.set("count", static_cast<uint64_t>(in->x.size()));
+  codes.set("bytes", static_cast<int64_t>(info.code_bytes()));
+  codes.set("signed", info.is_integer && info.is_signed);
+  json::Value out;
+  out.set("spec", config::to_json(in->spec));
+  out.set("codes", std::move(codes));
+  out.set("scaleShape", shape_json(in->granularity.scale_shape));
+  out.set("scaleCount", static_cast<uint64_t>(in->qparams.size()));
+  set_qparams(out, in->granularity, in->spec, in->qparams);
+  return ok(std::move(out));
+}
+
+std::string fake_quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
+  std::vector<Diagnostic> diagnostics;
+  auto in = observed(values, dtype, shape, spec, diagnostics);
+  if (!in) return fail(in.error(), diagnostics);
+  std::vector<float>& y = work().values;
+  y.resize(in->x.size());
+  fake_quantize(in->granularity, in->spec, in->qparams, in->x, 0, y.data());
+  json::Value out;
+  out.set("pointer", address(y.data()));
+  out.set("count", static_cast<uint64_t>(y.size()));
+  return ok(std::move(out));
+}
+
+std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape_text, std::string spec_text) {
+  std::vector<Diagnostic> diagnostics;
+  auto spec = read_spec(spec_text, diagnostics);
+  if (!spec) return fail(spec.error(), diagnostics);
+  auto shape = read_shape(shape_text);
+  if (!shape) return fail(shape.error());
+  auto granularity = granularity_of(*shape, *spec);
+  if (!granularity) return fail(granularity.error());
+  const uint64_t scales = granularity->scale_count();
+  std::vector<float> internal(scales);
+  std::vector<QParams> qparams(scales, QParams{1.0f, 0.0f});
+  from_scale_shape_order(*granularity, pointer<const float>(scale), internal.data());
+  for (uint64_t i = 0; i < scales; ++i) qparams[i].scale = internal[i];
+  if (zero_point != 0) {
+    from_scale_shape_order(*granularity, pointer<const float>(zero_point), internal.data());
+    for (uint64_t i = 0; i < scales; ++i) qparams[i].zero_point = internal[i];
+  }
+  std::vector<float>& y = work().values;
+  y.resize(count_of(*shape));
+  dequantize(*granularity, *spec, qparams, pointer<const uint8_t>(codes), y.size(), 0, y.data());
+  json::Value out;
+  out.set("pointer", address(y.data()));
+  out.set("count", static_cast<uint64_t>(y.size()));
+  return ok(std::move(out));
+}
+
+BoundObserver::BoundObserver(std::string spec_text) {
+  auto spec = read_spec(spec_text, diagnostics_);
+  if (spec) {
+    observer_.emplace(*spec);
+  } else {
+    error_ = spec.error();
+  }
+}
+
+std::string BoundObserver::update(Address values, std::string dtype, std::string shape_text) {
+  if (!observer_) return fail(error_, diagnostics_);
+  auto shape = read_shape(shape_text);
+  if (!shape) return fail(shape.error());
+  auto x = read_values(values, dtype, count_of(*shape));
+  if (!x) return fail(x.error());
+  return reply(observer_->observe(*x, *shape));
+}
+
+std::string BoundObserver::finish() {
+  if (!observer_) return fail(error_, diagnostics_);
+  const Granularity fallback;
+  const Granularity& g = observer_->granularity() == nullptr ? fallback : *observer_->granularity();
+  const std::vector<QParams> qparams = observer_->finish();
+  TensorWork& w = work();
+  w.min.assign(qparams.size(), 0.0f);
+  w.max.assign(qparams.size(), 0.0f);
+  if (const RangeObserver* range = observer_->range()) {
+    to_scale_shape_order(g, range->min().data(), w.min.data());
+    to_scale_shape_order(g, range->max().data(), w.max.data());
+  }
+  json::Value out;
+  out.set("count", static_cast<uint64_t>(qparams.size()));
+  set_qparams(out, g, observer_->spec(), qparams);
+  out.set("min", address(w.min.data()));
+  out.set("max", address(w.max.data()));
+  return ok(std::move(out));
+}
+
+std::string BoundObserver::merge(BoundObserver& other) {
+  if (!observer_) return fail(error_, diagnostics_);
+  if (!other.observer_) return fail(other.error_, other.diagnostics_);
+  return reply(observer_->merge(*other.observer_));
+}
+
+void BoundObserver::reset() {
+  if (observer_) observer_->reset();
+}
+
+}  // namespace wasmquant::bindings

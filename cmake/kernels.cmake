@@ -1,0 +1,26 @@
+# The kernels. One body serves all instruction sets: on x86-64 every file with bodies is compiled once more per set, with
+# that set's flags, and src/kernels/dispatch.h picks at run time. WebAssembly has one set and compiles each file once.
+file(GLOB kernel_sources CONFIGURE_DEPENDS src/kernels/*.cpp)
+target_sources(wasmquant_core PRIVATE ${kernel_sources})
+
+if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(kernel_bodies ${kernel_sources})  # plain scalar files are left out: nothing of theirs may use the newer set
+  list(FILTER kernel_bodies EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  set(flags_sse4_2 -msse4.2)
+  set(flags_avx2 -mavx2)  # without -mfma: contraction is off anyway, results must equal those of WebAssembly
+  foreach(arch sse4_2 avx2)
+    add_library(wasmquant_kernels_${arch} OBJECT ${kernel_bodies})
+    target_link_libraries(wasmquant_kernels_${arch} PRIVATE wasmquant_flags wasmquant_headers)
+    target_compile_options(wasmquant_kernels_${arch} PRIVATE ${flags_${arch}})
+    target_compile_definitions(wasmquant_kernels_${arch} PRIVATE WASMQUANT_KERNEL_ARCH=${arch})
+    target_sources(wasmquant_core PRIVATE $<TARGET_OBJECTS:wasmquant_kernels_${arch}>)
+  endforeach()
+  set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_DEFINITIONS WASMQUANT_X86_KERNELS=1)
+endif()
+
+# The kernels are compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
+if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(hot_sources ${kernel_sources})
+  list(FILTER hot_sources EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  set_property(SOURCE ${hot_sources} APPEND PROPERTY COMPILE_OPTIONS -O3)
+endif()

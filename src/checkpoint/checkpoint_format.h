@@ -1,0 +1,60 @@
+// Checkpoint formats: what the weights of a model and its config.json look like for one family of runtimes.
+// A format is one file that chooses layouts, plus its row in registry.cpp.
+#pragma once
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/weight_layout.h"
+#include "config/spec.h"
+#include "core/json.h"
+#include "core/message.h"
+
+namespace wasmquant {
+
+/// One weight of a finished plan, as far as the config block needs it.
+struct LayerOutcome {
+  std::string layer;                       // module name
+  std::string layer_type;                  // Linear, Embedding, ...
+  std::optional<QuantizationSpec> spec;    // absent: kept as it is
+};
+
+/// How a weight called `layer` is described to a format.
+struct WeightDescription {
+  std::string layer;  // module name: the tensor's name without ".weight"
+  std::string layer_type;
+  std::vector<uint64_t> shape;
+  StorageDtype source = StorageDtype::F32;
+  PackMethod pack_method = PackMethod::reorder;  // quark only
+};
+
+class CheckpointFormat {
+ public:
+  virtual std::string_view name() const noexcept = 0;
+  /// Errors: format-unsupported, which says what the format can hold and which format could.
+  virtual Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const = 0;
+  /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a weight of a
+  /// quantizable type, in file order.
+  virtual json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const = 0;
+
+ protected:
+  ~CheckpointFormat() = default;
+};
+
+/// The format of that name, or null.
+const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
+/// "compressed-tensors, quark, ..." for messages.
+std::string checkpoint_format_names();
+
+/// Fills what follows from shape and spec: rows, columns, granularity. Errors of granularity_of.
+Result<WeightLayout> begin_layout(const WeightDescription& weight, const QuantizationSpec& spec);
+/// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix, StorageDtype dtype,
+                   std::vector<uint64_t> shape);
+/// Values in bfloat16 or float16, the same in every format.
+WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
+/// The storage dtype of scales: that of spec.scale_type, float32 unless it names another.
+StorageDtype scale_storage(const QuantizationSpec& spec) noexcept;
+
+}  // namespace wasmquant

@@ -1,0 +1,23 @@
+// compressed-tensors (vLLM, transformers): pack-quantized, int-quantized and float-quantized weights.
+//   pack-quantized   P.weight_packed I32 [out, ceil(in*bits/32)] of q + 2^(bits-1), P.weight_scale [out, groups], P.weight_shape I64 [2],
+//                    asymmetric: P.weight_zero_point I32 [ceil(out*bits/32), groups]
+//   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1], asymmetric: P.weight_zero_point I8 like the scale
+//   float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]
+// Source: vllm-project/compressed-tensors; widths 2, 4 and 8 lie the same in all its releases.
+#pragma once
+#include "checkpoint/checkpoint_format.h"
+
+namespace wasmquant {
+
+class CompressedTensors final : public CheckpointFormat {
+ public:
+  std::string_view name() const noexcept override { return "compressed-tensors"; }
+  Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
+  json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const override;
+
+ private:
+  Result<WeightLayout> pack_quantized(const WeightDescription& weight, WeightLayout layout) const;
+  Result<WeightLayout> byte_quantized(const WeightDescription& weight, WeightLayout layout) const;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,15 @@
+#include "checkpoint/fake_quantized.h"
+
+namespace wasmquant {
+
+Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, const QuantizationSpec& spec) const {
+  TRY(layout, begin_layout(weight, spec));
+  if (info_of(spec.dtype).is_plain_cast()) return cast_layout(std::move(layout), weight);
+  layout.codes = CodeStorage::source_values;
+  add_component(layout, weight, Role::codes, "weight", weight.source, weight.shape);
+  return layout;
+}
+
+json::Value FakeQuantized::quantization_config(const Config&, const std::vector<LayerOutcome>&) const { return nullptr; }
+
+}  // namespace wasmquant

@@ -1,0 +1,15 @@
+// Fake-quantized checkpoints: the weights in their own dtype after quantize and dequantize, under their own names. Any
+// runtime that loads the original loads these; nothing gets smaller. Holds every spec.
+#pragma once
+#include "checkpoint/checkpoint_format.h"
+
+namespace wasmquant {
+
+class FakeQuantized final : public CheckpointFormat {
+ public:
+  std::string_view name() const noexcept override { return "fake-quantized"; }
+  Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
+  json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const override;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,55 @@
+// What every checkpoint format does alike when it lays out a weight.
+#include "checkpoint/checkpoint_format.h"
+
+namespace wasmquant {
+
+Result<WeightLayout> begin_layout(const WeightDescription& weight, const QuantizationSpec& spec) {
+  WeightLayout layout;
+  layout.shape = weight.shape;
+  layout.source = weight.source;
+  layout.spec = spec;
+  layout.bits = info_of(spec.dtype).bits;
+  // The scales' arrangement decides the matrix: all later dimensions of a row are its columns.
+  // A vector is a column: a tile may then have any number of its elements.
+  layout.rows = weight.shape.empty() ? 1 : weight.shape[0];
+  layout.columns = 1;
+  for (size_t d = 1; d < weight.shape.size(); ++d) layout.columns *= weight.shape[d];
+  TRY(granularity, granularity_of(weight.shape, spec));
+  layout.granularity = std::move(granularity);
+  return layout;
+}
+
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix, StorageDtype dtype,
+                   std::vector<uint64_t> shape) {
+  uint64_t bytes = info_of(dtype).bits / 8;
+  for (const uint64_t dimension : shape) bytes *= dimension;
+  layout.components.push_back({role, concat({weight.layer, ".", suffix}), dtype, std::move(shape), bytes});
+}
+
+void set_dtype(Component& component, StorageDtype dtype) noexcept {
+  component.bytes = component.bytes / (info_of(component.dtype).bits / 8) * (info_of(dtype).bits / 8);
+  component.dtype = dtype;
+}
+
+std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape) {
+  std::string text = concat({info_of(dtype).name, " ["});
+  for (size_t d = 0; d < shape.size(); ++d) text += concat({d == 0 ? "" : ", ", shape[d]});
+  return text += ']';
+}
+
+WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight) {
+  layout.codes = CodeStorage::cast_values;
+  layout.granularity = Granularity{};
+  layout.granularity.inner = layout.rows * layout.columns;
+  add_component(layout, weight, Role::codes, "weight", layout.spec.dtype == Dtype::bfloat16 ? StorageDtype::BF16 : StorageDtype::F16,
+                weight.shape);
+  return layout;
+}
+
+StorageDtype scale_storage(const QuantizationSpec& spec) noexcept {
+  if (spec.scale_type == ScaleType::bfloat16) return StorageDtype::BF16;
+  if (spec.scale_type == ScaleType::float16) return StorageDtype::F16;
+  return StorageDtype::F32;
+}
+
+}  // namespace wasmquant

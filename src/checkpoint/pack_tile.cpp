@@ -1,0 +1,268 @@
+// Executes a WeightLayout on one tile: codes and scales to the bytes of its components, and back.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "checkpoint/weight_layout.h"
+#include "kernels/kernels.h"
+
+namespace wasmquant {
+namespace {
+
+using packing::WordOrder;
+
+// A tile's codes as a matrix: row tiles [lines, columns], column tiles [rows, lines].
+struct CodeMatrix {
+  uint64_t rows, columns;
+};
+CodeMatrix code_matrix(const WeightLayout& layout, const TileRange& tile) noexcept {
+  if (layout.column_tiles()) return {layout.rows, tile.count()};
+  return {tile.count(), layout.columns};
+}
+
+// The scale matrix as it lies in the file: row tiles [lines, groups], column tiles transposed to [groups, rows].
+struct ScaleMatrix {
+  uint64_t rows, columns;
+  bool transposed;
+  uint64_t count() const noexcept { return rows * columns; }
+  // Position in internal order of the element that stands at `stored`.
+  uint64_t internal(uint64_t stored) const noexcept {
+    return transposed ? (stored % columns) * rows + stored / columns : stored;
+  }
+};
+ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noexcept {
+  const uint64_t count = tile_scale_count(layout, tile);
+  if (!layout.single_pass()) return {1, count, false};
+  if (layout.column_tiles()) return {count / layout.rows, layout.rows, true};
+  return {tile.count(), count / std::max<uint64_t>(tile.count(), 1), false};
+}
+
+void store_scale(float value, StorageDtype dtype, uint8_t* out) noexcept {
+  if (dtype == StorageDtype::F32) {
+    std::memcpy(out, &value, 4);
+  } else {
+    uint16_t bits;
+    (dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)({&value, 1}, &bits);
+    std::memcpy(out, &bits, 2);
+  }
+}
+
+float load_scale(const uint8_t* in, StorageDtype dtype) noexcept {
+  float value;
+  if (dtype == StorageDtype::F32) {
+    std::memcpy(&value, in, 4);
+  } else {
+    uint16_t bits;
+    std::memcpy(&bits, in, 2);
+    (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)({&bits, 1}, &value);
+  }
+  return value;
+}
+
+void add_offset(uint8_t* codes, uint64_t count, int offset) noexcept {
+  const auto delta = static_cast<uint8_t>(offset);
+  for (uint64_t i = 0; i < count; ++i) codes[i] = static_cast<uint8_t>(codes[i] + delta);
+}
+
+void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, uint8_t* scratch, uint8_t* out) noexcept {
+  const uint64_t count = m.rows * m.columns;
+  switch (layout.codes) {
+    case CodeStorage::rows_bytes:
+      std::memcpy(out, codes, count);
+      if (layout.code_offset != 0) add_offset(out, count, layout.code_offset);
+      return;
+    case CodeStorage::rows_words:
+      packing::pack_words(codes, m.rows, m.columns, layout.bits, static_cast<uint32_t>(layout.code_offset), reinterpret_cast<uint32_t*>(out));
+      return;
+    case CodeStorage::rows_nibble_words:
+      packing::pack_nibble_words(codes, m.rows, m.columns, layout.order, reinterpret_cast<uint32_t*>(out));
+      return;
+    case CodeStorage::rows_bit_stream:
+      packing::pack_bits({codes, count}, layout.bits, out);
+      return;
+    case CodeStorage::columns_bytes:
+      packing::transpose_bytes(codes, m.rows, m.columns, out);
+      return;
+    case CodeStorage::columns_nibble_words:
+      packing::transpose_bytes(codes, m.rows, m.columns, scratch);
+      packing::pack_nibble_words(scratch, m.columns, m.rows, layout.order, reinterpret_cast<uint32_t*>(out));
+      return;
+    case CodeStorage::columns_int32: {
+      packing::transpose_bytes(codes, m.rows, m.columns, scratch);
+      const bool is_signed = info_of(layout.spec.dtype).is_signed;
+      auto* words = reinterpret_cast<int32_t*>(out);
+      for (uint64_t i = 0; i < count; ++i) words[i] = is_signed ? static_cast<int8_t>(scratch[i]) : scratch[i];
+      return;
+    }
+    case CodeStorage::source_values:
+    case CodeStorage::cast_values:
+      return;
+  }
+}
+
+void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, uint8_t* scratch, uint8_t* codes) noexcept {
+  const uint64_t count = m.rows * m.columns;
+  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  switch (layout.codes) {
+    case CodeStorage::rows_bytes:
+      std::memcpy(codes, in, count);
+      if (layout.code_offset != 0) add_offset(codes, count, -layout.code_offset);
+      return;
+    case CodeStorage::rows_words:
+      packing::unpack_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.bits,
+                            static_cast<uint32_t>(layout.code_offset), is_signed, codes);
+      return;
+    case CodeStorage::rows_nibble_words:
+      packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.order, is_signed, codes);
+      return;
+    case CodeStorage::rows_bit_stream:
+      packing::unpack_bits({in, packing::bit_stream_bytes(count, layout.bits)}, count, layout.bits, is_signed, codes);
+      return;
+    case CodeStorage::columns_bytes:
+      packing::transpose_bytes(in, m.columns, m.rows, codes);
+      return;
+    case CodeStorage::columns_nibble_words:
+      packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.columns, m.rows, layout.order, is_signed, scratch);
+      packing::transpose_bytes(scratch, m.columns, m.rows, codes);
+      return;
+    case CodeStorage::columns_int32: {
+      const auto* words = reinterpret_cast<const int32_t*>(in);
+      for (uint64_t i = 0; i < count; ++i) scratch[i] = static_cast<uint8_t>(words[i]);
+      packing::transpose_bytes(scratch, m.columns, m.rows, codes);
+      return;
+    }
+    case CodeStorage::source_values:
+    case CodeStorage::cast_values:
+      return;
+  }
+}
+
+// Zero points packed along the rows of the scale matrix: word (row * bits / 32, group) holds row in bits row*bits..
+void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::span<const QParams> q, uint8_t* out) noexcept {
+  const auto code_at = [&](uint64_t stored) { return static_cast<int32_t>(q[m.internal(stored)].zero_point) + layout.code_offset; };
+  auto* words = reinterpret_cast<uint32_t*>(out);
+  const uint32_t mask = (1u << layout.bits) - 1;
+  switch (layout.zero_point) {
+    case ZeroPointStorage::bytes:
+      for (uint64_t i = 0; i < m.count(); ++i) out[i] = static_cast<uint8_t>(code_at(i));
+      return;
+    case ZeroPointStorage::int32:
+      for (uint64_t i = 0; i < m.count(); ++i) words[i] = static_cast<uint32_t>(code_at(i));
+      return;
+    case ZeroPointStorage::row_words: {
+      const uint64_t per_word = 32 / layout.bits;
+      std::fill_n(words, (m.rows + per_word - 1) / per_word * m.columns, 0u);
+      for (uint64_t row = 0; row < m.rows; ++row)
+        for (uint64_t column = 0; column < m.columns; ++column)
+          words[row / per_word * m.columns + column] |= (static_cast<uint32_t>(code_at(row * m.columns + column)) & mask)
+                                                        << (row % per_word * layout.bits);
+      return;
+    }
+    case ZeroPointStorage::nibble_words: {
+      // Column tiles pack along the last axis of [groups, rows]; row tiles along their only axis.
+      const uint64_t rows = m.transposed ? m.rows : 1, columns = m.transposed ? m.columns : m.count();
+      std::array<uint8_t, 8> codes{};
+      uint32_t* word = words;
+      for (uint64_t row = 0; row < rows; ++row)
+        for (uint64_t column = 0; column < columns; column += 8, ++word) {
+          for (uint64_t k = 0; k < 8; ++k)
+            codes[k] = column + k < columns ? static_cast<uint8_t>(code_at(row * columns + column + k)) : uint8_t{0};
+          packing::pack_nibble_words(codes.data(), 1, 8, layout.order, word);
+        }
+      return;
+    }
+    case ZeroPointStorage::none:
+      return;
+  }
+}
+
+void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept {
+  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  const auto store = [&](uint64_t stored, int32_t code) { q[m.internal(stored)].zero_point = static_cast<float>(code - layout.code_offset); };
+  const auto* words = reinterpret_cast<const uint32_t*>(in);
+  const uint32_t mask = (1u << layout.bits) - 1;
+  switch (layout.zero_point) {
+    case ZeroPointStorage::bytes: {
+      // A stored byte is signed when the codes beside it are: int8, or uint8 shifted into int8.
+      const bool signed_bytes = is_signed || layout.code_offset < 0;
+      for (uint64_t i = 0; i < m.count(); ++i) store(i, signed_bytes ? static_cast<int8_t>(in[i]) : in[i]);
+      return;
+    }
+    case ZeroPointStorage::int32:
+      for (uint64_t i = 0; i < m.count(); ++i) store(i, static_cast<int32_t>(words[i]));
+      return;
+    case ZeroPointStorage::row_words: {
+      const uint64_t per_word = 32 / layout.bits;
+      for (uint64_t row = 0; row < m.rows; ++row)
+        for (uint64_t column = 0; column < m.columns; ++column)
+          store(row * m.columns + column,
+                static_cast<int32_t>(words[row / per_word * m.columns + column] >> (row % per_word * layout.bits) & mask));
+      return;
+    }
+    case ZeroPointStorage::nibble_words: {
+      const uint64_t rows = m.transposed ? m.rows : 1, columns = m.transposed ? m.columns : m.count();
+      std::array<uint8_t, 8> codes{};
+      const uint32_t* word = words;
+      for (uint64_t row = 0; row < rows; ++row)
+        for (uint64_t column = 0; column < columns; column += 8, ++word) {
+          packing::unpack_nibble_words(word, 1, 8, layout.order, is_signed, codes.data());
+          for (uint64_t k = 0; k < 8 && column + k < columns; ++k)
+            store(row * columns + column + k, is_signed ? static_cast<int8_t>(codes[k]) : codes[k]);
+        }
+      return;
+    }
+    case ZeroPointStorage::none:
+      return;
+  }
+}
+
+}  // namespace
+
+void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes, std::span<const QParams> qparams,
+               uint8_t* scratch, std::span<uint8_t* const> slices) noexcept {
+  const ScaleMatrix scales = scale_matrix(layout, tile);
+  for (size_t c = 0; c < layout.components.size(); ++c) {
+    const Component& component = layout.components[c];
+    const Slice slice = slice_of(layout, component, tile);
+    if (slice.bytes == 0) continue;
+    switch (component.role) {
+      case Role::codes:
+        pack_codes(layout, code_matrix(layout, tile), codes, scratch, slices[c]);
+        break;
+      case Role::scale:
+        for (uint64_t i = 0; i < scales.count(); ++i)
+          store_scale(qparams[scales.internal(i)].scale, component.dtype, slices[c] + i * info_of(component.dtype).bits / 8);
+        break;
+      case Role::zero_point:
+        pack_zero_points(layout, scales, qparams, slices[c]);
+        break;
+      case Role::shape:
+        for (size_t d = 0; d < layout.shape.size(); ++d) std::memcpy(slices[c] + 8 * d, &layout.shape[d], 8);
+        break;
+    }
+  }
+}
+
+void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices, uint8_t* scratch,
+                 uint8_t* codes, std::span<QParams> qparams) noexcept {
+  const ScaleMatrix scales = scale_matrix(layout, tile);
+  for (size_t c = 0; c < layout.components.size(); ++c) {
+    const Component& component = layout.components[c];
+    switch (component.role) {
+      case Role::codes:
+        unpack_codes(layout, code_matrix(layout, tile), slices[c], scratch, codes);
+        break;
+      case Role::scale:
+        for (uint64_t i = 0; i < scales.count(); ++i)
+          qparams[scales.internal(i)].scale = load_scale(slices[c] + i * info_of(component.dtype).bits / 8, component.dtype);
+        break;
+      case Role::zero_point:
+        unpack_zero_points(layout, scales, slices[c], qparams);
+        break;
+      case Role::shape:
+        break;
+    }
+  }
+}
+
+}  // namespace wasmquant

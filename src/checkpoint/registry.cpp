@@ -1,0 +1,31 @@
+// The checkpoint formats, one row each.
+#include <array>
+#include <string>
+
+#include "checkpoint/compressed_tensors.h"
+#include "checkpoint/fake_quantized.h"
+#include "checkpoint/quark.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr CompressedTensors kCompressedTensors;
+constexpr Quark kQuark;
+constexpr FakeQuantized kFakeQuantized;
+constexpr std::array<const CheckpointFormat*, 3> kFormats = {&kCompressedTensors, &kQuark, &kFakeQuantized};
+
+}  // namespace
+
+const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept {
+  for (const CheckpointFormat* format : kFormats)
+    if (format->name() == name) return format;
+  return nullptr;
+}
+
+std::string checkpoint_format_names() {
+  std::string names;
+  for (const CheckpointFormat* format : kFormats) names += concat({names.empty() ? "" : ", ", format->name()});
+  return names;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,61 @@
+// Which bytes of each component a tile owns.
+#include "checkpoint/weight_layout.h"
+
+namespace wasmquant {
+namespace {
+
+// Groups along the columns of one row; 1 for per_channel and per_tensor.
+uint64_t groups_per_row(const WeightLayout& layout) noexcept {
+  return layout.spec.qscheme == QScheme::per_group ? layout.columns / layout.granularity.block : 1;
+}
+
+}  // namespace
+
+bool WeightLayout::single_pass() const noexcept {
+  const uint64_t contiguous = granularity.contiguous_elements();
+  return contiguous != 0 && columns % contiguous == 0;
+}
+
+uint64_t WeightLayout::line_multiple() const noexcept {
+  if (column_tiles()) return single_pass() ? granularity.block : 1;
+  // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
+  if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
+  if (zero_point == ZeroPointStorage::nibble_words) return 8;
+  return 1;
+}
+
+Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
+  const bool first = tile.begin == 0;
+  if (component.role == Role::shape || (component.role != Role::codes && !layout.single_pass())) {
+    return first ? Slice{0, component.bytes} : Slice{};
+  }
+  // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.
+  uint64_t lines_per_row = 1;
+  if (component.role != Role::codes) {
+    if (layout.column_tiles()) {
+      lines_per_row = layout.granularity.block;
+    } else if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::row_words) {
+      lines_per_row = 32 / layout.bits;
+    } else if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::nibble_words) {
+      lines_per_row = 8;
+    }
+  }
+  const uint64_t component_rows = (layout.lines() + lines_per_row - 1) / lines_per_row;
+  const uint64_t row_bytes = component_rows == 0 ? 0 : component.bytes / component_rows;
+  const uint64_t begin = tile.begin / lines_per_row, end = (tile.end + lines_per_row - 1) / lines_per_row;
+  return {begin * row_bytes, (end - begin) * row_bytes};
+}
+
+Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
+  if (component.role == Role::shape) return {};
+  if (component.role != Role::codes && !layout.single_pass()) return {0, component.bytes};
+  return slice_of(layout, component, tile);
+}
+
+uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept {
+  if (!layout.single_pass()) return layout.granularity.scale_count();
+  if (layout.column_tiles()) return layout.rows * (tile.count() / layout.granularity.block);
+  return tile.count() * groups_per_row(layout);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,111 @@
+// How one weight lies in a checkpoint: which tensors it becomes and how codes, scales and zero points are arranged in them.
+// Pure data, chosen by a checkpoint format (checkpoint_format.h) and executed by pack_tile.cpp for every format alike.
+//
+// The weight is seen as a matrix [rows, columns], columns = its last dimension. It is worked on in tiles: whole rows, or,
+// where codes are stored transposed, whole columns, so that a tile's share of every component is one contiguous slice.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "core/result.h"
+#include "numeric/storage_dtype.h"
+#include "packing/packing.h"
+#include "quantize/granularity.h"
+#include "quantize/qparams.h"
+
+namespace wasmquant {
+
+enum class Role : uint8_t { codes, scale, zero_point, shape };
+
+/// One tensor of the file.
+struct Component {
+  Role role = Role::codes;
+  std::string name;
+  StorageDtype dtype = StorageDtype::F32;
+  std::vector<uint64_t> shape;
+  uint64_t bytes = 0;
+};
+
+/// Another dtype of the same shape, such as scales in the model's own dtype.
+void set_dtype(Component& component, StorageDtype dtype) noexcept;
+/// "F32 [4096, 32]", for messages.
+std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
+
+enum class CodeStorage : uint8_t {
+  source_values,        // values after quantize-dequantize in the weight's own dtype
+  cast_values,          // values in bfloat16 or float16
+  rows_bytes,           // [rows, columns], one byte a code
+  rows_words,           // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
+  rows_nibble_words,    // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
+  rows_bit_stream,      // [rows, columns * bits / 8] bytes, least significant bit first
+  columns_bytes,        // [columns, rows], one byte a code
+  columns_nibble_words, // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
+  columns_int32,        // [columns, rows] int32, one code each
+};
+
+enum class ZeroPointStorage : uint8_t {
+  none,
+  bytes,         // one byte each, arranged like the scales
+  row_words,     // [ceil(rows * bits / 32), groups] int32: packed along the rows of the scale matrix
+  nibble_words,  // int32, eight nibbles in `order` along the last axis of the scale's arrangement
+  int32,         // one int32 each, arranged like the scales
+};
+
+struct WeightLayout {
+  std::vector<uint64_t> shape;
+  uint64_t rows = 0, columns = 0;
+  StorageDtype source = StorageDtype::F32;
+  QuantizationSpec spec;
+  Granularity granularity;
+
+  CodeStorage codes = CodeStorage::source_values;
+  uint8_t bits = 8;         // of a stored code
+  int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
+  packing::WordOrder order = packing::WordOrder::order;
+  ZeroPointStorage zero_point = ZeroPointStorage::none;
+  std::vector<Component> components;
+
+  bool column_tiles() const noexcept {
+    return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words || codes == CodeStorage::columns_int32;
+  }
+  /// Rows (or columns) in all.
+  uint64_t lines() const noexcept { return column_tiles() ? columns : rows; }
+  /// Elements of one line.
+  uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
+  /// A tile has a multiple of this many lines, except the last one.
+  uint64_t line_multiple() const noexcept;
+  /// Each scale's elements lie inside one tile: the range and the codes come from one pass.
+  bool single_pass() const noexcept;
+};
+
+/// A tile: lines [begin, end) of the layout.
+struct TileRange {
+  uint64_t begin = 0, end = 0;
+  uint64_t count() const noexcept { return end - begin; }
+};
+
+/// A tile's share of one component, in bytes from the component's start.
+struct Slice {
+  uint64_t offset = 0, bytes = 0;
+};
+/// Scales that cover the whole tensor are written with the first tile ...
+Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept;
+/// ... and needed for every tile when reading.
+Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept;
+
+/// The scales of a tile, as pack_tile and unpack_tile take them: those of its lines in internal scale order
+/// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not single_pass.
+uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept;
+
+/// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices` parallel to components.
+/// `scratch` holds at least the tile's element count, for transposed layouts. Not for source_values and cast_values.
+void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes, std::span<const QParams> qparams,
+               uint8_t* scratch, std::span<uint8_t* const> slices) noexcept;
+/// The reverse.
+void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices, uint8_t* scratch,
+                 uint8_t* codes, std::span<QParams> qparams) noexcept;
+
+}  // namespace wasmquant

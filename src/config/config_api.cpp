@@ -1,0 +1,84 @@
+#include "config/config_api.h"
+
+#include <optional>
+
+#include "config/parse.h"
+#include "config/presets.h"
+
+namespace wasmquant::config {
+namespace {
+
+// Far above any real config, whose exclude list may name every layer of a large model.
+constexpr json::Limits kLimits{.max_bytes = 8u << 20, .max_depth = 32, .max_nodes = 500'000};
+
+// A word that cannot be JSON of a config: the name of a preset.
+std::string_view as_name(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  if (text.empty() || text.size() > 64) return {};
+  for (char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '.') return {};
+  }
+  return text;
+}
+
+std::optional<json::Value> parse_json(std::string_view text, DiagnosticList& out) {
+  auto value = json::parse(text, kLimits);
+  if (value) return std::move(*value);
+  out.error("json-invalid", value.error().where, {value.error().message});
+  return std::nullopt;
+}
+
+std::optional<Config> parse_any(std::string_view text, std::string_view dialect, DiagnosticList& out) {
+  if (const std::string_view name = as_name(text); !name.empty()) return parse(json::Value(name), dialect, out);
+  const auto value = parse_json(text, out);
+  if (!value) return std::nullopt;
+  return parse(*value, dialect, out);
+}
+
+// "…; …; and 4 more": the first errors in one sentence, with the place of the first.
+Error summary(ErrorCode code, const DiagnosticList& list) {
+  constexpr size_t kShown = 3;
+  Error error{code, "", ""};
+  size_t shown = 0;
+  for (const Diagnostic& item : list.items()) {
+    if (item.severity != Severity::error) continue;
+    if (shown == kShown) break;
+    if (shown++ == 0)
+      error.where = item.where;
+    else
+      error.message += text_of({"; at ", item.where, ": "});
+    error.message += item.message;
+    if (!item.hint.empty()) error.message += text_of({" (", item.hint, ")"});
+  }
+  if (list.errors() > shown) error.message += text_of({"; and ", std::to_string(list.errors() - shown), " more"});
+  return error;
+}
+
+}  // namespace
+
+std::vector<Diagnostic> check(std::string_view text, std::string_view dialect) {
+  DiagnosticList list;
+  parse_any(text, dialect, list);
+  return list.take();
+}
+
+Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect, std::vector<Diagnostic>* problems) {
+  DiagnosticList list;
+  auto config = parse_any(text, dialect, list);
+  if (problems != nullptr) *problems = list.items();
+  if (!config || list.errors() != 0) return summary(ErrorCode::config_invalid, list);
+  return ParsedConfig{std::move(*config), list.take()};
+}
+
+Result<QuantizationSpec> parse_spec_text(std::string_view text, std::vector<Diagnostic>* problems) {
+  DiagnosticList list;
+  std::optional<QuantizationSpec> spec;
+  if (const auto value = parse_json(text, list)) spec = parse_spec(*value, "", TensorUse::weight, list);
+  if (problems != nullptr) *problems = list.items();
+  if (!spec) return summary(ErrorCode::spec_invalid, list);
+  return *spec;
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,72 @@
+// Problems and remarks about a config. They are collected, all at once, instead of stopping at the first.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+
+namespace wasmquant {
+
+enum class Severity : uint8_t { error, warning, note };
+
+/// One problem or remark. `where` is a JSON pointer into the config (or "byte N" of a text that is no JSON).
+struct Diagnostic {
+  Severity severity = Severity::error;
+  std::string code;  // kebab-case, such as key-unknown
+  std::string where;
+  std::string message;
+  std::string hint;  // what to do; may be empty
+
+  // Defined in diagnostic.cpp: diagnostics are made in many places, and this code is downloaded.
+  Diagnostic() noexcept;
+  Diagnostic(Severity severity, std::string_view code, std::string where, std::string message, std::string_view hint);
+  Diagnostic(const Diagnostic& other);
+  Diagnostic(Diagnostic&& other) noexcept;
+  Diagnostic& operator=(const Diagnostic& other);
+  Diagnostic& operator=(Diagnostic&& other) noexcept;
+  ~Diagnostic();
+
+  friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
+};
+
+std::string_view name_of(Severity severity) noexcept;
+
+/// {severity, code, where, message[, hint]}
+json::Value to_json(const Diagnostic& diagnostic);
+json::Value to_json(const std::vector<Diagnostic>& diagnostics);
+
+/// Pieces of a sentence. Text only, unlike core's Piece: half the code where a message is made.
+using Text = std::initializer_list<std::string_view>;
+std::string text_of(Text pieces);
+
+/// A growing list with a limit, so that a hostile config cannot make an unbounded report.
+class DiagnosticList {
+ public:
+  /// Diagnostics kept; one more says that there were others.
+  static constexpr size_t kLimit = 200;
+
+  void error(const char* code, const std::string& where, const char* message, const char* hint = "");
+  void error(const char* code, const std::string& where, Text message, const std::string& hint);
+  void error(const char* code, const std::string& where, Text message, const char* hint = "");
+  void warning(const char* code, const std::string& where, const char* message, const char* hint = "");
+  void warning(const char* code, const std::string& where, Text message, const std::string& hint);
+  void warning(const char* code, const std::string& where, Text message, const char* hint = "");
+  void add(Diagnostic diagnostic);
+
+  /// Errors added so far, including those over the limit.
+  size_t errors() const noexcept { return errors_; }
+  bool full() const noexcept { return items_.size() >= kLimit; }
+  const std::vector<Diagnostic>& items() const noexcept { return items_; }
+  std::vector<Diagnostic> take() noexcept { return std::move(items_); }
+
+ private:
+  std::vector<Diagnostic> items_;
+  size_t errors_ = 0;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,117 @@
+#include "config/object_reader.h"
+
+#include "config/edit_distance.h"
+#include "config/vocabulary.h"
+
+namespace wasmquant::config {
+namespace {
+
+uint8_t kinds_of(const json::Value& value) noexcept {
+  switch (value.kind()) {
+    case json::Kind::null:
+      return 0;
+    case json::Kind::boolean:
+      return kBool;
+    case json::Kind::integer:
+      return kInteger | kNumber;
+    case json::Kind::real:
+      return kNumber;
+    case json::Kind::string:
+      return kString;
+    case json::Kind::array:
+      return kArray;
+    case json::Kind::object:
+      return kObject;
+  }
+  return 0;
+}
+
+std::string describe_kinds(uint8_t kinds) {
+  static constexpr struct {
+    uint8_t kind;
+    std::string_view text;
+  } kTexts[] = {{kBool, "true or false"}, {kInteger, "an integer"}, {kNumber, "a number"},
+                {kString, "a string"},    {kObject, "an object"},   {kArray, "an array"}};
+  std::string text;
+  for (const auto& [kind, name] : kTexts) {
+    if ((kinds & kind) == 0) continue;
+    if (!text.empty()) text += " or ";
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string pointer_to(const std::string& where, std::string_view name) {
+  return text_of({where, "/", json::pointer_token(name)});
+}
+
+std::string quoted(std::string_view name) {
+  constexpr size_t kShown = 80;
+  std::string text;
+  if (name.size() <= kShown) {
+    json::append_quoted(text, name);
+  } else {
+    json::append_quoted(text, std::string(name.substr(0, kShown)) + "...");
+  }
+  return text;
+}
+
+ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out)
+    : value_(value), where_(std::move(where)), out_(out) {
+  if (!value_.is_object()) {
+    out_.error("type-invalid", where_, {"expected an object, found ", json::describe(value_.kind())});
+    return;
+  }
+  for (const json::Member& member : value_.members()) {
+    const Key* key = nullptr;
+    for (const Key& row : keys)
+      if (member.first == row.name || (row.old_name != nullptr && member.first == row.old_name)) key = &row;
+    if (key == nullptr) {
+      std::vector<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
+      if (!out_.full())
+        for (const Key& row : keys) names.push_back(row.name);
+      out_.error("key-unknown", pointer_to(where_, member.first), {"there is no key ", quoted(member.first), " here"},
+                 did_you_mean(member.first, names));
+      continue;
+    }
+    if (member.second.is_null()) continue;
+    if ((kinds_of(member.second) & key->kinds) == 0) {
+      out_.error("type-invalid", pointer_to(where_, member.first),
+                 {"expected ", describe_kinds(key->kinds), ", found ", json::describe(member.second.kind())});
+      continue;
+    }
+    if (find(key->name) != nullptr) {
+      out_.error("key-conflict", pointer_to(where_, member.first),
+                 {"given twice, as ", quoted(key->name), " and by its old name ", quoted(key->old_name)},
+                 "keep one of them");
+      continue;
+    }
+    found_.push_back({key->name, &member});
+  }
+}
+
+const json::Value* ObjectReader::find(const char* name) const noexcept {
+  for (const Found& found : found_)
+    if (std::string_view(found.name) == name) return &found.member->second;
+  return nullptr;
+}
+
+std::string ObjectReader::at(const char* name) const {
+  for (const Found& found : found_)
+    if (std::string_view(found.name) == name) return pointer_to(where_, found.member->first);
+  return pointer_to(where_, name);
+}
+
+int ObjectReader::word(const char* name, std::span<const std::string_view> words) const {
+  const json::Value* value = find(name);
+  if (value == nullptr) return -1;
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i] == value->as_string()) return static_cast<int>(i);
+  out_.error("value-unknown", at(name), {quoted(value->as_string()), " is none of: ", joined(words)},
+             did_you_mean(value->as_string(), words));
+  return -1;
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,266 @@
+// A whole config (Quark's QConfig), alone or inside a config.json, with this library's own keys beside Quark's.
+#include <algorithm>
+
+#include "config/edit_distance.h"
+#include "config/object_reader.h"
+#include "config/parse.h"
+#include "config/presets.h"
+#include "config/vocabulary.h"
+
+namespace wasmquant::config {
+namespace {
+
+constexpr Key kConfigKeys[] = {
+    {"global_quant_config", kObject},
+    {"layer_type_quant_config", kObject},
+    {"layer_quant_config", kObject},
+    {"exclude", kArray},
+    {"algo_config", kObject | kArray},
+    {"pre_quant_opt_config", kObject | kArray},
+    {"kv_cache_quant_config", kObject},
+    {"kv_cache_group", kArray},
+    {"min_kv_scale", kNumber},
+    {"kv_cache_post_rope", kBool},
+    {"shared_scale_groups", kArray},
+    {"softmax_quant_spec", kObject | kArray},
+    {"quant_mode", kString},
+    {"quant_method", kString},
+    {"export", kObject},
+    {"version", kString},
+    {"log_severity_level", kInteger},
+    {"sync_moe_expert_input_amax", kBool},
+    {"keep_prequantized_layers", kBool},
+    {"resolution", kString},
+    {"indivisible_groups", kString},
+    {"non_finite", kString},
+    {"dialect", kString},
+    {"$schema", kString},
+};
+
+constexpr Key kExportKeys[] = {
+    {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
+    {"weight_format", kString}, {"weight_merge_groups", kArray},
+};
+
+constexpr std::string_view kWeightsOnly = "this version quantizes weights only: ";
+
+// "auto" and "quark" are read; the other dialects have their names reserved.
+bool accept_dialect(std::string_view name, const std::string& where, DiagnosticList& out) {
+  if (name == "auto" || name == "quark") return true;
+  if (std::find(kDialects.begin(), kDialects.end(), name) != kDialects.end())
+    out.error("not-implemented", where, {"configs of ", name, " are not read by this version"},
+              "write the config in the quark dialect");
+  else
+    out.error("value-unknown", where, {"there is no dialect ", quoted(name)}, did_you_mean(name, kDialects));
+  return false;
+}
+
+// The dialect that a config names itself, by `dialect` or by `quant_method`.
+bool accept_own_dialect(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  const json::Value* dialect = value.find("dialect");
+  if (dialect != nullptr && dialect->is_string() &&
+      !accept_dialect(dialect->as_string(), pointer_to(where, "dialect"), out))
+    return false;
+  const json::Value* method = value.find("quant_method");
+  if (method == nullptr || !method->is_string() || method->as_string() == "quark") return true;
+  out.error("not-implemented", pointer_to(where, "quant_method"),
+            {"quant_method ", quoted(method->as_string()), " is not read by this version"}, "only \"quark\" is");
+  return false;
+}
+
+void warn_algorithms(const ObjectReader& in, const char* key) {
+  const json::Value* value = in.find(key);
+  if (value == nullptr) return;
+  std::string names;
+  const auto visit = [&](const json::Value& item, const std::string& where) {
+    const json::Value* name = item.find("name");
+    if (name == nullptr || !name->is_string()) {
+      in.out().error("key-missing", where, {"an algorithm config is an object with a name"},
+                     text_of({"one of: ", joined(kAlgorithms)}));
+    } else if (std::find(kAlgorithms.begin(), kAlgorithms.end(), name->as_string()) == kAlgorithms.end()) {
+      in.out().error("value-unknown", pointer_to(where, "name"), {"there is no algorithm ", quoted(name->as_string())},
+                     did_you_mean(name->as_string(), kAlgorithms));
+    } else {
+      if (!names.empty()) names += ", ";
+      names += name->as_string();
+    }
+  };
+  if (value->is_object()) visit(*value, in.at(key));
+  for (size_t i = 0; i < value->items().size(); ++i)
+    visit(value->items()[i], text_of({in.at(key), "/", std::to_string(i)}));
+  if (!names.empty())
+    in.out().warning("not-applied", in.at(key),
+                     {"this version rounds weights to nearest without algorithms; not applied: ", names},
+                     "remove the key");
+}
+
+void read_strings(const ObjectReader& in, const char* key, std::vector<std::string>& target) {
+  const json::Value* value = in.find(key);
+  if (value == nullptr) return;
+  for (size_t i = 0; i < value->items().size(); ++i) {
+    const json::Value& item = value->items()[i];
+    const std::string where = text_of({in.at(key), "/", std::to_string(i)});
+    if (!item.is_string())
+      in.out().error("type-invalid", where, {"expected a string, found ", json::describe(item.kind())});
+    else if (item.as_string().empty())
+      in.out().error("value-invalid", where, "expected a layer name or pattern, found an empty string");
+    else
+      target.push_back(item.as_string());
+  }
+}
+
+using LayerMap = std::vector<std::pair<std::string, LayerConfig>>;
+
+void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
+  const json::Value* value = in.find(key);
+  if (value == nullptr) return;
+  for (const auto& [name, layer] : value->members()) {
+    const std::string where = pointer_to(in.at(key), name);
+    if (name.empty()) in.out().error("value-invalid", where, "a layer name or pattern must not be empty");
+    target.emplace_back(name, parse_layer(layer, where, in.out()));
+  }
+}
+
+// "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are one class.
+void read_layer_types(const ObjectReader& in, LayerMap& target) {
+  const size_t first = target.size();
+  read_layers(in, "layer_type_quant_config", target);
+  for (size_t i = first; i < target.size(); ++i) {
+    std::string& name = target[i].first;
+    const std::string where = pointer_to(in.at("layer_type_quant_config"), name);
+    std::string type = name.substr(name.rfind('.') + 1);
+    if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) == kLayerTypes.end()) {
+      in.out().error("value-unknown", where, {quoted(name), " is none of: ", joined(kLayerTypes)},
+                     did_you_mean(type, kLayerTypes));
+      continue;
+    }
+    for (size_t k = first; k < i; ++k) {
+      if (target[k].first != type) continue;
+      in.out().error("key-conflict", where, {"class ", type, " is given twice"}, "keep one of them");
+      break;
+    }
+    name = std::move(type);
+  }
+}
+
+void warn_not_applied(const ObjectReader& in) {
+  const auto warn = [&](const char* key, std::string_view what) {
+    in.out().warning("not-applied", in.at(key), {kWeightsOnly, what}, "remove the key");
+  };
+  LayerMap cache;
+  DiagnosticList cache_problems;  // its own "not applied" remarks would repeat the one below
+  if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
+    for (const auto& [name, layer] : value->members())
+      parse_layer(layer, pointer_to(in.at("kv_cache_quant_config"), name), cache_problems);
+    warn("kv_cache_quant_config", "the kv cache keeps its dtype, and its layers are quantized like all others");
+  }
+  if (const json::Value* softmax = in.find("softmax_quant_spec")) {
+    if (softmax->is_object()) parse_spec(*softmax, in.at("softmax_quant_spec"), TensorUse::output, cache_problems);
+    warn("softmax_quant_spec", "attention probabilities are not quantized");
+  }
+  for (const Diagnostic& problem : cache_problems.items())
+    if (problem.severity == Severity::error) in.out().add(problem);
+
+  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty())
+    warn("shared_scale_groups", "every weight gets its own scales");
+  if (const json::Value* sync = in.find("sync_moe_expert_input_amax"); sync != nullptr && sync->as_bool())
+    warn("sync_moe_expert_input_amax", "activations have no scales");
+  if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
+    warn("kv_cache_post_rope", "the kv cache keeps its dtype");
+  if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
+    in.out().warning("not-applied", in.at("keep_prequantized_layers"),
+                     "layers that are quantized already are always kept as they are", "remove the key");
+  warn_algorithms(in, "pre_quant_opt_config");
+  warn_algorithms(in, "algo_config");
+}
+
+void read_export(const ObjectReader& in, Config& config) {
+  const json::Value* value = in.find("export");
+  if (value == nullptr) return;
+  const ObjectReader reader(*value, in.at("export"), kExportKeys, in.out());
+  ExportInfo info;
+  reader.read_word("pack_method", kPackMethods, info.pack_method);
+  reader.read_word("weight_format", kWeightFormats, info.weight_format);
+  config.export_info = info;
+}
+
+// Old key names to the current ones, everywhere: they occur in tensor specs only.
+json::Value with_current_names(const json::Value& value) {
+  if (value.is_array()) {
+    json::Array items;
+    for (const json::Value& item : value.items()) items.push_back(with_current_names(item));
+    return items;
+  }
+  if (!value.is_object()) return value;
+  const bool is_spec = value.find("dtype") != nullptr;
+  json::Object members;
+  for (const auto& [name, member] : value.members()) {
+    std::string_view current = name;
+    if (is_spec && name == "dynamic") current = "is_dynamic";
+    if (is_spec && name == "axis") current = "ch_axis";
+    // A null under one spelling may stand beside a value under the other.
+    if (member.is_null() && (current == "is_dynamic" || current == "ch_axis")) continue;
+    members.emplace_back(std::string(current), with_current_names(member));
+  }
+  return members;
+}
+
+bool has_weights(const Config& config) {
+  if (config.global.weight) return true;
+  for (const LayerMap* map : {&config.layer_type, &config.layer})
+    for (const auto& [name, layer] : *map)
+      if (layer.weight) return true;
+  return false;
+}
+
+Config parse_config(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  const size_t errors_before = out.errors();
+  const ObjectReader in(value, where, kConfigKeys, out);
+  Config config;
+  config.where = where;
+  if (const json::Value* global = in.find("global_quant_config"))
+    config.global = parse_layer(*global, in.at("global_quant_config"), out);
+  read_layer_types(in, config.layer_type);
+  read_layers(in, "layer_quant_config", config.layer);
+  read_strings(in, "exclude", config.exclude);
+  in.read_word("resolution", kResolutions, config.resolution);
+  in.read_word("indivisible_groups", kIndivisibleGroups, config.indivisible_groups);
+  in.read_word("non_finite", kNonFinite, config.non_finite);
+  in.word("quant_mode", kQuantModes);
+  if (const json::Value* level = in.find("log_severity_level");
+      level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
+    out.error("value-invalid", in.at("log_severity_level"), "expected 0 to 4");
+  warn_not_applied(in);
+  read_export(in, config);
+
+  if (out.errors() != errors_before) return config;
+  if (in.find("global_quant_config") == nullptr && config.layer_type.empty() && config.layer.empty())
+    out.error("key-missing", where, "the config has neither global_quant_config nor layer configs",
+              "add \"global_quant_config\": {\"weight\": {\"dtype\": \"int8\"}}");
+  else if (!has_weights(config))
+    out.warning("nothing-quantized", where, "no config has a weight spec: every tensor stays as it is");
+  config.source = with_current_names(value);
+  return config;
+}
+
+}  // namespace
+
+std::optional<Config> parse(const json::Value& value, std::string_view dialect, DiagnosticList& out) {
+  if (!accept_dialect(dialect, "", out)) return std::nullopt;
+  if (value.is_string()) return parse_preset(value.as_string(), out);
+  std::string where;
+  const json::Value* block = &value;
+  if (const json::Value* inner = value.find("quantization_config")) {
+    block = inner;
+    where = "/quantization_config";
+  } else if (value.find("global_quant_config") == nullptr &&
+             (value.find("model_type") != nullptr || value.find("architectures") != nullptr)) {
+    out.error("key-missing", "", "this config.json has no quantization_config",
+              "give a quantization config or a preset's name");
+    return std::nullopt;
+  }
+  if (block->is_object() && !accept_own_dialect(*block, where, out)) return std::nullopt;
+  return parse_config(*block, where, out);
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,53 @@
+// One tensor spec (Quark's QTensorConfig), rule after rule; every rule reports by itself and none stops the others.
+#include "config/spec_parser.h"
+
+namespace wasmquant::config {
+
+std::optional<QuantizationSpec> SpecParser::parse() {
+  const size_t errors_before = in_.out().errors();
+  const bool dtype_known = read_dtype();
+  if (dtype_known && info_of(spec_.dtype).is_plain_cast()) {
+    read_plain_cast();
+  } else {
+    read_qscheme();
+    read_axis_and_group();
+    if (dtype_known) read_symmetry();
+    read_scale();
+    read_dynamic();
+    read_without_effect();
+  }
+  if (in_.out().errors() != errors_before || !holds_) return std::nullopt;
+  return spec_;
+}
+
+void SpecParser::error(const char* code, const char* key, const char* message, const char* hint) {
+  in_.out().error(code, in_.at(key), message, hint);
+}
+void SpecParser::error(const char* code, const char* key, Text message, const std::string& hint) {
+  in_.out().error(code, in_.at(key), message, hint);
+}
+
+void SpecParser::ignored(const char* key, const char* message) { ignored(key, {std::string_view(message)}); }
+void SpecParser::ignored(const char* key, Text message) {
+  in_.out().warning("ignored", in_.at(key), message, "leave the key out");
+}
+
+void SpecParser::unsupported(const char* code, const char* key, Text message, const std::string& hint) {
+  holds_ = false;
+  if (dtype_unsupported_) return;
+  if (use_ == TensorUse::weight)
+    error(code, key, message, hint);
+  else
+    in_.out().warning("not-applied", in_.at(key), message, "this version quantizes weights only; the spec is left out");
+}
+
+std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
+                                           DiagnosticList& out) {
+  const size_t errors_before = out.errors();
+  const ObjectReader in(value, where, kSpecKeys, out);
+  auto spec = SpecParser(in, use).parse();
+  if (out.errors() != errors_before) return std::nullopt;
+  return spec;
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,32 @@
+// Named configs. A preset is an ordinary config: its text can be copied, edited and checked like any other.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/diagnostic.h"
+#include "config/spec.h"
+
+namespace wasmquant::config {
+
+struct Preset {
+  std::string_view name;
+  std::string_view title;
+  std::string_view description;
+  std::string_view weight;  // JSON of the weight spec
+
+  /// JSON text of the whole config: the spec for every layer but lm_head, with smaller groups where the size does not
+  /// fit.
+  std::string config_text() const;
+};
+
+std::span<const Preset> presets() noexcept;
+
+/// The preset of that name, or null.
+const Preset* preset_named(std::string_view name) noexcept;
+
+/// Its config; an unknown name becomes a diagnostic that lists the names.
+std::optional<Config> parse_preset(std::string_view name, DiagnosticList& out);
+
+}  // namespace wasmquant::config

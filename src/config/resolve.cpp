@@ -1,0 +1,230 @@
+#include "config/resolve.h"
+
+#include "config/layer_type.h"
+#include "config/object_reader.h"
+#include "core/order.h"
+
+namespace wasmquant {
+
+using config::pointer_to;
+using config::quoted;
+
+namespace {
+
+template <class Index>
+Index by_name(const Index& index) {
+  Index sorted;
+  sorted.reserve(index.size());
+  for (uint32_t i : sorted_order(index.size(), [&](uint32_t a, uint32_t b) { return index[a].first < index[b].first; }))
+    sorted.push_back(index[i]);
+  return sorted;
+}
+
+// What a candidate is called in a sentence.
+std::string describe(Rule rule, std::string_view name) {
+  switch (rule) {
+    case Rule::layer_name:
+      return text_of({"entry ", quoted(name), " of layer_quant_config"});
+    case Rule::layer_glob:
+      return text_of({"pattern ", quoted(name), " of layer_quant_config"});
+    case Rule::layer_type:
+      return text_of({"entry ", quoted(name), " of layer_type_quant_config"});
+    default:
+      return "global_quant_config";
+  }
+}
+
+std::string_view why(Rule rule) {
+  switch (rule) {
+    case Rule::layer_name:
+      return " names this layer";
+    case Rule::layer_glob:
+      return " is the first that matches this layer";
+    case Rule::layer_type:
+      return " covers layers of this class";
+    default:
+      return " applies, because nothing more specific does";
+  }
+}
+
+std::string not_quantizable_text(std::string_view layer_type, std::span<const uint64_t> shape) {
+  if (layer_type == "Norm") return "norms are never quantized";
+  if (shape.size() < 2) return "weights with fewer than two axes are never quantized";
+  return text_of(
+      {"weights with ", std::to_string(shape.size()), " axes belong to no layer class that can be quantized"});
+}
+
+Resolved kept(Rule rule, Text where, Text text) { return {std::nullopt, {rule, text_of(where), text_of(text)}}; }
+
+}  // namespace
+
+std::string_view name_of(Rule rule) noexcept {
+  switch (rule) {
+    case Rule::excluded:
+      return "excluded";
+    case Rule::layer_name:
+      return "layer-name";
+    case Rule::layer_glob:
+      return "layer-glob";
+    case Rule::layer_type:
+      return "layer-type";
+    case Rule::global:
+      return "global";
+    case Rule::not_a_weight:
+      return "not-a-weight";
+    case Rule::not_quantizable:
+      return "not-quantizable";
+    case Rule::no_config:
+      return "no-config";
+  }
+  return "no-config";
+}
+
+json::Value to_json(const Reason& reason) {
+  json::Object members;
+  members.emplace_back("rule", name_of(reason.rule));
+  members.emplace_back("where", reason.where);
+  members.emplace_back("text", reason.text);
+  return members;
+}
+
+Resolver::Resolver(const Config& config) : config_(config) {
+  for (uint32_t i = 0; i < config.exclude.size(); ++i) {
+    const std::string& entry = config.exclude[i];
+    exclude_names_.emplace_back(entry, i);
+    if (!is_glob(entry)) continue;
+    exclude_globs_.push_back({i, NamePattern(entry)});
+    // Quark adds `entry.*` to every entry: what is below an excluded module is excluded too.
+    if (!entry.ends_with(".*")) exclude_globs_.push_back({i, NamePattern(entry + ".*")});
+  }
+  for (uint32_t i = 0; i < config.layer.size(); ++i) {
+    const std::string& entry = config.layer[i].first;
+    layer_names_.emplace_back(entry, i);
+    if (is_glob(entry)) layer_globs_.push_back({i, NamePattern(entry)});
+  }
+  exclude_names_ = by_name(exclude_names_);
+  layer_names_ = by_name(layer_names_);
+  usage_.exclude.resize(config.exclude.size());
+  usage_.layer.resize(config.layer.size());
+  usage_.layer_quantizable.resize(config.layer.size());
+  usage_.layer_type.resize(config.layer_type.size());
+}
+
+std::span<const std::pair<std::string_view, uint32_t>> Resolver::named(const Index& index, std::string_view name) {
+  size_t begin = 0, end = index.size();
+  while (begin < end) {
+    const size_t middle = begin + (end - begin) / 2;
+    if (index[middle].first < name)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  while (end < index.size() && index[end].first == name) ++end;
+  return std::span(index).subspan(begin, end - begin);
+}
+
+int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
+  int64_t first = -1;
+  const auto hit = [&](uint32_t entry) {
+    if (first < 0 || entry < first) first = entry;
+    if (usage != nullptr) usage->exclude[entry] = true;
+  };
+  for (const auto& [name, entry] : named(exclude_names_, layer)) hit(entry);
+  for (size_t dot = layer.find('.'); dot != std::string_view::npos; dot = layer.find('.', dot + 1)) {
+    for (const auto& [name, entry] : named(exclude_names_, layer.substr(0, dot)))
+      if (!is_glob(name)) hit(entry);
+  }
+  for (const Glob& glob : exclude_globs_)
+    if (glob.pattern.matches(layer)) hit(glob.entry);
+  return first;
+}
+
+bool Resolver::excludes(std::string_view layer) const { return find_exclude(layer, nullptr) >= 0; }
+
+Resolver::Candidates Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
+  Candidates found;
+  const auto add = [&](Rule rule, const LayerConfig& config, std::string_view name) {
+    found.items[found.count++] = {rule, &config, name};
+  };
+  const std::pair<std::string, LayerConfig>* exact = nullptr;
+  if (const auto entries = named(layer_names_, layer); !entries.empty()) exact = &config_.layer[entries[0].second];
+  if (exact != nullptr) add(Rule::layer_name, exact->second, exact->first);
+  for (const Glob& glob : layer_globs_) {
+    const auto& entry = config_.layer[glob.entry];
+    if (&entry == exact || !glob.pattern.matches(layer)) continue;
+    add(Rule::layer_glob, entry.second, entry.first);
+    break;
+  }
+  for (const auto& [type, config] : config_.layer_type) {
+    if (type != layer_type) continue;
+    add(Rule::layer_type, config, type);
+    break;
+  }
+  if (layer_type != "Embedding") add(Rule::global, config_.global, "");
+  return found;
+}
+
+LayerConfig Resolver::layer_config(std::string_view layer, std::string_view layer_type) const {
+  const Candidates found = candidates(layer, layer_type);
+  LayerConfig merged;
+  for (size_t i = 0; i < found.count; ++i) {
+    const LayerConfig& next = *found.items[i].config;
+    if (config_.resolution == Resolution::replace) return next;
+    if (!merged.weight) merged.weight = next.weight;
+    if (!merged.bias) merged.bias = next.bias;
+    if (!merged.input_tensors) merged.input_tensors = next.input_tensors;
+    if (!merged.output_tensors) merged.output_tensors = next.output_tensors;
+  }
+  return merged;
+}
+
+std::string Resolver::pointer(const Candidate& candidate) const {
+  if (candidate.rule == Rule::global) return text_of({config_.where, "/global_quant_config"});
+  return pointer_to(
+      text_of({config_.where, candidate.rule == Rule::layer_type ? "/layer_type_quant_config" : "/layer_quant_config"}),
+      candidate.name);
+}
+
+Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage) {
+  const auto [layer, role] = layer_name_of(tensor_name);
+  if (role != TensorRole::weight) {
+    count(layer, "", false);
+    return kept(Rule::not_a_weight, {},
+                {role == TensorRole::bias ? "biases stay as they are" : "only tensors called *.weight are quantized"});
+  }
+  const std::string_view type = layer_type_of(tensor_name, shape);
+  const bool quantizable = is_quantizable_type(type);
+  count(layer, type, quantizable && quantizable_storage);
+  if (!quantizable) return kept(Rule::not_quantizable, {}, {not_quantizable_text(type, shape)});
+  if (!quantizable_storage) return kept(Rule::not_quantizable, {}, {"only F32, F16 and BF16 weights can be quantized"});
+
+  if (const int64_t entry = find_exclude(layer, nullptr); entry >= 0) {
+    const std::string& name = config_.exclude[static_cast<size_t>(entry)];
+    return kept(
+        Rule::excluded, {config_.where, "/exclude/", std::to_string(entry)},
+        {"excluded by ", quoted(name), !is_glob(name) && name != layer ? ", which covers everything below it" : ""});
+  }
+
+  const Candidates found = candidates(layer, type);
+  std::string passed_over;
+  for (size_t i = 0; i < found.count; ++i) {
+    const Candidate& deciding = found.items[i];
+    const std::string name = describe(deciding.rule, deciding.name);
+    if (deciding.config->weight) {
+      Resolved resolved = kept(deciding.rule, {pointer(deciding), "/weight"},
+                               {passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"});
+      resolved.weight = deciding.config->weight->front();
+      return resolved;
+    }
+    if (config_.resolution == Resolution::replace)
+      return kept(deciding.rule, {pointer(deciding)},
+                  {name, " decides, and it has no weight spec (resolution is \"replace\")"});
+    if (deciding.rule != Rule::global) passed_over += text_of({name, " has no weight spec, so "});
+  }
+  return kept(Rule::no_config, {},
+              {type == "Embedding" ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
+                                     "or Embedding in layer_type_quant_config, to quantize it"
+                                   : "no config with a weight spec applies to this layer"});
+}
+
+}  // namespace wasmquant

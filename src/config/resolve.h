@@ -1,0 +1,103 @@
+// Which spec a tensor gets, and why.
+//   exclude > exact layer name > first matching layer glob > layer type > global (not for Embedding)
+// `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
+// Quark's code does. Only `.weight` tensors of two or more axes, of quantizable classes, in F32, F16 or BF16, are
+// candidates.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/diagnostic.h"
+#include "config/name_match.h"
+#include "config/spec.h"
+
+namespace wasmquant {
+
+enum class Rule : uint8_t {
+  excluded,
+  layer_name,
+  layer_glob,
+  layer_type,
+  global,
+  not_a_weight,
+  not_quantizable,
+  no_config
+};
+
+/// Kebab-case, as JavaScript sees it.
+std::string_view name_of(Rule rule) noexcept;
+
+/// Why a tensor got its spec, or none.
+struct Reason {
+  Rule rule = Rule::no_config;
+  std::string where;  // JSON pointer of the deciding key; "" when no key decides
+  std::string text;   // a sentence
+};
+
+/// {rule, where, text}
+json::Value to_json(const Reason& reason);
+
+struct Resolved {
+  std::optional<QuantizationSpec> weight;  // absent: the tensor stays as it is
+  Reason reason;
+};
+
+/// A config made ready for many lookups. Remembers which patterns matched. The config must outlive it.
+class Resolver {
+ public:
+  explicit Resolver(const Config& config);
+
+  /// `quantizable_storage`: the values are F32, F16 or BF16.
+  Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
+
+  bool excludes(std::string_view layer) const;
+  /// All four fields for a layer that is not excluded, by the config's resolution.
+  LayerConfig layer_config(std::string_view layer, std::string_view layer_type) const;
+
+  /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry and layer type
+  /// that matched no layer, with the nearest layer as a hint. Notes instead of warnings when the config is a preset.
+  std::vector<Diagnostic> unused_patterns() const;
+
+ private:
+  // Entries in the order of their names, for exact lookups.
+  using Index = std::vector<std::pair<std::string_view, uint32_t>>;
+  struct Glob {
+    uint32_t entry;
+    NamePattern pattern;
+  };
+  struct Candidate {
+    Rule rule;
+    const LayerConfig* config;
+    std::string_view name;  // pattern or class
+  };
+  // Exact name, first glob, type, global: those that apply, in order.
+  struct Candidates {
+    Candidate items[4];
+    size_t count = 0;
+  };
+  struct Usage {                                      // one flag an entry
+    std::vector<uint8_t> exclude, layer, layer_type;  // matched a layer
+    std::vector<uint8_t> layer_quantizable;           // matched one that can be quantized
+  };
+
+  /// The entries that are called `name`.
+  static std::span<const std::pair<std::string_view, uint32_t>> named(const Index& index, std::string_view name);
+  /// Number of the first exclude entry that covers the layer, or -1. Marks all that do, when asked to.
+  int64_t find_exclude(std::string_view layer, Usage* usage) const;
+  Candidates candidates(std::string_view layer, std::string_view layer_type) const;
+  void count(std::string_view layer, std::string_view layer_type, bool candidate);
+  std::string pointer(const Candidate& candidate) const;
+  std::string hint_for(std::string_view pattern) const;
+
+  const Config& config_;
+  Index exclude_names_, layer_names_;
+  std::vector<Glob> exclude_globs_, layer_globs_;
+  Usage usage_;
+  std::vector<std::string> quantizable_layers_;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,187 @@
+// What is quantized to what, in which units: dtype, plain casts, observer, qscheme, axis and group size.
+#include "config/edit_distance.h"
+#include "config/spec_parser.h"
+#include "config/vocabulary.h"
+
+namespace wasmquant::config {
+namespace {
+
+// More axes than any layer's weight has; keeps the numbers small enough to negate.
+constexpr int64_t kMaxAxes = 8;
+constexpr int64_t kMaxGroupSize = int64_t{1} << 31;
+
+std::string supported_dtypes() {
+  std::string text;
+  for (const DtypeInfo& row : kDtypes) {
+    if (!text.empty()) text += ", ";
+    text += row.name;
+  }
+  return text;
+}
+
+std::string observers_serving(QScheme qscheme) {
+  std::string text;
+  for (const ObserverRow& row : kObservers) {
+    if (row.qscheme != qscheme) continue;
+    if (!text.empty()) text += ", ";
+    text += row.name;
+  }
+  return text;
+}
+
+std::string_view without_suffix(std::string_view observer) {
+  if (observer.ends_with(kObserverSuffix)) observer.remove_suffix(kObserverSuffix.size());
+  return observer;
+}
+
+}  // namespace
+
+bool SpecParser::read_dtype() {
+  const json::Value* value = in_.find("dtype");
+  if (value == nullptr) {
+    if (in_.is_object())
+      in_.out().error("key-missing", in_.where(), {"a tensor spec needs a dtype"},
+                      text_of({"one of: ", supported_dtypes()}));
+    return false;
+  }
+  const std::string& name = value->as_string();
+  if (const auto dtype = dtype_named(name)) {
+    spec_.dtype = *dtype;
+    return true;
+  }
+  for (std::string_view known : kQuarkDtypes) {
+    if (known != name) continue;
+    unsupported("dtype-unsupported", "dtype", {"dtype ", name, " is not supported by this version"},
+                text_of({"supported: ", supported_dtypes()}));
+    dtype_unsupported_ = true;
+    return false;
+  }
+  const std::string hint = did_you_mean(name, kQuarkDtypes);
+  error("value-unknown", "dtype", {"there is no dtype ", quoted(name)},
+        text_of({hint.empty() ? "supported: " : "", hint.empty() ? supported_dtypes() : hint}));
+  return false;
+}
+
+void SpecParser::read_plain_cast() {
+  std::string others;
+  for (const Key& key : kSpecKeys) {
+    const json::Value* value = in_.find(key.name);
+    const std::string_view name = key.name;
+    if (value == nullptr || name == "dtype" || name == "max_input_numel") continue;
+    if (key.kinds == kBool && !value->as_bool()) continue;
+    if (name == "observer_cls" && without_suffix(value->as_string()) == "Placeholder") continue;
+    if (name == "zero_point_type" && value->as_string() == kZeroPointTypes[0]) continue;
+    if (!others.empty()) others += ", ";
+    others += name;
+  }
+  const std::string_view dtype = info_of(spec_.dtype).name;
+  if (!others.empty())
+    in_.out().warning("ignored", in_.where(), {dtype, " is a plain cast and ignores: ", others},
+                      "give the dtype alone");
+}
+
+std::optional<QScheme> SpecParser::read_observer() {
+  const json::Value* value = in_.find("observer_cls");
+  if (value == nullptr) return std::nullopt;
+  const std::string_view name = without_suffix(value->as_string());
+  for (const ObserverRow& row : kObservers) {
+    if (without_suffix(row.name) != name) continue;
+    spec_.observer = row.id;
+    return row.qscheme;
+  }
+  std::vector<std::string_view> ours;
+  for (const ObserverRow& row : kObservers) ours.push_back(row.name);
+  for (std::string_view known : kQuarkObservers) {
+    if (known != name) continue;
+    unsupported("not-implemented", "observer_cls", {name, "Observer is not implemented by this version"},
+                text_of({"use one of: ", joined(ours)}));
+    return std::nullopt;
+  }
+  std::string hint = did_you_mean(value->as_string(), ours);
+  if (hint.empty()) hint = did_you_mean(name, kQuarkObservers);
+  error("value-unknown", "observer_cls", {"there is no observer ", quoted(value->as_string())},
+        text_of({hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint}));
+  return std::nullopt;
+}
+
+void SpecParser::read_qscheme() {
+  std::optional<QScheme> from_observer = read_observer();
+  if (in_.find("qscheme") != nullptr) {
+    const int index = in_.word("qscheme", kQSchemes);
+    if (index < 0) {
+      known_scheme_ = false;
+      return;
+    }
+    spec_.qscheme = static_cast<QScheme>(index);
+  } else if (from_observer) {
+    spec_.qscheme = *from_observer;
+  } else if (in_.find("group_size") != nullptr || in_.find("ch_axis") != nullptr) {
+    const bool group = in_.find("group_size") != nullptr;
+    in_.out().error("key-missing", in_.where(),
+                    {"qscheme is missing, though ", (group ? "group_size" : "ch_axis"), " is given"},
+                    group ? "add \"qscheme\": \"per_group\"" : "add \"qscheme\": \"per_channel\"");
+    known_scheme_ = false;
+    return;
+  }
+  if (spec_.qscheme == QScheme::per_block) {
+    known_scheme_ = false;
+    unsupported("not-implemented", "qscheme", {"qscheme per_block is not implemented by this version"},
+                "use per_tensor, per_channel or per_group");
+    return;
+  }
+  if (!from_observer) {
+    for (const ObserverRow& row : kObservers) {
+      if (row.qscheme != spec_.qscheme) continue;
+      spec_.observer = row.id;  // the first row of a scheme is its min-max observer
+      break;
+    }
+  } else if (*from_observer != spec_.qscheme) {
+    const std::string_view scheme = word_of(spec_.qscheme, kQSchemes);
+    error("observer-mismatch", "observer_cls",
+          {in_.find("observer_cls")->as_string(), " does not serve qscheme ", scheme},
+          text_of({"these do: ", observers_serving(spec_.qscheme)}));
+  }
+}
+
+void SpecParser::read_axis_and_group() {
+  const json::Value* axis = in_.find("ch_axis");
+  const json::Value* group = in_.find("group_size");
+  if (axis != nullptr && (axis->as_integer() < -kMaxAxes || axis->as_integer() >= kMaxAxes)) {
+    error("value-invalid", "ch_axis", {"axis ", std::to_string(axis->as_integer()), " is outside -8..7"},
+          "0 is the output axis of a Linear, -1 the last axis");
+    axis = nullptr;
+  }
+  if (group != nullptr &&
+      (group->as_integer() == 0 || group->as_integer() < -1 || group->as_integer() > kMaxGroupSize)) {
+    error("value-invalid", "group_size", {"group_size ", std::to_string(group->as_integer()), " is no group size"},
+          "a positive number, or -1 for the whole axis");
+  } else if (group != nullptr && known_scheme_ && spec_.qscheme != QScheme::per_group) {
+    ignored("group_size", {"group_size has no effect with qscheme ", word_of(spec_.qscheme, kQSchemes)});
+  }
+  if (!known_scheme_) return;
+
+  switch (spec_.qscheme) {
+    case QScheme::per_tensor:
+      if (axis != nullptr) ignored("ch_axis", "ch_axis has no effect with qscheme per_tensor");
+      return;
+    case QScheme::per_channel:
+      if (axis != nullptr) {
+        spec_.ch_axis = axis->as_integer();
+      } else if (use_ != TensorUse::weight && in_.find("ch_axis") == nullptr) {
+        in_.out().error("key-missing", in_.where(), "per_channel activations and biases need a ch_axis");
+      }
+      return;
+    case QScheme::per_group:
+      spec_.ch_axis = axis != nullptr ? axis->as_integer() : -1;
+      if (group != nullptr)
+        spec_.group_size = group->as_integer();
+      else if (in_.find("group_size") == nullptr)
+        in_.out().error("key-missing", in_.where(), "per_group needs a group_size",
+                        "commonly 32, 64 or 128; -1 for the whole axis");
+      return;
+    case QScheme::per_block:
+      return;
+  }
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,102 @@
+// How codes and scales are computed: symmetry, zero point, rounding, scale type; and the keys of Quark that have no
+// effect on the dtypes of this version.
+#include "config/spec_parser.h"
+#include "config/vocabulary.h"
+
+namespace wasmquant::config {
+
+void SpecParser::read_symmetry() {
+  const DtypeInfo& dtype = info_of(spec_.dtype);
+  const std::string_view name = dtype.name;
+  const json::Value* symmetric = in_.find("symmetric");
+  ZeroPointType zero_point = ZeroPointType::int32;
+  const bool zero_point_given = in_.find("zero_point_type") != nullptr;
+  in_.read_word("zero_point_type", kZeroPointTypes, zero_point);
+
+  if (!dtype.is_integer) {
+    spec_.symmetric = true;
+    if (symmetric != nullptr && !symmetric->as_bool())
+      error("value-invalid", "symmetric", {name, " has no zero point and cannot be asymmetric"},
+            "leave the key out, or use an integer dtype");
+    if (zero_point == ZeroPointType::float32)
+      error("value-invalid", "zero_point_type", {name, " has no zero point"}, "leave the key out");
+    else if (zero_point_given)
+      ignored("zero_point_type", {name, " has no zero point"});
+    return;
+  }
+  spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
+  if (spec_.symmetric && !dtype.is_signed)
+    in_.out().warning("symmetric-unsigned", in_.at("symmetric"),
+                      {"symmetric ", name, " has zero point 0: every negative value becomes 0"},
+                      "set symmetric to false, or use a signed dtype");
+  if (zero_point != ZeroPointType::float32) return;
+  if (spec_.symmetric) {
+    ignored("zero_point_type", "a symmetric spec has zero point 0");
+    return;
+  }
+  spec_.zero_point_type = zero_point;
+  if (dtype.is_signed)
+    in_.out().warning("zero-point-range", in_.at("zero_point_type"),
+                      {"float zero points start at 0, so half of the codes of ", name, " stay unused"},
+                      "use an unsigned dtype, or int32 zero points");
+}
+
+void SpecParser::read_scale() {
+  in_.read_word("round_method", kRoundMethods, spec_.round_method);
+  in_.read_word("scale_type", kScaleTypes, spec_.scale_type);
+  if (spec_.scale_type == ScaleType::float8_e5m3 || spec_.scale_type == ScaleType::float8_e8m0fnu)
+    unsupported("not-implemented", "scale_type",
+                {word_of(spec_.scale_type, kScaleTypes), " scales are not implemented by this version"},
+                "use float, float32, float16 or bfloat16");
+  if (spec_.scale_type == ScaleType::pof2) {
+    ignored("scale_type", "pof2 has no effect with min-max observers; scales stay as they are");
+    spec_.scale_type = ScaleType::float_;
+  }
+  if (!info_of(spec_.dtype).is_integer && spec_.round_method != RoundMethod::half_even) {
+    ignored("round_method", "floating-point dtypes always round half to even");
+    spec_.round_method = RoundMethod::half_even;
+  }
+  if (const int format = in_.word("scale_format", kScaleFormats); format >= 0 && kScaleFormats[format] != "float32")
+    unsupported("not-implemented", "scale_format",
+                {"scale_format ", kScaleFormats[format], " is not implemented by this version"},
+                "leave it out, or use float32");
+  if (in_.word("scale_calculation_mode", kScaleCalculationModes) >= 0)
+    ignored("scale_calculation_mode", "scale_calculation_mode only applies to power-of-two block scales");
+}
+
+void SpecParser::read_dynamic() {
+  const json::Value* dynamic = in_.find("is_dynamic");
+  const bool is_dynamic = dynamic != nullptr && dynamic->as_bool();
+  if (is_dynamic && use_ == TensorUse::weight) {
+    ignored("is_dynamic", "weights are quantized once, with scales that are stored");
+    return;
+  }
+  spec_.is_dynamic = is_dynamic;
+  const bool activation = use_ == TensorUse::input || use_ == TensorUse::output;
+  if (activation && !is_dynamic && known_scheme_ && spec_.qscheme == QScheme::per_group)
+    error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
+}
+
+void SpecParser::read_without_effect() {
+  if (const json::Value* block = in_.find("block_size")) {
+    const bool pair = block->is_array() && block->items().size() == 2 && block->items()[0].is_integer() &&
+                      block->items()[1].is_integer();
+    if (!pair && !block->is_integer())
+      error("type-invalid", "block_size", "expected two integers");
+    else if (known_scheme_)
+      ignored("block_size", "block_size only applies to qscheme per_block");
+  }
+  if (const json::Value* element = in_.find("mx_element_dtype")) {
+    if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
+      ignored("mx_element_dtype", {"mx_element_dtype (", element->as_string(), ") only applies to dtype mx"});
+  }
+  if (in_.find("qat_spec") != nullptr)
+    in_.out().warning("not-applied", in_.at("qat_spec"), "training-aware quantization is not applied to a weight file");
+  if (const json::Value* scale = in_.find("is_scale_quant"); scale != nullptr && scale->as_bool())
+    unsupported("not-implemented", "is_scale_quant", {"quantized scales are not implemented by this version"},
+                "leave the key out or set it to false");
+  if (const json::Value* limit = in_.find("max_input_numel"); limit != nullptr && limit->as_integer() <= 0)
+    error("value-invalid", "max_input_numel", "expected a positive number of elements");
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,88 @@
+// The words of a config: names of enum values as Quark spells them, in enum order, and the names that Quark knows but
+// this version does not act on (spec: AMD Quark QTensorConfig 1.3, 1.4).
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/spec.h"
+
+namespace wasmquant::config {
+
+inline constexpr std::array<std::string_view, 4> kQSchemes = {"per_tensor", "per_channel", "per_group", "per_block"};
+inline constexpr std::array<std::string_view, 3> kRoundMethods = {"half_even", "round", "floor"};
+inline constexpr std::array<std::string_view, 7> kScaleTypes = {"float",    "pof2",        "float32",       "float16",
+                                                                "bfloat16", "float8_e5m3", "float8_e8m0fnu"};
+inline constexpr std::array<std::string_view, 2> kZeroPointTypes = {"int32", "float32"};
+inline constexpr std::array<std::string_view, 2> kIndivisibleGroups = {"error", "fallback"};
+inline constexpr std::array<std::string_view, 2> kNonFinite = {"error", "saturate"};
+inline constexpr std::array<std::string_view, 2> kResolutions = {"field", "replace"};
+inline constexpr std::array<std::string_view, 2> kPackMethods = {"order", "reorder"};
+inline constexpr std::array<std::string_view, 2> kWeightFormats = {"real_quantized", "fake_quantized"};
+
+inline constexpr std::array<std::string_view, 4> kScaleFormats = {"e8m0", "e4m3", "e5m3", "float32"};
+inline constexpr std::array<std::string_view, 3> kScaleCalculationModes = {"even", "floor", "ceil"};
+inline constexpr std::array<std::string_view, 2> kTargetDevices = {"cpu", "ipu"};
+inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
+
+/// Every dtype of Quark; those that numeric/dtypes.def lacks are refused by name.
+inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
+    "int8",     "uint8",    "int16",    "uint16",   "int32",    "int4", "uint4", "int3", "int2", "bfloat16", "float16",
+    "fp8_e4m3", "fp8_e5m2", "fp8_e5m3", "fp6_e3m2", "fp6_e2m3", "fp4",  "mx",    "mx6",  "mx9",  "bfp16"};
+
+inline constexpr std::string_view kObserverSuffix = "Observer";
+
+/// Every observer of Quark, without the suffix.
+inline constexpr std::array<std::string_view, 19> kQuarkObservers = {"Placeholder",
+                                                                     "PerTensorMinMax",
+                                                                     "PerTensorPowOf2MinMax",
+                                                                     "PerTensorPowOf2MinMSE",
+                                                                     "PerTensorHistogram",
+                                                                     "PerTensorHistogramPro",
+                                                                     "PerTensorMSE",
+                                                                     "PerTensorPercentile",
+                                                                     "PerChannelMinMax",
+                                                                     "PerChannelPowOf2MinMax",
+                                                                     "PerChannelPowOf2MinMSE",
+                                                                     "PerGroupMinMax",
+                                                                     "PerBlockMX",
+                                                                     "PerBlockMXBufferReuse",
+                                                                     "PerBlockMXDiffs",
+                                                                     "PerBlockBFP",
+                                                                     "PerBlock2DMinMax",
+                                                                     "TQT",
+                                                                     "LSQ"};
+
+/// An observer of this version: Quark's class name and the qscheme it serves.
+struct ObserverRow {
+  ObserverId id;
+  std::string_view name;
+  QScheme qscheme;
+};
+inline constexpr ObserverRow kObservers[] = {
+#define WASMQUANT_OBSERVER(id, qscheme) {ObserverId::id, #id, QScheme::qscheme},
+#include "observers/observers.def"
+#undef WASMQUANT_OBSERVER
+};
+
+/// Layer classes that a config may name; the first four can be told from a weight file.
+inline constexpr std::array<std::string_view, 6> kLayerTypes = {"Linear", "Embedding",       "Conv1d",
+                                                                "Conv2d", "ConvTranspose2d", "EmbeddingBag"};
+
+/// Algorithms of Quark by the `name` of their config, with old spellings.
+inline constexpr std::array<std::string_view, 10> kAlgorithms = {
+    "smooth", "smoothquant", "awq", "autosmoothquant", "gptq", "gptaq", "qronos", "rotation", "quarot", "svdquant"};
+
+inline constexpr std::array<std::string_view, 6> kDialects = {"quark", "brevitas", "aihwkit", "compressed-tensors",
+                                                              "gptq",  "awq"};
+
+template <class Enum, size_t N>
+constexpr std::string_view word_of(Enum value, const std::array<std::string_view, N>& words) {
+  return words[static_cast<size_t>(value)];
+}
+
+/// "a, b, c": a list for messages.
+std::string joined(std::span<const std::string_view> names);
+
+}  // namespace wasmquant::config

@@ -1,0 +1,112 @@
+// The quantization_config block of a finished file. The config is first brought to Quark's terms (whole replacement, no
+// static activations, only the classes that Quark's reader knows), then every layer is looked up in it the way a reader
+// would, and where the answer differs from what was written, an exact entry or exclusion is added.
+#include <string>
+#include <utility>
+
+#include "config/resolve.h"
+#include "config/vocabulary.h"
+#include "config/write.h"
+
+namespace wasmquant::config {
+namespace {
+
+// Activations that need no stored scales are the runtime's affair and stay; weights are kept; all else was not applied.
+void keep_applied(LayerConfig& layer) {
+  layer.bias.reset();
+  for (auto* stages : {&layer.input_tensors, &layer.output_tensors}) {
+    if (!*stages) continue;
+    for (const QuantizationSpec& stage : **stages)
+      if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) {
+        stages->reset();
+        break;
+      }
+  }
+}
+
+bool same(const LayerConfig& a, const LayerConfig& b) {
+  return a.weight == b.weight && a.input_tensors == b.input_tensors && a.output_tensors == b.output_tensors;
+}
+
+// In Quark's terms. Entries without a weight are dropped: what they cover is settled layer by layer.
+Config in_quark_terms(const Config& config) {
+  Config block;
+  block.resolution = Resolution::replace;
+  block.global = config.global;
+  keep_applied(block.global);
+  block.exclude = config.exclude;
+  const auto convert = [&](const LayerConfig& from) {
+    LayerConfig layer = from;
+    keep_applied(layer);
+    if (config.resolution == Resolution::field) {
+      if (!layer.input_tensors) layer.input_tensors = block.global.input_tensors;
+      if (!layer.output_tensors) layer.output_tensors = block.global.output_tensors;
+    }
+    return layer;
+  };
+  for (const auto& [type, layer] : config.layer_type)
+    if (layer.weight && (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
+      block.layer_type.emplace_back(type, convert(layer));
+  for (const auto& [name, layer] : config.layer)
+    if (layer.weight) block.layer.emplace_back(name, convert(layer));
+  return block;
+}
+
+// Whether an exclusion of `name` would also cover a quantized layer below it.
+bool covers_quantized(std::string_view name, std::span<const ExportedLayer> layers) {
+  for (const ExportedLayer& layer : layers)
+    if (layer.weight != nullptr && layer.name.size() > name.size() && layer.name.starts_with(name) &&
+        layer.name[name.size()] == '.')
+      return true;
+  return false;
+}
+
+}  // namespace
+
+json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info) {
+  Config block = in_quark_terms(config);
+  std::vector<std::pair<std::string, LayerConfig>> exact;
+  std::vector<std::string> excluded;
+  {
+    const Resolver asked(config), reader(block);
+    for (const ExportedLayer& layer : layers) {
+      if (reader.excludes(layer.name)) continue;
+      LayerConfig wanted;
+      if (layer.weight != nullptr) {
+        wanted = asked.layer_config(layer.name, layer.type);
+        keep_applied(wanted);
+        wanted.weight = {*layer.weight};
+      }
+      const LayerConfig read = reader.layer_config(layer.name, layer.type);
+      if (layer.weight != nullptr ? same(read, wanted) : !read.weight && layer.type == "Embedding") continue;
+      if (layer.weight == nullptr && !covers_quantized(layer.name, layers))
+        excluded.emplace_back(layer.name);
+      else
+        exact.emplace_back(layer.name, std::move(wanted));
+    }
+  }
+  // Exact entries stand first, because one of Quark's two readers takes the first match of any kind.
+  for (auto& entry : block.layer) {
+    bool replaced = false;
+    for (const auto& [name, layer] : exact) replaced |= name == entry.first;
+    if (!replaced) exact.push_back(std::move(entry));
+  }
+  block.layer = std::move(exact);
+  block.exclude.insert(block.exclude.end(), excluded.begin(), excluded.end());
+  block.export_info = info;
+
+  json::Value value = to_json(block);
+  json::Object members;
+  for (auto& [key, member] : value.members()) {
+    if (key == "resolution" || key == "indivisible_groups" || key == "non_finite") continue;
+    members.emplace_back(key, std::move(member));
+  }
+  for (std::string_view none : {"algo_config", "softmax_quant_spec", "version"})
+    members.emplace_back(std::string(none), nullptr);
+  members.emplace_back("kv_cache_quant_config", json::Object{});
+  members.emplace_back("kv_cache_post_rope", false);
+  members.emplace_back("quant_mode", "eager_mode");
+  return members;
+}
+
+}  // namespace wasmquant::config

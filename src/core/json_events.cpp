@@ -1,0 +1,237 @@
+// The one place where JSON text is read: RapidJSON's SAX reader, iterative, with checked UTF-8. Numbers come as
+// text: its own strtod misrounds near 5e-324 and reads outside its tables for zeros and tiny numbers in some releases.
+// Added here: limits, lone low surrogates (RapidJSON refuses only lone high ones), NUL as garbage after the value
+// (RapidJSON takes it for the end), and failure to allocate (RapidJSON would write through null).
+#include "core/json_events.h"
+
+// Releases of RapidJSON before 2022 compare `null + n` with null when their empty stack grows for the first time;
+// harmless, but undefined, and reported by clang's sanitizer.
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
+#endif
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "core/decimal.h"
+#include "core/message.h"
+
+namespace wasmquant::json {
+namespace {
+
+struct AbortingAllocator {
+  void* Malloc(size_t bytes) { return Realloc(nullptr, 0, bytes); }
+  void* Realloc(void* old, size_t /*old_bytes*/, size_t bytes) {
+    if (bytes == 0) {
+      std::free(old);
+      return nullptr;
+    }
+    void* memory = std::realloc(old, bytes);
+    if (memory == nullptr) std::abort();
+    return memory;
+  }
+  static void Free(void* memory) noexcept { std::free(memory); }
+};
+
+// RapidJSON counts in 32 bits; this also keeps its 1.5-fold growing string buffer below 4 GiB.
+constexpr uint64_t kReaderMaxBytes = 0x7fff'ffff;
+
+constexpr char kLoneSurrogate[] = "a string holds a lone surrogate escape; surrogates come in pairs";
+constexpr char kNumberTooBig[] = "a number is too large for a double (at most 1.797e308)";
+
+Error json_error(uint64_t offset, std::initializer_list<Piece> message) {
+  return error_at(ErrorCode::json_invalid, concat({"byte ", offset}), message);
+}
+
+std::string found_at(std::string_view text, size_t offset) {
+  if (offset >= text.size()) return "the end of the text";
+  const auto byte = static_cast<unsigned char>(text[offset]);
+  if (byte > 0x20 && byte < 0x7f) return concat({"'", text.substr(offset, 1), "'"});
+  constexpr std::string_view kHex = "0123456789abcdef";
+  return concat({"byte 0x", kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1)});
+}
+
+// UTF-8 spells surrogates ED A0 80 … ED BF BF. Raw ones were refused by the reader, so these came from an escape.
+bool has_lone_surrogate(std::string_view text) {
+  for (size_t i = text.find('\xED'); i != text.npos && i + 1 < text.size(); i = text.find('\xED', i + 1))
+    if (static_cast<unsigned char>(text[i + 1]) >= 0xA0) return true;
+  return false;
+}
+
+bool read_integer(std::string_view digits, bool is_negative, uint64_t& magnitude) {
+  const uint64_t limit = is_negative ? uint64_t{1} << 63 : ~uint64_t{0};
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return false;
+    const auto digit = static_cast<uint64_t>(c - '0');
+    if (magnitude > (limit - digit) / 10) return false;
+    magnitude = magnitude * 10 + digit;
+  }
+  return true;
+}
+
+// `text` has the grammar of a JSON number.
+Event number_event(std::string_view text) {
+  const bool is_negative = text.front() == '-';
+  uint64_t magnitude = 0;
+  if (read_integer(text.substr(is_negative ? 1 : 0), is_negative, magnitude))
+    return {.kind = EventKind::integer, .is_negative = is_negative, .magnitude = magnitude};
+  return {.kind = EventKind::real, .real = parse_decimal(text)};
+}
+
+// RapidJSON's handler concept, turned into events.
+class Handler {
+ public:
+  Handler(const rapidjson::MemoryStream& stream, const Limits& limits, Listener& listener, uint64_t first_byte)
+      : stream_(stream), limits_(limits), listener_(listener), first_byte_(first_byte) {}
+
+  bool Null() { return value({.kind = EventKind::null}); }
+  bool Bool(bool v) { return value({.kind = EventKind::boolean, .boolean = v}); }
+  bool RawNumber(const char* text, unsigned length, bool) {
+    const Event event = number_event({text, length});
+    if (event.kind == EventKind::real && !std::isfinite(event.real)) return refuse({kNumberTooBig}, length);
+    return value(event);
+  }
+  bool String(const char* text, unsigned length, bool) {
+    return checked_text({text, length}) && value({.kind = EventKind::string, .text = {text, length}});
+  }
+  bool Key(const char* text, unsigned length, bool) {
+    return checked_text({text, length}) && send({.kind = EventKind::key, .text = {text, length}});
+  }
+  bool StartObject() { return open(EventKind::object_begin); }
+  bool EndObject(unsigned) { return close(EventKind::object_end); }
+  bool StartArray() { return open(EventKind::array_begin); }
+  bool EndArray(unsigned) { return close(EventKind::array_end); }
+  // Numbers come as text, so these are never sent; the reader only has to be able to name them.
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(int64_t) { return false; }
+  bool Uint64(uint64_t) { return false; }
+  bool Double(double) { return false; }
+
+  Status& status() { return status_; }
+
+ private:
+  bool send(Event event) {
+    event.depth = depth_;
+    event.byte = first_byte_ + stream_.Tell();
+    status_ = listener_.on(event);
+    return static_cast<bool>(status_);
+  }
+  bool value(Event event) {
+    if (++nodes_ > limits_.max_nodes) return refuse({"more than ", limits_.max_nodes, " values"});
+    return send(event);
+  }
+  bool open(EventKind kind) {
+    if (depth_ >= limits_.max_depth) return refuse({"nested deeper than ", limits_.max_depth, " arrays and objects"});
+    if (!value({.kind = kind})) return false;
+    ++depth_;
+    return true;
+  }
+  bool close(EventKind kind) {
+    --depth_;
+    return send({.kind = kind});
+  }
+  bool checked_text(std::string_view text) { return !has_lone_surrogate(text) || refuse({kLoneSurrogate}); }
+  bool refuse(std::initializer_list<Piece> message, unsigned bytes_back = 0) {
+    status_ = json_error(first_byte_ + stream_.Tell() - bytes_back, message);
+    return false;
+  }
+
+  const rapidjson::MemoryStream& stream_;
+  const Limits& limits_;
+  Listener& listener_;
+  uint64_t first_byte_;
+  uint32_t depth_ = 0;
+  uint64_t nodes_ = 0;
+  Status status_;
+};
+
+// What the reader wanted; each sentence is followed by what it found.
+std::string_view syntax_message(rapidjson::ParseErrorCode code) {
+  switch (code) {
+    case rapidjson::kParseErrorDocumentEmpty:
+      return "expected a JSON value";
+    case rapidjson::kParseErrorDocumentRootNotSingular:
+      return "expected nothing after the JSON value";
+    case rapidjson::kParseErrorObjectMissName:
+      return "expected a key in quotes";
+    case rapidjson::kParseErrorObjectMissColon:
+      return "expected ':' after a key";
+    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket:
+      return "expected ',' or '}'";
+    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket:
+      return "expected ',' or ']'";
+    case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex:
+      return "a \\u escape needs four hexadecimal digits";
+    case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
+      return kLoneSurrogate;
+    case rapidjson::kParseErrorStringEscapeInvalid:
+      return "a string holds a control character or an unknown escape";
+    case rapidjson::kParseErrorStringMissQuotationMark:
+      return "a string is not closed";
+    case rapidjson::kParseErrorStringInvalidEncoding:
+      return "a string is not valid UTF-8";
+    case rapidjson::kParseErrorNumberTooBig:
+      return kNumberTooBig;
+    case rapidjson::kParseErrorNumberMissFraction:
+      return "a number needs digits after its point";
+    case rapidjson::kParseErrorNumberMissExponent:
+      return "a number needs digits in its exponent";
+    default:
+      return "expected a JSON value";
+  }
+}
+
+}  // namespace
+
+std::string_view describe(EventKind kind) noexcept {
+  switch (kind) {
+    case EventKind::null:
+      return "null";
+    case EventKind::boolean:
+      return "a boolean";
+    case EventKind::integer:
+      return "an integer";
+    case EventKind::real:
+      return "a real number";
+    case EventKind::string:
+      return "a string";
+    case EventKind::key:
+      return "a key";
+    case EventKind::object_begin:
+    case EventKind::object_end:
+      return "an object";
+    case EventKind::array_begin:
+    case EventKind::array_end:
+      return "an array";
+  }
+  return "a value";
+}
+
+Status parse_events(std::string_view text, const Limits& limits, Listener& listener, uint64_t first_byte) {
+  const uint64_t max_bytes = std::min(limits.max_bytes, kReaderMaxBytes);
+  if (text.size() > max_bytes)
+    return json_error(first_byte, {"the text has ", text.size(), " bytes, allowed are ", max_bytes});
+
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  Handler handler(stream, limits, listener, first_byte);
+  AbortingAllocator allocator;
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, AbortingAllocator> reader(&allocator);
+  constexpr unsigned kFlags =
+      rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
+  if (!handler.status()) return std::move(handler.status());
+  const size_t offset = result.IsError() ? result.Offset() : stream.Tell();
+  if (!result.IsError() && offset == text.size()) return {};
+  const auto code = result.IsError() ? result.Code() : rapidjson::kParseErrorDocumentRootNotSingular;
+  return json_error(first_byte + offset, {syntax_message(code), ", found ", found_at(text, offset)});
+}
+
+}  // namespace wasmquant::json

@@ -1,0 +1,45 @@
+// The members of json::Value that its header does not define.
+#include "core/json.h"
+
+namespace wasmquant::json {
+
+Value::Value() noexcept = default;
+Value::Value(std::nullptr_t) noexcept {}
+Value::Value(bool v) noexcept : kind_(Kind::boolean), integer_(v) {}
+Value::Value(int v) noexcept : kind_(Kind::integer), integer_(v) {}
+Value::Value(int64_t v) noexcept : kind_(Kind::integer), integer_(v) {}
+Value::Value(uint64_t v) noexcept : kind_(Kind::integer), integer_(static_cast<int64_t>(v)) {}
+Value::Value(double v) noexcept : kind_(Kind::real), real_(v) {}
+Value::Value(const char* v) : kind_(Kind::string), string_(v) {}
+Value::Value(std::string v) noexcept : kind_(Kind::string), string_(std::move(v)) {}
+Value::Value(std::string_view v) : kind_(Kind::string), string_(v) {}
+Value::Value(Array v) noexcept : kind_(Kind::array), array_(std::move(v)) {}
+Value::Value(Object v) noexcept : kind_(Kind::object), object_(std::move(v)) {}
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
+bool operator==(const Value& a, const Value& b) {
+  return a.kind_ == b.kind_ && a.integer_ == b.integer_ && a.real_ == b.real_ && a.string_ == b.string_ && a.array_ == b.array_ &&
+         a.object_ == b.object_;
+}
+
+const Value* Value::find(std::string_view key) const noexcept {
+  for (const Member& member : object_)
+    if (member.first == key) return &member.second;
+  return nullptr;
+}
+
+void Value::set(std::string_view key, Value value) {
+  if (kind_ == Kind::null) kind_ = Kind::object;
+  for (Member& member : object_)
+    if (member.first == key) {
+      member.second = std::move(value);
+      return;
+    }
+  object_.emplace_back(key, std::move(value));
+}
+
+}  // namespace wasmquant::json

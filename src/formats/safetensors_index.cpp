@@ -1,0 +1,168 @@
+// model.safetensors.index.json, event by event (the largest known has half a million names), and its agreement with the
+// files. Shard names come from the file and become paths or URLs: only plain file names pass.
+#include "formats/safetensors_index.h"
+
+#include <algorithm>
+
+#include "core/json_events.h"
+#include "core/message.h"
+#include "core/order.h"
+#include "formats/safetensors.h"
+#include "formats/tensor_name.h"
+
+namespace wasmquant::safetensors {
+namespace {
+
+using json::Event;
+using json::EventKind;
+
+constexpr size_t kMaxShards = 10'000;
+constexpr size_t kMaxFileNameBytes = 255;  // of common file systems
+
+Error invalid(Piece where, std::initializer_list<Piece> message) {
+  return error_at(ErrorCode::file_invalid, where, message);
+}
+
+// A colon would make a drive letter, an NTFS stream or a URL scheme.
+bool is_plain_file_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxFileNameBytes || name == "." || name == "..") return false;
+  return std::none_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+}
+
+class ShardMapListener final : public json::Listener {
+ public:
+  Status on(const Event& event) override {
+    if (event.depth == 0) {
+      if (event.kind == EventKind::object_begin || event.kind == EventKind::object_end) return {};
+      return invalid(concat({"byte ", event.byte}), {"an index must be a JSON object, found ", found(event)});
+    }
+    if (event.depth == 1 && event.kind == EventKind::key) {
+      in_weight_map_ = event.text == "weight_map";
+      if (in_weight_map_ && has_weight_map_) return invalid("weight_map", {"stands twice in the index; keep one"});
+      has_weight_map_ |= in_weight_map_;
+      return {};
+    }
+    if (!in_weight_map_) return {};
+    if (event.depth == 1) {
+      if (event.kind == EventKind::object_begin || event.kind == EventKind::object_end) return {};
+      return invalid("weight_map", {"must be an object of tensor names and file names, found ", found(event)});
+    }
+    if (event.kind == EventKind::key) {
+      map_.tensors.emplace_back(event.text, 0);
+      return {};
+    }
+    if (event.kind != EventKind::string)
+      return invalid(shown_name(map_.tensors.back().first), {"its file must be a string, found ", found(event)});
+    return add_file(event.text);
+  }
+
+  Result<ShardMap> finish() {
+    if (!has_weight_map_) return invalid("weight_map", {"is missing; it maps tensor names to file names"});
+    const auto& tensors = map_.tensors;
+    if (const auto twice =
+            first_repeated(tensors.size(), [&](uint32_t a, uint32_t b) { return tensors[a].first < tensors[b].first; }))
+      return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].first),
+                      {"this name stands twice in the weight_map"});
+    return std::move(map_);
+  }
+
+ private:
+  static std::string_view found(const Event& event) { return json::describe(event.kind); }
+
+  Status add_file(std::string_view file) {
+    auto& [tensor, number] = map_.tensors.back();
+    // Neighbours mostly share a file; else files are found by name in `sorted_`.
+    if (map_.tensors.size() > 1) {
+      const uint32_t last = map_.tensors[map_.tensors.size() - 2].second;
+      if (map_.files[last] == file) {
+        number = last;
+        return {};
+      }
+    }
+    const auto at = std::lower_bound(sorted_.begin(), sorted_.end(), file,
+                                     [&](uint32_t i, std::string_view name) { return map_.files[i] < name; });
+    if (at != sorted_.end() && map_.files[*at] == file) {
+      number = *at;
+      return {};
+    }
+    if (!is_plain_file_name(file))
+      return invalid(shown_name(tensor),
+                     {"'", shown_name(file),
+                      "' is not a plain file name: no folders, '..', colons or control characters, 1 to 255 bytes"});
+    if (map_.files.size() == kMaxShards)
+      return invalid(shown_name(tensor), {"the index names more than ", kMaxShards, " files"});
+    number = static_cast<uint32_t>(map_.files.size());
+    sorted_.insert(at, number);
+    map_.files.emplace_back(file);
+    return {};
+  }
+
+  ShardMap map_;
+  std::vector<uint32_t> sorted_;  // indices into map_.files, by name
+  bool in_weight_map_ = false;
+  bool has_weight_map_ = false;
+};
+
+struct Place {
+  std::string_view name;
+  uint32_t file;
+};
+
+}  // namespace
+
+Result<ShardMap> read_shard_map(std::string_view text) {
+  const json::Limits limits{.max_bytes = kMaxHeaderBytes, .max_depth = 64, .max_nodes = ~uint64_t{0}};
+  ShardMapListener listener;
+  TRY_VOID(json::parse_events(text, limits, listener));
+  return listener.finish();
+}
+
+Status check_shards(const ShardMap& map, const std::vector<FileIndex>& files, std::vector<std::string>& unmapped) {
+  if (files.size() != map.files.size())
+    return error_at(ErrorCode::argument_invalid, "",
+                    {"the index names ", map.files.size(), " files, ", files.size(), " were opened"});
+  std::vector<Place> places;
+  for (uint32_t file = 0; file < files.size(); ++file)
+    for (const StoredTensor& tensor : files[file].tensors) places.push_back({tensor.name, file});
+  const std::vector<uint32_t> order =
+      sorted_order(places.size(), [&places](uint32_t a, uint32_t b) { return places[a].name < places[b].name; });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const Place &a = places[order[i - 1]], &b = places[order[i]];
+    if (a.name == b.name)
+      return error_at(ErrorCode::tensor_duplicate, shown_name(a.name),
+                      {"this tensor is in ", map.files[a.file], " and in ", map.files[b.file]});
+  }
+
+  std::vector<bool> is_mapped(places.size());
+  for (const auto& [name, file] : map.tensors) {
+    const auto at = std::lower_bound(order.begin(), order.end(), name,
+                                     [&](uint32_t i, const std::string& wanted) { return places[i].name < wanted; });
+    const bool is_stored = at != order.end() && places[*at].name == name;
+    if (!is_stored || places[*at].file != file)
+      return error_at(
+          ErrorCode::tensor_missing, shown_name(name),
+          {"the index maps it to ", map.files[file],
+           is_stored ? concat({", but it is in ", map.files[places[*at].file]}) : ", which does not hold it"});
+    is_mapped[*at] = true;
+  }
+  for (size_t i = 0; i < places.size(); ++i)
+    if (!is_mapped[i]) unmapped.emplace_back(places[i].name);
+  return {};
+}
+
+std::string write_shard_map(const std::vector<std::pair<std::string, std::string>>& tensor_to_file,
+                            uint64_t total_bytes) {
+  std::string out = concat({"{\n  \"metadata\": {\n    \"total_size\": ", total_bytes, "\n  },\n  \"weight_map\": {"});
+  for (const auto& entry : tensor_to_file) {
+    out += &entry == tensor_to_file.data() ? "\n    " : ",\n    ";
+    json::append_quoted(out, entry.first);
+    out += ": ";
+    json::append_quoted(out, entry.second);
+  }
+  out += tensor_to_file.empty() ? "}\n}\n" : "\n  }\n}\n";
+  return out;
+}
+
+}  // namespace wasmquant::safetensors

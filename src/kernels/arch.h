@@ -1,0 +1,24 @@
+// Which instruction set the kernels run on. WebAssembly has one, chosen at build time; a native build takes the best
+// one of the machine at the first call. The choice never changes a result, only the speed.
+// The environment variable WASMQUANT_SIMD=emulated128|sse4_2|avx2 overrides it (native builds).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace wasmquant::kernels {
+
+/// emulated128: xsimd's scalar model of a 128-bit register; runs the WebAssembly-width bodies under sanitizers.
+enum class Simd : uint8_t { emulated128, sse4_2, avx2, wasm };
+
+std::string_view name_of(Simd arch) noexcept;
+std::optional<Simd> simd_named(std::string_view name) noexcept;
+
+/// What this build can run on this machine, slowest first; never empty.
+std::span<const Simd> available_archs() noexcept;
+Simd active_arch() noexcept;
+/// All later kernel calls run on `arch`, in every thread. False, and nothing changed, when it is not available.
+bool force_arch(Simd arch) noexcept;
+
+}  // namespace wasmquant::kernels

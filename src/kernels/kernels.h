@@ -1,0 +1,127 @@
+// Contracts of the hot loops. Every function here has one xsimd body for all architectures and a scalar oracle of
+// the same name in reference.h; both give the same bits, natively and in WebAssembly.
+//
+// Common to all: `x` is float32; pointers need no alignment; input and output must not overlap unless stated;
+// noexcept, no allocation, cannot fail (preconditions are the caller's).
+//
+// NaN and infinity: the pipeline refuses them unless the config says "saturate". Kernels define them all the same:
+// NaN quantizes to the zero point (integers) or to NaN's code (floats), infinity saturates.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "numeric/dtype.h"
+#include "numeric/rounding.h"
+
+namespace wasmquant::kernels {
+
+// ---- reduce.cpp
+
+/// Smallest and largest finite value seen, and whether any NaN or infinity was met. Empty: {+inf, -inf, true}.
+/// Zeros are reported as +0.
+struct Extent {
+  float min;
+  float max;
+  bool all_finite;
+};
+Extent reduce_extent(std::span<const float> x) noexcept;
+
+/// Largest |x| over finite values (0 when empty), and whether all are finite. Cheaper than reduce_extent.
+struct AbsMax {
+  float value;
+  bool all_finite;
+};
+AbsMax reduce_absmax(std::span<const float> x) noexcept;
+
+/// Index of the first NaN or infinity, or -1. As fast as reduce_absmax when there is none.
+int64_t find_non_finite(std::span<const float> x) noexcept;
+
+/// min[i] = smaller of min[i] and x[i], max[i] likewise; returns false if any x is not finite (those are skipped).
+bool accumulate_extent(std::span<const float> x, float* min, float* max) noexcept;
+
+// ---- quantize_int.cpp
+
+/// One affine code grid. Codes are quant_min..quant_max. On the fake path a fractional zero point gives fractional
+/// positions: fake_quantize_int keeps them (as Quark does), quantize_codes8 takes the nearest code, ties to even.
+struct Affine {
+  float scale;       // > 0, finite
+  float inverse;     // 1.0f / max(scale, 2^-126), one float32 division
+  float zero_point;  // whole number, or fractional for zero_point_type float32
+  float quant_min;
+  float quant_max;
+};
+
+/// Where the zero point is added. They differ at ties with odd zero points (Quark, spec section 5.1 and 5.2).
+///   fake: clamp(round(x * inverse) + zero_point)     real: clamp(round(x * inverse + zero_point))
+enum class Path : uint8_t { fake, real };
+
+/// float32 to codes of up to 8 bits, one byte each (two's complement for signed dtypes).
+void quantize_codes8(std::span<const float> x, const Affine& a, RoundMethod round, Path path, uint8_t* codes) noexcept;
+/// The same for 9 to 16 bits.
+void quantize_codes16(std::span<const float> x, const Affine& a, RoundMethod round, Path path,
+                      uint16_t* codes) noexcept;
+/// Per-element grids (channels along the last axis): scale[i], inverse[i], zero_point[i] belong to x[i].
+void quantize_codes8_each(std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,
+                          float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept;
+
+/// (code - zero_point) * scale, code read as signed or unsigned byte.
+void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine& a, float* y) noexcept;
+
+/// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale.
+/// y may be x.
+void fake_quantize_int(std::span<const float> x, const Affine& a, RoundMethod round, float* y) noexcept;
+
+// ---- quantize_float.cpp
+
+/// code = cast(clamp(x / scale, -max, max)), nearest even, gradual underflow; fp8_e4m3 and fp8_e5m2.
+/// NaN gives the format's all-ones NaN (0x7F, 0xFF; as torch); the sign of zero is kept. Division, not multiplication
+/// by the reciprocal.
+void quantize_fp8(std::span<const float> x, float scale, Dtype dtype, uint8_t* codes) noexcept;
+/// value(code) * scale, one float32 multiplication.
+void dequantize_fp8(std::span<const uint8_t> codes, float scale, Dtype dtype, float* y) noexcept;
+
+// ---- convert.cpp: plain casts, nearest even, float16 overflow becomes infinity. NaN stays NaN with its sign and upper
+// payload, and becomes quiet; widen_bf16 is the bare shift.
+
+void widen_bf16(std::span<const uint16_t> bits, float* x) noexcept;
+void widen_f16(std::span<const uint16_t> bits, float* x) noexcept;
+void narrow_bf16(std::span<const float> x, uint16_t* bits) noexcept;
+void narrow_f16(std::span<const float> x, uint16_t* bits) noexcept;
+
+// ---- nibbles.cpp: two four-bit codes per byte, the first in the low nibble; an odd last code gets a zero high nibble
+
+/// nibble = (code + offset) & 15; writes ceil(codes.size() / 2) bytes. offset 8 stores int4 as compressed-tensors does.
+void pack_nibbles(std::span<const uint8_t> codes, uint32_t offset, uint8_t* bytes) noexcept;
+/// code = (nibble - offset) & 15, as a signed byte -8..7 when is_signed. `count` codes from ceil(count / 2) bytes.
+void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offset, bool is_signed,
+                    uint8_t* codes) noexcept;
+
+// ---- error_stats.cpp
+
+/// Sums over one run of elements, for SQNR, MSE, max abs error and cosine. Non-finite pairs are left out.
+/// The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then float64; error_lanes.h), so
+/// the result depends on the run alone, not on the architecture. A 1024-block whose float32 sums overflow or underflow
+/// (an energy not in [1e-30, 1e30]) is summed again in float64.
+struct ErrorSums {
+  double signal = 0;     // sum of x^2
+  double quantized = 0;  // sum of y^2
+  double noise = 0;      // sum of (x - y)^2
+  float max_abs = 0;     // max |x - y|
+  uint64_t count = 0;
+
+  /// Adds the later run `next`.
+  void append(const ErrorSums& next) noexcept {
+    signal += next.signal;
+    quantized += next.quantized;
+    noise += next.noise;
+    max_abs = next.max_abs > max_abs ? next.max_abs : max_abs;
+    count += next.count;
+  }
+};
+/// Error between x and y.
+ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
+/// Error between x and the values of its codes: the same result as dequantize_codes8 then error_between, in one pass.
+ErrorSums error_of_codes8(std::span<const float> x, const uint8_t* codes, bool is_signed, const Affine& a) noexcept;
+
+}  // namespace wasmquant::kernels

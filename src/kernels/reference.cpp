@@ -1,0 +1,233 @@
+#include "kernels/reference.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/error_lanes.h"
+#include "numeric/minifloat.h"
+
+namespace wasmquant::kernels::reference {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr FloatFormat kFloat16 = float_format_of(Dtype::float16);
+constexpr FloatFormat kBfloat16 = float_format_of(Dtype::bfloat16);
+
+bool is_finite(float v) noexcept { return (std::bit_cast<uint32_t>(v) & 0x7FFFFFFF) < 0x7F800000; }
+
+float clamp(float v, float low, float high) noexcept {
+  v = v < low ? low : v;
+  return v > high ? high : v;
+}
+
+/// Position on the code grid, before the clamp to it is made an integer.
+float grid_position(float x, float inverse, float zero_point, float quant_min, float quant_max, RoundMethod round,
+                    Path path) noexcept {
+  if (x != x) x = 0.0f;
+  const float v = x * inverse;
+  const float q = path == Path::fake ? apply_rounding(round, v) + zero_point : apply_rounding(round, v + zero_point);
+  return clamp(q, quant_min, quant_max);
+}
+
+using Lanes = std::array<float, kErrorLanes>;
+
+double sum_of(const Lanes& lanes) noexcept {
+  std::array<double, kErrorLanes> sum;
+  std::copy(lanes.begin(), lanes.end(), sum.begin());
+  for (size_t width = kErrorLanes / 2; width > 0; width /= 2)
+    for (size_t j = 0; j < width; ++j) sum[j] += sum[j + width];
+  return sum[0];
+}
+
+template <class Code>
+void quantize_codes(std::span<const float> x, const Affine& a, RoundMethod round, Path path, Code* codes) noexcept {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float q = grid_position(x[i], a.inverse, a.zero_point, a.quant_min, a.quant_max, round, path);
+    codes[i] = static_cast<Code>(static_cast<int32_t>(std::nearbyint(q)));
+  }
+}
+
+}  // namespace
+
+Extent reduce_extent(std::span<const float> x) noexcept {
+  Extent e{kInfinity, -kInfinity, true};
+  for (float v : x) {
+    if (!is_finite(v)) {
+      e.all_finite = false;
+      continue;
+    }
+    e.min = v < e.min ? v : e.min;
+    e.max = v > e.max ? v : e.max;
+  }
+  e.min += 0.0f;  // -0 to +0
+  e.max += 0.0f;
+  return e;
+}
+
+AbsMax reduce_absmax(std::span<const float> x) noexcept {
+  AbsMax a{0.0f, true};
+  for (float v : x) {
+    if (is_finite(v))
+      a.value = std::max(a.value, std::fabs(v));
+    else
+      a.all_finite = false;
+  }
+  return a;
+}
+
+int64_t find_non_finite(std::span<const float> x) noexcept {
+  for (size_t i = 0; i < x.size(); ++i)
+    if (!is_finite(x[i])) return static_cast<int64_t>(i);
+  return -1;
+}
+
+bool accumulate_extent(std::span<const float> x, float* min, float* max) noexcept {
+  bool all_finite = true;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!is_finite(x[i])) {
+      all_finite = false;
+      continue;
+    }
+    min[i] = x[i] < min[i] ? x[i] : min[i];
+    max[i] = x[i] > max[i] ? x[i] : max[i];
+  }
+  return all_finite;
+}
+
+void quantize_codes8(std::span<const float> x, const Affine& a, RoundMethod round, Path path, uint8_t* codes) noexcept {
+  quantize_codes(x, a, round, path, codes);
+}
+
+void quantize_codes16(std::span<const float> x, const Affine& a, RoundMethod round, Path path,
+                      uint16_t* codes) noexcept {
+  quantize_codes(x, a, round, path, codes);
+}
+
+void quantize_codes8_each(std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,
+                          float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept {
+  for (size_t i = 0; i < x.size(); ++i)
+    quantize_codes(x.subspan(i, 1), Affine{0, inverse[i], zero_point[i], quant_min, quant_max}, round, path, codes + i);
+}
+
+void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine& a, float* y) noexcept {
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const int32_t code = is_signed ? static_cast<int8_t>(codes[i]) : codes[i];
+    y[i] = (static_cast<float>(code) - a.zero_point) * a.scale;
+  }
+}
+
+void fake_quantize_int(std::span<const float> x, const Affine& a, RoundMethod round, float* y) noexcept {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float q = grid_position(x[i], a.inverse, a.zero_point, a.quant_min, a.quant_max, round, Path::fake);
+    y[i] = (q - a.zero_point) * a.scale;
+  }
+}
+
+void quantize_fp8(std::span<const float> x, float scale, Dtype dtype, uint8_t* codes) noexcept {
+  const FloatFormat format = float_format_of(dtype);
+  for (size_t i = 0; i < x.size(); ++i)
+    codes[i] = static_cast<uint8_t>(encode(format, x[i] != x[i] ? x[i] : x[i] / scale, Overflow::saturate));
+}
+
+void dequantize_fp8(std::span<const uint8_t> codes, float scale, Dtype dtype, float* y) noexcept {
+  const FloatFormat format = float_format_of(dtype);
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const float value = decode(format, codes[i]);
+    y[i] = value != value ? value : value * scale;
+  }
+}
+
+void widen_bf16(std::span<const uint16_t> bits, float* x) noexcept {
+  for (size_t i = 0; i < bits.size(); ++i) x[i] = std::bit_cast<float>(static_cast<uint32_t>(bits[i]) << 16);
+}
+
+void widen_f16(std::span<const uint16_t> bits, float* x) noexcept {
+  for (size_t i = 0; i < bits.size(); ++i) x[i] = decode(kFloat16, bits[i]);
+}
+
+void narrow_bf16(std::span<const float> x, uint16_t* bits) noexcept {
+  for (size_t i = 0; i < x.size(); ++i) bits[i] = static_cast<uint16_t>(encode(kBfloat16, x[i], Overflow::infinity));
+}
+
+void narrow_f16(std::span<const float> x, uint16_t* bits) noexcept {
+  for (size_t i = 0; i < x.size(); ++i) bits[i] = static_cast<uint16_t>(encode(kFloat16, x[i], Overflow::infinity));
+}
+
+void pack_nibbles(std::span<const uint8_t> codes, uint32_t offset, uint8_t* bytes) noexcept {
+  for (size_t i = 0; i < codes.size(); i += 2) {
+    const uint32_t low = (codes[i] + offset) & 15;
+    const uint32_t high = i + 1 < codes.size() ? (codes[i + 1] + offset) & 15 : 0;
+    bytes[i / 2] = static_cast<uint8_t>(low | high << 4);
+  }
+}
+
+void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offset, bool is_signed,
+                    uint8_t* codes) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t nibble = i % 2 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15;
+    const uint32_t code = (nibble - offset) & 15;
+    codes[i] = static_cast<uint8_t>(is_signed && code >= 8 ? code - 16 : code);
+  }
+}
+
+ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept {
+  ErrorSums sums;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!is_finite(x[i]) || !is_finite(y[i])) continue;
+    const double original = x[i], value = y[i], difference = original - value;
+    sums.signal += original * original;
+    sums.quantized += value * value;
+    sums.noise += difference * difference;
+    sums.max_abs = std::max(sums.max_abs, std::fabs(x[i] - y[i]));
+    ++sums.count;
+  }
+  return sums;
+}
+
+ErrorSums error_between(std::span<const float> x, const float* y) noexcept {
+  ErrorSums total;
+  for (size_t begin = 0; begin < x.size(); begin += kErrorBlock) {
+    const std::span<const float> block = x.subspan(begin, std::min(kErrorBlock, x.size() - begin));
+    Lanes signal{}, quantized{}, noise{};
+    ErrorSums sums;
+    for (size_t i = 0; i < block.size(); ++i) {
+      const size_t j = i % kErrorLanes;
+      const float value = y[begin + i], difference = block[i] - value;
+      signal[j] += block[i] * block[i];
+      quantized[j] += value * value;
+      noise[j] += difference * difference;
+      sums.max_abs = std::max(sums.max_abs, std::fabs(difference));
+    }
+    sums.signal = sum_of(signal);
+    sums.quantized = sum_of(quantized);
+    sums.noise = sum_of(noise);
+    sums.count = block.size();
+    total.append(is_in_range(sums) ? sums : error_in_float64(block, y + begin));
+  }
+  return total;
+}
+
+ErrorSums error_of_codes8(std::span<const float> x, const uint8_t* codes, bool is_signed, const Affine& a) noexcept {
+  ErrorSums total;
+  std::array<float, kErrorBlock> y;
+  for (size_t begin = 0; begin < x.size(); begin += kErrorBlock) {
+    const size_t count = std::min(kErrorBlock, x.size() - begin);
+    reference::dequantize_codes8({codes + begin, count}, is_signed, a, y.data());
+    total.append(reference::error_between(x.subspan(begin, count), y.data()));
+  }
+  return total;
+}
+
+}  // namespace wasmquant::kernels::reference
+
+namespace wasmquant::kernels {
+
+bool is_in_range(const ErrorSums& block) noexcept {
+  const auto fits = [](double energy) { return energy >= 1e-30 && energy <= 1e30; };
+  return fits(block.signal) && fits(block.quantized) && (block.max_abs == 0.0f || fits(block.noise));
+}
+
+}  // namespace wasmquant::kernels

@@ -1,0 +1,44 @@
+// Order of codes inside bytes and words. Codes come and go unpacked, one byte each (two's complement for signed
+// dtypes). Every packing is pure: the caller owns both buffers and sizes the output with packed_bytes().
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "core/result.h"
+
+namespace wasmquant::packing {
+
+/// Nibbles inside one 32-bit word of eight codes: nibble k holds element order[k].
+///   order   0 1 2 3 4 5 6 7
+///   reorder 0 2 4 6 1 3 5 7 (AWQ GEMM; Quark's default)
+enum class WordOrder : uint8_t { order, reorder };
+
+// ---- int32_words.cpp: rows of `columns` codes to rows of ceil(columns * bits / 32) little-endian words.
+// Element i sits in bits i*bits.. of its row, least significant first; codes of 2, 4 or 8 bits. `offset` is added to
+// each code before masking (compressed-tensors stores q + 2^(bits-1)); the last word is zero padded.
+
+constexpr uint64_t words_per_row(uint64_t columns, uint32_t bits) { return (columns * bits + 31) / 32; }
+void pack_words(const uint8_t* codes, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
+                uint32_t* words) noexcept;
+void unpack_words(const uint32_t* words, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
+                  bool is_signed, uint8_t* codes) noexcept;
+/// Four-bit words in `order` or `reorder`.
+void pack_nibble_words(const uint8_t* codes, uint64_t rows, uint64_t columns, WordOrder order,
+                       uint32_t* words) noexcept;
+void unpack_nibble_words(const uint32_t* words, uint64_t rows, uint64_t columns, WordOrder order, bool is_signed,
+                         uint8_t* codes) noexcept;
+
+// ---- nibbles.cpp: two codes per byte, the first in the low nibble; an odd last code gets a zero high nibble.
+void pack_nibbles(std::span<const uint8_t> codes, uint8_t* bytes) noexcept;
+void unpack_nibbles(std::span<const uint8_t> bytes, uint64_t count, bool is_signed, uint8_t* codes) noexcept;
+
+// ---- bits.cpp: little-endian bit stream of 1..8-bit codes (Quark's int3: 8 codes in 3 bytes).
+constexpr uint64_t bit_stream_bytes(uint64_t count, uint32_t bits) { return (count * bits + 7) / 8; }
+void pack_bits(std::span<const uint8_t> codes, uint32_t bits, uint8_t* bytes) noexcept;
+void unpack_bits(std::span<const uint8_t> bytes, uint64_t count, uint32_t bits, bool is_signed,
+                 uint8_t* codes) noexcept;
+
+// ---- transpose.cpp: [rows, columns] bytes to [columns, rows], blocked for the cache.
+void transpose_bytes(const uint8_t* in, uint64_t rows, uint64_t columns, uint8_t* out) noexcept;
+
+}  // namespace wasmquant::packing

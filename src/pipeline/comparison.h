@@ -1,0 +1,32 @@
+// Pairs the weights of two models, one of which may be quantized, so that they can be decoded side by side.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/diagnostic.h"
+#include "core/json.h"
+#include "pipeline/model_index.h"
+#include "pipeline/task.h"
+
+namespace wasmquant {
+
+struct ComparedPair {
+  std::string name;
+  TensorTask left, right;
+  std::string left_format, right_format;
+  WeightDescription weight;
+  bool by_columns = false;
+  uint64_t bytes_before = 0, bytes_after = 0;
+};
+
+struct Comparison {
+  std::vector<ComparedPair> pairs;
+  std::vector<Diagnostic> diagnostics;  // tensors of one side only, or that cannot be decoded
+};
+
+/// The configs are the texts of the models' config.json, or empty. The float tensors of the reference are compared.
+Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config, const ModelIndex& quantized,
+                                  std::string_view quantized_config, uint64_t tile_bytes);
+
+}  // namespace wasmquant

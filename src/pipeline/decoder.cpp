@@ -1,0 +1,79 @@
+#include "pipeline/decoder.h"
+
+#include <cstring>
+
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+
+TensorDecoder::TensorDecoder(TensorTask task, bool by_columns)
+    : task_(std::move(task)), by_columns_(by_columns), slices_(task_.layout.components.size()) {}
+
+TileRange TensorDecoder::range_of(uint64_t tile) const noexcept {
+  const uint64_t lines = by_columns_ ? task_.layout.columns : task_.layout.lines();
+  const uint64_t begin = std::min(tile * task_.tile_lines, lines);
+  return {begin, std::min(begin + task_.tile_lines, lines)};
+}
+
+std::vector<TileRead> TensorDecoder::reads(uint64_t tile) {
+  const WeightLayout& layout = task_.layout;
+  const TileRange range = range_of(tile);
+  std::vector<TileRead> reads;
+  for (size_t c = 0; c < slices_.size(); ++c) {
+    const Component& component = layout.components[c];
+    TileRead read{static_cast<uint32_t>(c), task_.components[c].file, 0, 0, 0, 1, nullptr};
+    if (by_columns_) {
+      const uint64_t element = info_of(component.dtype).bits / 8;
+      read.begin = task_.components[c].offset + range.begin * element;
+      read.row_bytes = range.count() * element;
+      read.stride = layout.columns * element;
+      read.rows = layout.rows;
+    } else {
+      const Slice slice = slice_to_read(layout, component, range);
+      if (slice.bytes == 0) continue;
+      read.begin = task_.components[c].offset + slice.offset;
+      read.row_bytes = slice.bytes;
+    }
+    slices_[c].resize(read.row_bytes * read.rows);
+    read.pointer = slices_[c].data();
+    reads.push_back(read);
+  }
+  return reads;
+}
+
+std::span<const float> TensorDecoder::decode(uint64_t tile) {
+  const WeightLayout& layout = task_.layout;
+  const TileRange range = range_of(tile);
+  const bool columns = by_columns_ || layout.column_tiles();
+  const uint64_t count = range.count() * (columns ? layout.rows : layout.columns);
+  values_.resize(count);
+  if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
+    const StorageDtype dtype = layout.components.front().dtype;
+    const uint8_t* bytes = slices_.front().data();
+    if (dtype == StorageDtype::F32) {
+      std::memcpy(values_.data(), bytes, 4 * count);
+    } else {
+      (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)(
+          std::span(reinterpret_cast<const uint16_t*>(bytes), count), values_.data());
+    }
+    return values_;
+  }
+  codes_.resize(count);
+  scratch_.resize(count);
+  qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});
+  std::vector<const uint8_t*> slices;
+  for (const std::vector<uint8_t>& slice : slices_) slices.push_back(slice.data());
+  unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
+  if (!layout.single_pass()) {
+    dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns, values_.data());
+  } else {
+    Granularity g;  // scales of consecutive elements, row after row
+    g.axis = g.block = layout.granularity.contiguous_elements();
+    g.outer = count / g.axis;
+    g.split_outer = true;
+    dequantize(g, layout.spec, qparams_, codes_.data(), count, 0, values_.data());
+  }
+  return values_;
+}
+
+}  // namespace wasmquant

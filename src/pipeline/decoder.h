@@ -1,0 +1,36 @@
+// Reads one stored weight back to float32, tile by tile, whatever its layout: the components' bytes in, values out.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+#include "pipeline/session.h"
+#include "pipeline/task.h"
+
+namespace wasmquant {
+
+class TensorDecoder {
+ public:
+  /// `task.components` say where the stored components lie. `by_columns`: tiles of a plain weight are columns, to go with those of a
+  /// transposed layout.
+  TensorDecoder(TensorTask task, bool by_columns);
+
+  const TensorTask& task() const noexcept { return task_; }
+  /// What the tile needs; the memory is the decoder's and good until the next call.
+  std::vector<TileRead> reads(uint64_t tile);
+  /// Values of the tile whose bytes were read last: [lines, columns], or [rows, width] for column tiles.
+  std::span<const float> decode(uint64_t tile);
+
+ private:
+  TileRange range_of(uint64_t tile) const noexcept;
+
+  TensorTask task_;
+  bool by_columns_;
+  std::vector<std::vector<uint8_t>> slices_;
+  std::vector<uint8_t> codes_, scratch_;
+  std::vector<QParams> qparams_;
+  std::vector<float> values_;
+};
+
+}  // namespace wasmquant

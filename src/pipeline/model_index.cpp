@@ -1,0 +1,115 @@
+#include "pipeline/model_index.h"
+
+#include <algorithm>
+
+#include "config/layer_type.h"
+#include "core/message.h"
+#include "core/order.h"
+#include "formats/safetensors.h"
+
+namespace wasmquant {
+namespace {
+
+// A tensor's or header's trouble belongs to a file: say which.
+Error in_file(Error error, const std::string& file) {
+  error.where = error.where.empty() ? file : concat({file, ": ", error.where});
+  return error;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ModelIndex::read_shard_map(std::string_view text) {
+  TRY(map, safetensors::read_shard_map(text));
+  shard_map_ = std::move(map);
+  return shard_map_->files;
+}
+
+uint32_t ModelIndex::add_file(std::string name, uint64_t bytes) {
+  files_.push_back({std::move(name), bytes, {}, false});
+  return static_cast<uint32_t>(files_.size() - 1);
+}
+
+Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix) const {
+  auto need = safetensors::need(prefix, files_[file].bytes);
+  if (!need) return in_file(need.error(), files_[file].name);
+  return need->bytes;
+}
+
+Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
+  auto index = safetensors::read_index(prefix, files_[file].bytes);
+  if (!index) return in_file(index.error(), files_[file].name);
+  files_[file].index = std::move(*index);
+  files_[file].is_read = true;
+  return {};
+}
+
+Status ModelIndex::finish() {
+  for (const File& file : files_)
+    if (!file.is_read) return Error{ErrorCode::state_invalid, file.name, "its header was not read"};
+  if (shard_map_) {
+    std::vector<FileIndex> indexes;
+    indexes.reserve(files_.size());
+    for (const File& file : files_) indexes.push_back(file.index);
+    std::vector<std::string> unmapped;
+    TRY_VOID(safetensors::check_shards(*shard_map_, indexes, unmapped));
+    for (std::string& name : unmapped) {
+      diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name), "the index file does not mention this tensor",
+                              "it is kept; the index is written anew with it"});
+    }
+  }
+  tensors_.clear();
+  for (uint32_t f = 0; f < files_.size(); ++f) {
+    for (const StoredTensor& stored : files_[f].index.tensors) {
+      tensors_.push_back({f, stored, std::string(layer_name_of(stored.name).layer), std::string(layer_type_of(stored.name, stored.shape))});
+    }
+  }
+  const auto less = [&](uint32_t a, uint32_t b) { return tensors_[a].stored.name < tensors_[b].stored.name; };
+  by_name_ = sorted_order(tensors_.size(), less);
+  for (size_t i = 1; i < by_name_.size(); ++i) {
+    const ModelTensor &first = tensors_[by_name_[i - 1]], &second = tensors_[by_name_[i]];
+    if (first.stored.name != second.stored.name) continue;
+    return error_at(ErrorCode::tensor_duplicate, first.stored.name,
+                    {"stands in both ", files_[first.file].name, " and ", files_[second.file].name, "; a model has each tensor once"});
+  }
+  for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
+    if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
+    if (const ModelTensor* weight = find(concat({tensor.layer, ".weight"}))) tensor.layer_type = weight->layer_type;
+  }
+  return {};
+}
+
+const ModelTensor* ModelIndex::find(std::string_view name) const noexcept {
+  const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                   [&](uint32_t i, std::string_view n) { return tensors_[i].stored.name < n; });
+  return at != by_name_.end() && tensors_[*at].stored.name == name ? &tensors_[*at] : nullptr;
+}
+
+json::Value ModelIndex::to_json() const {
+  json::Array tensors;
+  tensors.reserve(tensors_.size());
+  for (const ModelTensor& tensor : tensors_) {
+    json::Value row;
+    row.set("name", tensor.stored.name);
+    row.set("dtype", info_of(tensor.stored.dtype).name);
+    row.set("shape", json::Array(tensor.stored.shape.begin(), tensor.stored.shape.end()));
+    row.set("bytes", tensor.stored.end - tensor.stored.begin);
+    row.set("file", static_cast<int64_t>(tensor.file));
+    row.set("begin", tensor.stored.begin);
+    row.set("end", tensor.stored.end);
+    row.set("layer", tensor.layer);
+    row.set("layerType", tensor.layer_type);
+    tensors.push_back(std::move(row));
+  }
+  json::Array metadata;
+  for (const File& file : files_)
+    for (const auto& [key, value] : file.index.metadata) metadata.push_back(json::Array{json::Value(key), json::Value(value)});
+  json::Value out;
+  out.set("tensors", std::move(tensors));
+  out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
+  json::Array diagnostics;
+  for (const Diagnostic& d : diagnostics_) diagnostics.push_back(wasmquant::to_json(d));
+  out.set("diagnostics", std::move(diagnostics));
+  return out;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,58 @@
+// A model as the pipeline sees it: the files it consists of, and all their tensors in file order.
+// Sans-I/O: the caller says which files there are and feeds their first bytes until the headers are complete.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/diagnostic.h"
+#include "core/json.h"
+#include "core/result.h"
+#include "formats/safetensors_index.h"
+#include "formats/tensor_index.h"
+
+namespace wasmquant {
+
+struct ModelTensor {
+  uint32_t file = 0;
+  StoredTensor stored;
+  std::string layer;       // module name
+  std::string layer_type;  // Linear, Embedding, ..., "" when unknown
+};
+
+class ModelIndex {
+ public:
+  struct File {
+    std::string name;
+    uint64_t bytes = 0;
+    FileIndex index;
+    bool is_read = false;
+  };
+
+  /// Parses model.safetensors.index.json; the files it names are then to be added in that order.
+  Result<std::vector<std::string>> read_shard_map(std::string_view text);
+  uint32_t add_file(std::string name, uint64_t bytes);
+  /// Bytes from offset 0 that read() needs, judged from `prefix`; 0 = prefix is enough.
+  Result<uint64_t> need(uint32_t file, std::span<const uint8_t> prefix) const;
+  Status read(uint32_t file, std::span<const uint8_t> prefix);
+  /// Checks that files, shard map and names agree. After it, the accessors below are valid.
+  Status finish();
+
+  const std::vector<File>& files() const noexcept { return files_; }
+  const std::vector<ModelTensor>& tensors() const noexcept { return tensors_; }
+  const ModelTensor* find(std::string_view name) const noexcept;
+  bool is_sharded() const noexcept { return shard_map_.has_value(); }
+  json::Value to_json() const;
+
+ private:
+  std::vector<File> files_;
+  std::optional<safetensors::ShardMap> shard_map_;
+  std::vector<ModelTensor> tensors_;
+  std::vector<uint32_t> by_name_;  // indexes of tensors_, sorted by name
+  std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace wasmquant

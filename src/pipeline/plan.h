@@ -1,0 +1,49 @@
+// The whole outcome of a run, fixed before any weight is read: which tensor gets which spec and why, what every output file
+// contains and where, and the tasks that fill it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/resolve.h"
+#include "pipeline/model_index.h"
+#include "pipeline/task.h"
+
+namespace wasmquant {
+
+struct PlanOptions {
+  std::string format = "compressed-tensors";
+  uint64_t tile_bytes = 4u << 20;  // source bytes a tile may have
+};
+
+struct PlannedTensor {
+  uint32_t tensor = 0;  // index into the model's tensors
+  WeightDescription weight;
+  Reason reason;
+  TensorTask task;
+  std::vector<Component> outputs;  // the layout's components, or the copied tensor
+  uint64_t bytes_after = 0;
+};
+
+struct PlannedFile {
+  std::string name;
+  std::string prefix;  // header, and the tensors whose values follow from shapes
+  uint64_t bytes = 0;  // in all
+};
+
+struct Plan {
+  std::string format;
+  std::vector<PlannedTensor> tensors;  // in the model's order
+  std::vector<PlannedFile> files;
+  std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
+  json::Value quantization_config;
+  uint64_t bytes_before = 0, bytes_after = 0;
+  uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
+};
+
+/// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics), file-invalid.
+/// `diagnostics` is filled either way.
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options, std::vector<Diagnostic>& diagnostics);
+
+}  // namespace wasmquant

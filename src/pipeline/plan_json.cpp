@@ -1,0 +1,120 @@
+#include "pipeline/plan_json.h"
+
+#include "config/write.h"
+
+namespace wasmquant {
+namespace {
+
+json::Value shape_json(const std::vector<uint64_t>& shape) { return json::Array(shape.begin(), shape.end()); }
+
+std::string_view action_of(const TensorTask& task) {
+  if (task.is_copy) return "copy";
+  return task.layout.codes == CodeStorage::cast_values ? "cast" : "quantize";
+}
+
+json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, uint64_t after, uint64_t elements, uint64_t weight_bytes) {
+  json::Value out;
+  out.set("tensors", tensors);
+  out.set("quantized", quantized);
+  out.set("bytesBefore", before);
+  out.set("bytesAfter", after);
+  out.set("bitsPerWeight", elements == 0 ? 0.0 : 8.0 * static_cast<double>(weight_bytes) / static_cast<double>(elements));
+  return out;
+}
+
+}  // namespace
+
+json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vector<Diagnostic>& diagnostics) {
+  json::Array tensors, tasks, files;
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlannedTensor& planned = plan.tensors[i];
+    const ModelTensor& tensor = model.tensors()[planned.tensor];
+    json::Value row;
+    row.set("name", tensor.stored.name);
+    row.set("layer", tensor.layer);
+    row.set("layerType", tensor.layer_type);
+    row.set("dtype", info_of(tensor.stored.dtype).name);
+    row.set("shape", shape_json(tensor.stored.shape));
+    row.set("action", action_of(planned.task));
+    row.set("spec", planned.task.is_copy ? json::Value() : config::to_json(planned.task.layout.spec));
+    row.set("reason", to_json(planned.reason));
+    row.set("bytesBefore", planned.task.source_bytes);
+    row.set("bytesAfter", planned.bytes_after);
+    json::Array outputs;
+    for (const Component& component : planned.outputs) {
+      json::Value output;
+      output.set("name", component.name);
+      output.set("dtype", info_of(component.dtype).name);
+      output.set("shape", shape_json(component.shape));
+      output.set("bytes", component.bytes);
+      output.set("file", plan.files[tensor.file].name);
+      outputs.push_back(std::move(output));
+    }
+    row.set("outputs", std::move(outputs));
+    tensors.push_back(std::move(row));
+
+    json::Value task;
+    task.set("tensor", static_cast<uint64_t>(i));
+    task.set("file", static_cast<int64_t>(tensor.file));
+    task.set("bytes", planned.task.source_bytes);
+    task.set("tiles", planned.task.tiles);
+    task.set("passes", planned.task.is_copy || planned.task.layout.codes == CodeStorage::cast_values || planned.task.layout.single_pass() ? 1 : 2);
+    tasks.push_back(std::move(task));
+  }
+  for (const PlannedFile& file : plan.files) {
+    json::Value row;
+    row.set("name", file.name);
+    row.set("bytes", file.bytes);
+    files.push_back(std::move(row));
+  }
+  json::Value out;
+  out.set("format", plan.format);
+  out.set("tensors", std::move(tensors));
+  out.set("files", std::move(files));
+  out.set("totals", totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after, plan.quantized_elements,
+                                plan.quantized_bytes));
+  out.set("diagnostics", to_json(diagnostics));
+  out.set("quantizationConfig", plan.quantization_config);
+  out.set("tasks", std::move(tasks));
+  return out;
+}
+
+json::Value comparison_json(const Comparison& comparison) {
+  json::Array pairs;
+  for (const ComparedPair& pair : comparison.pairs) {
+    const auto task_text = [&](const TensorTask& task, const std::string& format) {
+      WeightDescription weight = pair.weight;
+      weight.source = task.layout.source;
+      json::Value outer;
+      outer.set("task", write_task(task, format, weight));
+      outer.set("by_columns", pair.by_columns && !task.layout.column_tiles());
+      return json::write(outer);
+    };
+    json::Value report;
+    report.set("name", pair.name);
+    report.set("layer", pair.weight.layer);
+    report.set("layerType", pair.weight.layer_type);
+    report.set("dtype", info_of(pair.weight.source).name);
+    report.set("shape", shape_json(pair.weight.shape));
+    const bool plain = pair.right.layout.codes == CodeStorage::source_values;
+    report.set("action", plain ? (pair.right.layout.source == pair.weight.source ? "copy" : "cast") : "quantize");
+    report.set("spec", plain ? json::Value() : config::to_json(pair.right.layout.spec));
+    report.set("reason", to_json(Reason{Rule::no_config, "", concat({"stored as ", pair.right_format})}));
+    report.set("bytesBefore", pair.bytes_before);
+    report.set("bytesAfter", pair.bytes_after);
+    json::Value row;
+    row.set("name", pair.name);
+    row.set("left", task_text(pair.left, pair.left_format));
+    row.set("right", task_text(pair.right, pair.right_format));
+    row.set("tiles", pair.right.tiles);
+    row.set("bytes", pair.bytes_before);
+    row.set("report", std::move(report));
+    pairs.push_back(std::move(row));
+  }
+  json::Value out;
+  out.set("pairs", std::move(pairs));
+  out.set("diagnostics", to_json(comparison.diagnostics));
+  return out;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,131 @@
+#include "pipeline/stored_weight.h"
+
+#include <algorithm>
+
+#include "config/config_api.h"
+#include "config/resolve.h"
+
+namespace wasmquant {
+namespace {
+
+const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescription& weight, std::string_view suffix) {
+  return model.find(concat({weight.layer, ".", suffix}));
+}
+
+// Axis of the scales from their shape: [out, groups], [out, 1], [out], [1] or [].
+void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight, size_t group_axis) {
+  const uint64_t columns = weight.shape.size() == 2 ? weight.shape[1] : 0;
+  if (scale_shape.size() == 2 && scale_shape[group_axis] > 1 && columns % scale_shape[group_axis] == 0) {
+    spec.qscheme = QScheme::per_group;
+    spec.observer = ObserverId::PerGroupMinMaxObserver;
+    spec.ch_axis = -1;
+    spec.group_size = static_cast<int64_t>(columns / scale_shape[group_axis]);
+  } else if (scale_shape.size() == 2 || (scale_shape.size() == 1 && scale_shape[0] == weight.shape[0] && scale_shape[0] != 1)) {
+    spec.qscheme = QScheme::per_channel;
+    spec.observer = ObserverId::PerChannelMinMaxObserver;
+    spec.ch_axis = 0;
+  } else {
+    spec.qscheme = QScheme::per_tensor;
+    spec.observer = ObserverId::PerTensorMinMaxObserver;
+  }
+}
+
+// compressed-tensors describes itself: dtype and shapes of the stored tensors say all but signedness, which does not change values.
+Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const WeightDescription& weight) {
+  QuantizationSpec spec;
+  const ModelTensor* packed = component_tensor(model, weight, "weight_packed");
+  const ModelTensor* scale = component_tensor(model, weight, "weight_scale");
+  const ModelTensor* plain = component_tensor(model, weight, "weight");
+  spec.symmetric = component_tensor(model, weight, "weight_zero_point") == nullptr;
+  set_scheme(spec, scale->stored.shape, weight, 1);
+  if (packed != nullptr) {
+    for (const Dtype dtype : {Dtype::int2, Dtype::int4, Dtype::int8}) {
+      spec.dtype = dtype;
+      if (packed->stored.shape.size() == 2 && weight.shape.size() == 2 &&
+          packed->stored.shape[1] == packing::words_per_row(weight.shape[1], info_of(dtype).bits)) {
+        return spec;
+      }
+    }
+    return Error{ErrorCode::shape_mismatch, packed->stored.name, "its words fit neither 2, 4 nor 8 bits a code for this weight"};
+  }
+  if (plain != nullptr && plain->stored.dtype == StorageDtype::I8) {
+    spec.dtype = Dtype::int8;
+    return spec;
+  }
+  if (plain != nullptr && plain->stored.dtype == StorageDtype::F8_E4M3) {
+    spec.dtype = Dtype::fp8_e4m3;
+    return spec;
+  }
+  return Error{ErrorCode::dtype_unsupported, concat({weight.layer, ".weight_scale"}), "stands beside no weight that compressed-tensors stores with a scale"};
+}
+
+}  // namespace
+
+Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text) {
+  StoredWeightReader reader;
+  if (config_text.empty()) return reader;
+  TRY(document, json::parse(config_text));
+  const json::Value* block = document.find("quantization_config");
+  if (block == nullptr || block->is_null()) return reader;
+  const json::Value* method = block->find("quant_method");
+  reader.method_ = method == nullptr ? "" : method->as_string();
+  if (reader.method_ == "quark") {
+    TRY(parsed, config::parse_text(json::write(*block), "quark"));
+    reader.quark_ = std::move(parsed.config);
+  } else if (reader.method_ != "compressed-tensors") {
+    return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
+                    {"found \"", reader.method_, "\"; this version decodes compressed-tensors and quark"});
+  }
+  return reader;
+}
+
+Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {
+  const ModelTensor* plain = component_tensor(model, weight, "weight");
+  if (component_tensor(model, weight, "weight_scale") == nullptr) {
+    if (plain == nullptr) return Error{ErrorCode::tensor_missing, concat({weight.layer, ".weight"}), "is not in the quantized model"};
+    if (!is_quantizable(plain->stored.dtype)) {
+      return error_at(ErrorCode::dtype_unsupported, plain->stored.name, {"holds ", info_of(plain->stored.dtype).name, " without a scale"});
+    }
+    WeightDescription stored = weight;
+    stored.source = plain->stored.dtype;
+    return locate(model, "fake-quantized", stored, QuantizationSpec{});
+  }
+  if (method_ == "quark") {
+    const Resolved resolved = Resolver(quark_).resolve(concat({weight.layer, ".weight"}), weight.shape, true);
+    if (!resolved.weight) return Error{ErrorCode::config_invalid, weight.layer, "has a scale, but quantization_config does not quantize it"};
+    QuantizationSpec spec = *resolved.weight;
+    const bool transposed = info_of(spec.dtype).is_integer && info_of(spec.dtype).bits != 3;
+    set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
+    return locate(model, method_, weight, spec);
+  }
+  TRY(spec, compressed_tensors_spec(model, weight));
+  return locate(model, "compressed-tensors", weight, spec);
+}
+
+Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::string_view format, const WeightDescription& weight,
+                                                const QuantizationSpec& spec) const {
+  StoredWeight found;
+  found.format = format;
+  TRY(layout, checkpoint_format_named(format)->layout(weight, spec));
+  found.task.name = concat({weight.layer, ".weight"});
+  for (Component& component : layout.components) {
+    const ModelTensor* tensor = model.find(component.name);
+    if (tensor == nullptr && component.role == Role::shape) {
+      found.task.components.push_back({});
+      continue;
+    }
+    if (tensor == nullptr) return Error{ErrorCode::tensor_missing, component.name, "is not in the quantized model"};
+    const bool any_float = component.role == Role::scale && is_quantizable(tensor->stored.dtype);
+    if (tensor->stored.shape != component.shape || (tensor->stored.dtype != component.dtype && !any_float)) {
+      return error_at(ErrorCode::shape_mismatch, component.name,
+                      {"holds ", describe(tensor->stored.dtype, tensor->stored.shape), "; ", format, " stores ",
+                       describe(component.dtype, component.shape), " for this weight"});
+    }
+    set_dtype(component, tensor->stored.dtype);
+    found.task.components.push_back({tensor->file, tensor->stored.begin});
+  }
+  found.task.layout = std::move(layout);
+  return found;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,39 @@
+// One tensor's work, self-contained, so that any worker can do any part of it: a plan writes tasks as JSON, sessions read them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint_format.h"
+#include "core/result.h"
+
+namespace wasmquant {
+
+/// Where a component's bytes lie: file number and absolute offset of its first byte.
+struct Location {
+  uint32_t file = 0;
+  uint64_t offset = 0;
+};
+
+struct TensorTask {
+  std::string name;  // of the tensor, for messages
+  Location source;   // quantizing and copying: where the weight's bytes are read
+  uint64_t source_bytes = 0;
+  std::vector<Location> components;  // parallel to layout.components; one for a copy
+  bool is_copy = false;              // bytes go over as they are; there is no layout
+  WeightLayout layout;
+  NonFinite non_finite = NonFinite::error;
+  uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
+  uint64_t tiles = 0;
+};
+
+/// Lines of a tile that reads at most `tile_bytes` of source where that is possible, and the tiles they make.
+void set_tiles(TensorTask& task, uint64_t tile_bytes) noexcept;
+/// The range of one tile: lines (bytes, for a copy).
+TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept;
+
+std::string write_task(const TensorTask& task, std::string_view format, const WeightDescription& weight);
+Result<TensorTask> read_task(std::string_view text);
+
+}  // namespace wasmquant

@@ -1,0 +1,130 @@
+// The page in headless Chromium: serves dist/demo without any special headers, opens pages that record every console
+// error, policy violation and request, and makes the files that tests open.
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { chromium as chromiumPath } from '../setup/chromium.mjs';
+import { root } from '../setup/command.mjs';
+import { serve } from '../setup/static_server.mjs';
+
+const launchArguments = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const sampleFolder = join(root, 'tests/files/tiny-llama');
+const pictures = join(root, 'tests/browser/out');
+
+/** Server, browser and a temporary folder for one test file. `close()` ends all three. */
+export async function startBrowser() {
+  const server = await serve(join(root, 'dist/demo'));
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
+  const folder = mkdtempSync(join(tmpdir(), 'wasmquant-browser-'));
+  mkdirSync(pictures, { recursive: true });
+  return {
+    folder,
+    /** Opens the page in a profile of its own. `complaints` must be empty at the end of a test. */
+    async open(options = {}) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+      const page = await context.newPage();
+      const complaints = [];
+      page.on('console', (message) => {
+        if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+      });
+      page.on('pageerror', (error) => complaints.push(String(error)));
+      page.on('requestfailed', (request) => complaints.push(`${request.url()} failed`));
+      context.on('request', (request) => {
+        const { protocol, href } = new URL(request.url());
+        const local = href.startsWith(server.url) || protocol === 'blob:' || protocol === 'data:';
+        if (!local) complaints.push(`request to ${href}`);
+      });
+      await page.goto(server.url);
+      await page.locator('#preset option').first().waitFor({ state: 'attached' });
+      return { page, complaints, close: () => context.close() };
+    },
+    async close() {
+      await browser.close();
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export function picture(page, name) {
+  return page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+export async function openSample(page) {
+  await page.getByRole('button', { name: /sample$/ }).click();
+  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
+}
+
+export async function quantize(page) {
+  await page.getByRole('button', { name: /^Quantize/ }).click();
+  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
+}
+
+/** Clicks a download link and returns the path of what was saved. */
+export async function download(page, name) {
+  const started = page.waitForEvent('download');
+  await page.locator(`a[download="${name}"]`).click();
+  return await (await started).path();
+}
+
+/** Names of the runs in browser storage. */
+export function storedRuns(page) {
+  return page.evaluate(async () => {
+    const names = [];
+    const storage = await navigator.storage.getDirectory();
+    const runs = await storage.getDirectoryHandle('wasmquant-runs', { create: true });
+    for await (const name of runs.keys()) names.push(name);
+    return names;
+  });
+}
+
+/**
+ * Writes an F32 safetensors file. `tensors`: `{name, shape, data}`, data a Float32Array that is repeated as often as the
+ * shape needs; the sizes must fit.
+ */
+export async function writeSafetensors(path, tensors) {
+  const header = {};
+  let offset = 0;
+  for (const { name, shape } of tensors) {
+    const bytes = 4 * shape.reduce((product, size) => product * size, 1);
+    header[name] = { dtype: 'F32', shape, data_offsets: [offset, offset + bytes] };
+    offset += bytes;
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const stream = createWriteStream(path);
+  stream.write(length);
+  stream.write(text);
+  for (const { name, data } of tensors) {
+    const [begin, end] = header[name].data_offsets;
+    for (let at = begin; at < end; at += data.byteLength) {
+      if (!stream.write(Buffer.from(data.buffer, data.byteOffset, data.byteLength))) await once(stream, 'drain');
+    }
+  }
+  stream.end();
+  await once(stream, 'finish');
+}
+
+/** Deterministic values in (-1, 1). */
+export function someWeights(count) {
+  const values = new Float32Array(count);
+  let state = 1;
+  for (let i = 0; i < count; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    values[i] = state / 2 ** 31;
+  }
+  return values;
+}

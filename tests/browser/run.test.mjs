@@ -1,0 +1,224 @@
+// Runs in the page, from opened file to downloaded bytes.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { createQuantizer } from 'wasmquant';
+import {
+  download,
+  openSample,
+  picture,
+  quantize,
+  sampleFolder,
+  someWeights,
+  startBrowser,
+  storedRuns,
+  writeSafetensors,
+} from './browser.mjs';
+
+const MiB = 2 ** 20;
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+/** What Node writes for the sample: the file, and the block for config.json. */
+async function quantizedInNode(preset, format) {
+  const quantizer = await createQuantizer({ threads: 0 });
+  try {
+    const model = await quantizer.open(join(sampleFolder, 'model.safetensors'));
+    const target = join(mkdtempSync(join(browser.folder, 'node-')), 'model.safetensors');
+    const report = await quantizer.quantizeModel(model, preset, { target, format });
+    const { quantizationConfig } = quantizer.plan(model, preset, { format });
+    await model.close();
+    return { bytes: readFileSync(target), report, quantizationConfig };
+  } finally {
+    await quantizer[Symbol.asyncDispose]();
+  }
+}
+
+test('the sample, quantized in the page, has the bytes and the errors that Node gives', async () => {
+  const expected = await quantizedInNode('int4_wo_128', 'compressed-tensors');
+  const { page, complaints, close } = await browser.open();
+  await picture(page, 'light-1-before');
+  await openSample(page);
+  assert.equal(await page.locator('#preset').inputValue(), 'int4_wo_128');
+  await quantize(page);
+  await picture(page, 'light-3-after');
+
+  const saved = readFileSync(await download(page, 'model.safetensors'));
+  assert.equal(Buffer.compare(saved, expected.bytes), 0, `${saved.length} bytes, Node wrote ${expected.bytes.length}`);
+
+  const config = JSON.parse(readFileSync(await download(page, 'config.json'), 'utf8'));
+  const original = JSON.parse(readFileSync(join(sampleFolder, 'config.json'), 'utf8'));
+  assert.deepEqual(config, { ...original, quantization_config: expected.quantizationConfig });
+
+  const measured = expected.report.tensors.filter(({ error }) => error !== null);
+  assert.ok(measured.length > 0);
+  for (const { name, error } of measured) {
+    const row = page.locator('tbody tr').filter({ has: page.getByRole('button', { name, exact: true }) });
+    assert.match(await row.locator('.cell-sqnr').textContent(), new RegExp(`^${error.sqnrDb.toFixed(1)} dB`), name);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+for (const [preset, format] of [
+  ['int8', 'quark'],
+  ['fp8', 'compressed-tensors'],
+  ['uint4_wo_64', 'fake-quantized'],
+]) {
+  test(`${preset} as ${format} has the bytes that Node gives`, async () => {
+    const expected = await quantizedInNode(preset, format);
+    const { page, complaints, close } = await browser.open();
+    await openSample(page);
+    await page.locator('#preset').selectOption(preset);
+    await page.locator('#format').selectOption(format);
+    await quantize(page);
+    const saved = readFileSync(await download(page, 'model.safetensors'));
+    assert.equal(Buffer.compare(saved, expected.bytes), 0);
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}
+
+test('a folder is written directly when it is empty, refused when it is not, and may be declined', async () => {
+  const { page, complaints, close } = await browser.open();
+  // No picker can be operated from here: a folder of browser storage answers in its place.
+  await page.evaluate(() => {
+    window.answers = ['declined', 'picked', 'picked'];
+    window.showDirectoryPicker = async () => {
+      const answer = window.answers.shift();
+      if (answer === 'declined') throw new DOMException('declined', 'AbortError');
+      return await (await navigator.storage.getDirectory()).getDirectoryHandle(answer, { create: true });
+    };
+  });
+  await openSample(page);
+  await page.getByRole('radio', { name: 'Straight into a folder' }).check();
+  const button = page.getByRole('button', { name: /^Quantize/ });
+  await button.click();
+  await page.waitForFunction(() => window.answers.length === 2);
+  assert.ok(await button.isEnabled());
+  assert.equal(await page.locator('.saved, .run-progress, [role=alert]').count(), 0);
+
+  await button.click();
+  await page.getByRole('heading', { name: 'Saved in picked' }).waitFor();
+  const sizes = await page.evaluate(async () => {
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('picked');
+    const found = {};
+    for await (const [name, handle] of folder.entries()) found[name] = (await handle.getFile()).size;
+    return found;
+  });
+  const { bytes } = await quantizedInNode('int4_wo_128', 'compressed-tensors');
+  assert.deepEqual(Object.keys(sizes).sort(), ['config.json', 'model.safetensors', 'tokenizer.json']);
+  assert.equal(sizes['model.safetensors'], bytes.length);
+  assert.deepEqual(await storedRuns(page), []);
+
+  await button.click();
+  await page.getByRole('alert').getByText('The folder picked has').waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('shards chosen together with index and config give the files that Node gives for their folder', async () => {
+  const folder = join(sampleFolder, 'bf16');
+  const expected = join(browser.folder, 'bf16-int4');
+  const quantizer = await createQuantizer({ threads: 0 });
+  const model = await quantizer.open(folder);
+  await quantizer.quantizeModel(model, 'int4_wo_128', { target: expected });
+  await model.close();
+  await quantizer[Symbol.asyncDispose]();
+
+  const files = readdirSync(folder).map((name) => join(folder, name));
+  const shards = files.filter((name) => name.endsWith('.safetensors'));
+  assert.ok(shards.length > 1);
+  const { page, complaints, close } = await browser.open();
+  await page.locator('#files').setInputFiles(files);
+  await page.getByText(`${shards.length} shards`, { exact: true }).waitFor();
+  await quantize(page);
+  const names = readdirSync(expected);
+  assert.equal(await page.locator('.saved a').count(), names.length);
+  for (const name of names) {
+    const saved = readFileSync(await download(page, name));
+    assert.equal(Buffer.compare(saved, readFileSync(join(expected, name))), 0, name);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a file without config.json runs, and another preset shows its plan again', async () => {
+  const path = join(browser.folder, 'one.safetensors');
+  await writeSafetensors(path, [
+    { name: 'first.weight', shape: [256, 512], data: someWeights(512) },
+    { name: 'first.bias', shape: [256], data: someWeights(256) },
+  ]);
+  const { page, complaints, close } = await browser.open();
+  await page.locator('#files').setInputFiles(path);
+  await page.getByText('one.safetensors', { exact: true }).waitFor();
+  await quantize(page);
+  const sqnr = page.locator('.cell-sqnr').first();
+  assert.match(await sqnr.textContent(), /^\d+\.\d dB/);
+  const config = JSON.parse(readFileSync(await download(page, 'config.json'), 'utf8'));
+  assert.deepEqual(Object.keys(config), ['quantization_config']);
+  await page.locator('#preset').selectOption('int8');
+  assert.equal(await sqnr.textContent(), '–');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('cancel in the middle leaves the page ready and no files behind', async () => {
+  const path = join(browser.folder, 'large.safetensors');
+  const data = someWeights(4 * MiB);
+  const tensors = Array.from({ length: 16 }, (_, layer) => {
+    return { name: `layers.${layer}.proj.weight`, shape: [2048, 2048], data };
+  });
+  await writeSafetensors(path, tensors);
+  const { page, complaints, close } = await browser.open();
+  await page.locator('#files').setInputFiles(path);
+  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
+  // Clicked from inside the page, as soon as the first bytes are done: a click from here could come after the end.
+  const cancelledAt = page.evaluate(async () => {
+    for (;;) {
+      const progress = document.querySelector('progress');
+      if (progress && progress.value > 0) {
+        [...document.querySelectorAll('button')].find((button) => button.textContent === 'Cancel').click();
+        return progress.value / progress.max;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+  await page.getByRole('button', { name: 'Quantize' }).click();
+  assert.ok((await cancelledAt) < 1);
+  await page.getByText('Cancelled. Nothing was saved.', { exact: true }).first().waitFor();
+  assert.deepEqual(await storedRuns(page), []);
+  assert.equal(await page.getByRole('link').count(), 0);
+
+  const finished = quantize(page);
+  await page.waitForFunction(() => document.querySelector('progress')?.value > 0);
+  await picture(page, 'light-2-during');
+  await finished;
+  assert.equal((await storedRuns(page)).length, 1);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('files of an earlier visit are removed at the start, those of another open tab are not', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await quantize(page);
+  const [run] = await storedRuns(page);
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.locator('#preset option').first().waitFor({ state: 'attached' });
+  assert.deepEqual(await storedRuns(other), [run]);
+  await page.close();
+  await other.reload();
+  await other.locator('#preset option').first().waitFor({ state: 'attached' });
+  await other.waitForFunction(async () => {
+    const runs = await (await navigator.storage.getDirectory()).getDirectoryHandle('wasmquant-runs');
+    return (await runs.keys().next()).done;
+  });
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -1,0 +1,28 @@
+#include "ops.h"
+
+#include <utility>
+
+namespace conformance {
+
+Op op_named(std::string_view name) {
+  constexpr std::pair<std::string_view, Op> kOps[] = {
+      {"decode", decode},
+      {"cast", cast},
+      {"cast_saturate", cast_saturate},
+      {"round", round},
+      {"int_quant", quantize_observed},
+      {"int_qparams", quantize_observed},
+      {"fp8_quant", quantize_observed},
+      {"int_quant_given", quantize_given},
+      {"fp8_quant_given", quantize_given},
+      {"observe_batches", observe_batches},
+      {"pack4", pack_words_of_nibbles},
+      {"pack_int3", pack_int3},
+      {"export_weight", export_weight},
+  };
+  for (const auto& [known, op] : kOps)
+    if (known == name) return op;
+  return nullptr;
+}
+
+}  // namespace conformance

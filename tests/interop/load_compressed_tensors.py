@@ -1,0 +1,72 @@
+"""Loads our compressed-tensors folders with transformers and compares them with what the library says they hold.
+
+    python3 load_compressed_tensors.py TOKENS.safetensors CASE_FOLDER...
+
+A case folder holds `quantized/` (compressed-tensors), `source/` (the model it was made from) and `dequantized.safetensors`
+(float32 values of the quantized weights, by the library). Prints one JSON line a case:
+  loading    missing, unexpected or mismatched keys; all must be empty
+  weights    loaded in float32 and decompressed by the loader: the values of dequantized.safetensors
+  logits     in the model's own dtype, first two rows of the tokens: those of `source/` carrying the dequantized weights
+"""
+import json
+import os
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ["TQDM_DISABLE"] = "1"
+
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+
+def load(folder, dtype):
+    model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    keys = {kind: sorted(map(str, info[kind])) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys") if info[kind]}
+    return model.eval(), keys
+
+
+def same_values(left, right):
+    """Every value the same; only the sign of a zero may differ."""
+    return left.dtype == right.dtype and torch.equal(left, right)
+
+
+@torch.no_grad()
+def check(folder, tokens):
+    dequantized = load_file(os.path.join(folder, "dequantized.safetensors"))
+    quantized, keys = load(os.path.join(folder, "quantized"), torch.float32)
+    layers = [name for name, module in quantized.named_modules() if getattr(module, "quantization_scheme", None)]
+    quantized(tokens[:, :2])  # the loader decompresses before the first forward pass
+    found = dict(quantized.named_parameters())
+    differing = [name for name, value in dequantized.items() if name not in found or not same_values(found[name], value)]
+
+    in_own_dtype, _ = load(os.path.join(folder, "quantized"), "auto")
+    reference, _ = load(os.path.join(folder, "source"), "auto")
+    unknown = reference.load_state_dict(dequantized, strict=False).unexpected_keys
+    logits, expected = in_own_dtype(tokens).logits, reference(tokens).logits
+    return {
+        "case": os.path.basename(folder),
+        "dtype": str(reference.dtype).removeprefix("torch."),
+        "weights": len(dequantized),
+        "loading": {**keys, **({"unknown_keys": unknown} if unknown else {})},
+        "not_recognised": sorted(set(dequantized) - {layer + ".weight" for layer in layers}),
+        "weights_differing": differing,
+        "logits_equal": same_values(logits, expected),
+        "logits_difference": (logits.double() - expected.double()).abs().max().item(),
+    }
+
+
+def main():
+    tokens = load_file(sys.argv[1])["input_ids"][:2].long()
+    for folder in sys.argv[2:]:
+        try:
+            outcome = check(folder, tokens)
+        except Exception as error:  # the loader's own words are the finding
+            outcome = {"case": os.path.basename(folder), "error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(outcome), flush=True)
+
+
+if __name__ == "__main__":
+    main()

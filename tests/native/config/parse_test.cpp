@@ -1,0 +1,309 @@
+// Configs and what is said about them: every expected diagnostic by severity, code and JSON pointer, in order.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config_api.h"
+#include "config/edit_distance.h"
+#include "config/parse.h"
+
+using namespace wasmquant;
+
+namespace {
+
+// "error key-unknown /a/b" lines.
+std::string summary_of(const std::vector<Diagnostic>& diagnostics) {
+  std::string text;
+  for (const Diagnostic& d : diagnostics) {
+    if (!text.empty()) text += "\n";
+    text += std::string(name_of(d.severity)) + " " + d.code + " " + d.where;
+  }
+  return text;
+}
+
+std::string weight(const std::string& spec) { return R"({"global_quant_config":{"weight":)" + spec + "}}"; }
+
+struct Case {
+  std::string text;
+  const char* expected;
+};
+
+const std::string kG = "/global_quant_config/weight";
+
+}  // namespace
+
+TEST_CASE("weight specs: what is accepted, refused and remarked") {
+  const Case cases[] = {
+      {R"({"dtype":"int8"})", ""},
+      {R"({"dtype":"uint8"})", ""},
+      {R"({"dtype":"int4","qscheme":"per_group","group_size":32})", ""},
+      {R"({"dtype":"int4","qscheme":"per_group","group_size":-1,"ch_axis":1})", ""},
+      {R"({"dtype":"int4","qscheme":"per_channel"})", ""},
+      {R"({"dtype":"int3","qscheme":"per_channel","axis":0,"dynamic":false})", ""},
+      {R"({"dtype":"int2","symmetric":false,"observer_cls":"PerTensorMinMax"})", ""},
+      {R"({"dtype":"int8","observer_cls":"PerChannelMinMaxObserver"})", ""},
+      {R"({"dtype":"fp8_e4m3","scale_type":null,"symmetric":null})", ""},
+      {R"({"dtype":"fp8_e4m3","qscheme":"per_group","group_size":32,"scale_format":"float32"})", ""},
+      {R"({"dtype":"bfloat16"})", ""},
+      {R"({"dtype":"float16","observer_cls":"PlaceholderObserver","is_scale_quant":false})", ""},
+      {R"([{"dtype":"int8"}])", ""},
+      {R"({"dtype":"uint4","symmetric":false,"zero_point_type":"float32"})", ""},
+      {R"({})", "error key-missing {}"},
+      {R"({"dtype":null})", "error key-missing {}"},
+      {R"({"dtype":8})", "error type-invalid {}/dtype\nerror key-missing {}"},
+      {R"("int8")", "error type-invalid {}"},
+      {R"({"dtype":"int9"})", "error value-unknown {}/dtype"},
+      {R"({"dtype":"uint16"})", "error dtype-unsupported {}/dtype"},
+      {R"({"dtype":"int32"})", "error dtype-unsupported {}/dtype"},
+      {R"({"dtype":"fp4","observer_cls":"PerBlockMXObserver","qscheme":"per_group","group_size":32,"scale_format":"e8m0"})",
+       "error dtype-unsupported {}/dtype"},
+      {R"({"dtype":"mx","ch_axis":-1,"group_size":32,"mx_element_dtype":"fp4","qscheme":"per_group"})",
+       "error dtype-unsupported {}/dtype"},
+      {R"({"dtype":"int8","groupsize":32})", "error key-unknown {}/groupsize"},
+      {R"({"dtype":"int4","group_size":32})", "error key-missing {}"},
+      {R"({"dtype":"int4","ch_axis":0})", "error key-missing {}"},
+      {R"({"dtype":"int4","qscheme":"per_group"})", "error key-missing {}"},
+      {R"({"dtype":"int4","qscheme":"per_group","group_size":0})", "error value-invalid {}/group_size"},
+      {R"({"dtype":"int4","qscheme":"per_group","group_size":-2})", "error value-invalid {}/group_size"},
+      {R"({"dtype":"int4","qscheme":"per_group","group_size":"32"})",
+       "error type-invalid {}/group_size\nerror key-missing {}"},
+      {R"({"dtype":"int4","qscheme":"per_group","group_size":32.5})",
+       "error type-invalid {}/group_size\nerror key-missing {}"},
+      {R"({"dtype":"int4","qscheme":"per_groups","group_size":32})", "error value-unknown {}/qscheme"},
+      {R"({"dtype":"int8","qscheme":"per_block","block_size":[128,128]})", "error not-implemented {}/qscheme"},
+      {R"({"dtype":"int8","qscheme":"per_channel","ch_axis":9})", "error value-invalid {}/ch_axis"},
+      {R"({"dtype":"int8","qscheme":"per_channel","group_size":32})", "warning ignored {}/group_size"},
+      {R"({"dtype":"int8","qscheme":"per_tensor","ch_axis":0})", "warning ignored {}/ch_axis"},
+      {R"({"dtype":"int8","qscheme":"per_tensor","observer_cls":"PerGroupMinMaxObserver"})",
+       "error observer-mismatch {}/observer_cls"},
+      {R"({"dtype":"int8","observer_cls":"PerTensorPercentileObserver"})", "error not-implemented {}/observer_cls"},
+      {R"({"dtype":"int8","observer_cls":"PerTensorMinMaxObsrever"})", "error value-unknown {}/observer_cls"},
+      {R"({"dtype":"fp8_e4m3","symmetric":false})", "error value-invalid {}/symmetric"},
+      {R"({"dtype":"fp8_e5m2","zero_point_type":"float32"})", "error value-invalid {}/zero_point_type"},
+      {R"({"dtype":"fp8_e5m2","zero_point_type":"int32"})", "warning ignored {}/zero_point_type"},
+      {R"({"dtype":"fp8_e5m2","round_method":"floor"})", "warning ignored {}/round_method"},
+      {R"({"dtype":"uint8","symmetric":true})", "warning symmetric-unsigned {}/symmetric"},
+      {R"({"dtype":"int8","symmetric":true,"zero_point_type":"float32"})", "warning ignored {}/zero_point_type"},
+      {R"({"dtype":"int8","symmetric":false,"zero_point_type":"float32"})",
+       "warning zero-point-range {}/zero_point_type"},
+      {R"({"dtype":"int8","is_dynamic":true})", "warning ignored {}/is_dynamic"},
+      {R"({"dtype":"int8","round_method":"ceil"})", "error value-unknown {}/round_method"},
+      {R"({"dtype":"int8","scale_type":"pof2"})", "warning ignored {}/scale_type"},
+      {R"({"dtype":"int8","scale_type":"float8_e5m3"})", "error not-implemented {}/scale_type"},
+      {R"({"dtype":"int8","scale_format":"e8m0"})", "error not-implemented {}/scale_format"},
+      {R"({"dtype":"int8","scale_calculation_mode":"even"})", "warning ignored {}/scale_calculation_mode"},
+      {R"({"dtype":"int8","mx_element_dtype":"fp4"})", "warning ignored {}/mx_element_dtype"},
+      {R"({"dtype":"int8","block_size":[1]})", "error type-invalid {}/block_size"},
+      {R"({"dtype":"int8","block_size":[1,2]})", "warning ignored {}/block_size"},
+      {R"({"dtype":"int8","qat_spec":{}})", "warning not-applied {}/qat_spec"},
+      {R"({"dtype":"int8","is_scale_quant":true})", "error not-implemented {}/is_scale_quant"},
+      {R"({"dtype":"int8","max_input_numel":0})", "error value-invalid {}/max_input_numel"},
+      {R"({"dtype":"bfloat16","qscheme":"per_tensor","symmetric":true})", "warning ignored {}"},
+      {R"({"dtype":"int8","axis":0,"ch_axis":0,"qscheme":"per_channel"})", "error key-conflict {}/ch_axis"},
+      {R"([])", "error value-invalid {}"},
+      {R"([{"dtype":"fp8_e4m3"},{"dtype":"int4","qscheme":"per_channel"}])", "error not-implemented {}"},
+      {R"({"dtype":"int9","qscheme":"x","round_method":"y","zap":1})",
+       "error key-unknown {}/zap\nerror value-unknown {}/dtype\nerror value-unknown {}/qscheme\nerror value-unknown "
+       "{}/round_method"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    std::string expected = c.expected;
+    for (size_t at; (at = expected.find("{}")) != std::string::npos;) expected.replace(at, 2, kG);
+    CHECK(summary_of(config::check(weight(c.text))) == expected);
+    CHECK(static_cast<bool>(config::parse_text(weight(c.text))) == (expected.find("error ") == std::string::npos));
+  }
+}
+
+TEST_CASE("whole configs: what is accepted, refused and remarked") {
+  const std::string g = R"("global_quant_config":{"weight":{"dtype":"int8"}})";
+  const Case cases[] = {
+      {"{" + g + R"(,"exclude":null,"layer_quant_config":null,"layer_type_quant_config":null,"algo_config":null})", ""},
+      {"{" + g +
+           R"(,"quant_method":"quark","version":null,"export":{"kv_cache_group":[],"min_kv_scale":0.0,"pack_method":"order",)"
+           R"("weight_format":"real_quantized","weight_merge_groups":null}})",
+       ""},
+      {R"({"model_type":"llama","hidden_size":64,"quantization_config":{)" + g + R"(,"quant_method":"quark"}})", ""},
+      {R"({"$schema":"x","dialect":"quark","resolution":"replace","indivisible_groups":"fallback","non_finite":"saturate",)" +
+           g + "}",
+       ""},
+      {R"({"layer_quant_config":{"*.q":{"weight":{"dtype":"int8"}}},"kv_cache_quant_config":{},"quant_mode":"fx_graph_mode"})",
+       ""},
+      {R"({"layer_type_quant_config":{"nn.Linear":{"weight":{"dtype":"int8"},"target_device":"cpu"}}})", ""},
+      {"{}", "error key-missing "},
+      {R"({"exclude":["a"]})", "error key-missing "},
+      {R"({"global_quant_config":{}})", "warning nothing-quantized "},
+      {R"({"model_type":"llama"})", "error key-missing "},
+      {R"({"quantization_config":7})", "error type-invalid /quantization_config"},
+      {R"({"quantization_config":{"global_quant_config":{"wieght":{}}}})",
+       "error key-unknown /quantization_config/global_quant_config/wieght"},
+      {"[]", "error type-invalid "},
+      {"{" + g + R"(,"exclde":[]})", "error key-unknown /exclde"},
+      {"{" + g + R"(,"exclude":"lm_head"})", "error type-invalid /exclude"},
+      {"{" + g + R"(,"exclude":["a",3,""]})", "error type-invalid /exclude/1\nerror value-invalid /exclude/2"},
+      {"{" + g + R"(,"layer_quant_config":{"a/b~":{"weight":{"dtype":"x"}}}})",
+       "error value-unknown /layer_quant_config/a~1b~0/weight/dtype"},
+      {"{" + g + R"(,"layer_quant_config":{"a":null}})", "error type-invalid /layer_quant_config/a"},
+      {"{" + g + R"(,"layer_quant_config":[]})", "error type-invalid /layer_quant_config"},
+      {"{" + g + R"(,"layer_type_quant_config":{"Lineer":{}}})", "error value-unknown /layer_type_quant_config/Lineer"},
+      {"{" + g + R"(,"layer_type_quant_config":{"Linear":{},"nn.Linear":{}}})",
+       "error key-conflict /layer_type_quant_config/nn.Linear"},
+      {"{" + g + R"(,"layer_quant_config":{"a":{"target_device":"gpu"}}})",
+       "error value-unknown /layer_quant_config/a/target_device"},
+      {"{" + g + R"(,"quant_method":"gptq"})", "error not-implemented /quant_method"},
+      {"{" + g + R"(,"dialect":"aihwkit"})", "error not-implemented /dialect"},
+      {"{" + g + R"(,"dialect":"quarck"})", "error value-unknown /dialect"},
+      {"{" + g + R"(,"resolution":"fields"})", "error value-unknown /resolution"},
+      {"{" + g + R"(,"indivisible_groups":"skip"})", "error value-unknown /indivisible_groups"},
+      {"{" + g + R"(,"non_finite":true})", "error type-invalid /non_finite"},
+      {"{" + g + R"(,"quant_mode":"eager"})", "error value-unknown /quant_mode"},
+      {"{" + g + R"(,"log_severity_level":9})", "error value-invalid /log_severity_level"},
+      {"{" + g + R"(,"export":{"pack_method":"shuffle"}})", "error value-unknown /export/pack_method"},
+      {"{" + g + R"(,"algo_config":{"name":"awq","scaling_layers":[]}})", "warning not-applied /algo_config"},
+      {"{" + g + R"(,"algo_config":[{"name":"gptq"},{"name":"gptk"},{}]})",
+       "error value-unknown /algo_config/1/name\nerror key-missing /algo_config/2\nwarning not-applied /algo_config"},
+      {"{" + g + R"(,"pre_quant_opt_config":[{"name":"smoothquant"}]})", "warning not-applied /pre_quant_opt_config"},
+      {"{" + g +
+           R"(,"kv_cache_quant_config":{"*k_proj":{"output_tensors":{"dtype":"fp8_e4m3","observer_cls":"PerTensorMinMaxObserver"}}}})",
+       "warning not-applied /kv_cache_quant_config"},
+      {"{" + g + R"(,"kv_cache_quant_config":{"*k_proj":{"output":{}}}})",
+       "warning not-applied /kv_cache_quant_config\nerror key-unknown /kv_cache_quant_config/*k_proj/output"},
+      {"{" + g + R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"}})", "warning not-applied /softmax_quant_spec"},
+      {"{" + g + R"(,"shared_scale_groups":[["q","k"]]})", "warning not-applied /shared_scale_groups"},
+      {"{" + g + R"(,"keep_prequantized_layers":false})", "warning not-applied /keep_prequantized_layers"},
+      {R"({"global_quant_config":{"weight":{"dtype":"int8"},"bias":{"dtype":"int8"},"input_tensors":{"dtype":"int8"}}})",
+       "warning not-applied /global_quant_config/bias\nwarning not-applied /global_quant_config/input_tensors"},
+      {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"int8","is_dynamic":true}}})", ""},
+      {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"fp4","qscheme":"per_group","group_size":32,)"
+       R"("observer_cls":"PerBlockMXObserver","is_dynamic":true}}})",
+       "warning not-applied /global_quant_config/input_tensors/dtype"},
+      {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"int8","qscheme":"per_group","group_size":32}}})",
+       "error value-invalid /global_quant_config/input_tensors/is_dynamic"},
+      {R"({"global_quant_config":{"weight":{"dtype":"int8"},"output_tensors":{"dtype":"int8","qscheme":"per_channel"}}})",
+       "error key-missing /global_quant_config/output_tensors"},
+      {"int4_wo_128", ""},
+      {" int8\n", ""},
+      {"\"fp8\"", ""},
+      {"int5_wo_128", "error preset-unknown "},
+      {"true", "error preset-unknown "},
+      {"", "error json-invalid byte 0"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(summary_of(config::check(c.text)) == c.expected);
+  }
+}
+
+TEST_CASE("broken JSON is one diagnostic") {
+  for (const std::string& text : {std::string("{\"a\":"), std::string("{\"a\":1,\"a\":2}"), std::string(100, '['),
+                                  std::string("{]"), "{\"a\":\"" + std::string((8u << 20) + 1, 'x') + "\"}"}) {
+    const auto diagnostics = config::check(text);
+    REQUIRE(diagnostics.size() == 1);
+    CHECK(diagnostics[0].code == "json-invalid");
+    CHECK(diagnostics[0].severity == Severity::error);
+  }
+}
+
+TEST_CASE("dialects") {
+  CHECK(config::check("int8", "quark").empty());
+  CHECK(summary_of(config::check("int8", "gptq")) == "error not-implemented ");
+  CHECK(summary_of(config::check("int8", "quarks")) == "error value-unknown ");
+}
+
+TEST_CASE("hints name the nearest word") {
+  const auto hint = [](const std::string& text) {
+    const auto diagnostics = config::check(text);
+    return diagnostics.empty() ? std::string() : diagnostics[0].hint;
+  };
+  CHECK(hint("int4_wo_129") == "did you mean \"int4_wo_128\"?");
+  CHECK(hint(weight(R"({"dtype":"int8","observer":"x"})")) == "did you mean \"observer_cls\"?");
+  CHECK(hint(weight(R"({"dtype":"fp8_e4m4"})")) == "did you mean \"fp8_e4m3\"?");
+  CHECK(hint(weight(R"({"dtype":"int8","qscheme":"per_chanel"})")) == "did you mean \"per_channel\"?");
+  CHECK(hint(weight(R"({"dtype":"int8","observer_cls":"PerTensorMinMaxObsrever"})")) ==
+        "did you mean \"PerTensorMinMaxObserver\"?");
+  CHECK(hint(weight(R"({"dtype":"int8","qscheme":"per_group","group_size":32,"observer_cls":"PerTensorMinMax"})")) ==
+        "these do: PerGroupMinMaxObserver");
+}
+
+TEST_CASE("defaults that Quark demands") {
+  const auto spec = [](const std::string& text) {
+    const auto parsed = config::parse_spec_text(text);
+    REQUIRE(static_cast<bool>(parsed));
+    return *parsed;
+  };
+  QuantizationSpec expected;  // int8 per_tensor symmetric half_even
+  CHECK(spec(R"({"dtype":"int8"})") == expected);
+  expected.dtype = Dtype::uint4;
+  expected.qscheme = QScheme::per_group;
+  expected.observer = ObserverId::PerGroupMinMaxObserver;
+  expected.ch_axis = -1;
+  expected.group_size = 64;
+  expected.symmetric = false;
+  CHECK(spec(R"({"dtype":"uint4","qscheme":"per_group","group_size":64})") == expected);
+  CHECK(spec(R"({"dtype":"uint4","observer_cls":"PerGroupMinMax","group_size":64})") == expected);
+  expected = {};
+  expected.dtype = Dtype::fp8_e4m3;
+  expected.qscheme = QScheme::per_channel;
+  expected.observer = ObserverId::PerChannelMinMaxObserver;
+  CHECK(spec(R"({"dtype":"fp8_e4m3","qscheme":"per_channel"})") == expected);
+  expected.ch_axis = 1;
+  CHECK(spec(R"({"dtype":"fp8_e4m3","qscheme":"per_channel","axis":1})") == expected);
+  expected = {};
+  expected.scale_type = ScaleType::bfloat16;
+  expected.round_method = RoundMethod::round;
+  CHECK(spec(R"({"dtype":"int8","scale_type":"bfloat16","round_method":"round"})") == expected);
+}
+
+TEST_CASE("errors sum up the problems and keep them all") {
+  std::vector<Diagnostic> problems;
+  const auto parsed = config::parse_text(weight(R"({"dtype":"int9","a":1,"b":2,"c":3,"d":4})"), "auto", &problems);
+  REQUIRE_FALSE(static_cast<bool>(parsed));
+  CHECK(parsed.error().code == ErrorCode::config_invalid);
+  CHECK(parsed.error().where == kG + "/a");
+  CHECK(parsed.error().message.find("and 2 more") != std::string::npos);
+  CHECK(problems.size() == 5);
+
+  const auto spec = config::parse_spec_text(R"({"dtype":"int8","symmetric":"yes"})", &problems);
+  REQUIRE_FALSE(static_cast<bool>(spec));
+  CHECK(spec.error().code == ErrorCode::spec_invalid);
+  CHECK(spec.error().where == "/symmetric");
+  CHECK(spec.error().message == "expected true or false, found a string");
+}
+
+TEST_CASE("a flood of problems is cut, and stays an error") {
+  std::string text =
+      R"({"global_quant_config":{"weight":{"dtype":"int8"},"bias":{"dtype":"int8"}},"layer_quant_config":{)";
+  for (int i = 0; i < 300; ++i) text += "\"l" + std::to_string(i) + R"(":{"bias":{"dtype":"int8"}},)";
+  const auto warnings = config::check(text + R"("z":{}}})");
+  CHECK(warnings.size() == DiagnosticList::kLimit + 1);
+  CHECK(warnings.back().severity == Severity::warning);
+  CHECK(static_cast<bool>(config::parse_text(text + R"("z":{}}})")));
+  const auto errors = config::check(text + R"("z":{"q":1}}})");
+  CHECK(errors.size() == DiagnosticList::kLimit + 1);
+  CHECK(errors.back().severity == Severity::error);
+  CHECK_FALSE(static_cast<bool>(config::parse_text(text + R"("z":{"q":1}}})")));
+}
+
+TEST_CASE("maps keep their order, and the source gets current names") {
+  const auto parsed = config::parse_text(
+      R"({"layer_quant_config":{"z":{"weight":{"dtype":"int8","dynamic":false,"qscheme":"per_channel","axis":1}},"a":{}},)"
+      R"("layer_type_quant_config":{"torch.nn.modules.linear.Linear":{"weight":{"dtype":"int8"}}},"exclude":["q","b"]})");
+  REQUIRE(static_cast<bool>(parsed));
+  const Config& c = parsed->config;
+  REQUIRE(c.layer.size() == 2);
+  CHECK(c.layer[0].first == "z");
+  CHECK(c.layer[1].first == "a");
+  CHECK(c.layer_type[0].first == "Linear");
+  CHECK(c.exclude == std::vector<std::string>{"q", "b"});
+  CHECK(json::write(*c.source.find("layer_quant_config")->find("z")) ==
+        R"({"weight":{"dtype":"int8","is_dynamic":false,"qscheme":"per_channel","ch_axis":1}})");
+}
+
+TEST_CASE("diagnostics as JSON") {
+  const Diagnostic d{Severity::warning, "ignored", "/a", "m", ""};
+  CHECK(json::write(to_json(d)) == R"({"severity":"warning","code":"ignored","where":"/a","message":"m"})");
+  CHECK(json::write(to_json(std::vector<Diagnostic>{{Severity::note, "c", "", "m", "h"}})) ==
+        R"([{"severity":"note","code":"c","where":"","message":"m","hint":"h"}])");
+}

@@ -1,0 +1,221 @@
+#include "config/resolve.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config_api.h"
+
+using namespace wasmquant;
+
+namespace {
+
+Config config_of(std::string_view text) {
+  auto parsed = config::parse_text(text);
+  REQUIRE(static_cast<bool>(parsed));
+  return std::move(parsed->config);
+}
+
+// Every level gives another dtype, so that the dtype tells which one decided.
+constexpr std::string_view kLevels = R"({
+  "global_quant_config": {"weight": {"dtype": "int8"}},
+  "layer_type_quant_config": {"Embedding": {"weight": {"dtype": "int16"}}, "Conv2d": {"weight": {"dtype": "uint8"}}},
+  "layer_quant_config": {
+    "*.q_proj": {"weight": {"dtype": "int4"}},
+    "*.layers.1.*": {"weight": {"dtype": "uint4"}},
+    "model.layers.1.self_attn.q_proj": {"weight": {"dtype": "int3"}},
+    "*.o_proj": {"bias": {"dtype": "int8"}},
+    "conv_?": {"target_device": "cpu"},
+    "norm*": {"weight": {"dtype": "int2"}}
+  },
+  "exclude": ["lm_head", "model.vision", "*.gate", "model.layers.9*", "odd[1]"]})";
+
+struct Case {
+  const char* tensor;
+  std::vector<uint64_t> shape;
+  const char* dtype;  // "" = stays as it is
+  const char* rule;
+  const char* where;
+};
+
+}  // namespace
+
+TEST_CASE("each tensor gets its spec from the right place") {
+  const std::vector<uint64_t> m = {8, 8}, v = {8};
+  const Case cases[] = {
+      {"model.layers.0.mlp.up_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.layers.0.self_attn.q_proj.weight", m, "int4", "layer-glob", "/layer_quant_config/*.q_proj/weight"},
+      {"model.layers.1.self_attn.k_proj.weight", m, "uint4", "layer-glob", "/layer_quant_config/*.layers.1.*/weight"},
+      {"model.layers.1.self_attn.q_proj.weight", m, "int3", "layer-name",
+       "/layer_quant_config/model.layers.1.self_attn.q_proj/weight"},
+      {"model.layers.2.self_attn.o_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      // Only the first matching pattern is asked; *.o_proj comes after *.layers.1.*
+      {"model.layers.1.self_attn.o_proj.weight", m, "uint4", "layer-glob", "/layer_quant_config/*.layers.1.*/weight"},
+      {"model.layers.10.self_attn.k_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"q_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.Q_PROJ.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.embed_tokens.weight", m, "int16", "layer-type", "/layer_type_quant_config/Embedding/weight"},
+      {"stem.weight", {8, 3, 3, 3}, "uint8", "layer-type", "/layer_type_quant_config/Conv2d/weight"},
+      {"conv_1.weight", {8, 3, 3, 3}, "uint8", "layer-type", "/layer_type_quant_config/Conv2d/weight"},
+      {"conv_1.weight", {8, 3, 3}, "int8", "global", "/global_quant_config/weight"},
+      {"conv_12.weight", {8, 3, 3}, "int8", "global", "/global_quant_config/weight"},
+      {"lm_head.weight", m, "", "excluded", "/exclude/0"},
+      {"lm_head.inner.weight", m, "", "excluded", "/exclude/0"},
+      {"lm_head2.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.lm_head.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.vision.layers.0.q_proj.weight", m, "", "excluded", "/exclude/1"},
+      {"model.visions.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.layers.0.mlp.gate.weight", m, "", "excluded", "/exclude/2"},
+      {"model.layers.0.mlp.gate.inner.weight", m, "", "excluded", "/exclude/2"},
+      {"model.layers.0.mlp.gate_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"gate.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.layers.9.up.weight", m, "", "excluded", "/exclude/3"},
+      {"model.layers.95.up.weight", m, "", "excluded", "/exclude/3"},
+      {"odd[1].weight", m, "", "excluded", "/exclude/4"},
+      {"odd1.weight", m, "", "excluded", "/exclude/4"},
+      {"odd1.deep.weight", m, "", "excluded", "/exclude/4"},
+      {"odd[1].deep.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"model.norm.weight", v, "", "not-quantizable", ""},
+      {"norm1.weight", v, "", "not-quantizable", ""},
+      {"act.weight", v, "", "not-quantizable", ""},
+      {"video.weight", {8, 3, 2, 2, 2}, "", "not-quantizable", ""},
+      {"model.layers.0.self_attn.q_proj.bias", v, "", "not-a-weight", ""},
+      {"model.layers.0.experts.gate_up_proj", {4, 8, 8}, "", "not-a-weight", ""},
+      {"model.inv_freq", v, "", "not-a-weight", ""},
+      {"weight", m, "int8", "global", "/global_quant_config/weight"},
+  };
+  const Config config = config_of(kLevels);
+  Resolver resolver(config);
+  for (const Case& c : cases) {
+    CAPTURE(c.tensor);
+    const Resolved resolved = resolver.resolve(c.tensor, c.shape, true);
+    CHECK((resolved.weight ? info_of(resolved.weight->dtype).name : "") == std::string_view(c.dtype));
+    CHECK(name_of(resolved.reason.rule) == c.rule);
+    CHECK(resolved.reason.where == c.where);
+    CHECK_FALSE(resolved.reason.text.empty());
+  }
+  const Resolved stored = resolver.resolve("a.weight", m, false);
+  CHECK_FALSE(stored.weight);
+  CHECK(stored.reason.rule == Rule::not_quantizable);
+}
+
+TEST_CASE("embeddings never get the global config") {
+  const Config config = config_of("int8");
+  Resolver resolver(config);
+  const std::vector<uint64_t> shape = {8, 8};
+  const Resolved resolved = resolver.resolve("model.embed_tokens.weight", shape, true);
+  CHECK_FALSE(resolved.weight);
+  CHECK(resolved.reason.rule == Rule::no_config);
+
+  const Config named =
+      config_of(R"({"global_quant_config":{},"layer_quant_config":{"*embed_tokens":{"weight":{"dtype":"int4"}}}})");
+  Resolver by_name(named);
+  CHECK(by_name.resolve("model.embed_tokens.weight", shape, true).weight->dtype == Dtype::int4);
+  const Resolved none = by_name.resolve("model.up.weight", shape, true);
+  CHECK_FALSE(none.weight);
+  CHECK(none.reason.rule == Rule::no_config);
+}
+
+TEST_CASE("field by field, or the chosen config whole") {
+  constexpr std::string_view kText = R"({
+    "global_quant_config": {"weight": {"dtype": "int8"}, "input_tensors": {"dtype": "int8", "is_dynamic": true}},
+    "layer_type_quant_config": {"Linear": {"output_tensors": {"dtype": "uint8", "is_dynamic": true}}},
+    "layer_quant_config": {"*.a": {"weight": {"dtype": "int4"}}, "x.a": {"bias": {"dtype": "int8"}}, "*.n": {}}, "resolution": "MODE"})";
+  const auto with = [&](std::string_view mode) {
+    std::string text(kText);
+    return config_of(text.replace(text.find("MODE"), 4, mode));
+  };
+  const std::vector<uint64_t> shape = {8, 8};
+
+  const Config field = with("field");
+  Resolver by_field(field);
+  const LayerConfig merged = by_field.layer_config("x.a", "Linear");
+  CHECK(merged.weight->front().dtype == Dtype::int4);
+  CHECK(merged.bias->front().dtype == Dtype::int8);
+  CHECK(merged.input_tensors->front().dtype == Dtype::int8);
+  CHECK(merged.output_tensors->front().dtype == Dtype::uint8);
+  const Resolved fallen = by_field.resolve("x.n.weight", shape, true);
+  CHECK(fallen.weight->dtype == Dtype::int8);
+  CHECK(fallen.reason.rule == Rule::global);
+  CHECK(fallen.reason.text ==
+        "pattern \"*.n\" of layer_quant_config has no weight spec, so entry \"Linear\" of layer_type_quant_config has "
+        "no weight "
+        "spec, so global_quant_config decides");
+
+  const Config replace = with("replace");
+  Resolver by_replace(replace);
+  CHECK_FALSE(by_replace.layer_config("x.a", "Linear").weight);
+  CHECK_FALSE(by_replace.layer_config("x.a", "Linear").input_tensors);
+  const Resolved whole = by_replace.resolve("x.n.weight", shape, true);
+  CHECK_FALSE(whole.weight);
+  CHECK(whole.reason.rule == Rule::layer_glob);
+  CHECK(whole.reason.where == "/layer_quant_config/*.n");
+  CHECK(by_replace.resolve("y.a.weight", shape, true).weight->dtype == Dtype::int4);
+}
+
+TEST_CASE("reasons read as sentences") {
+  const Config config = config_of(kLevels);
+  Resolver resolver(config);
+  const auto text = [&](std::string_view tensor) {
+    return resolver.resolve(tensor, std::vector<uint64_t>{8, 8}, true).reason.text;
+  };
+  CHECK(text("a.up.weight") == "global_quant_config applies, because nothing more specific does");
+  CHECK(text("a.q_proj.weight") == "pattern \"*.q_proj\" of layer_quant_config is the first that matches this layer");
+  CHECK(text("model.layers.1.self_attn.q_proj.weight") ==
+        "entry \"model.layers.1.self_attn.q_proj\" of layer_quant_config names this layer");
+  CHECK(text("embed_tokens.weight") == "entry \"Embedding\" of layer_type_quant_config covers layers of this class");
+  CHECK(text("lm_head.weight") == "excluded by \"lm_head\"");
+  CHECK(text("model.vision.a.weight") == "excluded by \"model.vision\", which covers everything below it");
+  CHECK(text("a.bias") == "biases stay as they are");
+  CHECK(json::write(to_json(Reason{Rule::layer_glob, "/a", "b"})) ==
+        R"({"rule":"layer-glob","where":"/a","text":"b"})");
+}
+
+TEST_CASE("a config inside a config.json is pointed into") {
+  const Config config = config_of(
+      R"({"model_type":"llama","quantization_config":{"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":["h"],"quant_method":"quark"}})");
+  Resolver resolver(config);
+  const std::vector<uint64_t> shape = {8, 8};
+  CHECK(resolver.resolve("a.weight", shape, true).reason.where == "/quantization_config/global_quant_config/weight");
+  CHECK(resolver.resolve("h.weight", shape, true).reason.where == "/quantization_config/exclude/0");
+}
+
+TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
+  const Config config = config_of(R"({
+    "global_quant_config": {"weight": {"dtype": "int8"}},
+    "layer_type_quant_config": {"Conv2d": {"weight": {"dtype": "int8"}}, "Linear": {"weight": {"dtype": "int8"}}},
+    "layer_quant_config": {"*.q_porj": {}, "*.norm": {}, "*.up_proj": {}, "m.l0.up_prjo": {}},
+    "exclude": ["lm_head", "m.l0.up_proj.weight", "*.norm", "m.l0.up_proj", "*.zzzzz"]})");
+  Resolver resolver(config);
+  const std::vector<uint64_t> m = {8, 8}, v = {8};
+  resolver.resolve("m.l0.q_proj.weight", m, true);
+  resolver.resolve("m.l0.q_proj.bias", v, true);
+  resolver.resolve("m.l0.up_proj.weight", m, true);
+  resolver.resolve("m.l0.norm.weight", v, true);
+  std::string text;
+  for (const Diagnostic& d : resolver.unused_patterns()) {
+    CHECK(d.code == "pattern-unused");
+    CHECK(d.severity == Severity::warning);
+    text += d.where + " | " + d.message + " | " + d.hint + "\n";
+  }
+  CHECK(text ==
+        "/exclude/0 | \"lm_head\" matches no layer of this model | \n"
+        "/exclude/1 | \"m.l0.up_proj.weight\" matches no layer of this model | names are those of layers, without "
+        ".weight\n"
+        "/exclude/4 | \"*.zzzzz\" matches no layer of this model | \n"
+        "/layer_quant_config/*.q_porj | \"*.q_porj\" matches no layer of this model | the nearest layer is "
+        "\"m.l0.q_proj\"\n"
+        "/layer_quant_config/*.norm | \"*.norm\" matches only layers that are never quantized | \n"
+        "/layer_quant_config/m.l0.up_prjo | \"m.l0.up_prjo\" matches no layer of this model | did you mean "
+        "\"m.l0.up_proj\"?\n"
+        "/layer_type_quant_config/Conv2d | \"Conv2d\" is the class of no layer of this model | \n");
+
+  const Config preset = config_of("int8");
+  Resolver of_preset(preset);
+  of_preset.resolve("a.weight", m, true);
+  const auto notes = of_preset.unused_patterns();
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].severity == Severity::note);
+}

@@ -1,0 +1,177 @@
+#include "config/write.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config_api.h"
+#include "config/presets.h"
+#include "config/resolve.h"
+
+using namespace wasmquant;
+
+namespace {
+
+Config config_of(std::string_view text) {
+  auto parsed = config::parse_text(text);
+  REQUIRE(static_cast<bool>(parsed));
+  return std::move(parsed->config);
+}
+
+bool has_errors(const std::vector<Diagnostic>& diagnostics) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [](const auto& d) { return d.severity == Severity::error; });
+}
+
+}  // namespace
+
+TEST_CASE("a spec is written with every key of Quark") {
+  const auto spec = config::parse_spec_text(R"({"dtype":"uint4","qscheme":"per_group","group_size":32})");
+  REQUIRE(static_cast<bool>(spec));
+  CHECK(
+      json::write(config::to_json(*spec)) ==
+      R"({"dtype":"uint4","is_dynamic":false,"qscheme":"per_group","ch_axis":-1,"group_size":32,"block_size":null,)"
+      R"("symmetric":false,"round_method":"half_even","scale_type":"float","scale_format":null,"scale_calculation_mode":null,)"
+      R"("mx_element_dtype":null,"observer_cls":"PerGroupMinMaxObserver","is_scale_quant":false,"enable_buffer_reuse":false,)"
+      R"("max_input_numel":4194304,"zero_point_type":"int32"})");
+  const auto cast = config::parse_spec_text(R"({"dtype":"bfloat16"})");
+  const json::Value written = config::to_json(*cast);
+  CHECK(written.find("qscheme")->is_null());
+  CHECK(written.find("observer_cls")->as_string() == "PlaceholderObserver");
+}
+
+TEST_CASE("every spec reads back as it was written, without remarks") {
+  size_t count = 0;
+  for (const DtypeInfo& dtype : kDtypes) {
+    for (std::string_view scheme :
+         {R"("per_tensor")", R"("per_channel","ch_axis":1)", R"("per_group","group_size":-1)"}) {
+      for (std::string_view extra :
+           {"", R"(,"round_method":"round")", R"(,"scale_type":"float16","zero_point_type":"float32")",
+            R"(,"symmetric":false)", R"(,"symmetric":false,"zero_point_type":"float32")"}) {
+        const std::string text = "{\"dtype\":\"" + std::string(dtype.name) + "\",\"qscheme\":" + std::string(scheme) +
+                                 std::string(extra) + "}";
+        const auto spec = config::parse_spec_text(text);
+        if (!spec) {
+          CHECK_FALSE(dtype.is_integer);
+          continue;
+        }
+        CAPTURE(text);
+        std::vector<Diagnostic> remarks;
+        const auto again = config::parse_spec_text(json::write(config::to_json(*spec)), &remarks);
+        REQUIRE(static_cast<bool>(again));
+        CHECK(*again == *spec);
+        const bool own_remark = spec->zero_point_type == ZeroPointType::float32 && dtype.is_signed;
+        CHECK(remarks.size() == (own_remark ? 1 : 0));
+        ++count;
+      }
+    }
+  }
+  CHECK(count > 100);
+}
+
+TEST_CASE("a config reads back as it was written") {
+  const std::string_view texts[] = {
+      R"({"global_quant_config":{"weight":{"dtype":"int8"}}})",
+      R"({"global_quant_config":{"weight":{"dtype":"uint4","qscheme":"per_group","group_size":64},"bias":{"dtype":"int8"},
+          "input_tensors":{"dtype":"int8"},"output_tensors":[{"dtype":"fp8_e4m3"},{"dtype":"int8"}]},
+          "layer_type_quant_config":{"Embedding":{"weight":{"dtype":"int8"}},"Linear":{}},
+          "layer_quant_config":{"z.*":{"weight":{"dtype":"bfloat16"}},"a":{}},
+          "exclude":["lm_head","*.gate"],"resolution":"replace","indivisible_groups":"fallback","non_finite":"saturate",
+          "algo_config":[{"name":"gptq"}],"kv_cache_quant_config":{"*k":{"output_tensors":{"dtype":"fp8_e4m3"}}}})",
+      R"({"quantization_config":{"global_quant_config":{"weight":{"dtype":"int4"}},"quant_method":"quark",
+          "export":{"pack_method":"order","weight_format":"fake_quantized"}}})",
+  };
+  for (std::string_view text : texts) {
+    const Config first = config_of(text);
+    const json::Value written = config::to_json(first);
+    const Config second = config_of(json::write(written));
+    CHECK(first == second);
+    CHECK(written == config::to_json(second));
+  }
+  CHECK_FALSE(config_of(texts[0]) == config_of(texts[2]));
+}
+
+TEST_CASE("presets parse without a remark and survive writing") {
+  CHECK(config::presets().size() == 14);
+  for (const config::Preset& preset : config::presets()) {
+    CAPTURE(std::string(preset.name));
+    CHECK(config::check(preset.config_text()).empty());
+    CHECK(config::check(preset.name).empty());
+    const Config config = config_of(preset.name);
+    CHECK(config.preset == preset.name);
+    CHECK(config.exclude == std::vector<std::string>{"lm_head"});
+    CHECK(config.indivisible_groups == IndivisibleGroups::fallback);
+    REQUIRE(config.global.weight.has_value());
+    CHECK(config == config_of(json::write(config::to_json(config))));
+    CHECK_FALSE(preset.title.empty());
+    CHECK(preset.description.ends_with("."));
+  }
+  const Config uint4 = config_of("uint4_wo_64");
+  CHECK(uint4.global.weight->front().group_size == 64);
+  CHECK_FALSE(uint4.global.weight->front().symmetric);
+}
+
+// Whatever the config, a reader that takes layer configs whole must find in the block what each layer became.
+TEST_CASE("the block of a finished file tells Quark's reader the truth about every layer") {
+  const Config config = config_of(R"({
+    "global_quant_config": {"weight": {"dtype": "int8"}, "input_tensors": {"dtype": "int8", "is_dynamic": true},
+                            "output_tensors": {"dtype": "int8"}, "bias": {"dtype": "int8"}},
+    "layer_type_quant_config": {"Embedding": {"weight": {"dtype": "int16"}}, "Conv2d": {"input_tensors": {"dtype": "uint8", "is_dynamic": true}}},
+    "layer_quant_config": {"*.q": {"weight": {"dtype": "int4", "qscheme": "per_group", "group_size": 128}}, "*.k": {"bias": {"dtype": "int8"}}},
+    "exclude": ["lm_head", "nothing.here"], "algo_config": {"name": "gptq"}})");
+  struct Layer {
+    const char *name, *type;
+    bool kept;
+    QuantizationSpec spec;
+  };
+  Resolver asked(config);
+  std::vector<Layer> layers = {{"m.embed_tokens", "Embedding", false, {}},
+                               {"m.0.q", "Linear", false, {}},
+                               {"m.1.q", "Linear", false, {}},
+                               {"m.0.k", "Linear", false, {}},
+                               {"m.0.up", "Linear", true, {}},
+                               {"m.0.down", "Linear", true, {}},
+                               {"m.0.down.lora_A", "Linear", false, {}},
+                               {"stem", "Conv2d", false, {}},
+                               {"lm_head", "Linear", true, {}},
+                               {"m.wpe2", "Embedding", true, {}}};
+  std::vector<config::ExportedLayer> exported;
+  for (Layer& layer : layers) {
+    if (!layer.kept) layer.spec = asked.layer_config(layer.name, layer.type).weight->front();
+    // A group size that did not fit this layer.
+    if (std::string_view(layer.name) == "m.1.q") layer.spec.group_size = 32;
+  }
+  for (const Layer& layer : layers) exported.push_back({layer.name, layer.type, layer.kept ? nullptr : &layer.spec});
+
+  const json::Value block =
+      config::quantization_config(config, exported, {PackMethod::reorder, WeightFormat::real_quantized});
+  CHECK(block.find("quant_method")->as_string() == "quark");
+  CHECK(block.find("algo_config")->is_null());
+  CHECK(block.find("global_quant_config")->find("bias")->is_null());
+  CHECK(block.find("global_quant_config")->find("output_tensors")->is_null());
+  CHECK(block.find("global_quant_config")->find("input_tensors")->is_object());
+  CHECK(block.find("layer_type_quant_config")->find("Embedding") == nullptr);
+  CHECK(
+      json::write(*block.find("export")) ==
+      R"({"kv_cache_group":[],"min_kv_scale":0.0,"pack_method":"reorder","weight_format":"real_quantized","weight_merge_groups":null})");
+  CHECK(json::write(*block.find("exclude")) == R"(["lm_head","nothing.here","m.0.up"])");
+
+  CHECK_FALSE(has_errors(config::check(json::write(block))));
+  Config read = config_of(json::write(block));
+  CHECK(read.export_info == ExportInfo{});
+  read.resolution = Resolution::replace;
+  const Resolver reader(read);
+  for (const Layer& layer : layers) {
+    CAPTURE(layer.name);
+    const LayerConfig found = reader.layer_config(layer.name, layer.type);
+    const bool quantized = !reader.excludes(layer.name) && found.weight.has_value();
+    CHECK(quantized == !layer.kept);
+    if (quantized) {
+      CHECK(found.weight->front() == layer.spec);
+      CHECK(found.input_tensors == asked.layer_config(layer.name, layer.type).input_tensors);
+    }
+  }
+}

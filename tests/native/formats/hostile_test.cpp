@@ -1,0 +1,88 @@
+// Every case of tests/files/hostile/expected.json (written by tests/files/make_hostile.mjs).
+#include <doctest/doctest.h>
+
+#include "core/json.h"
+#include "formats/read_file.h"
+#include "formats/safetensors_index.h"
+
+using namespace wasmquant;
+
+namespace {
+
+std::vector<std::string> strings_of(const json::Value* list) {
+  std::vector<std::string> strings;
+  if (list != nullptr)
+    for (const json::Value& item : list->items()) strings.push_back(item.as_string());
+  return strings;
+}
+
+struct Answer {
+  std::optional<Error> error;
+  std::vector<std::string> tensors, unmapped, missing_files;
+};
+
+Answer read_model(const std::string& path, std::mt19937& random) {
+  Answer answer;
+  const auto bytes = test_files::read_bytes(path);
+  REQUIRE_MESSAGE(bytes, path);
+  if (!path.ends_with(".index.json")) {
+    const auto index = test_files::read_in_pieces(*bytes, random);
+    if (!index) return {index.error(), {}, {}, {}};
+    for (const auto& tensor : index->tensors) answer.tensors.push_back(tensor.name);
+    return answer;
+  }
+  const auto map = safetensors::read_shard_map({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (!map) return {map.error(), {}, {}, {}};
+  std::vector<FileIndex> files;
+  for (const std::string& name : map->files) {
+    const auto shard = test_files::read_bytes(path.substr(0, path.rfind('/') + 1) + name);
+    if (!shard) {
+      answer.missing_files.push_back(name);
+      continue;
+    }
+    const auto index = test_files::read_in_pieces(*shard, random);
+    if (!index) return {index.error(), {}, {}, {}};
+    files.push_back(*index);
+  }
+  if (!answer.missing_files.empty()) return answer;
+  const auto status = safetensors::check_shards(*map, files, answer.unmapped);
+  if (!status) return {status.error(), {}, {}, {}};
+  for (const auto& entry : map->tensors) answer.tensors.push_back(entry.first);
+  return answer;
+}
+
+void check_case(const json::Value& expected, std::mt19937& random) {
+  const std::string file = expected.find("file")->as_string();
+  CAPTURE(file);
+  const Answer answer = read_model(test_files::path_of("files/hostile/" + file), random);
+  if (expected.find("missing_file") != nullptr) {
+    CHECK_FALSE(answer.error);
+    CHECK(answer.missing_files == std::vector{expected.find("missing_file")->as_string()});
+  } else if (expected.find("ok")->as_bool()) {
+    if (answer.error) FAIL_CHECK(answer.error->where, ": ", answer.error->message);
+    CHECK(answer.tensors == strings_of(expected.find("tensors")));
+    CHECK(answer.unmapped == strings_of(expected.find("unmapped")));
+  } else {
+    REQUIRE(answer.error);
+    CHECK(name_of(answer.error->code) == expected.find("code")->as_string());
+    CHECK_MESSAGE(answer.error->message.find(expected.find("message_contains")->as_string()) != std::string::npos,
+                  answer.error->message);
+    CHECK_MESSAGE(answer.error->where.find(expected.find("where_contains")->as_string()) != std::string::npos,
+                  answer.error->where);
+    CHECK(answer.error->where.size() < 256);
+    CHECK(answer.error->message.size() < 1024);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("hostile files: every case gets the answer that expected.json states") {
+  const auto text = test_files::read_bytes(test_files::path_of("files/hostile/expected.json"));
+  REQUIRE_MESSAGE(text, "set WASMQUANT_TESTS_DIR to the tests folder");
+  const auto cases = json::parse({reinterpret_cast<const char*>(text->data()), text->size()});
+  REQUIRE(cases);
+  REQUIRE(cases->items().size() >= 45);
+  std::mt19937 random(1);
+  for (const json::Value& expected : cases->items())
+    for (int round = 0; round < 3; ++round) check_case(expected, random);
+}

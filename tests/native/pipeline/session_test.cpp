@@ -1,0 +1,197 @@
+// Plans run tile by tile: the bytes do not depend on tiles, and what was written decodes to what was meant.
+#include "pipeline/session.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <random>
+
+#include "observers/observer.h"
+#include "pipeline/memory_model.h"
+#include "quantize/quantize.h"
+
+using namespace wasmquant;
+using namespace wasmquant::testing;
+
+namespace {
+
+std::vector<float> random_values(size_t count, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0.0f, 0.05f);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+MemoryModel model_of(StorageDtype dtype, uint64_t rows, uint64_t columns) {
+  MemoryModel model;
+  model.add_file("model.safetensors", {{"a.q_proj.weight", dtype, {rows, columns}, random_values(rows * columns, 1)},
+                                       {"a.q_proj.bias", dtype, {rows}, random_values(rows, 2)},
+                                       {"a.norm.weight", dtype, {columns}, random_values(columns, 3)},
+                                       {"lm_head.weight", dtype, {8, columns}, random_values(8 * columns, 4)}});
+  return model;
+}
+
+std::string config_of(const std::string& spec) { return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"]})"; }
+
+struct Case {
+  const char* format;
+  const char* spec;
+};
+const Case kCases[] = {
+    {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})"},
+    {"compressed-tensors", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 16, "symmetric": false})"},
+    {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"},
+    {"compressed-tensors", R"({"dtype": "int2", "qscheme": "per_group", "group_size": 32})"},
+    {"compressed-tensors", R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})"},
+    {"compressed-tensors", R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"},
+    {"compressed-tensors", R"({"dtype": "int8", "qscheme": "per_tensor"})"},
+    {"compressed-tensors", R"({"dtype": "int8", "qscheme": "per_group", "group_size": 48})"},
+    {"compressed-tensors", R"({"dtype": "fp8_e4m3", "qscheme": "per_channel", "ch_axis": 0})"},
+    {"compressed-tensors", R"({"dtype": "fp8_e4m3", "qscheme": "per_tensor"})"},
+    {"compressed-tensors", R"({"dtype": "bfloat16"})"},
+    {"quark", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})"},
+    {"quark", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 32, "symmetric": false})"},
+    {"quark", R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"},
+    {"quark", R"({"dtype": "uint4", "qscheme": "per_tensor", "symmetric": false})"},
+    {"quark", R"({"dtype": "int8", "qscheme": "per_group", "group_size": 32, "symmetric": false})"},
+    {"quark", R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"},
+    {"quark", R"({"dtype": "int8", "qscheme": "per_tensor", "symmetric": false})"},
+    {"quark", R"({"dtype": "int3", "qscheme": "per_group", "group_size": 32, "symmetric": false})"},
+    {"quark", R"({"dtype": "int2", "qscheme": "per_group", "group_size": 32})"},
+    {"quark", R"({"dtype": "fp8_e5m2", "qscheme": "per_tensor"})"},
+    {"quark", R"({"dtype": "float16"})"},
+    {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})"},
+    {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": 0, "group_size": 4})"},
+    {"fake-quantized", R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 1})"},
+    {"fake-quantized", R"({"dtype": "int16", "qscheme": "per_channel", "ch_axis": 0})"},
+};
+
+Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
+  std::vector<Diagnostic> diagnostics;
+  auto plan = make_plan(index, config_of(c.spec), {c.format, tile_bytes}, diagnostics);
+  if (!plan) MESSAGE(plan.error().where << ": " << plan.error().message);
+  REQUIRE(bool(plan));
+  return std::move(*plan);
+}
+
+// The values that the spec itself gives, from the whole tensor at once.
+std::vector<float> expected_values(std::vector<float> x, const std::vector<uint64_t>& shape, const QuantizationSpec& spec, StorageDtype source,
+                                   bool fake) {
+  if (source == StorageDtype::BF16) {
+    std::vector<uint16_t> bits(x.size());
+    kernels::narrow_bf16(x, bits.data());
+    kernels::widen_bf16(bits, x.data());
+  }
+  std::vector<float> y(x.size());
+  std::vector<uint16_t> bits(x.size());
+  if (spec.dtype == Dtype::bfloat16 || spec.dtype == Dtype::float16) {
+    (spec.dtype == Dtype::bfloat16 ? kernels::narrow_bf16 : kernels::narrow_f16)(x, bits.data());
+    (spec.dtype == Dtype::bfloat16 ? kernels::widen_bf16 : kernels::widen_f16)(bits, y.data());
+    return y;
+  }
+  const Granularity g = *granularity_of(shape, spec);
+  RangeObserver observer(g, spec);
+  observer.update(x, 0);
+  const std::vector<QParams> qparams = observer.finish();
+  if (fake) {
+    fake_quantize(g, spec, qparams, x, 0, y.data());
+    if (source == StorageDtype::BF16) {
+      kernels::narrow_bf16(y, bits.data());
+      kernels::widen_bf16(bits, y.data());
+    }
+    return y;
+  }
+  std::vector<uint8_t> codes(x.size());
+  quantize(g, spec, qparams, kernels::Path::real, x, 0, codes.data());
+  dequantize(g, spec, qparams, codes.data(), x.size(), 0, y.data());
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("output bytes and sums are the same for every tile size and order") {
+  for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
+    const MemoryModel model = model_of(dtype, 200, 960);
+    const ModelIndex index = model.index();
+    for (const Case& c : kCases) {
+      CAPTURE(c.format);
+      CAPTURE(c.spec);
+      auto whole = run_plan(model, plan_of(index, c, 64u << 20));
+      REQUIRE(bool(whole));
+      for (const uint64_t tile_bytes : {uint64_t{1}, uint64_t{100'000}, uint64_t{1} << 18}) {
+        auto tiled = run_plan(model, plan_of(index, c, tile_bytes), tile_bytes == 100'000);
+        REQUIRE(bool(tiled));
+        CHECK(tiled->model.files == whole->model.files);
+        for (size_t t = 0; t < whole->sums.size(); ++t) {
+          CHECK(tiled->sums[t].noise == whole->sums[t].noise);
+          CHECK(tiled->sums[t].signal == whole->sums[t].signal);
+          CHECK(tiled->sums[t].quantized == whole->sums[t].quantized);
+          CHECK(tiled->sums[t].max_abs == whole->sums[t].max_abs);
+          CHECK(tiled->sums[t].count == whole->sums[t].count);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
+  for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
+    const MemoryModel model = model_of(dtype, 72, 192);
+    const ModelIndex index = model.index();
+    for (const Case& c : kCases) {
+      CAPTURE(c.format);
+      CAPTURE(c.spec);
+      const Plan plan = plan_of(index, c, 20'000);
+      auto out = run_plan(model, plan);
+      REQUIRE(bool(out));
+      json::Value config;
+      config.set("quantization_config", plan.quantization_config);
+      auto compared = compare_models(index, "", out->model.index(), json::write(config), 10'000);
+      REQUIRE(bool(compared));
+      CHECK(compared->diagnostics.empty());
+      REQUIRE(compared->pairs.size() == 3);
+      for (const ComparedPair& pair : compared->pairs) {
+        if (pair.name != "a.q_proj.weight") continue;
+        const QuantizationSpec& spec = plan.tensors[index.find(pair.name) - index.tensors().data()].task.layout.spec;
+        const std::vector<float> right = decode_all(out->model, pair.right, pair.by_columns && !pair.right.layout.column_tiles());
+        const std::vector<float> expected =
+            expected_values(random_values(72 * 192, 1), {72, 192}, spec, dtype, std::string(c.format) == "fake-quantized");
+        CHECK(right == expected);
+        const std::vector<float> left = decode_all(model, pair.left, pair.by_columns);
+        CHECK(left.size() == right.size());
+        const kernels::ErrorSums error = kernels::error_between(left, right.data());
+        CHECK(error.max_abs == out->sums[index.find(pair.name) - index.tensors().data()].max_abs);
+      }
+    }
+  }
+}
+
+TEST_CASE("a weight that is not finite is named with its element, unless the config saturates") {
+  for (const char* spec : {R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})", R"({"dtype": "int8", "qscheme": "per_tensor"})",
+                           R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})", R"({"dtype": "bfloat16"})"}) {
+    CAPTURE(spec);
+    MemoryModel model;
+    std::vector<float> values = random_values(64 * 64, 7);
+    values[40 * 64 + 9] = std::numeric_limits<float>::quiet_NaN();
+    model.add_file("m.safetensors", {{"l.weight", StorageDtype::F32, {64, 64}, values}});
+    const ModelIndex index = model.index();
+    for (const char* format : {"compressed-tensors", "quark", "fake-quantized"}) {
+      auto run = run_plan(model, plan_of(index, {format, spec}, 4096));
+      REQUIRE(!run);
+      CHECK(run.error().code == ErrorCode::value_not_finite);
+      CHECK(run.error().where == "l.weight");
+      CHECK(run.error().message.find("NaN at element 2569 (row 40, column 9)") != std::string::npos);
+    }
+    std::vector<Diagnostic> diagnostics;
+    auto plan = make_plan(index, std::string(R"({"non_finite": "saturate", "global_quant_config": {"weight": )") + spec + "}}", {}, diagnostics);
+    REQUIRE(bool(plan));
+    CHECK(bool(run_plan(model, *plan)));
+  }
+}
+
+TEST_CASE("a task of another shape is refused, not run") {
+  CHECK(!read_task("{}"));
+  CHECK(!read_task("[1, 2"));
+  CHECK(!read_task(R"({"spec": {"dtype": "int8"}, "format": "quark", "dtype": "F32", "shape": [2, 2], "components": []})"));
+}

@@ -1,0 +1,248 @@
+// Quantizing by runs against the formulas element by element, over every dtype, granularity and path; pieces give the
+// codes of the whole.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "quantize/quantize.h"
+
+using namespace wasmquant;
+using kernels::Path;
+using Shape = std::vector<uint64_t>;
+
+namespace {
+
+struct Setting {
+  Shape shape;
+  QuantizationSpec spec;
+};
+
+// Every dtype with every kind of run: one scale, rows, columns, groups inside rows, groups across rows.
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  for (const DtypeInfo& dtype : kDtypes)
+    for (const bool symmetric : {true, false})
+      for (const ZeroPointType zero_point_type : {ZeroPointType::int32, ZeroPointType::float32})
+        for (const auto& [qscheme, ch_axis, group_size] : {std::tuple{QScheme::per_tensor, 0, 0},
+                                                           {QScheme::per_channel, 0, 0},
+                                                           {QScheme::per_channel, -1, 0},
+                                                           {QScheme::per_group, -1, 40},
+                                                           {QScheme::per_group, 0, 3}}) {
+          QuantizationSpec spec;
+          spec.dtype = dtype.dtype;
+          spec.symmetric = symmetric;
+          spec.zero_point_type = zero_point_type;
+          spec.qscheme = qscheme;
+          spec.ch_axis = ch_axis;
+          spec.group_size = group_size;
+          all.push_back({{6, 520}, spec});  // more columns than one patch holds
+        }
+  return all;
+}
+
+std::vector<float> random_values(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.3f, 1.0f);
+  std::vector<float> x(count);
+  for (float& v : x) v = normal(random);
+  return x;
+}
+
+std::vector<QParams> random_qparams(size_t count, const QuantizationSpec& spec) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> range(0.5f, 3.0f);
+  std::vector<QParams> qparams(count);
+  for (QParams& q : qparams) {
+    const float low = -range(random), high = range(random);
+    q = qparams_of(low, high, spec);
+  }
+  return qparams;
+}
+
+size_t elements_of(const Granularity& g) { return static_cast<size_t>(g.element_count()); }
+size_t scales_of(const Granularity& g) { return static_cast<size_t>(g.scale_count()); }
+
+std::vector<size_t> scale_of_elements(const Granularity& g) {
+  std::vector<size_t> scales;
+  for_each_run(g, 0, g.element_count(), [&](const Run& run) {
+    for (uint64_t i = 0; i < run.count; ++i) scales.push_back(static_cast<size_t>(run.scale + i * run.scale_stride));
+  });
+  return scales;
+}
+
+int32_t code_at(const std::vector<uint8_t>& codes, size_t i, const DtypeInfo& dtype) {
+  if (dtype.code_bytes() == 2) {
+    int16_t code;
+    std::memcpy(&code, &codes[2 * i], 2);
+    return code;
+  }
+  return dtype.is_signed ? static_cast<int8_t>(codes[i]) : codes[i];
+}
+
+// One integer on the given path, straight from the formula.
+float slow_code(float x, const QParams& q, const DtypeInfo& dtype, Path path) {
+  const float t = x * (1.0f / q.scale);
+  const float code = path == Path::fake ? std::nearbyint(t) + q.zero_point : std::nearbyint(t + q.zero_point);
+  return std::clamp(code, static_cast<float>(dtype.quant_min), static_cast<float>(dtype.quant_max));
+}
+
+}  // namespace
+
+TEST_CASE("integers: codes and values of every granularity are those of the formula") {
+  for (const Setting& setting : settings()) {
+    const DtypeInfo& dtype = info_of(setting.spec.dtype);
+    if (!dtype.is_integer) continue;
+    CAPTURE(dtype.name);
+    const bool fractional = !setting.spec.symmetric && setting.spec.zero_point_type == ZeroPointType::float32;
+    const auto g = granularity_of(setting.shape, setting.spec);
+    REQUIRE(static_cast<bool>(g));
+    const std::vector<float> x = random_values(elements_of(*g), 3);
+    const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
+    const std::vector<size_t> scale = scale_of_elements(*g);
+    for (const Path path : {Path::fake, Path::real}) {
+      std::vector<uint8_t> codes(x.size() * dtype.code_bytes());
+      quantize(*g, setting.spec, qparams, path, x, 0, codes.data());
+      std::vector<float> y(x.size());
+      dequantize(*g, setting.spec, qparams, codes.data(), x.size(), 0, y.data());
+      uint64_t wrong_codes = 0, wrong_values = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const QParams& q = qparams[scale[i]];
+        const float code = slow_code(x[i], q, dtype, fractional ? Path::real : path);
+        wrong_codes += static_cast<float>(code_at(codes, i, dtype)) != code;
+        wrong_values += y[i] != (code - q.zero_point) * q.scale;
+      }
+      CHECK(wrong_codes == 0);
+      CHECK(wrong_values == 0);
+    }
+    std::vector<float> y(x.size());
+    fake_quantize(*g, setting.spec, qparams, x, 0, y.data());
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const QParams& q = qparams[scale[i]];
+      wrong += y[i] != (slow_code(x[i], q, dtype, Path::fake) - q.zero_point) * q.scale;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("fp8: every granularity gives the code of x / scale") {
+  for (const Setting& setting : settings()) {
+    const DtypeInfo& dtype = info_of(setting.spec.dtype);
+    if (dtype.is_integer || dtype.is_plain_cast()) continue;
+    const auto g = granularity_of(setting.shape, setting.spec);
+    REQUIRE(static_cast<bool>(g));
+    const std::vector<float> x = random_values(elements_of(*g), 4);
+    const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
+    const std::vector<size_t> scale = scale_of_elements(*g);
+    std::vector<uint8_t> codes(x.size());
+    quantize(*g, setting.spec, qparams, Path::real, x, 0, codes.data());
+    std::vector<float> y(x.size()), fake(x);
+    dequantize(*g, setting.spec, qparams, codes.data(), x.size(), 0, y.data());
+    fake_quantize(*g, setting.spec, qparams, fake, 0, fake.data());
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      uint8_t code;
+      float value;
+      kernels::quantize_fp8({&x[i], 1}, qparams[scale[i]].scale, setting.spec.dtype, &code);
+      kernels::dequantize_fp8({&code, 1}, qparams[scale[i]].scale, setting.spec.dtype, &value);
+      wrong += codes[i] != code || y[i] != value || fake[i] != value;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("plain casts: two-byte codes, scales untouched") {
+  QuantizationSpec spec;
+  const std::vector<float> x = {1.0f, -2.5f, 1.00390625f, 1e30f};
+  for (const auto& [dtype, expected] :
+       {std::pair{Dtype::bfloat16, std::vector<uint16_t>{0x3F80, 0xC020, 0x3F80, 0x714A}},
+        {Dtype::float16, std::vector<uint16_t>{0x3C00, 0xC100, 0x3C04, 0x7C00}}}) {
+    spec.dtype = dtype;
+    const auto g = granularity_of({4}, spec);
+    std::vector<uint16_t> bits(4);
+    quantize(*g, spec, {}, Path::real, x, 0, reinterpret_cast<uint8_t*>(bits.data()));
+    CHECK(bits == expected);
+    std::vector<float> y(4), fake(4);
+    dequantize(*g, spec, {}, reinterpret_cast<const uint8_t*>(bits.data()), 4, 0, y.data());
+    fake_quantize(*g, spec, {}, x, 0, fake.data());
+    CHECK(y[1] == -2.5f);
+    CHECK(y == fake);
+  }
+}
+
+TEST_CASE("the two paths part at ties with odd zero points") {
+  QuantizationSpec spec;
+  spec.symmetric = false;
+  const auto g = granularity_of({4}, spec);
+  const std::vector<float> x = {0.5f, 1.5f, -0.5f, 2.0f};
+  const std::vector<QParams> qparams = {{1.0f, 1.0f}};
+  std::vector<uint8_t> codes(4);
+  quantize(*g, spec, qparams, Path::fake, x, 0, codes.data());
+  CHECK(codes == std::vector<uint8_t>{1, 3, 1, 3});
+  quantize(*g, spec, qparams, Path::real, x, 0, codes.data());
+  CHECK(codes == std::vector<uint8_t>{2, 2, 0, 3});
+  spec.round_method = RoundMethod::floor;
+  quantize(*g, spec, qparams, Path::fake, x, 0, codes.data());
+  CHECK(codes == std::vector<uint8_t>{1, 2, 0, 3});
+  spec.round_method = RoundMethod::round;
+  quantize(*g, spec, qparams, Path::fake, x, 0, codes.data());
+  CHECK(codes == std::vector<uint8_t>{2, 3, 1, 3});
+}
+
+TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
+  for (const Setting& setting : settings()) {
+    const size_t bytes = info_of(setting.spec.dtype).code_bytes();
+    const auto g = granularity_of(setting.shape, setting.spec);
+    REQUIRE(static_cast<bool>(g));
+    const std::vector<float> x = random_values(elements_of(*g), 5);
+    const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
+    std::vector<uint8_t> whole(x.size() * bytes);
+    std::vector<float> whole_y(x.size()), whole_fake(x.size());
+    quantize(*g, setting.spec, qparams, Path::fake, x, 0, whole.data());
+    dequantize(*g, setting.spec, qparams, whole.data(), x.size(), 0, whole_y.data());
+    fake_quantize(*g, setting.spec, qparams, x, 0, whole_fake.data());
+    const kernels::ErrorSums whole_error = quantization_error(*g, setting.spec, qparams, x, whole.data(), 0);
+    for (const size_t piece : {size_t{1}, size_t{13}, size_t{260}, kErrorBlock}) {
+      std::vector<uint8_t> codes(whole.size());
+      std::vector<float> y(x.size()), fake(x);
+      kernels::ErrorSums error;
+      for (size_t at = 0; at < x.size(); at += piece) {
+        const size_t count = std::min(piece, x.size() - at);
+        const std::span<const float> part(x.data() + at, count);
+        quantize(*g, setting.spec, qparams, Path::fake, part, at, codes.data() + at * bytes);
+        dequantize(*g, setting.spec, qparams, codes.data() + at * bytes, count, at, y.data() + at);
+        fake_quantize(*g, setting.spec, qparams, {fake.data() + at, count}, at, fake.data() + at);
+        append_quantization_error(*g, setting.spec, qparams, part, codes.data() + at * bytes, at, error);
+      }
+      CHECK(codes == whole);
+      CHECK(y == whole_y);
+      CHECK(fake == whole_fake);
+      CHECK(error.count == whole_error.count);
+      CHECK(error.max_abs == whole_error.max_abs);
+      CHECK(error.noise == doctest::Approx(whole_error.noise));
+      if (piece == kErrorBlock) {
+        CHECK(error.signal == whole_error.signal);
+        CHECK(error.quantized == whole_error.quantized);
+        CHECK(error.noise == whole_error.noise);
+      }
+    }
+  }
+}
+
+TEST_CASE("quantization_error: sums over x and the values of its codes") {
+  QuantizationSpec spec;
+  const auto g = granularity_of({3}, spec);
+  const std::vector<float> x = {1.0f, -2.25f, 100.0f};
+  const std::vector<QParams> qparams = {{0.5f, 0.0f}};
+  const std::vector<uint8_t> codes = {2, 0xFC, 127};  // 1, -2, 63.5
+  const kernels::ErrorSums sums = quantization_error(*g, spec, qparams, x, codes.data(), 0);
+  CHECK(sums.count == 3);
+  CHECK(sums.signal == 1 + 2.25 * 2.25 + 10000);
+  CHECK(sums.quantized == 1 + 4 + 63.5 * 63.5);
+  CHECK(sums.noise == 0.0625 + 36.5 * 36.5);
+  CHECK(sums.max_abs == 36.5f);
+}

@@ -1,0 +1,151 @@
+// From tasks to jobs, from reads to requests, from a budget to sizes: the arithmetic between the plan and the workers.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { planMemory } from '../../dist/memory.js';
+import { ErrorSums } from '../../dist/report.js';
+import { Schedule } from '../../dist/schedule.js';
+import { spansOf } from '../../dist/tile_read.js';
+
+const item = (name, bytes, tiles, passes = 1) => ({
+  name,
+  bytes,
+  tiles,
+  task: { quantize: `task of ${name}`, passes },
+  merge: (states) => Uint8Array.from(states.flatMap((state) => [...state])),
+});
+const parts = (job) => job.parts.map(({ kind, item: number, first, last }) => `${kind} ${number} ${first}-${last}`);
+const result = (job, sums = []) => ({
+  parts: job.parts.map((part) => ({
+    sums: Float64Array.from(sums),
+    state: part.kind === 'observe' ? Uint8Array.of(part.first) : null,
+  })),
+  pieces: [],
+  written: [],
+});
+
+test('small tensors share a job, large ones are cut into ranges', () => {
+  const schedule = new Schedule([item('a', 10, 1), item('b', 20, 2), item('big', 100, 10), item('c', 5, 1)], 40);
+  const jobs = [];
+  for (let job = schedule.next(); job; job = schedule.next()) jobs.push(job);
+  assert.deepEqual(jobs.map(parts), [
+    ['run 0 0-1', 'run 1 0-2'],
+    ['run 2 0-4'],
+    ['run 2 4-8'],
+    ['run 2 8-10'],
+    ['run 3 0-1'],
+  ]);
+  assert.equal(jobs[0].label, 'a and 1 more');
+  for (const job of jobs.reverse()) {
+    assert.equal(schedule.done, false);
+    schedule.complete(job, result(job));
+  }
+  assert.equal(schedule.done, true);
+});
+
+test('two passes: all tiles are observed, states merged in order, then quantized', () => {
+  const schedule = new Schedule([item('big', 100, 10, 2), item('next', 8, 1, 2)], 50);
+  const observe = [schedule.next(), schedule.next()];
+  assert.deepEqual(observe.map(parts), [['observe 0 0-5'], ['observe 0 5-10']]);
+  const next = schedule.next();
+  assert.deepEqual(parts(next), ['observe-and-run 1 0-1']);
+  assert.equal(schedule.next(), null, 'the rest waits');
+  assert.equal(schedule.complete(observe[1], result(observe[1])).phase, 'read');
+  assert.equal(schedule.next(), null);
+  schedule.complete(observe[0], result(observe[0]));
+  const quantize = [schedule.next(), schedule.next()];
+  assert.deepEqual(quantize.map(parts), [['run 0 0-5'], ['run 0 5-10']]);
+  assert.deepEqual(quantize[0].parts[0].state, Uint8Array.of(0, 5));
+  let bytes = 0;
+  for (const job of [next, ...quantize]) bytes += schedule.complete(job, result(job)).bytes;
+  assert.equal(bytes, 8 + 50, 'the observe pass counted the other half');
+  assert.equal(schedule.done, true);
+});
+
+test('tensors without tiles need no job', () => {
+  const schedule = new Schedule([item('empty', 0, 0)], 50);
+  assert.equal(schedule.done, true);
+  assert.equal(schedule.next(), null);
+});
+
+test('sums are added in tile order, whatever came first', () => {
+  // 1e16 + 1 - 1e16 is 0 or 1 depending on the order.
+  const units = [
+    [1e16, 0, 0, 0, 1],
+    [1, 0, 0, 0, 1],
+    [-1e16, 0, 1, 0, 1],
+  ];
+  const run = (order) => {
+    const schedule = new Schedule([item('x', 3, 3)], 1);
+    const jobs = [schedule.next(), schedule.next(), schedule.next()];
+    for (const number of order) schedule.complete(jobs[number], result(jobs[number], units[number]));
+    return schedule.error(0);
+  };
+  const expected = run([0, 1, 2]);
+  for (const order of [
+    [2, 1, 0],
+    [1, 0, 2],
+    [2, 0, 1],
+  ])
+    assert.deepEqual(run(order), expected);
+});
+
+test('errors from sums', () => {
+  const sums = new ErrorSums();
+  assert.equal(sums.result(), null);
+  // x = (3, 4), y = (3, 3): Σx² = 25, Σy² = 18, Σ(x−y)² = 1.
+  sums.add(Float64Array.of(9, 9, 0, 0, 1, 16, 9, 1, 1, 1));
+  const { sqnrDb, mse, maxAbs, cosine } = sums.result();
+  assert.equal(sqnrDb, 10 * Math.log10(25));
+  assert.equal(mse, 0.5);
+  assert.equal(maxAbs, 1);
+  assert.ok(Math.abs(cosine - 21 / Math.sqrt(25 * 18)) < 1e-15);
+});
+
+test('contiguous rows are one request', () => {
+  const read = { begin: 100, rowBytes: 8, stride: 8, rows: 1000 };
+  assert.deepEqual([...spansOf(read, 0)], [{ begin: 100, bytes: 8000, firstRow: 0, rows: 1000, contiguous: true }]);
+  assert.deepEqual([...spansOf({ ...read, rows: 0 }, 0)], []);
+});
+
+test('narrow gaps are read over, wide ones are not; every row is covered once', () => {
+  for (const [rowBytes, stride, rows, gap, requests] of [
+    [64, 4096, 10, 16384, 1],
+    [64, 1_000_000, 10, 16384, 10],
+    [4, 8, 3_000_000, 16384, 6],
+    [8 * 2 ** 20, 8 * 2 ** 20 + 8, 3, 16384, 3],
+  ]) {
+    const spans = [...spansOf({ begin: 16, rowBytes, stride, rows }, gap)];
+    assert.equal(spans.length, requests);
+    let row = 0;
+    for (const span of spans) {
+      assert.equal(span.firstRow, row);
+      assert.equal(span.begin, 16 + row * stride);
+      assert.equal(span.bytes, (span.rows - 1) * stride + rowBytes);
+      row += span.rows;
+    }
+    assert.equal(row, rows);
+  }
+});
+
+test('offsets beyond 32 bits stay exact, beyond 53 are refused', () => {
+  const far = { begin: 6 * 2 ** 30 + 8, rowBytes: 16, stride: 2 ** 31 + 16, rows: 3 };
+  assert.deepEqual(
+    [...spansOf(far, 0)].map(({ begin }) => begin),
+    [far.begin, far.begin + far.stride, far.begin + 2 * far.stride],
+  );
+  assert.throws(() => [...spansOf({ begin: 2 ** 53, rowBytes: 1, stride: 1, rows: 1 }, 0)], { code: 'file-too-large' });
+});
+
+test('every budget gives sizes that fit it', () => {
+  const mebibyte = 2 ** 20;
+  for (const budget of [96, 128, 256, 512, 1024, 8192].map((size) => size * mebibyte)) {
+    for (const threads of [0, 1, 2, 8, 64]) {
+      const plan = planMemory(budget, threads);
+      assert.ok(plan.threads <= threads && (threads === 0) === (plan.threads === 0));
+      assert.ok(plan.tileBytes >= mebibyte && plan.tileBytes <= 8 * mebibyte);
+      const workers = Math.max(1, plan.threads);
+      const used = workers * 4 * plan.tileBytes + plan.waitingBytes;
+      assert.ok(used <= Math.max(budget - 160 * mebibyte, 24 * mebibyte) * 1.5, `${budget} with ${threads}: ${used}`);
+    }
+  }
+});

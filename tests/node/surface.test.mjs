@@ -1,0 +1,149 @@
+// The API surface: exports, versions, presets, errors, imports of the shipped files.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as browserEntry from '../../dist/index.js';
+import * as nodeEntry from '../../dist/node.js';
+import { quantizerFor } from './scratch.mjs';
+
+const root = join(import.meta.dirname, '../..');
+
+test('both entries export the same names', () => {
+  const names = ['QuantizationError', 'coreErrorCodes', 'createQuantizer', 'libraryErrorCodes'];
+  assert.deepEqual(Object.keys(browserEntry).sort(), names);
+  assert.deepEqual(Object.keys(nodeEntry).sort(), names);
+});
+
+test('a quantizer has every member of the design', async (t) => {
+  const quantizer = await quantizerFor(t);
+  for (const name of [
+    'presets',
+    'checkConfig',
+    'parseConfig',
+    'convertConfig',
+    'quantize',
+    'dequantize',
+    'fakeQuantize',
+    'createObserver',
+    'open',
+    'plan',
+    'quantizeModel',
+    'compare',
+    Symbol.asyncDispose,
+  ]) {
+    assert.equal(typeof quantizer[name], 'function', String(name));
+  }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  assert.equal(quantizer.version.library, version);
+  assert.match(quantizer.version.compiler, /clang/i);
+});
+
+test('error codes are the rows of error.def, in order', () => {
+  const rows = readFileSync(join(root, 'src/core/error.def'), 'utf8').matchAll(
+    /^WASMQUANT_ERROR\(\w+,\s*"([a-z-]+)"/gm,
+  );
+  assert.deepEqual(
+    nodeEntry.coreErrorCodes,
+    [...rows].map((row) => row[1]),
+  );
+});
+
+test('presets pass their own check and name themselves', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const presets = quantizer.presets();
+  assert.ok(presets.length >= 8);
+  for (const { name, title, description, config } of presets) {
+    assert.ok(name && title && description);
+    assert.deepEqual(
+      quantizer.checkConfig(config).filter((found) => found.severity === 'error'),
+      [],
+      name,
+    );
+    assert.deepEqual(quantizer.parseConfig(name).config, quantizer.parseConfig(config).config, name);
+  }
+});
+
+test('checkConfig never throws and gives all problems at once', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const circular = {};
+  circular.self = circular;
+  for (const config of ['{', '', 'no-such-preset', null, undefined, 7, circular, [], '[]']) {
+    const found = quantizer.checkConfig(config);
+    assert.ok(
+      found.some(({ severity }) => severity === 'error'),
+      String(config),
+    );
+  }
+  assert.equal(quantizer.checkConfig({}, { dialect: 'latin' })[0].severity, 'error');
+  const two = { global_quant_config: { weight: { dtype: 'int9', qscheme: 'per_tensor' } }, no_such_key: 1 };
+  const found = quantizer.checkConfig(two);
+  assert.ok(found.some(({ where }) => where.startsWith('/global_quant_config/weight')));
+  assert.ok(found.some(({ where }) => where.includes('no_such_key')));
+});
+
+test('parseConfig throws config-invalid with diagnostics', async (t) => {
+  const quantizer = await quantizerFor(t);
+  assert.throws(
+    () => quantizer.parseConfig({ global_quant_config: { weight: { dtype: 'int9' } } }),
+    (error) =>
+      error instanceof nodeEntry.QuantizationError && error.code === 'config-invalid' && error.diagnostics.length > 0,
+  );
+});
+
+test('an unknown preset is config-invalid and names those there are', async (t) => {
+  const quantizer = await quantizerFor(t);
+  assert.throws(() => quantizer.parseConfig('int5_wo'), { code: 'config-invalid', message: /int4_wo_128/ });
+});
+
+test('options are checked', async () => {
+  await assert.rejects(nodeEntry.createQuantizer({ threads: -1 }), { code: 'argument-invalid', where: 'threads' });
+  await assert.rejects(nodeEntry.createQuantizer({ threads: 1.5 }), { code: 'argument-invalid' });
+  await assert.rejects(nodeEntry.createQuantizer({ memoryBudgetBytes: 1024 }), { code: 'memory-budget' });
+  await assert.rejects(nodeEntry.createQuantizer({ wasmUrl: '/no/such/file.wasm' }), {
+    code: 'engine-unavailable',
+    where: '/no/such/file.wasm',
+  });
+});
+
+test('a compiled module can be given', async (t) => {
+  const wasmModule = await WebAssembly.compile(readFileSync(join(root, 'dist/wasmquant.wasm')));
+  const quantizer = await quantizerFor(t, { threads: 0, wasmModule });
+  assert.ok(quantizer.presets().length > 0);
+});
+
+test('a disposed quantizer says so', async (t) => {
+  const quantizer = await quantizerFor(t);
+  await quantizer[Symbol.asyncDispose]();
+  assert.throws(() => quantizer.presets(), { code: 'state-invalid' });
+  await assert.rejects(quantizer.open(new Uint8Array(8)), { code: 'state-invalid' });
+});
+
+test('the library imports only its own files and node:', () => {
+  const dist = join(root, 'dist');
+  const library = readdirSync(join(root, 'web/lib')).filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'));
+  assert.ok(library.length > 20);
+  for (const name of library) {
+    const file = name.replace(/\.ts$/, '.js');
+    const text = readFileSync(join(dist, file), 'utf8');
+    for (const [, from] of text.matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n]*?from\s*['"]([^'"]+)['"]/g)) {
+      assert.match(from, /^(\.\/|node:)/, `${file} imports ${from}`);
+    }
+  }
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  assert.equal(dependencies, undefined);
+});
+
+test('files that browsers load do not import node:', () => {
+  const seen = new Set();
+  const visit = (file) => {
+    if (seen.has(file) || file === 'engine.js') return;
+    seen.add(file);
+    const text = readFileSync(join(root, 'dist', file), 'utf8');
+    assert.doesNotMatch(text, /from ['"]node:/, file);
+    for (const [, next] of text.matchAll(/from ['"]\.\/([^'"]+)['"]/g)) visit(next);
+  };
+  visit('index.js');
+  visit('worker.js');
+  assert.ok(seen.size > 15);
+});

@@ -1,0 +1,79 @@
+// Builds: C++ through the CMake presets into build/<preset>, then dist/: module, library, command line, page.
+//   node tests/setup/build.mjs                    all of dist/
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { main, root, run, say } from './command.mjs';
+import { setUp } from './setup.mjs';
+
+/** Whether build/<preset> holds a finished configuration of this very checkout. */
+function isConfigured(folder) {
+  const cache = join(folder, 'CMakeCache.txt');
+  if (!existsSync(cache) || !existsSync(join(folder, 'Makefile'))) return false;
+  const home = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8'));
+  return home?.[1] === root;
+}
+
+/** Configures when needed and builds the targets. Returns the build folder. */
+export function buildNative(preset, ...targets) {
+  const env = setUp();
+  const folder = join(root, 'build', preset);
+  if (!isConfigured(folder)) {
+    say(`configuring build/${preset}`);
+    run('cmake', ['--fresh', '--preset', preset, '--log-level=WARNING'], { env, quietStdout: true });
+  }
+  say(`building ${targets.join(' ')} (${preset})`);
+  const jobs = String(availableParallelism());
+  run('cmake', ['--build', folder, '--parallel', jobs, '--target', ...targets, '--', '--no-print-directory', '-s'], {
+    env,
+    quietStdout: true,
+  });
+  return folder;
+}
+
+function isNewer(source, target) {
+  return !existsSync(target) || statSync(source).mtimeMs > statSync(target).mtimeMs;
+}
+
+function copyWhenNewer(source, target) {
+  if (isNewer(source, target)) copyFileSync(source, target);
+}
+
+/** dist/engine.js and dist/wasmquant.wasm. The library instantiates the module itself, so the two names are free. */
+export function buildModule() {
+  const folder = buildNative('wasm', 'wasmquant');
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  copyWhenNewer(join(folder, 'wasmquant.js'), join(root, 'dist/engine.js'));
+  copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));
+}
+
+/** dist/*.js and *.d.ts from web/lib; tsc does not copy the declarations of the module's own JavaScript. */
+export function buildLibrary() {
+  setUp();
+  say('building the library (tsc)');
+  run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { quietStdout: true });
+  copyWhenNewer(join(root, 'web/lib/engine.d.ts'), join(root, 'dist/engine.d.ts'));
+}
+
+/** dist/cli.js, one file with its dependencies inside. */
+export function buildCommandLine() {
+  say('building the command line (rolldown)');
+  run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/cli/rolldown.config.mjs'], { quietStdout: true });
+  chmodSync(join(root, 'dist/cli.js'), 0o755);
+}
+
+/** dist/demo. */
+export function buildPage() {
+  say('building the page (vite)');
+  run(join(root, 'node_modules/.bin/vite'), ['build', 'web/demo', '--logLevel', 'warn'], { quietStdout: true });
+}
+
+/** Everything that dist/ holds, in the order of dependence. */
+export function buildAll() {
+  buildModule();
+  buildLibrary();
+  buildCommandLine();
+  buildPage();
+}
+
+if (process.argv[1] === import.meta.filename) main(() => buildAll());

@@ -1,0 +1,133 @@
+/** Arguments of the command line: options that several commands share, and the checks of their values. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { OutputFormat, QuantizerOptions } from '../lib/node.js';
+
+export const kOutputFormats: OutputFormat[] = [
+  'compressed-tensors',
+  'quark',
+  'awq',
+  'gptq',
+  'gguf',
+  'onnx',
+  'fake-quantized',
+];
+/** More workers than any host has cores are a slip of the keyboard. */
+const kMaxThreads = 1024;
+
+/** `--layer GLOB=PRESET`. */
+export interface LayerChoice {
+  glob: string;
+  preset: string;
+}
+
+/** Options that say how tensors are quantized. */
+export interface ConfigOptions {
+  preset?: string;
+  config?: string;
+  exclude?: string[];
+  layer?: LayerChoice[];
+}
+
+/** Options that say what a run may use. */
+export interface ResourceOptions {
+  threads?: number;
+  memory?: number;
+}
+
+/** The same as the library spells them; what was not given is left to its defaults. */
+export function quantizerOptions({ threads, memory }: ResourceOptions): QuantizerOptions {
+  return {
+    ...(threads !== undefined && { threads }),
+    ...(memory !== undefined && { memoryBudgetBytes: memory }),
+  };
+}
+
+/** Options of commands that write a report. */
+export interface ReportOptions {
+  report?: string;
+  force?: boolean;
+}
+
+/** A count of workers, 0 = none. */
+export function parseThreads(text: string): number {
+  const threads = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(threads <= kMaxThreads)) throw new InvalidArgumentError(`It must be a whole number from 0 to ${kMaxThreads}.`);
+  return threads;
+}
+
+const kFactors: Record<string, number> = {
+  '': 1,
+  b: 1, // bytes
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+  t: 2 ** 40,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+};
+
+/** Bytes of `256M`, `1GiB`, `1.5G`, `500MB` or `268435456`: K, M, G and KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000. */
+export function parseSize(text: string): number {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
+  const factor = kFactors[unit.toLowerCase()];
+  const bytes = number === '' || factor === undefined ? Number.NaN : Math.round(Number(number) * factor);
+  if (!Number.isSafeInteger(bytes) || bytes <= 0) {
+    throw new InvalidArgumentError('It must be a size such as 256M, 1GiB, 500MB or a number of bytes.');
+  }
+  return bytes;
+}
+
+/** `GLOB=PRESET`, added to those before. The last `=` parts them, so a glob may contain one. */
+export function parseLayer(text: string, before: LayerChoice[] = []): LayerChoice[] {
+  const equals = text.lastIndexOf('=');
+  if (equals < 1 || equals + 1 === text.length) {
+    throw new InvalidArgumentError('It must be GLOB=PRESET, such as "*.down_proj=int8".');
+  }
+  return [...before, { glob: text.slice(0, equals), preset: text.slice(equals + 1) }];
+}
+
+function parsePattern(text: string, before: string[] = []): string[] {
+  if (text === '') throw new InvalidArgumentError('It must be a layer name or a glob such as "*.down_proj".');
+  return [...before, text];
+}
+
+export function addOutputOptions(command: Command): Command {
+  return command
+    .option('--json', 'print one JSON document on stdout, nothing else')
+    .option('--quiet', 'no progress and no remarks on stderr')
+    .option('--no-color', 'no colours (NO_COLOR does the same)');
+}
+
+export function addConfigOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('-p, --preset <name>', 'ready-made config; see: wasmquant config presets').conflicts('config'),
+    )
+    .option('-c, --config <file>', 'config as AMD Quark writes it (JSON); - reads stdin')
+    .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable)', parsePattern)
+    .option('-l, --layer <glob=preset>', 'another preset for these layers (repeatable, first match wins)', parseLayer);
+}
+
+export function addFormatOption(command: Command): Command {
+  return command.addOption(
+    new Option('-f, --format <name>', 'format of the output').choices(kOutputFormats).default('compressed-tensors'),
+  );
+}
+
+export function addResourceOptions(command: Command): Command {
+  return command
+    .option('-t, --threads <n>', 'workers; 0 = none (default: one per core, at most 8)', parseThreads)
+    .option('-m, --memory <size>', 'memory for all workers together, such as 256M or 1GiB (default: 512M)', parseSize);
+}
+
+export function addReportOptions(command: Command, replaces: string): Command {
+  return command
+    .option('-r, --report <file>', 'also write the report as JSON to this file')
+    .option('--force', `replace ${replaces}`);
+}

@@ -1,0 +1,55 @@
+/** Problems and remarks of the library, one block each: severity, pointer, message, hint. */
+import type { Diagnostic } from '../lib/node.js';
+import { collapse, type Group, single } from './collapse.js';
+import type { Colors, Paint } from './terminal.js';
+import { printable } from './terminal.js';
+import { plural } from './units.js';
+
+const kSeverities: Diagnostic['severity'][] = ['error', 'warning', 'note'];
+
+function paintOf(severity: Diagnostic['severity'], colors: Colors): Paint {
+  if (severity === 'error') return colors.red;
+  return severity === 'warning' ? colors.yellow : colors.cyan;
+}
+
+const isPointer = ({ where }: Diagnostic) => where.startsWith('/');
+
+/** Pointers into a config stay as they are; remarks on tensors that differ only in the number of a layer become one. */
+function grouped(diagnostics: Diagnostic[]): Group<Diagnostic>[] {
+  const rows = diagnostics.map((diagnostic) => ({ ...diagnostic, name: diagnostic.where }));
+  const alike = ({ code, message, hint }: Diagnostic) => JSON.stringify([code, message, hint]);
+  return [
+    ...single(rows.filter(isPointer)),
+    ...collapse(
+      rows.filter((row) => !isPointer(row)),
+      alike,
+    ),
+  ];
+}
+
+/** Errors first, then warnings, then notes, each kind in the order of the library. */
+export function diagnosticLines(diagnostics: Diagnostic[], colors: Colors): string[] {
+  const groups = kSeverities.flatMap((severity) => {
+    return grouped(diagnostics.filter((diagnostic) => diagnostic.severity === severity));
+  });
+  return groups.flatMap(({ name, rows }) => {
+    const [first] = rows;
+    if (!first) return [];
+    const { severity, code, message, hint } = first;
+    const label = paintOf(severity, colors)(severity.padEnd(7));
+    const count = rows.length > 1 ? `${rows.length} ×  ` : '';
+    const place = name ? `${printable(name)}  ${count}` : '';
+    const lines = [`${label}  ${place}${colors.dim(printable(code))}`, `         ${printable(message)}`];
+    if (hint) lines.push(`         ${colors.dim('hint:')} ${printable(hint)}`);
+    return lines;
+  });
+}
+
+/** `2 errors, 1 warning`; `no problems`. */
+export function severityText(diagnostics: Diagnostic[]): string {
+  const counts = kSeverities.map(
+    (severity) => [severity, diagnostics.filter((d) => d.severity === severity).length] as const,
+  );
+  const parts = counts.filter(([, count]) => count > 0).map(([severity, count]) => plural(count, severity));
+  return parts.length > 0 ? parts.join(', ') : 'no problems';
+}

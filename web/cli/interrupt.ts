@@ -1,0 +1,43 @@
+/**
+ * SIGINT and SIGTERM. The first one aborts the work, so that the library can remove its temporary files; a second one ends the
+ * process at once. Exit codes are those of a shell: 128 + signal number.
+ */
+import { CommandError } from './failure.js';
+
+const kExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+type Signal = keyof typeof kExitCodes;
+
+export class Interruption {
+  readonly #controller = new AbortController();
+  #exitCode: number | null = null;
+
+  constructor() {
+    for (const name of Object.keys(kExitCodes) as Signal[]) process.on(name, () => this.#arrive(name));
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** 130 or 143 once a signal has come, else null. */
+  get exitCode(): number | null {
+    return this.#exitCode;
+  }
+
+  #arrive(name: Signal): void {
+    if (this.#exitCode !== null) process.exit(kExitCodes[name]);
+    this.#exitCode = kExitCodes[name];
+    const code = name === 'SIGINT' ? 'interrupted' : 'terminated';
+    this.#controller.abort(new CommandError(code, `${code}; nothing was written`, { exitCode: this.#exitCode }));
+  }
+}
+
+/** `work`, or a rejection as soon as `signal` fires: for work that leaves nothing behind and takes no signal itself. */
+export async function abortable<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
+  signal.throwIfAborted();
+  return await new Promise<Value>((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,46 @@
+/** How the files that were just written are loaded, for people who know the runtime but not this format. */
+import type { Model, OutputFormat } from '../lib/node.js';
+import { architectureOf } from './model_source.js';
+import { printable } from './terminal.js';
+
+/** What the runtime needs beside transformers. */
+const kPackages: Partial<Record<OutputFormat, string>> = {
+  'compressed-tensors': 'pip install transformers compressed-tensors',
+  quark: 'pip install transformers amd-quark',
+  'fake-quantized': 'pip install transformers',
+};
+const kNotes: Partial<Record<OutputFormat, string>> = {
+  quark: "Quark's own layout: AMD Quark must be installed to load it.",
+  'fake-quantized':
+    'The weights are plain floats that carry the rounding of the quantized ones: as large as before, and any runtime loads them.',
+};
+
+/** A string literal that Python and a terminal both take as it is: printable ASCII escapes only. */
+function pythonString(text: string): string {
+  const escaped = text.replace(/[\\"]/g, '\\$&');
+  return `"${printable(escaped).replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => `\\U${hex.padStart(8, '0')}`)}"`;
+}
+
+/**
+ * Lines that say how to load `output` (a path). `isFolder`: it holds config.json and all weights; a single file goes into a model
+ * folder first. Empty for formats without a loader that we know.
+ */
+export function loadLines(model: Model, format: OutputFormat, output: string, isFolder: boolean): string[] {
+  const packages = kPackages[format];
+  if (packages === undefined) return [];
+  const note = kNotes[format] ? [kNotes[format]] : [];
+  if (!isFolder || model.config === null) {
+    const block =
+      format === 'fake-quantized'
+        ? ''
+        : ', and quantization_config in its config.json (wasmquant plan --json shows it)';
+    return [...note, `To load it with transformers it needs its config.json beside it${block}.`];
+  }
+  const loader = architectureOf(model).endsWith('ForCausalLM') ? 'AutoModelForCausalLM' : 'AutoModel';
+  return [
+    ...note,
+    `# ${packages}`,
+    `from transformers import ${loader}`,
+    `model = ${loader}.from_pretrained(${pythonString(output)}, dtype="auto")`,
+  ];
+}

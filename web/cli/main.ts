@@ -1,0 +1,125 @@
+/**
+ * The wasmquant command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted.
+ * Stdout carries the outcome (text, or one JSON document with --json, for failures too), stderr everything else.
+ */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { addCompare } from './compare.js';
+import { addConfig } from './config.js';
+import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
+import { addInspect } from './inspect.js';
+import { Interruption } from './interrupt.js';
+import type { Context, Outcome, Run } from './outcome.js';
+import { addPlan } from './plan.js';
+import { addQuantize } from './quantize.js';
+import { jsonText, type OutputOptions, type Terminal, terminalFor } from './terminal.js';
+
+const kExamples = `
+Examples:
+  wasmquant inspect ./llama
+  wasmquant plan ./llama --preset int4_wo_128
+  wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
+  wasmquant compare ./llama ./llama-int4
+
+A model is a file, a folder (config.json and shards), an index file, or an http(s) URL.
+Sizes are shown in powers of 1000. Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`;
+
+/** Beside dist/, both in the repository and in the published package. */
+function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return version;
+}
+
+function printFailure(failure: Failure, terminal: Terminal): void {
+  if (terminal.json) process.stdout.write(`${jsonText({ error: failure })}\n`);
+  else process.stderr.write(`${failureLines(failure, terminal.err).join('\n')}\n`);
+}
+
+function printOutcome(outcome: Outcome, terminal: Terminal): void {
+  if (terminal.json) {
+    process.stdout.write(`${jsonText(outcome.document)}\n`);
+    return;
+  }
+  process.stdout.write(`${outcome.lines.join('\n')}\n`);
+  if (outcome.remarks?.length) process.stderr.write(`${outcome.remarks.join('\n')}\n`);
+}
+
+const interruption = new Interruption();
+
+const run: Run = async (options: OutputOptions, body: (context: Context) => Promise<Outcome>) => {
+  const terminal = terminalFor(options);
+  // Only when a promise is lost: nothing is left to wait for, and there is no outcome.
+  const stalled = () => {
+    printFailure(failureOf(new Error('the command stopped without a result')), terminal);
+    process.exit(kExitFailed);
+  };
+  process.once('beforeExit', stalled);
+  try {
+    const outcome = await body({ terminal, signal: interruption.signal });
+    printOutcome(outcome, terminal);
+    process.exitCode = outcome.failed ? kExitFailed : 0;
+  } catch (error) {
+    // Whatever an interrupted run throws, it ended because of the signal.
+    const cause: unknown = interruption.exitCode !== null ? interruption.signal.reason : error;
+    printFailure(failureOf(cause), terminal);
+    for (const line of debugLines(error)) process.stderr.write(`${line}\n`);
+    process.exitCode = exitCodeOf(cause);
+  } finally {
+    process.removeListener('beforeExit', stalled);
+  }
+  // A read that the signal cut short (stdin, a slow server) may still hold the process open.
+  if (interruption.exitCode !== null) process.exit();
+};
+
+/** Commander's own messages: help and version go to stdout, complaints to stderr, or all into the JSON document. */
+function usageFailure(error: CommanderError, program: Command): Failure {
+  const named = error.code === 'commander.help' ? 'a command is missing' : error.message;
+  const [message = '', ...rest] = named.replace(/^error: /, '').split('\n');
+  const suggestion = /^\((.*)\)$/.exec(rest.join(' ').trim())?.[1]?.replace(/^D/, 'd');
+  const hint = suggestion ?? `${program.name()} --help lists commands and options`;
+  return { code: 'usage', message, hint };
+}
+
+async function main(): Promise<void> {
+  // `wasmquant inspect … | head` closes the pipe early; that is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit();
+    throw error;
+  });
+  const program = new Command('wasmquant');
+  let helped = '';
+  program
+    .description('Quantizes neural-network weights: WebAssembly core, configs as AMD Quark spells them.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .addHelpText('after', kExamples)
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeErr: (text) => {
+        helped += text;
+      },
+      outputError: () => {},
+    })
+    .exitOverride();
+  for (const add of [addInspect, addPlan, addQuantize, addCompare, addConfig]) add(program, run);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return;
+    process.exitCode = kExitUsage;
+    // The options were not parsed, so the flags are looked for as they stand.
+    const flags = process.argv.slice(2);
+    const terminal = terminalFor({ json: flags.includes('--json'), color: !flags.includes('--no-color') });
+    if (helped && !terminal.json) process.stderr.write(helped);
+    else printFailure(usageFailure(error, program), terminal);
+  }
+}
+
+await main().catch((error: unknown) => {
+  const lines = [...failureLines(failureOf(error), terminalFor({}).err), ...debugLines(error)];
+  process.stderr.write(`${lines.join('\n')}\n`);
+  process.exitCode = kExitFailed;
+});

@@ -1,0 +1,27 @@
+/** The `<model>` argument: a file, a folder, an index file, or an http(s) URL. */
+import type { Model, Quantizer, Source } from '../lib/node.js';
+import { abortable } from './interrupt.js';
+import { printable } from './terminal.js';
+import { bytesText, plural } from './units.js';
+
+export const kModelArgument = 'file, folder (config.json and shards), index file, or http(s) URL';
+
+/** Opens a model; a signal ends the wait (opening writes nothing). */
+export async function openModel(quantizer: Quantizer, argument: string, signal: AbortSignal): Promise<Model> {
+  const source: Source = /^https?:\/\//i.test(argument) ? new URL(argument) : argument;
+  return await abortable(signal, quantizer.open(source));
+}
+
+/** First class in config.json's `architectures`, or ''. */
+export function architectureOf(model: Model): string {
+  const architectures = model.config?.architectures;
+  const first: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
+  return typeof first === 'string' ? first : '';
+}
+
+/** `safetensors, 3 files, 5.15 MB, LlamaForCausalLM`. */
+export function modelText(model: Model): string {
+  const bytes = model.files.reduce((sum, file) => sum + file.bytes, 0);
+  const parts = [model.format, plural(model.files.length, 'file'), bytesText(bytes), printable(architectureOf(model))];
+  return parts.filter(Boolean).join(', ');
+}

@@ -1,0 +1,84 @@
+/** The progress bar: on stderr, only when a person watches. */
+import cliProgress from 'cli-progress';
+import type { Progress } from '../lib/node.js';
+import { cut } from './tables.js';
+import { printable, type Terminal } from './terminal.js';
+import { bytesText, durationText } from './units.js';
+
+const kLabels: Record<Progress['phase'], string> = {
+  read: 'reading',
+  calibrate: 'calibrating',
+  optimize: 'optimizing',
+  quantize: 'quantizing',
+  write: 'writing',
+};
+/** Characters of the bar: with sizes, rate and time left a line fits 80 columns. */
+const kBarSize = 16;
+/** Rates of the first moments say nothing yet. */
+const kFirstRateMs = 500;
+
+export class ProgressBar {
+  readonly #bar: cliProgress.SingleBar | null;
+  readonly #started = performance.now();
+  #running = false;
+  #latest: Progress | null = null;
+  readonly #stop = () => this.stop();
+
+  constructor(
+    terminal: Terminal,
+    /** Word before the bar; default the phase. */
+    readonly label?: string,
+  ) {
+    const { err: colors } = terminal;
+    this.#bar = terminal.live
+      ? new cliProgress.SingleBar({
+          stream: process.stderr,
+          hideCursor: true,
+          clearOnComplete: true,
+          barsize: kBarSize,
+          barCompleteChar: '█',
+          barIncompleteChar: '░',
+          format: (options, params) => {
+            const bar = cliProgress.Format.BarFormat(params.progress, options);
+            const [head, tensor] = this.#text();
+            const room = (process.stderr.columns || 80) - head.length - kBarSize - 9;
+            const name = room > 12 ? cut(tensor, room) : '';
+            return `${bar} ${String(Math.floor(params.progress * 100)).padStart(3)} %  ${head} ${colors.dim(name)}`;
+          },
+        })
+      : null;
+  }
+
+  /** Takes what `onProgress` gives. */
+  readonly update = (progress: Progress): void => {
+    this.#latest = progress;
+    if (!this.#bar) return;
+    if (!this.#running) {
+      this.#running = true;
+      this.#bar.start(progress.bytesTotal, progress.bytesDone);
+      process.once('exit', this.#stop); // a second SIGINT ends the process; the cursor must come back all the same
+    }
+    this.#bar.update(progress.bytesDone);
+  };
+
+  /** Clears the line. May be called more than once. */
+  stop(): void {
+    if (!this.#running) return;
+    this.#running = false;
+    this.#bar?.stop();
+    process.removeListener('exit', this.#stop);
+  }
+
+  #text(): [head: string, tensor: string] {
+    const progress = this.#latest;
+    if (!progress) return ['', ''];
+    const { bytesDone, bytesTotal, phase } = progress;
+    const elapsedMs = performance.now() - this.#started;
+    const parts = [this.label ?? kLabels[phase], `${bytesText(bytesDone)} of ${bytesText(bytesTotal)}`];
+    if (elapsedMs > kFirstRateMs && bytesDone > 0) {
+      const bytesPerMs = bytesDone / elapsedMs;
+      parts.push(`${bytesText(bytesPerMs * 1000)}/s`, `${durationText((bytesTotal - bytesDone) / bytesPerMs)} left`);
+    }
+    return [parts.join('  '), printable(progress.tensor ?? '')];
+  }
+}

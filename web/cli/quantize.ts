@@ -1,0 +1,155 @@
+/** `wasmquant quantize <model> -o <out>`: the run itself, then a report: sizes, worst layers, files, how to load them. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report } from '../lib/node.js';
+import { createQuantizer } from '../lib/node.js';
+import {
+  addConfigOptions,
+  addFormatOption,
+  addOutputOptions,
+  addReportOptions,
+  addResourceOptions,
+  type ConfigOptions,
+  quantizerOptions,
+  type ReportOptions,
+  type ResourceOptions,
+} from './args.js';
+import { errorColumns, isExact, worstFirst } from './compare.js';
+import { configFor } from './config_source.js';
+import { diagnosticLines } from './diagnostics.js';
+import { CommandError } from './failure.js';
+import { loadLines } from './load_snippet.js';
+import { kModelArgument, modelText, openModel } from './model_source.js';
+import type { Context, Outcome, Run } from './outcome.js';
+import { totalsText } from './plan.js';
+import { ProgressBar } from './progress.js';
+import { checkReportPath, modelPaths, writeReport } from './report_file.js';
+import { actionText } from './spec_text.js';
+import { table } from './tables.js';
+import type { Colors } from './terminal.js';
+import { printable } from './terminal.js';
+import { bytesText, durationText, plural } from './units.js';
+
+interface QuantizeOptions extends ConfigOptions, ResourceOptions, ReportOptions {
+  output: string;
+  format: OutputFormat;
+  calibration?: string;
+}
+
+const kWorstShown = 5;
+
+/** `24 × int4 per_group 32, 1 × int8 per_channel`, the most frequent first. */
+function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
+  const counts = new Map<string, number>();
+  for (const tensor of tensors) {
+    if (tensor.action === 'quantize') counts.set(actionText(tensor), (counts.get(actionText(tensor)) ?? 0) + 1);
+  }
+  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+  return sorted.map(([text, count]) => `${count} × ${printable(text)}`).join(', ');
+}
+
+function fileLines(output: string, isFolder: boolean, report: Report, colors: Colors): string[] {
+  const files = report.files.map(({ name, bytes }) => ({ path: isFolder ? join(output, name) : output, bytes }));
+  files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return table(
+    files,
+    [
+      { title: 'file', cell: (file) => file.path },
+      { title: 'size', align: 'right', cell: (file) => bytesText(file.bytes), paint: () => colors.dim },
+    ],
+    { colors, columns: Number.POSITIVE_INFINITY },
+  );
+}
+
+function reportLines(
+  argument: string,
+  model: Model,
+  report: Report,
+  options: QuantizeOptions,
+  isFolder: boolean,
+  { terminal }: Context,
+): string[] {
+  const { out: colors, columns } = terminal;
+  const { bytesBefore, quantized } = report.totals;
+  const worst = worstFirst(report)
+    .filter((tensor) => tensor.action === 'quantize' && !isExact(tensor))
+    .slice(0, kWorstShown);
+  const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
+  const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
+  const diagnostics = [...model.diagnostics, ...report.diagnostics];
+  const load = loadLines(model, options.format, options.output, isFolder);
+  return [
+    `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${options.format}`)}`,
+    '',
+    colors.bold(totalsText(report.totals)),
+    ...(quantized > 0 ? [specsText(report.tensors)] : []),
+    colors.dim(`done in ${durationText(report.durationMs)}${rate}, ${where}`),
+    ...(worst.length > 0
+      ? [
+          '',
+          `${plural(worst.length, 'tensor')} with the lowest SQNR`,
+          ...table(worst, errorColumns(colors), { colors, columns, indent: 2 }),
+        ]
+      : []),
+    '',
+    ...fileLines(options.output, isFolder, report, colors),
+    ...(options.report !== undefined ? [colors.dim(`report of every tensor: ${printable(options.report)}`)] : []),
+    ...(load.length > 0 ? ['', 'to load it', ...load.map((line) => `  ${line}`)] : []),
+    ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
+  ];
+}
+
+async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
+  const { terminal, signal } = context;
+  if (options.calibration !== undefined) {
+    throw new CommandError('not-implemented', 'this version quantizes without calibration; leave --calibration out', {
+      where: options.calibration,
+    });
+  }
+  await checkReportPath(options, [argument, options.output]);
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  const config = await configFor(quantizer, options, signal);
+  await using model = await openModel(quantizer, argument, signal);
+  await checkReportPath(options, modelPaths(argument, model));
+  if (terminal.live) {
+    const { tensors, totals } = quantizer.plan(model, config, { format: options.format });
+    process.stderr.write(
+      `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
+    );
+  }
+
+  const bar = new ProgressBar(terminal);
+  const run: QuantizeModelOptions = {
+    target: options.output,
+    format: options.format,
+    overwrite: options.force === true,
+    signal,
+    onProgress: bar.update,
+  };
+  let report: Report;
+  try {
+    report = await quantizer.quantizeModel(model, config, run);
+  } finally {
+    bar.stop();
+  }
+  if (options.report !== undefined) await writeReport(options.report, report);
+  const isFolder = (await stat(options.output)).isDirectory();
+  return {
+    document: { ...report, output: options.output },
+    lines: reportLines(argument, model, report, options, isFolder, context),
+  };
+}
+
+export function addQuantize(program: Command, run: Run): void {
+  const command = program
+    .command('quantize')
+    .description('quantize the weights of a model; the rest of its folder is carried over')
+    .argument('<model>', kModelArgument)
+    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors');
+  addConfigOptions(addFormatOption(command)).option('--calibration <file>', 'activations to calibrate with');
+  addReportOptions(addResourceOptions(command), 'existing output and report');
+  addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
+    run(options, (context) => quantize(context, model, options)),
+  );
+}

@@ -1,0 +1,55 @@
+/** `--report FILE`: refused before the run when it could not be written, appears under its name only when complete. */
+import { access, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { Model } from '../lib/node.js';
+import type { ReportOptions } from './args.js';
+import { CommandError, usageError } from './failure.js';
+import { jsonText } from './terminal.js';
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Throws when the report has no place to go. `others` are paths of this command line that it must not replace. */
+export async function checkReportPath(options: ReportOptions, others: string[]): Promise<void> {
+  if (options.report === undefined) return;
+  const path = resolve(options.report);
+  if (others.some((other) => resolve(other) === path)) {
+    throw usageError(
+      `--report names ${options.report}, which this command reads or writes`,
+      'choose another file for the report',
+    );
+  }
+  if (!(await exists(dirname(path)))) {
+    throw new CommandError('target-invalid', `there is no folder ${dirname(path)} for the report`, {
+      where: options.report,
+    });
+  }
+  if (!(await exists(path))) return;
+  if ((await stat(path)).isDirectory()) throw usageError(`--report names a folder: ${options.report}`);
+  if (options.force !== true) {
+    throw new CommandError('target-exists', `the report ${options.report} exists already`, {
+      hint: '--force replaces it',
+    });
+  }
+}
+
+/** Paths of a model's files as far as the command line knows them: the argument, and the files in it when it is a folder. */
+export function modelPaths(argument: string, model: Model): string[] {
+  const folders = [argument, dirname(argument)];
+  return [argument, ...folders.flatMap((folder) => model.files.map((file) => resolve(folder, file.name)))];
+}
+
+export async function writeReport(path: string, report: object): Promise<void> {
+  const temporary = `${path}.${process.pid}.part`;
+  try {
+    await writeFile(temporary, `${jsonText(report)}\n`, { flag: 'wx' });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * What may reach a terminal, and in which colours. Names in model files are written by strangers: control characters, bidirectional
+ * overrides and lone surrogates are shown as escapes, so that no file can move the cursor, hide text or forge a line.
+ */
+import pc from 'picocolors';
+
+export type Colors = ReturnType<typeof pc.createColors>;
+export type Paint = (text: string) => string;
+
+/** Where a command prints to. */
+export interface Terminal {
+  /** Colours of stdout. */
+  out: Colors;
+  /** Colours of stderr. */
+  err: Colors;
+  /** Width of stdout in characters; Infinity when it is no terminal. */
+  columns: number;
+  /** Progress and remarks on stderr are wanted: it is a terminal and nobody said `--quiet`. */
+  live: boolean;
+  /** Stdout carries one JSON document and nothing else. */
+  json: boolean;
+}
+
+/** Options every command takes. */
+export interface OutputOptions {
+  json?: boolean;
+  quiet?: boolean;
+  color?: boolean;
+}
+
+const kShortEscapes: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+// Cc control, Cf format (bidi, zero width), Zl/Zp line separators, Cs lone surrogates.
+const kUnprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** `text` with everything that a terminal would act on shown as `\n`, `\x1b` or `\u{202e}`. */
+export function printable(text: string): string {
+  return text.replace(kUnprintable, (character) => {
+    const point = character.codePointAt(0) ?? 0;
+    const hex = point.toString(16);
+    return kShortEscapes[character] ?? (point <= 0xff ? `\\x${hex.padStart(2, '0')}` : `\\u{${hex}}`);
+  });
+}
+
+/** JSON text of one line per level, ASCII escapes for what {@link printable} escapes: 8-bit controls act on terminals too. */
+export function jsonText(document: unknown): string {
+  const text = JSON.stringify(document, null, 2);
+  return text.replace(kUnprintable, (character) => {
+    if (character === '\n') return character; // between the members; those in strings are escaped already
+    return [...Array(character.length).keys()]
+      .map((unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`)
+      .join('');
+  });
+}
+
+/** NO_COLOR and `--no-color` win over FORCE_COLOR, which wins over what the stream is. */
+function wantsColor(stream: NodeJS.WriteStream, options: OutputOptions): boolean {
+  if (options.color === false || process.env.NO_COLOR) return false;
+  if (process.env.FORCE_COLOR) return process.env.FORCE_COLOR !== '0';
+  return stream.isTTY === true && process.env.TERM !== 'dumb';
+}
+
+/** Looks at the streams of this process. */
+export function terminalFor(options: OutputOptions): Terminal {
+  const json = options.json === true;
+  return {
+    out: pc.createColors(!json && wantsColor(process.stdout, options)),
+    err: pc.createColors(wantsColor(process.stderr, options)),
+    columns: process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY,
+    live: process.stderr.isTTY === true && options.quiet !== true,
+    json,
+  };
+}

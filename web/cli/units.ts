@@ -1,0 +1,67 @@
+/** Numbers as people read them. Sizes are decimal (1 MB = 10^6 bytes) everywhere, as file browsers and model hubs show them. */
+
+/** Three significant digits, no trailing zeros lost: 1.62, 16.2, 162. */
+function threeDigits(value: number): string {
+  if (value >= 99.95) return value.toFixed(0);
+  return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
+
+function scaled(value: number, units: string[]): string {
+  let unit = 0;
+  let rest = value;
+  while (rest >= 999.5 && unit + 1 < units.length) {
+    rest /= 1000;
+    unit++;
+  }
+  return `${unit === 0 ? String(Math.round(rest)) : threeDigits(rest)} ${units[unit]}`.trimEnd();
+}
+
+/** `1.62 MB`. */
+export function bytesText(bytes: number): string {
+  return scaled(bytes, ['B', 'kB', 'MB', 'GB', 'TB']);
+}
+
+/** `2.57 M`: elements. */
+export function countText(count: number): string {
+  return scaled(count, ['', 'k', 'M', 'G', 'T']);
+}
+
+/** `31.4 %` of `whole`; empty when there is no whole. */
+export function shareText(part: number, whole: number): string {
+  return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '';
+}
+
+/** `850 ms`, `12.3 s`, `3 min 20 s`, `2 h 5 min`. */
+export function durationText(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 59_950) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+/** `288 × 256`; `scalar` for no dimensions. */
+export function shapeText(shape: number[]): string {
+  return shape.length === 0 ? 'scalar' : shape.join(' × ');
+}
+
+/** Elements of a shape. */
+export function elementCount(shape: number[]): number {
+  return shape.reduce((count, dimension) => count * dimension, 1);
+}
+
+/** `18.21 dB`; `exact` when nothing differs. JSON turns Infinity into null, so null means the same. */
+export function decibelText(sqnrDb: number | null): string {
+  if (sqnrDb === null || sqnrDb === Number.POSITIVE_INFINITY) return 'exact';
+  return `${sqnrDb.toFixed(2)} dB`;
+}
+
+/** `3.05e-4`: errors span many decades. */
+export function errorText(value: number): string {
+  return value === 0 ? '0' : value.toExponential(2);
+}
+
+/** `1 tensor`, `3 tensors`. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,34 @@
+// One screen, three steps: open → choose → run and save; below them the outcome, predicted first and measured later.
+import { ChoosePanel } from '../configure/choose-panel';
+import { OpenPanel } from '../open/open-panel';
+import { SummaryBar } from '../report/summary-bar';
+import { TensorTable } from '../report/tensor-table';
+import { RunPanel } from '../run/run-panel';
+import { Announcer } from './announcer';
+import { FailureMessage } from './failure';
+import { quantizer, startFailure } from './state';
+
+export function App() {
+  return (
+    <>
+      <header class="page-header">
+        <div>
+          <h1>wasmquant</h1>
+          <p>Quantize model weights in this tab. Your files stay on this machine.</p>
+        </div>
+        {quantizer.value && <span class="fine version">{quantizer.value.version.library}</span>}
+      </header>
+      <main>
+        {startFailure.value && <FailureMessage failure={startFailure.value} />}
+        <div class="steps">
+          <OpenPanel />
+          <ChoosePanel />
+          <RunPanel />
+        </div>
+        <SummaryBar />
+        <TensorTable />
+      </main>
+      <Announcer />
+    </>
+  );
+}

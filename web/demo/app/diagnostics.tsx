@@ -1,0 +1,71 @@
+// Remarks and problems. Those that say the same of several places are one entry with a list of places.
+import type { Diagnostic } from 'wasmquant';
+
+/** Shown before the rest is folded away. */
+const shownAtOnce = 3;
+
+interface Entry {
+  diagnostic: Diagnostic;
+  places: string[];
+}
+
+function gathered(items: Diagnostic[]): Entry[] {
+  const entries = new Map<string, Entry>();
+  for (const diagnostic of items) {
+    const { severity, message, hint, where } = diagnostic;
+    const key = JSON.stringify([severity, message, hint]);
+    const entry = entries.get(key) ?? { diagnostic, places: [] };
+    if (where) entry.places.push(where);
+    entries.set(key, entry);
+  }
+  return [...entries.values()];
+}
+
+function Places({ places }: { places: string[] }) {
+  const list = places.map((place) => (
+    <code key={place} class="diagnostic-place">
+      {place}
+    </code>
+  ));
+  if (places.length < 2) return list;
+  return (
+    <details>
+      <summary>{places.length} places</summary>
+      {list}
+    </details>
+  );
+}
+
+function Items({ entries }: { entries: Entry[] }) {
+  return (
+    <ul>
+      {entries.map(({ diagnostic: { severity, message, hint }, places }) => (
+        <li key={`${severity} ${message}`} class={`diagnostic diagnostic-${severity}`}>
+          <span class="diagnostic-severity">{severity}</span>
+          <div>
+            <p>{message}</p>
+            {hint && <p class="diagnostic-hint">{hint}</p>}
+            <Places places={places} />
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Diagnostics({ items }: { items: Diagnostic[] }) {
+  const entries = gathered(items);
+  if (entries.length === 0) return null;
+  const rest = entries.slice(shownAtOnce);
+  return (
+    <div class="diagnostics">
+      <Items entries={entries.slice(0, shownAtOnce)} />
+      {rest.length > 0 && (
+        <details class="diagnostics-rest">
+          <summary>{rest.length} more</summary>
+          <Items entries={rest} />
+        </details>
+      )}
+    </div>
+  );
+}

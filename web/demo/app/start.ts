@@ -1,0 +1,18 @@
+import { createQuantizer } from 'wasmquant';
+import { removeLeftovers } from '../run/run-folder';
+import { explain } from './failure';
+import { choice, quantizer, startFailure } from './state';
+
+const firstPreset = 'int4_wo_128';
+
+export async function start(): Promise<void> {
+  try {
+    const created = await createQuantizer();
+    const names = created.presets().map((preset) => preset.name);
+    choice.value = { ...choice.value, preset: names.includes(firstPreset) ? firstPreset : (names[0] ?? '') };
+    quantizer.value = created;
+  } catch (error) {
+    startFailure.value = explain(error, 'The quantizer did not start');
+  }
+  await removeLeftovers();
+}

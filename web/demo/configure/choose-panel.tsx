@@ -1,0 +1,66 @@
+import { Diagnostics } from '../app/diagnostics';
+import { FailureMessage } from '../app/failure';
+import { choice, chosenPreset, planned, presets, quantizer, run } from '../app/state';
+import { ConfigText } from './config-text';
+import { formats } from './formats';
+
+export function ChoosePanel() {
+  const { preset, format, configText } = choice.value;
+  const busy = !quantizer.value || run.value.state === 'running';
+  const chosenFormat = formats.find(({ name }) => name === format);
+  const choosePreset = (name: string) => {
+    choice.value = { ...choice.value, preset: name, configText: null };
+  };
+  const chooseFormat = (name: string) => {
+    const found = formats.find((candidate) => candidate.name === name);
+    if (found) choice.value = { ...choice.value, format: found.name };
+  };
+  return (
+    <section class="step" aria-labelledby="step-choose">
+      <h2 id="step-choose">
+        <span class="step-number">2</span> Choose
+      </h2>
+      <div class="field">
+        <label for="preset">Preset</label>
+        <select
+          id="preset"
+          value={preset}
+          disabled={busy}
+          aria-describedby="preset-description"
+          onChange={(event) => choosePreset(event.currentTarget.value)}
+        >
+          {presets.value.map(({ name, title }) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+        <p class="fine" id="preset-description">
+          {configText === null ? chosenPreset.value?.description : 'Edited: the config below is used.'}
+        </p>
+      </div>
+      <div class="field">
+        <label for="format">Output format</label>
+        <select
+          id="format"
+          value={format}
+          disabled={busy}
+          aria-describedby="format-description"
+          onChange={(event) => chooseFormat(event.currentTarget.value)}
+        >
+          {formats.map(({ name, title }) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+        <p class="fine" id="format-description">
+          {chosenFormat?.description}
+        </p>
+      </div>
+      <ConfigText />
+      {planned.value.plan && <Diagnostics items={planned.value.plan.diagnostics} />}
+      {planned.value.failure && <FailureMessage failure={planned.value.failure} />}
+    </section>
+  );
+}

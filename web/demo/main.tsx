@@ -1,0 +1,18 @@
+// Starts the page: draws it at once, then loads the library and clears what an earlier visit left in browser storage.
+import { render } from 'preact';
+import { App } from './app/app';
+import { start } from './app/start';
+import './app/theme.css';
+import './app/app.css';
+import './open/open.css';
+import './configure/configure.css';
+import './run/run.css';
+import './report/summary.css';
+import './report/tensor-table.css';
+import './report/tensor-row.css';
+
+const root = document.getElementById('app');
+if (root) {
+  render(<App />, root);
+  void start();
+}

@@ -1,0 +1,52 @@
+import { Diagnostics } from '../app/diagnostics';
+import { FailureMessage } from '../app/failure';
+import { bytes, count, parameters } from '../app/figures';
+import { type OpenedModel, opened, openFailure, opening, quantizer, startFailure } from '../app/state';
+import { DropZone } from './drop-zone';
+
+function elements(shape: number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+function ModelFacts({ title, model }: OpenedModel) {
+  const size = model.files.reduce((sum, file) => sum + file.bytes, 0);
+  const weights = model.tensors.reduce((sum, tensor) => sum + elements(tensor.shape), 0);
+  const architectures = model.config?.architectures;
+  const facts = [
+    Array.isArray(architectures) ? String(architectures[0]) : null,
+    `${count(model.tensors.length)} tensors`,
+    `${parameters(weights)} params`,
+    bytes(size),
+  ].filter((fact) => fact !== null);
+  return (
+    <div class="model-facts">
+      <p class="model-title" title={title}>
+        {title}
+      </p>
+      <ul class="fine facts">
+        {facts.map((fact) => (
+          <li key={fact}>{fact}</li>
+        ))}
+      </ul>
+      {!model.config && (
+        <p class="fine">No config.json came with it: the one that is saved holds the quantization settings alone.</p>
+      )}
+      <Diagnostics items={model.diagnostics} />
+    </div>
+  );
+}
+
+export function OpenPanel() {
+  return (
+    <section class="step" aria-labelledby="step-open">
+      <h2 id="step-open">
+        <span class="step-number">1</span> Open
+      </h2>
+      {opened.value && <ModelFacts {...opened.value} />}
+      <DropZone />
+      {!quantizer.value && !startFailure.value && <p class="fine">Loading the quantizer…</p>}
+      {opening.value && <p class="fine">Opening {opening.value}…</p>}
+      {openFailure.value && <FailureMessage failure={openFailure.value} />}
+    </section>
+  );
+}

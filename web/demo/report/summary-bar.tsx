@@ -1,0 +1,55 @@
+// What the run costs and saves. Sizes are exact before the run: they follow from shapes and specs alone.
+import { bytes, count, decibels, duration, ratio } from '../app/figures';
+import { planned, shownReport } from '../app/state';
+
+function Figure({ label, value, note }: { label: string; value: string; note?: string }) {
+  return (
+    <div class="figure">
+      <dt>{label}</dt>
+      <dd>
+        {value}
+        {note && <span class="fine">{note}</span>}
+      </dd>
+    </div>
+  );
+}
+
+export function SummaryBar() {
+  const { plan } = planned.value;
+  if (!plan) return null;
+  const report = shownReport.value;
+  const { tensors, quantized, bytesBefore, bytesAfter, bitsPerWeight } = report?.totals ?? plan.totals;
+  const measured = report?.tensors.flatMap(({ error }) => (error ? [error.sqnrDb] : [])) ?? [];
+  const lowest = Math.min(...measured);
+  return (
+    <dl class="summary" aria-label="Summary">
+      <Figure
+        label="Weights"
+        value={`${bytes(bytesBefore)} → ${bytes(bytesAfter)}`}
+        note={ratio(bytesBefore, bytesAfter)}
+      />
+      <Figure
+        label="Bits per quantized weight"
+        value={quantized > 0 ? bitsPerWeight.toFixed(2) : '–'}
+        note="with scales"
+      />
+      <Figure label="Tensors quantized" value={count(quantized)} note={`of ${count(tensors)}`} />
+      <Figure
+        label="Lowest SQNR"
+        value={measured.length > 0 ? `${decibels(lowest)} dB` : '–'}
+        note={measured.length > 0 ? undefined : report ? 'nothing to measure' : 'after the run'}
+      />
+      {report && (
+        <Figure
+          label="Run"
+          value={
+            report.durationMs < 10_000
+              ? `${(report.durationMs / 1000).toFixed(2)} s`
+              : duration(report.durationMs / 1000)
+          }
+          note={report.threads > 0 ? `${report.threads} workers` : 'one thread'}
+        />
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,50 @@
+import { bytes, decibels } from '../app/figures';
+import type { Row } from './rows';
+
+function ErrorFigures({ error }: { error: NonNullable<Row['error']> }) {
+  const figures = [
+    ['SQNR', `${decibels(error.sqnrDb)} dB`],
+    ['Mean squared error', error.mse.toExponential(3)],
+    ['Largest error', error.maxAbs.toExponential(3)],
+    ['Cosine', error.cosine.toFixed(6)],
+  ];
+  return (
+    <>
+      {figures.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </>
+  );
+}
+
+export function TensorDetail({ row }: { row: Row }) {
+  return (
+    <dl class="tensor-detail">
+      <div class="detail-wide">
+        <dt>Why</dt>
+        <dd>
+          {row.reason.text} {row.reason.where && <code>{row.reason.where}</code>}
+        </dd>
+      </div>
+      <div class="detail-wide">
+        <dt>Written</dt>
+        <dd>
+          <ul>
+            {row.outputs.map((output) => (
+              <li key={output.name}>
+                <code>{output.name}</code>{' '}
+                <span class="fine">
+                  {output.dtype} {output.shape.join(' × ')}, {bytes(output.bytes)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </dd>
+      </div>
+      {row.error && <ErrorFigures error={row.error} />}
+    </dl>
+  );
+}

@@ -1,0 +1,77 @@
+// One tensor: a line to scan, and on request where the decision came from, what is written and every error figure.
+// Names come from files and are untrusted: they are only ever text.
+import { useComputed, useSignal } from '@preact/signals';
+import { bytes, decibels } from '../app/figures';
+import { run } from '../app/state';
+import type { Row } from './rows';
+import { specText } from './spec-text';
+import { TensorDetail } from './tensor-detail';
+
+function Sqnr({ row, measured }: { row: Row; measured: boolean }) {
+  if (row.error) {
+    return (
+      <>
+        {decibels(row.error.sqnrDb)} <span class="unit">dB</span>
+        {row.worst && <span class="fine">lowest</span>}
+      </>
+    );
+  }
+  return <span class="fine">{measured && row.action === 'copy' ? 'unchanged' : '–'}</span>;
+}
+
+export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
+  const open = useSignal(false);
+  const active = useComputed(() => run.value.state === 'running' && run.value.progress?.tensor === row.name);
+  const states = [row.worst && 'row-worst', active.value && 'row-active', open.value && 'row-open'].filter(Boolean);
+  return (
+    <>
+      <tr class={states.join(' ')}>
+        <td class="cell-name">
+          <button
+            type="button"
+            aria-expanded={open.value}
+            onClick={() => {
+              open.value = !open.value;
+            }}
+          >
+            {row.name}
+          </button>
+          <span class="fine">{row.layerType || 'unknown type'}</span>
+        </td>
+        <td class="cell-shape">
+          <span>{row.shape.join(' × ') || 'scalar'}</span>
+          <span class="fine">{row.dtype}</span>
+        </td>
+        <td class="cell-spec">
+          <span>
+            <span class={`badge badge-${row.action}`}>
+              {row.action === 'copy' ? 'copy' : (row.spec?.dtype ?? row.action)}
+            </span>
+            {row.spec && specText(row.spec)}
+          </span>
+          <span class="fine reason">{row.reason.text}</span>
+        </td>
+        <td class="cell-size">
+          {row.bytesBefore === row.bytesAfter ? (
+            bytes(row.bytesAfter)
+          ) : (
+            <>
+              <span class="size-before">{bytes(row.bytesBefore)} → </span>
+              {bytes(row.bytesAfter)}
+            </>
+          )}
+        </td>
+        <td class="cell-sqnr">
+          <Sqnr row={row} measured={measured} />
+        </td>
+      </tr>
+      {open.value && (
+        <tr class="row-detail">
+          <td colSpan={5}>
+            <TensorDetail row={row} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}

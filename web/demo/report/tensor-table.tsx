@@ -1,0 +1,83 @@
+import { useComputed, useSignal } from '@preact/signals';
+import { count } from '../app/figures';
+import { opened, planned, shownReport } from '../app/state';
+import { joinRows, type Order, type SortKey, selectRows } from './rows';
+import { SortHeader } from './sort-header';
+import { TensorRow } from './tensor-row';
+
+/** Rows drawn at first and added per click, so that a model of thousands of tensors opens at once. */
+const rowsAtOnce = 300;
+
+export function TensorTable() {
+  const search = useSignal('');
+  const order = useSignal<Order>({ key: 'file', descending: false });
+  const shown = useSignal(rowsAtOnce);
+  const all = useComputed(() => (planned.value.plan ? joinRows(planned.value.plan, shownReport.value) : []));
+  const rows = useComputed(() => selectRows(all.value, search.value, order.value));
+
+  if (!opened.value) return <p class="empty">Open a model to see its tensors and what happens to each.</p>;
+  if (!planned.value.plan) return null;
+  const sortBy = (key: SortKey) => {
+    const { key: current, descending } = order.value;
+    // Third click: back to the order of the file. Sizes start with the largest, errors with the worst.
+    const first = key === 'size';
+    if (current !== key) order.value = { key, descending: first };
+    else if (descending === first) order.value = { key, descending: !first };
+    else order.value = { key: 'file', descending: false };
+  };
+  const header = (key: SortKey, title: string) => (
+    <SortHeader key={key} title={title} order={order.value} sortKey={key} onSort={sortBy} />
+  );
+  const hidden = rows.value.length - shown.value;
+  return (
+    <section class="tensors" aria-labelledby="tensors">
+      <div class="tensors-head">
+        <h2 id="tensors">Tensors</h2>
+        <span class="fine" role="status">
+          {rows.value.length === all.value.length
+            ? count(all.value.length)
+            : `${count(rows.value.length)} of ${count(all.value.length)}`}
+        </span>
+        <input
+          type="search"
+          aria-label="Search tensors"
+          placeholder="Search name, type, dtype"
+          value={search.value}
+          onInput={(event) => {
+            search.value = event.currentTarget.value;
+          }}
+        />
+      </div>
+      <table>
+        <thead>
+          <tr>
+            {header('name', 'Tensor')}
+            <th scope="col" class="column-shape">
+              Shape
+            </th>
+            <th scope="col">Becomes</th>
+            {header('size', 'Size')}
+            {header('sqnr', 'SQNR')}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.value.slice(0, shown.value).map((row) => (
+            <TensorRow key={row.name} row={row} measured={shownReport.value !== null} />
+          ))}
+        </tbody>
+      </table>
+      {rows.value.length === 0 && <p class="empty">No tensor matches “{search.value}”.</p>}
+      {hidden > 0 && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            shown.value += rowsAtOnce;
+          }}
+        >
+          Show more ({count(hidden)} hidden)
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,18 @@
+// Bytes per second over the last seconds of a run, so that the time left follows what happens now.
+
+const windowMs = 4000;
+/** Shorter spans say nothing. */
+const leastMs = 400;
+
+export class Rate {
+  #samples: { at: number; bytes: number }[] = [];
+
+  /** Adds a sample and returns bytes per second, or null when it is too early to say. */
+  add(bytes: number, at = performance.now()): number | null {
+    this.#samples.push({ at, bytes });
+    while (this.#samples.length > 2 && at - (this.#samples[1]?.at ?? at) > windowMs) this.#samples.shift();
+    const first = this.#samples[0];
+    if (!first || at - first.at < leastMs || bytes === first.bytes) return null;
+    return (1000 * (bytes - first.bytes)) / (at - first.at);
+  }
+}

@@ -1,0 +1,88 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { FailureMessage } from '../app/failure';
+import { bytes } from '../app/figures';
+import {
+  canWriteFolder,
+  chosenDestination,
+  type Destination,
+  destination,
+  opened,
+  planned,
+  run,
+  shownReport,
+} from '../app/state';
+import { RunProgress } from './run-progress';
+import { SavedFiles } from './saved-files';
+import { startRun } from './start-run';
+
+function DestinationChoice() {
+  const option = (value: Destination, title: string) => (
+    <label>
+      <input
+        type="radio"
+        name="destination"
+        value={value}
+        checked={destination.value === value}
+        onChange={() => {
+          chosenDestination.value = value;
+        }}
+      />{' '}
+      {title}
+    </label>
+  );
+  return (
+    <fieldset class="destination">
+      <legend>Save</legend>
+      {option('download', 'As downloads, after the run')}
+      {option('folder', 'Straight into a folder')}
+    </fieldset>
+  );
+}
+
+function Ready({ again }: { again: boolean }) {
+  const button = useRef<HTMLButtonElement>(null);
+  const { plan } = planned.value;
+  const bytesWritten = plan?.files.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
+  const missing = !opened.value
+    ? 'Open a model first.'
+    : !plan
+      ? 'This model and config do not go together yet.'
+      : null;
+  // After a run or a cancel the focus would be lost with the button that held it.
+  useEffect(() => {
+    if (document.activeElement === document.body && run.value.state !== 'idle')
+      button.current?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <>
+      {canWriteFolder && <DestinationChoice />}
+      <button
+        ref={button}
+        type="button"
+        class={`button ${again ? '' : 'button-primary'}`}
+        disabled={missing !== null}
+        onClick={() => void startRun()}
+      >
+        {again ? 'Quantize again' : 'Quantize'}
+      </button>
+      <p class="fine">{missing ?? `Writes ${bytes(bytesWritten)}.`}</p>
+    </>
+  );
+}
+
+export function RunPanel() {
+  const current = run.value;
+  const finished = current.state !== 'running' && shownReport.value !== null;
+  return (
+    <section class="step" aria-labelledby="step-run">
+      <h2 id="step-run">
+        <span class="step-number">3</span> Run and save
+      </h2>
+      {finished && <SavedFiles />}
+      {current.state === 'running' ? <RunProgress {...current} /> : <Ready again={finished} />}
+      {current.state === 'cancelled' && <p class="message">Cancelled. Nothing was saved.</p>}
+      {current.state === 'failed' && <FailureMessage failure={current.failure} />}
+      {current.state !== 'running' && !finished && <SavedFiles />}
+    </section>
+  );
+}

@@ -1,0 +1,43 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { bytes } from '../app/figures';
+import { result } from '../app/state';
+
+export function SavedFiles() {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const finished = result.value;
+  useEffect(() => {
+    if (finished && document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+  }, [finished]);
+  if (!finished) return null;
+  const { files, folder, modelTitle, configTitle } = finished;
+  return (
+    <div class="saved">
+      <h3 ref={heading} tabIndex={-1}>
+        {folder === null ? 'Ready to save' : `Saved in ${folder}`}
+      </h3>
+      <p class="fine">
+        {modelTitle}, {configTitle}
+      </p>
+      <ul>
+        {files.map((file) => (
+          <li key={file.name}>
+            {file.url ? (
+              <a href={file.url} download={file.name}>
+                <span>
+                  <span aria-hidden="true">↓ </span>
+                  {file.name}
+                </span>
+                <span class="fine">{bytes(file.bytes)}</span>
+              </a>
+            ) : (
+              <p>
+                {file.name} <span class="fine">{bytes(file.bytes)}</span>
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+      {folder === null && <p class="fine">Kept in this browser until the next run or until you close the page.</p>}
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+// Builds the page into dist/demo. `wasmquant` is the built package (dist/index.js), so the page is bundled exactly as
+// a user's page would be: worker and WebAssembly file are found through new URL(..., import.meta.url).
+import { createReadStream, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { defineConfig, type Plugin } from 'vite';
+
+const root = import.meta.dirname;
+const repository = resolve(root, '../..');
+const sampleFolder = join(repository, 'tests/files/tiny-llama');
+const sampleFiles = ['model.safetensors', 'config.json', 'tokenizer.json'];
+
+// 'wasm-unsafe-eval' permits compiling WebAssembly and nothing else; blob: is for the download links of finished files.
+const contentSecurityPolicy = [
+  "default-src 'self'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+/** Adds the policy to the built page only: the development server injects styles that it would refuse. */
+function contentSecurity(): Plugin {
+  return {
+    name: 'content-security-policy',
+    apply: 'build',
+    transformIndexHtml: () => [
+      {
+        tag: 'meta',
+        attrs: { 'http-equiv': 'Content-Security-Policy', content: contentSecurityPolicy },
+        injectTo: 'head-prepend',
+      },
+    ],
+  };
+}
+
+/** Serves the sample model as sample/<file>; the page fetches it only when asked to. */
+function sampleModel(): Plugin {
+  return {
+    name: 'sample-model',
+    generateBundle() {
+      for (const name of sampleFiles) {
+        this.emitFile({ type: 'asset', fileName: `sample/${name}`, source: readFileSync(join(sampleFolder, name)) });
+      }
+    },
+    configureServer(server) {
+      server.middlewares.use('/sample', (request, response, next) => {
+        const name = sampleFiles.find((file) => request.url === `/${file}`);
+        if (name) createReadStream(join(sampleFolder, name)).pipe(response);
+        else next();
+      });
+    },
+  };
+}
+
+export default defineConfig({
+  root,
+  base: './',
+  plugins: [contentSecurity(), sampleModel()],
+  resolve: { alias: { wasmquant: join(repository, 'dist/index.js') } },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  worker: { format: 'es' },
+  build: {
+    outDir: join(repository, 'dist/demo'),
+    emptyOutDir: true,
+    target: 'es2022',
+    modulePreload: { polyfill: false },
+  },
+});

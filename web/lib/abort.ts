@@ -1,0 +1,27 @@
+// Waiting that an AbortSignal, or a clock, ends.
+
+/** Like `promise`, but rejects with `signal.reason` as soon as the signal fires. */
+export async function abortable<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T> {
+  if (!signal) return promise;
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** Resolves when `promise` settles, or after so many milliseconds. Never rejects. */
+export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([promise.catch(() => {}), late]);
+  clearTimeout(timer);
+}

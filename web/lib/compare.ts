@@ -1,0 +1,89 @@
+// Error per tensor between two models: both are decoded to float32 tile by tile and compared.
+
+import { dispatch, type ResultSink } from './dispatch.js';
+import { sizesFor } from './memory.js';
+import type { OpenedModel } from './model.js';
+import { ProgressMeter } from './progress.js';
+import { tensorReport, totalsOf } from './report.js';
+import { reader, type Workshop } from './run.js';
+import { Schedule, type WorkItem } from './schedule.js';
+import type { Diagnostic, PlannedTensor, Progress, Report } from './types.js';
+
+interface ComparisonJson {
+  pairs: {
+    name: string;
+    left: string;
+    right: string;
+    tiles: number;
+    bytes: number;
+    report: PlannedTensor;
+  }[];
+  diagnostics: Diagnostic[];
+}
+
+/** A comparison writes nothing. */
+const noOutput: ResultSink = {
+  accept() {},
+  hasRoom: () => true,
+  changed: () => new Promise(() => {}),
+};
+
+export async function compareModels(
+  { instance, pool, memory }: Workshop,
+  reference: OpenedModel,
+  quantized: OpenedModel,
+  options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
+): Promise<Report> {
+  const started = performance.now();
+  options.signal?.throwIfAborted();
+  const inputBytes = [...reference.files, ...quantized.files].reduce((sum, file) => sum + file.bytes, 0);
+  const { workers, tileBytes, shareBytes } = sizesFor(memory, inputBytes);
+  const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
+  const { pairs, diagnostics } = instance.call<ComparisonJson>((module) =>
+    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify({ tileBytes })),
+  );
+  const items = pairs.map(
+    (pair): WorkItem => ({
+      name: pair.name,
+      bytes: pair.bytes,
+      tiles: pair.tiles,
+      task: { left: pair.left, right: pair.right },
+      merge: () => new Uint8Array(0),
+    }),
+  );
+  const progress = new ProgressMeter(
+    options.onProgress,
+    pairs.length,
+    items.reduce((sum, item) => sum + item.bytes, 0),
+  );
+  const models = [reference, quantized];
+  const context = pool.context(
+    { inputs: models.map((model) => model.weights.map((source) => source.remote)), outputs: [] },
+    reader(models),
+  );
+  const schedule = new Schedule(items, Math.min(memory.jobBytes, shareBytes));
+  try {
+    await dispatch(
+      pool,
+      context,
+      schedule,
+      workers,
+      noOutput,
+      ({ bytes, tensors, tensor }) => progress.advance('read', bytes, tensors, tensor),
+      options.signal,
+    );
+  } finally {
+    await pool.release(context);
+  }
+  progress.finish('read');
+  const tensors = pairs.map((pair, item) => tensorReport(pair.report, schedule.error(item)));
+  return {
+    format: null,
+    tensors,
+    files: quantized.files,
+    totals: totalsOf(tensors),
+    diagnostics,
+    durationMs: performance.now() - started,
+    threads: memory.threads,
+  };
+}

@@ -1,0 +1,17 @@
+// config.json of a folder output: the model's own, with the quantization_config block of the plan.
+
+/** `original` = the text beside the input, "" for none. Without a block the text is carried over as it is. */
+export function configJson(
+  original: string,
+  config: Record<string, unknown> | null,
+  block: Record<string, unknown> | null,
+): string | null {
+  if (block === null) return original === '' ? null : original;
+  return `${JSON.stringify({ ...config, quantization_config: block }, null, 2)}\n`;
+}
+
+/** Name of the index of sharded weights: `model-00001-of-00002.safetensors` gives `model.safetensors.index.json`. */
+export function indexName(firstShard: string): string {
+  const stem = /^(.*?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(firstShard)?.[1] ?? 'model';
+  return `${stem}.safetensors.index.json`;
+}

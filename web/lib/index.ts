@@ -1,0 +1,18 @@
+// Entry for browsers and web workers. Node, Bun and Deno get node.ts through the `node` condition.
+
+import { browserHost } from './host.js';
+import { EngineQuantizer } from './quantizer.js';
+import type { Quantizer, QuantizerOptions } from './types.js';
+
+export type { CoreErrorCode, LibraryErrorCode } from './errors.js';
+export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
+export type * from './types.js';
+
+/**
+ * Loads the engine. Workers start with the first run and end some time after the last; dispose the quantizer
+ * (`await using`, or `[Symbol.asyncDispose]()`) to end them at once.
+ * @throws QuantizationError engine-unavailable, memory-budget, argument-invalid
+ */
+export async function createQuantizer(options: QuantizerOptions = {}): Promise<Quantizer> {
+  return EngineQuantizer.create(browserHost, options);
+}

@@ -1,0 +1,193 @@
+// Runs a job: tile by tile, read, compute, write. Host-neutral; the same code runs in workers and, with 0 threads, in
+// the thread of the caller.
+
+import type { Instance } from './instance.js';
+import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
+import type { ContextFiles, Job, JobPart, JobResult, PartResult, Piece } from './protocol.js';
+import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
+
+/** Doubles per unit: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+export const sumsPerUnit = 5;
+
+interface Sums {
+  sums: number;
+  units: number;
+}
+
+/** The files of one run, opened when first used. */
+export class JobContext {
+  readonly #host: WorkerHost;
+  readonly #files: ContextFiles;
+  readonly #ask: (input: number, file: number, offset: number, length: number) => Promise<Uint8Array>;
+  readonly #inputs = new Map<string, TileInput>();
+  readonly #outputs = new Map<number, TileOutput>();
+
+  constructor(
+    host: WorkerHost,
+    files: ContextFiles,
+    ask: (input: number, file: number, offset: number, length: number) => Promise<Uint8Array>,
+  ) {
+    this.#host = host;
+    this.#files = files;
+    this.#ask = ask;
+  }
+
+  input(model: number, file: number): TileInput {
+    const key = `${model}/${file}`;
+    let input = this.#inputs.get(key);
+    if (!input) {
+      const source = this.#files.inputs[model]?.[file];
+      if (!source) throw new RangeError(`a task names file ${file} of model ${model}, which does not exist`);
+      input = this.#host.openInput(source, (offset, length) => this.#ask(model, file, offset, length));
+      this.#inputs.set(key, input);
+    }
+    return input;
+  }
+
+  /** Null when output of this file is sent back. */
+  output(file: number): TileOutput | null {
+    const target = this.#files.outputs[file];
+    if (!target) return null;
+    let output = this.#outputs.get(file);
+    if (!output) {
+      output = this.#host.openOutput(target.name, target.path);
+      this.#outputs.set(file, output);
+    }
+    return output;
+  }
+
+  close(): void {
+    for (const input of this.#inputs.values()) input.close();
+    for (const output of this.#outputs.values()) output.close();
+    this.#inputs.clear();
+    this.#outputs.clear();
+  }
+}
+
+/** One job under way. `pause` runs between tiles; it may wait, and throws when the job is not wanted any more. */
+export class JobRunner {
+  readonly #instance: Instance;
+  readonly #context: JobContext;
+  readonly #pause: () => Promise<void>;
+  readonly #pieces: Piece[] = [];
+  readonly #written = new Map<number, number>();
+
+  constructor(instance: Instance, context: JobContext, pause: () => Promise<void>) {
+    this.#instance = instance;
+    this.#context = context;
+    this.#pause = pause;
+  }
+
+  async run(job: Job): Promise<JobResult> {
+    const parts: PartResult[] = [];
+    for (const part of job.parts) parts.push(await this.#part(part));
+    return { parts, pieces: this.#pieces, written: [...this.#written] };
+  }
+
+  async #part(part: JobPart): Promise<PartResult> {
+    if (part.kind === 'compare') return this.#compare(part.left, part.right, part.first, part.last);
+    const session = this.#instance.run((module) => new module.TensorSession(part.task));
+    try {
+      this.#instance.call(() => session.info());
+      if (part.kind === 'observe') return await this.#observe(session, part.first, part.last);
+      if (part.kind === 'run') {
+        const { state } = part;
+        if (state) {
+          this.#instance.withBytes(state, (pointer) =>
+            this.#instance.call<null>(() => session.mergeState(pointer, state.byteLength)),
+          );
+        }
+        return await this.#quantize(session, part.first, part.last, false);
+      }
+      for (let tile = part.first; tile < part.last; ++tile) await this.#observeTile(session, tile);
+      // A single tile is still in the session's memory: it is not read again.
+      return await this.#quantize(session, part.first, part.last, part.last - part.first === 1);
+    } finally {
+      this.#instance.free(session);
+    }
+  }
+
+  async #read(model: number, reader: { reads(tile: number): string }, tile: number): Promise<void> {
+    for (const read of this.#instance.call<TileRead[]>(() => reader.reads(tile))) {
+      await this.#context.input(model, read.file).fill(this.#instance, read);
+    }
+  }
+
+  async #observeTile(session: BoundTensorSession, tile: number): Promise<void> {
+    await this.#pause();
+    await this.#read(0, session, tile);
+    this.#instance.call<null>(() => session.observe(tile));
+  }
+
+  async #observe(session: BoundTensorSession, first: number, last: number): Promise<PartResult> {
+    for (let tile = first; tile < last; ++tile) await this.#observeTile(session, tile);
+    const { pointer, bytes } = this.#instance.call<{ pointer: number; bytes: number }>(() => session.state());
+    return { sums: new Float64Array(0), state: this.#instance.copyOut(pointer, bytes) };
+  }
+
+  async #quantize(session: BoundTensorSession, first: number, last: number, isRead: boolean): Promise<PartResult> {
+    const sums: Float64Array[] = [];
+    for (let tile = first; tile < last; ++tile) {
+      await this.#pause();
+      if (!isRead) await this.#read(0, session, tile);
+      const result = this.#instance.call<Sums & { writes: TileWrite[] }>(() => session.run(tile));
+      for (const write of result.writes) this.#write(write);
+      sums.push(this.#sums(result));
+    }
+    return { sums: joined(sums), state: null };
+  }
+
+  async #compare(left: string, right: string, first: number, last: number): Promise<PartResult> {
+    const decoders: BoundTensorDecoder[] = [];
+    const sums: Float64Array[] = [];
+    try {
+      for (const task of [left, right]) {
+        const decoder = this.#instance.run((module) => new module.TensorDecoder(task));
+        decoders.push(decoder);
+        this.#instance.call(() => decoder.info());
+      }
+      for (let tile = first; tile < last; ++tile) {
+        await this.#pause();
+        const values: { pointer: number; count: number }[] = [];
+        for (const [model, decoder] of decoders.entries()) {
+          await this.#read(model, decoder, tile);
+          values.push(this.#instance.call(() => decoder.decode(tile)));
+        }
+        const [x, y] = values;
+        if (!x || !y || x.count !== y.count)
+          throw new RangeError(`tile ${tile} has ${x?.count} and ${y?.count} elements`);
+        sums.push(
+          this.#sums(this.#instance.call<Sums>((module) => module.errorBetween(x.pointer, y.pointer, x.count))),
+        );
+      }
+    } finally {
+      for (const decoder of decoders) this.#instance.free(decoder);
+    }
+    return { sums: joined(sums), state: null };
+  }
+
+  #write({ file, offset, pointer, bytes }: TileWrite): void {
+    if (bytes === 0) return;
+    const output = this.#context.output(file);
+    if (output) {
+      output.write(this.#instance, pointer, bytes, offset);
+      this.#written.set(file, (this.#written.get(file) ?? 0) + bytes);
+    } else {
+      this.#pieces.push({ file, offset, bytes: this.#instance.copyOut(pointer, bytes) });
+    }
+  }
+
+  #sums({ sums, units }: Sums): Float64Array {
+    return units === 0 ? new Float64Array(0) : this.#instance.float64(sums, units * sumsPerUnit);
+  }
+}
+
+function joined(arrays: Float64Array[]): Float64Array {
+  const all = new Float64Array(arrays.reduce((length, array) => length + array.length, 0));
+  let position = 0;
+  for (const array of arrays) {
+    all.set(array, position);
+    position += array.length;
+  }
+  return all;
+}

@@ -1,0 +1,71 @@
+// The memory budget (RSS of the whole process or tab) turned into sizes. It pays for
+//   1. the host itself: about 160 MiB for Node with its workers' JavaScript heaps
+//   2. per worker: a tile as stored, as float32, its codes and the observer: at most 4 tiles
+//   3. results on their way to a stream: as much as one worker's share
+// Sizes change speed only: every tile size and thread count gives the same bytes.
+
+import { failure } from './errors.js';
+
+const mebibyte = 1024 * 1024;
+
+export const defaultBudgetBytes = 512 * mebibyte;
+/** Below this the host alone would not fit. */
+export const minimumBudgetBytes = 96 * mebibyte;
+const hostBytes = 160 * mebibyte;
+/** A worker's own JavaScript heap and compiled code, before any tile. */
+const workerBytes = 8 * mebibyte;
+const tilesPerWorker = 4;
+
+export interface MemoryPlan {
+  /** Workers that fit; 0 = run in this thread. */
+  threads: number;
+  /** Input bytes of one tile. */
+  tileBytes: number;
+  /** Input bytes of one job whose output the worker writes itself. */
+  jobBytes: number;
+  /** Input bytes of one job whose output is sent back. */
+  transferJobBytes: number;
+  /** Output bytes that may wait to be written. */
+  waitingBytes: number;
+}
+
+const clamp = (value: number, low: number, high: number) => Math.max(low, Math.min(high, Math.floor(value)));
+
+/** Errors: memory-budget when the budget is under {@link minimumBudgetBytes}; argument-invalid. */
+export function planMemory(budgetBytes: number, wantedThreads: number): MemoryPlan {
+  if (!Number.isSafeInteger(wantedThreads) || wantedThreads < 0 || wantedThreads > 256) {
+    throw failure('argument-invalid', 'threads', `${wantedThreads} is not a whole number from 0 to 256`);
+  }
+  if (!Number.isSafeInteger(budgetBytes) || budgetBytes < minimumBudgetBytes) {
+    const detail = `${budgetBytes} bytes; at least ${minimumBudgetBytes} (96 MiB) are needed`;
+    throw failure('memory-budget', 'memoryBudgetBytes', detail);
+  }
+  const share = Math.max(budgetBytes - hostBytes, 16 * mebibyte);
+  const perWorker = workerBytes + tilesPerWorker * mebibyte;
+  const threads = Math.min(wantedThreads, Math.max(1, Math.floor(share / perWorker)));
+  const workers = Math.max(1, threads);
+  const tileBytes = clamp(share / (tilesPerWorker * (workers + 1)), mebibyte, 8 * mebibyte);
+  const waitingBytes = clamp(share / (workers + 1), 4 * mebibyte, 64 * mebibyte);
+  return {
+    threads,
+    tileBytes,
+    jobBytes: 64 * mebibyte,
+    transferJobBytes: clamp(waitingBytes / workers, tileBytes, 16 * mebibyte),
+    waitingBytes,
+  };
+}
+
+/** Smallest tile, in bytes; smaller ones would cost more in calls than they gain in balance. */
+const minTileBytes = 1024 * 1024;
+/** Jobs per worker in a small run, so that all workers end at about the same time. */
+const jobsPerWorker = 4;
+
+/** Tile and job sizes for so many input bytes. */
+export function sizesFor(
+  memory: MemoryPlan,
+  inputBytes: number,
+): { workers: number; tileBytes: number; shareBytes: number } {
+  const workers = Math.max(1, memory.threads);
+  const shareBytes = Math.max(minTileBytes, Math.ceil(inputBytes / (workers * jobsPerWorker)));
+  return { workers, tileBytes: Math.min(memory.tileBytes, shareBytes), shareBytes };
+}

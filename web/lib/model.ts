@@ -1,0 +1,139 @@
+// An opened model: its files, and the index that the core made of their headers. The core never reads: it says how
+// many bytes from the start of a file it needs, and this file fetches them.
+
+import { defineDisposeSymbols } from './disposable.js';
+import { failure } from './errors.js';
+import type { Instance } from './instance.js';
+import type { ModelFiles } from './model_files.js';
+import type { BoundModelIndex } from './module.js';
+import type { FileSource } from './source.js';
+import type { Diagnostic, InputFormat, Model, TensorInfo } from './types.js';
+
+/** First read of each file, in bytes: most headers fit, and one request is enough. */
+const firstReadBytes = 256 * 1024;
+
+interface IndexJson {
+  tensors: (Omit<TensorInfo, 'file'> & { file: number })[];
+  /** Pairs, because a key may be any text. */
+  metadata: [string, string][];
+  diagnostics: Diagnostic[];
+}
+
+/** Feeds the header of one file to the index. */
+async function readHeader(instance: Instance, index: BoundModelIndex, file: number, source: FileSource): Promise<void> {
+  let prefix = await source.read(0, Math.min(source.size, firstReadBytes));
+  for (;;) {
+    const known = prefix;
+    const { need } = instance.withBytes(known, (pointer) =>
+      instance.call<{ need: number }>(() => index.need(file, pointer, known.byteLength)),
+    );
+    if (need === 0) break;
+    if (need <= known.byteLength || need > source.size) {
+      throw failure('file-truncated', source.name, `its header needs ${need} bytes, the file has ${source.size}`);
+    }
+    const longer = new Uint8Array(need);
+    longer.set(known);
+    longer.set(await source.read(known.byteLength, need - known.byteLength), known.byteLength);
+    prefix = longer;
+  }
+  instance.withBytes(prefix, (pointer) => instance.call<null>(() => index.read(file, pointer, prefix.byteLength)));
+}
+
+function parseConfig(text: string | null): Record<string, unknown> | null {
+  if (text === null) return null;
+  let config: unknown;
+  try {
+    config = JSON.parse(text);
+  } catch (error) {
+    throw failure('json-invalid', 'config.json', `is not JSON: ${error instanceof Error ? error.message : ''}`, error);
+  }
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw failure('json-invalid', 'config.json', 'is not a JSON object');
+  }
+  return config as Record<string, unknown>;
+}
+
+defineDisposeSymbols();
+
+export class OpenedModel implements Model {
+  readonly format: InputFormat = 'safetensors';
+  readonly files: { name: string; bytes: number }[];
+  readonly tensors: TensorInfo[];
+  readonly metadata: Record<string, string>;
+  readonly config: Record<string, unknown> | null;
+  readonly diagnostics: Diagnostic[];
+  readonly #instance: Instance;
+  readonly #index: BoundModelIndex;
+  readonly #files: ModelFiles;
+  readonly #weights: FileSource[];
+  #closed = false;
+
+  private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, weights: FileSource[]) {
+    const { tensors, metadata, diagnostics } = instance.call<IndexJson>(() => index.finish());
+    const name = (file: number) => weights[file]?.name ?? '';
+    this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
+    this.tensors = tensors.map((tensor) => ({ ...tensor, file: name(tensor.file) }));
+    this.metadata = Object.fromEntries(metadata);
+    this.config = parseConfig(files.config);
+    this.diagnostics = diagnostics;
+    this.#instance = instance;
+    this.#index = index;
+    this.#files = files;
+    this.#weights = weights;
+  }
+
+  /** Reads the headers. Errors: those of the core (file-invalid, tensor-missing...), source-invalid, read-failed. */
+  static async open(instance: Instance, files: ModelFiles): Promise<OpenedModel> {
+    const index = instance.run((module) => new module.ModelIndex());
+    let weights = files.weights;
+    try {
+      if (files.shardMap !== null) {
+        const text = files.shardMap;
+        const { files: names } = instance.call<{ files: string[] }>(() => index.readShardMap(text));
+        weights = [];
+        for (const name of names) weights.push(await files.openShard(name));
+      }
+      for (const source of weights) {
+        const file = instance.run(() => index.addFile(source.name, source.size));
+        await readHeader(instance, index, file, source);
+        await source.close();
+      }
+      return new OpenedModel(instance, index, files, weights);
+    } catch (error) {
+      instance.free(index);
+      await Promise.all(weights.map((source) => source.close()));
+      throw error;
+    }
+  }
+
+  /** The core's index; only for the instance that opened the model. Errors: argument-invalid, state-invalid. */
+  indexFor(instance: Instance): BoundModelIndex {
+    if (instance !== this.#instance) throw failure('argument-invalid', 'model', 'was opened by another quantizer');
+    if (this.#closed) throw failure('state-invalid', 'model', 'is closed');
+    return this.#index;
+  }
+
+  /** Weight files by file number. */
+  get weights(): readonly FileSource[] {
+    return this.#weights;
+  }
+  /** Small files that folder outputs carry over. */
+  companions(): Promise<FileSource[]> {
+    return this.#files.companions();
+  }
+  /** config.json as it was read, or "". */
+  get configText(): string {
+    return this.#files.config ?? '';
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#instance.free(this.#index);
+    await Promise.all(this.#weights.map((source) => source.close()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * What the WebAssembly module binds (bindings/bindings.cpp). Only engine.ts talks to it.
+ *
+ * Every `string` result is JSON: `{"ok": value}` or `{"error": {"code", "where", "message", "diagnostics"?}}`.
+ * Pointers are byte offsets into `memory.buffer`; memory may grow in any call, so views are taken anew after each.
+ */
+
+/** One read a tile needs: `rows` pieces of `rowBytes` bytes, `stride` bytes apart, the first at file offset `begin`. They land one after another. */
+export interface TileRead {
+  /** Component (decoder) or 0 (source tensor). */
+  part: number;
+  /** Index into the files of the model. */
+  file: number;
+  begin: number;
+  rowBytes: number;
+  stride: number;
+  rows: number;
+  /** Heap address where the bytes go. */
+  pointer: number;
+}
+
+/** One piece of output a tile produced. */
+export interface TileWrite {
+  /** Index into the output files of the plan. */
+  file: number;
+  /** Absolute byte offset in that file. */
+  offset: number;
+  pointer: number;
+  bytes: number;
+}
+
+/** Index of an opened model; feed it header bytes, then ask for `json()`. */
+export interface BoundModelIndex {
+  /** Adds a file of that name and size (bytes as a number below 2^53) and returns its number. */
+  addFile(name: string, bytes: number): number;
+  /** JSON `{need: bytes}`: how many bytes from offset 0 are needed, 0 = `read` can run on what was given. */
+  need(file: number, pointer: number, length: number): string;
+  /** Parses the header of a file. JSON null. */
+  read(file: number, pointer: number, length: number): string;
+  /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
+  readShardMap(text: string): string;
+  /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata, diagnostics}`. */
+  finish(): string;
+  delete(): void;
+}
+
+/** Plan of a run. */
+export interface BoundPlan {
+  /** JSON null when the plan is good, else the error (with diagnostics). */
+  error(): string;
+  /** JSON of `Plan` (types.ts) plus `tasks: PlanTask[]`. */
+  json(): string;
+  /** JSON of one task, to be given to `TensorSession` in any worker. */
+  task(index: number): string;
+  /** Header of an output file: JSON `{pointer, bytes}`; valid until the plan is deleted. */
+  fileHeader(file: number): string;
+  /** JSON text of model.safetensors.index.json, or "" for a single file. */
+  shardMap(): string;
+  delete(): void;
+}
+
+/** Runs one tensor, tile by tile. */
+export interface BoundTensorSession {
+  /** JSON `{tiles, passes, tensorBytes}`; passes 2 = observe every tile, merge, then quantize every tile. */
+  info(): string;
+  /** JSON `TileRead[]`; input memory for the tile is reserved by this call. */
+  reads(tile: number): string;
+  /** Pass 1 on the tile whose bytes were read last. JSON null. */
+  observe(tile: number): string;
+  /** Observer state of the tiles observed so far: JSON `{pointer, bytes}`. */
+  state(): string;
+  /** Adds the state of another session of the same task. JSON null. */
+  mergeState(pointer: number, bytes: number): string;
+  /** Quantizes and packs the tile whose bytes were read last. JSON `{writes: TileWrite[], sums: pointer, units: number}`;
+   * sums = units × 5 float64: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+  run(tile: number): string;
+  delete(): void;
+}
+
+/** Decodes one stored weight to float32, tile by tile, and compares two of them. */
+export interface BoundTensorDecoder {
+  /** JSON `{tiles, shape}` */
+  info(): string;
+  reads(tile: number): string;
+  /** JSON `{pointer, count}`: float32 values of the tile, flat. */
+  decode(tile: number): string;
+  delete(): void;
+}
+
+export interface WasmquantModule {
+  /** Current memory; never keep the buffer over a call. */
+  memory(): WebAssembly.Memory;
+  version(): string;
+  presets(): string;
+  /** JSON Diagnostic[]. */
+  checkConfig(text: string, dialect: string): string;
+  /** JSON QuantConfig. */
+  parseConfig(text: string, dialect: string): string;
+  convertConfig(text: string, to: string): string;
+  allocate(bytes: number): number;
+  release(pointer: number): void;
+  /** One tensor in memory. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint: pointer | null, zeroPointType}`; results live until the next call. */
+  quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
+  /** JSON `{pointer, count}` float32. */
+  fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
+  /** codes, scale (float32, scale-shape order), zeroPoint (float32 or 0 pointer). JSON `{pointer, count}` float32. */
+  dequantizeTensor(codes: number, scale: number, zeroPoint: number, shape: string, spec: string): string;
+  Observer: new (
+    spec: string,
+  ) => {
+    update(pointer: number, dtype: string, shape: string): string;
+    /** JSON `{scale, zeroPoint | null, min, max: pointers, count, zeroPointType}` in scale-shape order. */
+    finish(): string;
+    merge(other: unknown): string;
+    reset(): void;
+    delete(): void;
+  };
+  ModelIndex: new () => BoundModelIndex;
+  /** `options`: JSON `{format, tileBytes}`; ask `error()` before anything else. */
+  makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
+  TensorSession: new (task: string) => BoundTensorSession;
+  /** JSON `{pairs: [{name, left: task, right: task, tiles, bytes, report: TensorReport without error}], diagnostics}`; configs are the text of
+   * config.json or "". `options`: JSON `{tileBytes}`. Left and right tiles have the same elements. */
+  comparison(
+    reference: BoundModelIndex,
+    referenceConfig: string,
+    quantized: BoundModelIndex,
+    quantizedConfig: string,
+    options: string,
+  ): string;
+  TensorDecoder: new (task: string) => BoundTensorDecoder;
+  /** Error between two decoded tiles: JSON `{sums: pointer, units}`. */
+  errorBetween(x: number, y: number, count: number): string;
+  /** Live bound objects, for leak tests. */
+  liveObjects(): number;
+}
+
+/** What a task of `BoundPlan.json()` says to the scheduler. */
+export interface PlanTask {
+  /** Tensor number in `Plan.tensors`. */
+  tensor: number;
+  /** Source file number. */
+  file: number;
+  /** Source bytes. */
+  bytes: number;
+  /** Tiles for the `tileBytes` the plan was made with; any worker may run any range of them. */
+  tiles: number;
+  /** 2 = every tile is observed first, states are merged (mergeState) into each session that quantizes, then tiles run. */
+  passes: 1 | 2;
+}

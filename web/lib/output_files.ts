@@ -1,0 +1,149 @@
+// The weight files of a run while they are written. Positioned targets take every piece at once. Append-only targets
+// get one file after another, each from its first byte to its last; pieces that come early wait in memory.
+
+import type { ResultSink } from './dispatch.js';
+import { failure } from './errors.js';
+import type { JobResult, OutputPath, Piece } from './protocol.js';
+import { type OutputFile, type OutputTarget, writeFailure } from './target.js';
+
+export interface PlannedFile {
+  name: string;
+  bytes: number;
+  header: Uint8Array<ArrayBuffer>;
+}
+
+interface FileState extends PlannedFile {
+  output: OutputFile | null;
+  /** Bytes that are written, or taken to be written. */
+  taken: number;
+  /** Append-only: pieces by offset, and how far the file is written. */
+  early: Map<number, Uint8Array<ArrayBuffer>>;
+  position: number;
+}
+
+export class OutputFiles implements ResultSink {
+  readonly #target: OutputTarget;
+  readonly #files: FileState[];
+  readonly #limit: number;
+  /** Bytes taken but not written. */
+  #waiting = 0;
+  /** Writes under way. */
+  #writing = 0;
+  #current = 0;
+  #failed: { error: unknown } | null = null;
+  #listeners: (() => void)[] = [];
+
+  /** `limit`: bytes that may wait before no more jobs are started. */
+  constructor(target: OutputTarget, files: PlannedFile[], limit: number) {
+    this.#target = target;
+    this.#limit = limit;
+    this.#files = files.map((file) => ({ ...file, output: null, taken: 0, early: new Map(), position: 0 }));
+  }
+
+  /** Creates the files (append-only: when their turn comes) and writes their headers. */
+  async start(): Promise<void> {
+    for (const [file, state] of this.#files.entries()) {
+      if (this.#target.isPositioned) state.output = await this.#target.create(state.name, state.bytes);
+      this.#take({ file, offset: 0, bytes: state.header });
+    }
+    if (!this.#target.isPositioned) void this.#append();
+  }
+
+  /** What workers may write themselves. */
+  get paths(): (OutputPath | null)[] {
+    return this.#files.map(({ name, output }) => (output?.path ? { name, path: output.path } : null));
+  }
+
+  accept(result: JobResult): void {
+    for (const [file, bytes] of result.written) this.#state(file).taken += bytes;
+    for (const piece of result.pieces) this.#take(piece);
+    if (!this.#target.isPositioned) void this.#append();
+  }
+
+  hasRoom(running: number): boolean {
+    // With nothing under way, only another job can bring the piece that the others wait for.
+    return this.#waiting <= this.#limit || (running === 0 && this.#writing === 0);
+  }
+
+  changed(): Promise<void> {
+    if (this.#failed) return Promise.reject(this.#failed.error);
+    return new Promise((resolve, reject) => {
+      this.#listeners.push(() => (this.#failed ? reject(this.#failed.error) : resolve()));
+    });
+  }
+
+  /** Waits for all writes and checks that every byte came. */
+  async finish(): Promise<void> {
+    for (const { name, bytes, taken } of this.#files) {
+      if (taken !== bytes) throw failure('state-invalid', name, `${taken} bytes were written, ${bytes} were planned`);
+    }
+    const isBusy = () =>
+      this.#target.isPositioned ? this.#waiting > 0 : this.#current < this.#files.length || this.#writing > 0;
+    while (isBusy()) await this.changed();
+    if (this.#failed) throw this.#failed.error;
+    if (this.#target.isPositioned) for (const { output } of this.#files) await output?.finish();
+  }
+
+  #state(file: number): FileState {
+    const state = this.#files[file];
+    if (!state) throw new RangeError(`a task wrote to file ${file}; the plan has ${this.#files.length}`);
+    return state;
+  }
+
+  #take({ file, offset, bytes }: Piece): void {
+    const state = this.#state(file);
+    if (bytes.byteLength === 0) return;
+    state.taken += bytes.byteLength;
+    this.#waiting += bytes.byteLength;
+    if (this.#target.isPositioned) void this.#work(() => this.#write(state, bytes, offset));
+    else state.early.set(offset, bytes);
+  }
+
+  async #write(state: FileState, bytes: Uint8Array<ArrayBuffer>, offset: number): Promise<void> {
+    await state.output?.write(bytes, offset);
+    this.#waiting -= bytes.byteLength;
+  }
+
+  /** Counts a write while it is under way, keeps its failure, and tells who waits. */
+  async #work(step: () => Promise<void>): Promise<void> {
+    this.#writing += 1;
+    try {
+      await step();
+    } catch (error) {
+      this.#failed ??= { error: writeFailure('target', error) };
+    }
+    this.#writing -= 1;
+    for (const listener of this.#listeners.splice(0)) listener();
+  }
+
+  /** Append-only: writes all that is next in line. One loop at a time. */
+  async #append(): Promise<void> {
+    if (this.#writing > 0 || this.#failed) return;
+    const step = this.#nextStep();
+    if (!step) return;
+    await this.#work(step);
+    await this.#append();
+  }
+
+  #nextStep(): (() => Promise<void>) | null {
+    const state = this.#files[this.#current];
+    if (!state) return null;
+    const { output } = state;
+    if (!output) {
+      return async () => {
+        state.output = await this.#target.create(state.name, state.bytes);
+      };
+    }
+    const bytes = state.early.get(state.position);
+    if (bytes) {
+      return async () => {
+        state.early.delete(state.position);
+        await this.#write(state, bytes, state.position);
+        state.position += bytes.byteLength;
+      };
+    }
+    if (state.position < state.bytes) return null;
+    this.#current += 1;
+    return () => output.finish();
+  }
+}

@@ -1,0 +1,72 @@
+// The core's plan of a run, taken apart: bound objects are freed before the first `await`, what a run needs is copied.
+
+import type { Instance } from './instance.js';
+import type { OpenedModel } from './model.js';
+import type { BoundPlan, PlanTask } from './module.js';
+import type { PlannedFile } from './output_files.js';
+import type { WorkItem } from './schedule.js';
+import type { OutputFormat, Plan } from './types.js';
+
+/** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
+export function withPlan<T>(
+  instance: Instance,
+  model: OpenedModel,
+  config: string,
+  format: OutputFormat,
+  tileBytes: number,
+  use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
+): T {
+  const index = model.indexFor(instance);
+  const bound = instance.run((module) => module.makePlan(index, config, JSON.stringify({ format, tileBytes })));
+  try {
+    instance.call<null>(() => bound.error());
+    const { tasks, ...plan } = instance.call<Plan & { tasks: PlanTask[] }>(() => bound.json());
+    return use(bound, plan, tasks);
+  } finally {
+    instance.free(bound);
+  }
+}
+
+/** All that a run needs of its plan. */
+export interface PreparedRun {
+  plan: Plan;
+  tasks: PlanTask[];
+  items: WorkItem[];
+  files: PlannedFile[];
+  shardMap: string;
+}
+
+/** Copies headers, tasks and the index out of a bound plan. */
+export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks: PlanTask[]): PreparedRun {
+  const files = plan.files.map(({ name, bytes }, file) => {
+    const header = instance.call<{ pointer: number; bytes: number }>(() => bound.fileHeader(file));
+    return { name, bytes, header: instance.copyOut(header.pointer, header.bytes) };
+  });
+  const items = tasks.map(({ tensor, bytes, tiles, passes }, number): WorkItem => {
+    const task = instance.run(() => bound.task(number));
+    const name = plan.tensors[tensor]?.name ?? '';
+    return {
+      name,
+      bytes,
+      tiles,
+      task: { quantize: task, passes },
+      merge: (states) => mergedState(instance, task, states),
+    };
+  });
+  return { plan, tasks, items, files, shardMap: instance.run(() => bound.shardMap()) };
+}
+
+/** Observer states of one task, merged by the core. */
+function mergedState(instance: Instance, task: string, states: Uint8Array[]): Uint8Array {
+  const session = instance.run((module) => new module.TensorSession(task));
+  try {
+    instance.call(() => session.info());
+    for (const state of states) {
+      instance.withBytes(state, (pointer) => instance.call<null>(() => session.mergeState(pointer, state.byteLength)));
+    }
+    const { pointer, bytes } = instance.call<{ pointer: number; bytes: number }>(() => session.state());
+    return instance.copyOut(pointer, bytes);
+  } finally {
+    instance.free(session);
+  }
+}

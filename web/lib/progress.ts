@@ -1,0 +1,45 @@
+// Progress reports: monotonic, and not more often than a person can see.
+
+import type { Progress } from './types.js';
+
+/** Time between two reports, in milliseconds. */
+const intervalMs = 50;
+
+export class ProgressMeter {
+  readonly #report: ((progress: Progress) => void) | undefined;
+  readonly #count: number;
+  readonly #bytesTotal: number;
+  #bytesDone = 0;
+  #index = 0;
+  #tensor: string | undefined;
+  #last = Number.NEGATIVE_INFINITY;
+
+  constructor(report: ((progress: Progress) => void) | undefined, count: number, bytesTotal: number) {
+    this.#report = report;
+    this.#count = count;
+    this.#bytesTotal = bytesTotal;
+  }
+
+  /** Counts finished input bytes and tensors. `always` reports even if one was given just now. */
+  advance(phase: Progress['phase'], bytes: number, tensors: number, tensor?: string, always = false): void {
+    this.#bytesDone = Math.min(this.#bytesTotal, this.#bytesDone + bytes);
+    this.#index += tensors;
+    this.#tensor = tensor ?? this.#tensor;
+    const now = performance.now();
+    if (!this.#report || (!always && now - this.#last < intervalMs)) return;
+    this.#last = now;
+    this.#report({
+      phase,
+      ...(this.#tensor === undefined ? {} : { tensor: this.#tensor }),
+      index: this.#index,
+      count: this.#count,
+      bytesDone: Math.floor(this.#bytesDone),
+      bytesTotal: this.#bytesTotal,
+    });
+  }
+
+  /** The last report: everything is done. */
+  finish(phase: Progress['phase']): void {
+    this.advance(phase, this.#bytesTotal - this.#bytesDone, this.#count - this.#index, undefined, true);
+  }
+}

@@ -1,0 +1,91 @@
+// Messages between the pool and its workers. Everything is plain data; results are small, except for output pieces,
+// whose buffers are transferred.
+//
+//   pool → worker                        worker → pool
+//   start    compiled module             ready      or failed
+//   context  files of a run
+//   job      tile ranges                 done | failed | crashed, one each
+//   bytes    answer to read              read       a range of a file that only the main thread can read
+//   release  end of a run                released   its files are closed
+
+import type { PlainError } from './errors.js';
+import type { RemoteSource } from './source.js';
+
+/** Files of one run. */
+export interface ContextFiles {
+  /** Models: the one to quantize, or reference and quantized. */
+  inputs: RemoteSource[][];
+  /** Paths that a worker writes itself; null = output is sent back. */
+  outputs: (OutputPath | null)[];
+}
+export interface OutputPath {
+  name: string;
+  path: string;
+}
+
+/** A range of tiles [first, last) of one task. `task` is the core's JSON. */
+export type JobPart =
+  | { kind: 'observe'; item: number; task: string; first: number; last: number }
+  | { kind: 'run'; item: number; task: string; first: number; last: number; state: Uint8Array | null }
+  /** All tiles of a two-pass task: observed, then run, in one session. */
+  | { kind: 'observe-and-run'; item: number; task: string; first: number; last: number }
+  | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number };
+
+export interface Job {
+  /** Tensors in it, for messages. */
+  label: string;
+  /** Input bytes it reads. */
+  bytes: number;
+  parts: JobPart[];
+}
+
+/** A piece of an output file. */
+export interface Piece {
+  file: number;
+  /** Absolute, in bytes. */
+  offset: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Result of the part with the same position in the job. */
+export interface PartResult {
+  /** Units × 5 float64 in tile order: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+  sums: Float64Array;
+  /** Observer state, of `observe`. */
+  state: Uint8Array | null;
+}
+
+export interface JobResult {
+  parts: PartResult[];
+  pieces: Piece[];
+  /** Bytes that the worker wrote itself, by output file. */
+  written: [file: number, bytes: number][];
+}
+
+export type ToWorker =
+  | { type: 'start'; module: WebAssembly.Module }
+  | { type: 'context'; context: number; files: ContextFiles }
+  | { type: 'job'; id: number; context: number; job: Job }
+  | { type: 'bytes'; request: number; bytes: Uint8Array }
+  | { type: 'bytes-failed'; request: number; error: PlainError }
+  | { type: 'release'; context: number };
+
+export type FromWorker =
+  | { type: 'ready' }
+  | { type: 'done'; id: number; result: JobResult }
+  | { type: 'failed'; id: number; error: PlainError }
+  /** The engine trapped, or could not be started: the worker is of no use any more. */
+  | { type: 'crashed'; message: string }
+  | { type: 'read'; request: number; context: number; input: number; file: number; offset: number; length: number }
+  | { type: 'released'; context: number };
+
+/** The pool's end of a worker. */
+export interface Port {
+  post(message: ToWorker, transfer: ArrayBuffer[]): void;
+  /** Both are set once, before the first message. `died`: the worker is gone or failed outside of any job. */
+  listen(message: (message: FromWorker) => void, died: (reason: string) => void): void;
+  /** Resolves when the worker runs no more; its files are closed then. */
+  terminate(): Promise<void>;
+  /** Whether the worker keeps the process alive. */
+  hold(alive: boolean): void;
+}

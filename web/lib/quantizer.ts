@@ -1,0 +1,232 @@
+// The Quantizer: arguments are checked here, the work is done by the files it calls.
+
+import { compareModels } from './compare.js';
+import { defineDisposeSymbols } from './disposable.js';
+import { failure, QuantizationError, textOf } from './errors.js';
+import type { Host } from './host.js';
+import { Instance } from './instance.js';
+import { LocalPort } from './local_port.js';
+import { defaultBudgetBytes, type MemoryPlan, planMemory } from './memory.js';
+import { OpenedModel } from './model.js';
+import { EngineObserver } from './observer.js';
+import { withPlan } from './plan.js';
+import { Pool } from './pool.js';
+import { quantizeInto, type Workshop } from './run.js';
+import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './tensor.js';
+import type {
+  Diagnostic,
+  Dialect,
+  InputFormat,
+  Model,
+  Observer,
+  OutputFormat,
+  Plan,
+  Preset,
+  Progress,
+  QuantConfig,
+  QuantizationSpec,
+  QuantizedTensor,
+  QuantizeModelOptions,
+  Quantizer,
+  QuantizerOptions,
+  Report,
+  Source,
+  TensorInput,
+} from './types.js';
+
+/** More workers than this gain nothing: files are read and written from one disk. */
+const maxDefaultThreads = 8;
+
+const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
+/** Input formats by file extension that this version does not read. */
+const laterInputs = /\.(gguf|onnx|npy)$/i;
+
+function refuseLaterFormat(format: InputFormat | undefined, model: { weights: readonly { name: string }[] }): void {
+  const found = format ?? laterInputs.exec(model.weights[0]?.name ?? '')?.[1]?.toLowerCase();
+  if (found === undefined || found === 'safetensors') return;
+  const known = found === 'gguf' || found === 'onnx' || found === 'npy';
+  if (!known) throw failure('argument-invalid', 'format', `"${found}" is none of safetensors, gguf, onnx, npy`);
+  throw failure(
+    'not-implemented',
+    model.weights[0]?.name ?? '',
+    `reading ${found} files is part of a later version; this one reads safetensors`,
+  );
+}
+
+defineDisposeSymbols();
+
+export class EngineQuantizer implements Quantizer {
+  readonly version: { library: string; compiler: string };
+  readonly #host: Host;
+  readonly #instance: Instance;
+  readonly #memory: MemoryPlan;
+  readonly #pool: Pool;
+  #local: LocalPort | null = null;
+  #closed = false;
+
+  private constructor(
+    host: Host,
+    instance: Instance,
+    module: WebAssembly.Module,
+    memory: MemoryPlan,
+    workerUrl: string | URL | undefined,
+  ) {
+    this.#host = host;
+    this.#instance = instance;
+    this.#memory = memory;
+    this.version = instance.call((bound) => bound.version());
+    const startLocal = () => {
+      this.#local = new LocalPort(host.workerHost);
+      return this.#local;
+    };
+    this.#pool = new Pool(
+      memory.threads === 0 ? startLocal : () => host.startWorker(workerUrl),
+      module,
+      Math.max(1, memory.threads),
+    );
+  }
+
+  static async create(host: Host, options: QuantizerOptions): Promise<EngineQuantizer> {
+    const threads = options.threads ?? Math.min(host.cores, maxDefaultThreads);
+    const memory = planMemory(options.memoryBudgetBytes ?? defaultBudgetBytes, threads);
+    const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
+    return new EngineQuantizer(host, await Instance.create(module), module, memory, options.workerUrl);
+  }
+
+  /** Bound C++ objects that are alive in this thread; for leak tests. */
+  get liveObjects(): number {
+    return this.#instance.liveObjects + (this.#local?.server.instance?.liveObjects ?? 0);
+  }
+
+  presets(): Preset[] {
+    return this.#open().call((module) => module.presets());
+  }
+
+  checkConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {
+    try {
+      const [text, dialect] = [this.#configText(config), dialectOf(options.dialect)];
+      return this.#open().call((module) => module.checkConfig(text, dialect));
+    } catch (error) {
+      if (error instanceof QuantizationError && error.diagnostics) return error.diagnostics;
+      const code = error instanceof QuantizationError ? error.code : 'config-invalid';
+      return [{ severity: 'error', code, where: '', message: textOf(error) }];
+    }
+  }
+
+  parseConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): QuantConfig {
+    const [text, dialect] = [this.#configText(config), dialectOf(options.dialect)];
+    return this.#open().call((module) => module.parseConfig(text, dialect));
+  }
+
+  convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] } {
+    const [text, dialect] = [this.#configText(config), dialectOf(to)];
+    return this.#open().call((module) => module.convertConfig(text, dialect));
+  }
+
+  quantize(tensor: TensorInput, spec: QuantizationSpec): QuantizedTensor {
+    return quantizeTensor(this.#open(), tensor, spec);
+  }
+
+  dequantize(quantized: QuantizedTensor): Float32Array {
+    return dequantizeTensor(this.#open(), quantized);
+  }
+
+  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec): Float32Array {
+    return fakeQuantizeTensor(this.#open(), tensor, spec);
+  }
+
+  createObserver(spec: QuantizationSpec): Observer {
+    return new EngineObserver(this.#open(), spec);
+  }
+
+  async open(source: Source | Source[], options: { format?: InputFormat } = {}): Promise<Model> {
+    const instance = this.#open();
+    const files = await this.#host.openModel(source);
+    try {
+      refuseLaterFormat(options.format, files);
+    } catch (error) {
+      await Promise.all(files.weights.map((file) => file.close()));
+      throw error;
+    }
+    return OpenedModel.open(instance, files);
+  }
+
+  plan(model: Model, config: string | object, options: { format?: OutputFormat } = {}): Plan {
+    const format = options.format ?? 'compressed-tensors';
+    return withPlan(
+      this.#open(),
+      opened(model),
+      this.#configText(config),
+      format,
+      this.#memory.tileBytes,
+      (_, plan) => plan,
+    );
+  }
+
+  async quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report> {
+    const workshop = this.#workshop();
+    options.signal?.throwIfAborted();
+    if (options.calibration)
+      throw failure(
+        'not-implemented',
+        'calibration',
+        'is part of a later version; configs of this one need weights only',
+      );
+    const source = opened(model);
+    source.indexFor(workshop.instance);
+    const text = this.#configText(config);
+    const inputs = source.weights.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
+    const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs);
+    return quantizeInto(workshop, source, text, target, options);
+  }
+
+  async compare(
+    reference: Model,
+    quantized: Model,
+    options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
+  ): Promise<Report> {
+    return compareModels(this.#workshop(), opened(reference), opened(quantized), options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await this.#pool.close(failure('state-invalid', 'quantizer', 'was disposed during the run'));
+  }
+
+  #open(): Instance {
+    if (this.#closed) throw failure('state-invalid', 'quantizer', 'is disposed');
+    return this.#instance;
+  }
+
+  #workshop(): Workshop {
+    return { instance: this.#open(), pool: this.#pool, memory: this.#memory };
+  }
+
+  /** A config object, its JSON text, or a preset's name as JSON text. Errors: config-invalid for unknown names. */
+  #configText(config: string | object): string {
+    if (typeof config === 'object' && config !== null) return JSON.stringify(config);
+    if (typeof config !== 'string')
+      throw failure(
+        'argument-invalid',
+        'config',
+        `${typeof config} given; an object, JSON text or preset name is needed`,
+      );
+    if (!/^[\w.-]+$/.test(config.trim())) return config;
+    const presets = this.presets();
+    const preset = presets.find(({ name }) => name === config.trim());
+    if (preset) return JSON.stringify(preset.config);
+    const message = `"${config}" is no preset; there are ${presets.map(({ name }) => name).join(', ')}`;
+    const diagnostics: Diagnostic[] = [{ severity: 'error', code: 'preset-unknown', where: '', message }];
+    throw new QuantizationError({ code: 'config-invalid', detail: message, diagnostics });
+  }
+}
+
+function dialectOf(dialect: Dialect | 'auto' = 'auto'): string {
+  if (dialects.includes(dialect)) return dialect;
+  throw failure('argument-invalid', 'dialect', `"${String(dialect)}" is none of ${dialects.join(', ')}`);
+}
+
+function opened(model: Model): OpenedModel {
+  if (model instanceof OpenedModel) return model;
+  throw failure('argument-invalid', 'model', 'was not made by open() of this library');
+}

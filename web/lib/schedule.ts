@@ -1,0 +1,179 @@
+// From tasks to jobs. A job is a range of tiles of a large tensor, or several small tensors together. Tensors that need
+// two passes and more than one job are observed first; when all their tiles are, the states are merged and their
+// quantize jobs come next. Jobs are handed out in file order, so that output arrives nearly in order.
+
+import type { Job, JobPart, JobResult } from './protocol.js';
+import { ErrorSums } from './report.js';
+import type { TensorError } from './types.js';
+
+/** One tensor to work on. */
+export interface WorkItem {
+  name: string;
+  /** Input bytes. */
+  bytes: number;
+  tiles: number;
+  /** The core's JSON; two of them are compared. */
+  task: { quantize: string; passes: 1 | 2 } | { left: string; right: string };
+  /** Merges the states of several observe parts. */
+  merge(states: Uint8Array[]): Uint8Array;
+}
+
+/** What a finished job means for progress. */
+export interface Advance {
+  phase: 'read' | 'quantize';
+  /** Input bytes finished; a pass of two counts half. */
+  bytes: number;
+  /** Tensors finished. */
+  tensors: number;
+  tensor: string;
+}
+
+interface ItemState {
+  item: WorkItem;
+  sums: ErrorSums;
+  /** Sums of ranges that came before their turn, by first tile. */
+  early: Map<number, { last: number; sums: Float64Array }>;
+  summedTiles: number;
+  observedTiles: number;
+  states: Map<number, Uint8Array>;
+}
+
+interface Entry {
+  job: Job;
+  /** Position of the first tensor: jobs are handed out in this order. */
+  order: number;
+}
+
+export class Schedule {
+  readonly #items: ItemState[];
+  readonly #jobBytes: number;
+  readonly #ready: Entry[] = [];
+  #cursor = 0;
+  #unfinished: number;
+
+  constructor(items: WorkItem[], jobBytes: number) {
+    this.#jobBytes = jobBytes;
+    this.#items = items.map((item) => ({
+      item,
+      sums: new ErrorSums(),
+      early: new Map(),
+      summedTiles: 0,
+      observedTiles: 0,
+      states: new Map(),
+    }));
+    this.#unfinished = items.filter((item) => item.tiles > 0).length;
+  }
+
+  get done(): boolean {
+    return this.#unfinished === 0;
+  }
+
+  /** The next job; null when all are handed out or wait for an observe pass. */
+  next(): Job | null {
+    if (this.#ready.length === 0) this.#expand();
+    return this.#ready.shift()?.job ?? null;
+  }
+
+  /** Takes the result of a job. */
+  complete(job: Job, result: JobResult): Advance {
+    const advance: Advance = { phase: 'read', bytes: 0, tensors: 0, tensor: job.label };
+    for (const [position, part] of job.parts.entries()) {
+      const state = this.#items[part.item];
+      const partResult = result.parts[position];
+      if (!state || !partResult) throw new RangeError('a job came back with parts that it did not have');
+      const { item } = state;
+      const fraction = (part.last - part.first) / item.tiles;
+      const isTwoPass = part.kind === 'observe' || (part.kind === 'run' && part.state !== null);
+      advance.bytes += item.bytes * fraction * (isTwoPass ? 0.5 : 1);
+      advance.tensor = item.name;
+      if (part.kind === 'observe') {
+        if (partResult.state) state.states.set(part.first, partResult.state);
+        state.observedTiles += part.last - part.first;
+        if (state.observedTiles === item.tiles) this.#quantizeObserved(part.item, state);
+        continue;
+      }
+      if (part.kind !== 'compare') advance.phase = 'quantize';
+      advance.tensors += this.#addSums(state, part, partResult.sums) ? 1 : 0;
+    }
+    return advance;
+  }
+
+  /** Error of a tensor, once done. */
+  error(item: number): TensorError | null {
+    return this.#items[item]?.sums.result() ?? null;
+  }
+
+  /** True when the tensor is finished. */
+  #addSums(state: ItemState, { first, last }: JobPart, sums: Float64Array): boolean {
+    state.early.set(first, { last, sums });
+    for (let next = state.early.get(state.summedTiles); next; next = state.early.get(state.summedTiles)) {
+      state.sums.add(next.sums);
+      state.early.delete(state.summedTiles);
+      state.summedTiles = next.last;
+    }
+    const isFinished = state.summedTiles === state.item.tiles;
+    if (isFinished) this.#unfinished -= 1;
+    return isFinished;
+  }
+
+  #quantizeObserved(order: number, { item, states }: ItemState): void {
+    const ordered = [...states].sort(([a], [b]) => a - b).map(([, state]) => state);
+    const merged = item.merge(ordered);
+    states.clear();
+    const entries: Entry[] = [];
+    for (const [first, last] of this.#ranges(item)) {
+      const { task } = item;
+      if ('quantize' in task) {
+        entries.push({
+          order,
+          job: this.#job(item, { kind: 'run', item: order, task: task.quantize, first, last, state: merged }),
+        });
+      }
+    }
+    const position = this.#ready.findIndex((entry) => entry.order > order);
+    this.#ready.splice(position < 0 ? this.#ready.length : position, 0, ...entries);
+  }
+
+  #job(item: WorkItem, part: JobPart): Job {
+    return { label: item.name, bytes: (item.bytes * (part.last - part.first)) / item.tiles, parts: [part] };
+  }
+
+  /** Tile ranges of about `jobBytes` each. */
+  *#ranges({ bytes, tiles }: WorkItem): Generator<[first: number, last: number]> {
+    const perJob = Math.max(1, Math.floor(this.#jobBytes / Math.max(1, bytes / tiles)));
+    for (let first = 0; first < tiles; first += perJob) yield [first, Math.min(tiles, first + perJob)];
+  }
+
+  /** Makes jobs of the next large tensor, or one job of the next small ones. */
+  #expand(): void {
+    const small: JobPart[] = [];
+    let smallBytes = 0;
+    const order = this.#cursor;
+    while (this.#cursor < this.#items.length) {
+      const item = this.#items[this.#cursor]?.item;
+      if (!item) break;
+      if (item.bytes + smallBytes > this.#jobBytes && small.length > 0) break;
+      const number = this.#cursor++;
+      if (item.tiles === 0) continue;
+      const ranges = [...this.#ranges(item)];
+      if (ranges.length > 1) {
+        for (const [first, last] of ranges)
+          this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last)) });
+        return;
+      }
+      small.push(firstPass(item, number, 0, item.tiles));
+      smallBytes += item.bytes;
+    }
+    if (small.length === 0) return;
+    const names = small.map((part) => this.#items[part.item]?.item.name ?? '');
+    const label = names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
+    this.#ready.push({ order, job: { label, bytes: smallBytes, parts: small } });
+  }
+}
+
+function firstPass({ task, tiles }: WorkItem, item: number, first: number, last: number): JobPart {
+  if ('left' in task) return { kind: 'compare', item, left: task.left, right: task.right, first, last };
+  const range = { item, task: task.quantize, first, last };
+  if (task.passes === 1) return { kind: 'run', ...range, state: null };
+  return { kind: last - first === tiles ? 'observe-and-run' : 'observe', ...range };
+}

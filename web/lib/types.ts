@@ -1,0 +1,310 @@
+/** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
+
+/** Config dialects. `quark` is read and written by this version; the others answer `not-implemented`. */
+export type Dialect = 'quark' | 'brevitas' | 'aihwkit' | 'compressed-tensors' | 'gptq' | 'awq';
+/** File formats that can be opened. */
+export type InputFormat = 'safetensors' | 'gguf' | 'onnx' | 'npy';
+/** Formats that can be written. */
+export type OutputFormat = 'compressed-tensors' | 'quark' | 'awq' | 'gptq' | 'gguf' | 'onnx' | 'fake-quantized';
+
+/** Random access to bytes. `read` resolves to exactly `length` bytes from `offset` (both in bytes) or rejects. */
+export interface ByteSource {
+  /** Size in bytes. */
+  size: number;
+  /** File name, if it has one. */
+  name?: string;
+  read(offset: number, length: number): Promise<Uint8Array>;
+}
+
+/** An open `fs.promises.FileHandle` of Node. It stays the caller's and must be open as long as the model. */
+export interface NodeFileHandle {
+  readonly fd: number;
+  stat(): Promise<{ size: number }>;
+}
+
+/** What a model can be opened from. A string is a path in Node (file, folder or index file) and a URL elsewhere. */
+export type Source =
+  | File
+  | Blob
+  | FileSystemFileHandle
+  | FileSystemDirectoryHandle
+  | Uint8Array
+  | ArrayBuffer
+  | URL
+  | Response
+  | string
+  | ByteSource
+  | NodeFileHandle;
+
+/** Where output goes. A stream or file handle takes a single file; a folder takes several. */
+export type Target =
+  | WritableStream<Uint8Array>
+  | FileSystemFileHandle
+  | FileSystemDirectoryHandle
+  | string
+  | { write(name: string): Promise<WritableStream<Uint8Array>> };
+
+/** One problem or remark. */
+export interface Diagnostic {
+  severity: 'error' | 'warning' | 'note';
+  /** Kebab-case code, such as `key-unknown`. */
+  code: string;
+  /** JSON pointer into the config, or a tensor name. */
+  where: string;
+  message: string;
+  /** What to do. */
+  hint?: string;
+}
+
+/** Options of {@link createQuantizer}. */
+export interface QuantizerOptions {
+  /** Workers; default min(hardwareConcurrency, 8); 0 = run in this thread. */
+  threads?: number;
+  /** Where wasmquant.wasm is; default beside the library. */
+  wasmUrl?: string | URL;
+  /** A compiled module, for hosts that cannot compile at run time. */
+  wasmModule?: WebAssembly.Module;
+  /** Where the worker script (`wasmquant/worker`) is, for bundlers that move it; default beside the library. */
+  workerUrl?: string | URL;
+  /** Memory for all workers together, in bytes; default 512 MiB. */
+  memoryBudgetBytes?: number;
+}
+
+/** Progress of a run. `bytesDone` never falls. */
+export interface Progress {
+  phase: 'read' | 'calibrate' | 'optimize' | 'quantize' | 'write';
+  /** Tensor that was worked on last. */
+  tensor?: string;
+  /** Tensors finished. */
+  index: number;
+  /** Tensors in all. */
+  count: number;
+  /** Input bytes finished. */
+  bytesDone: number;
+  bytesTotal: number;
+}
+
+/** How one tensor is quantized, in Quark's words (config keys keep their snake_case). */
+export interface QuantizationSpec {
+  dtype: string;
+  qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | null;
+  ch_axis?: number | null;
+  group_size?: number | null;
+  symmetric?: boolean | null;
+  is_dynamic?: boolean | null;
+  round_method?: 'half_even' | 'round' | 'floor' | null;
+  scale_type?: string | null;
+  zero_point_type?: 'int32' | 'float32';
+  observer_cls?: string | null;
+}
+
+/** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
+export interface TensorInput {
+  data: Float32Array | Uint16Array;
+  /** Default F32. */
+  dtype?: 'F32' | 'F16' | 'BF16';
+  /** C order. */
+  shape: number[];
+}
+
+/** Codes of a quantized tensor, one per element, unpacked. */
+export interface QuantizedTensor {
+  spec: QuantizationSpec;
+  shape: number[];
+  codes: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array;
+  /** In the order of `scaleShape`. */
+  scale: Float32Array;
+  /** `[]` per tensor, `[channels]`, or `[rows, groups per row]`. */
+  scaleShape: number[];
+  /** Null for symmetric-less dtypes (floats); zeros for symmetric integers. */
+  zeroPoint: Int32Array | Float32Array | null;
+  sharedExponents?: Uint8Array;
+}
+
+/** Result of an observer. Arrays are in the order of the scale shape. */
+export interface ObserverResult {
+  scale: Float32Array;
+  zeroPoint: Int32Array | Float32Array | null;
+  min: Float32Array;
+  max: Float32Array;
+}
+
+/** Ranges over data that arrives in pieces. */
+export interface Observer extends Disposable {
+  update(tensor: TensorInput): void;
+  finish(): ObserverResult;
+  merge(other: Observer): void;
+  reset(): void;
+}
+
+/** Calibration activations. Not used by weight-only configs. */
+export type Calibration = AsyncIterable<{
+  layer: string;
+  role: 'input' | 'output';
+  data: Float32Array;
+  shape: number[];
+}>;
+
+/** A checked config. */
+export interface QuantConfig {
+  dialect: Dialect;
+  /** The config with current key names. */
+  config: Record<string, unknown>;
+  /** Warnings and notes; errors throw instead. */
+  diagnostics: Diagnostic[];
+}
+
+/** A ready-made config. */
+export interface Preset {
+  name: string;
+  title: string;
+  description: string;
+  config: Record<string, unknown>;
+}
+
+/** One tensor of an opened model. Offsets are absolute bytes of its file, end exclusive. */
+export interface TensorInfo {
+  name: string;
+  /** Storage dtype name as safetensors spells it. */
+  dtype: string;
+  shape: number[];
+  bytes: number;
+  file: string;
+  begin: number;
+  end: number;
+  /** Module the tensor belongs to: the name without `.weight` or `.bias`. */
+  layer: string;
+  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, or `` when unknown. */
+  layerType: string;
+}
+
+/** An opened model. Close it (or `await using`) to release files. */
+export interface Model extends AsyncDisposable {
+  format: InputFormat;
+  /** Every file of the model, in order. */
+  files: { name: string; bytes: number }[];
+  tensors: TensorInfo[];
+  metadata: Record<string, string>;
+  /** config.json beside the weights, when there is one. */
+  config: Record<string, unknown> | null;
+  /** Remarks on the files, such as tensors that an index does not mention. */
+  diagnostics: Diagnostic[];
+  close(): Promise<void>;
+}
+
+/** Why a tensor got its spec. */
+export interface Reason {
+  rule:
+    | 'excluded'
+    | 'layer-name'
+    | 'layer-glob'
+    | 'layer-type'
+    | 'global'
+    | 'not-a-weight'
+    | 'not-quantizable'
+    | 'no-config';
+  /** JSON pointer of the deciding key. */
+  where: string;
+  /** A sentence. */
+  text: string;
+}
+
+/** What happens to one tensor. */
+export interface PlannedTensor {
+  name: string;
+  layer: string;
+  layerType: string;
+  dtype: string;
+  shape: number[];
+  action: 'quantize' | 'cast' | 'copy';
+  spec: QuantizationSpec | null;
+  reason: Reason;
+  bytesBefore: number;
+  bytesAfter: number;
+  outputs: { name: string; dtype: string; shape: number[]; bytes: number; file: string }[];
+}
+
+/** The whole outcome of a run, known before any weight is read. */
+export interface Plan {
+  format: OutputFormat;
+  tensors: PlannedTensor[];
+  files: { name: string; bytes: number }[];
+  totals: Totals;
+  diagnostics: Diagnostic[];
+  /** The block that config.json gets; null when the format needs none. */
+  quantizationConfig: Record<string, unknown> | null;
+}
+
+export interface Totals {
+  tensors: number;
+  quantized: number;
+  bytesBefore: number;
+  bytesAfter: number;
+  /** Bits per element of the quantized weights, with scales and zero points. */
+  bitsPerWeight: number;
+}
+
+/** Error of a tensor against its original. */
+export interface TensorError {
+  /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal. */
+  sqnrDb: number;
+  mse: number;
+  maxAbs: number;
+  /** Cosine of the angle between x and y. */
+  cosine: number;
+}
+
+/** One tensor of a report. */
+export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
+  /** Null for tensors that were copied. */
+  error: TensorError | null;
+}
+
+/** What a run did. */
+export interface Report {
+  format: OutputFormat | null;
+  tensors: TensorReport[];
+  files: { name: string; bytes: number }[];
+  totals: Totals;
+  diagnostics: Diagnostic[];
+  /** Wall time in milliseconds. */
+  durationMs: number;
+  threads: number;
+}
+
+export interface QuantizeModelOptions {
+  target: Target;
+  /** Default `compressed-tensors`. */
+  format?: OutputFormat;
+  calibration?: Calibration;
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+  /** Paths and folder handles: replace existing output. Default false. */
+  overwrite?: boolean;
+}
+
+/** The entry point; see {@link createQuantizer}. */
+export interface Quantizer extends AsyncDisposable {
+  version: { library: string; compiler: string };
+  presets(): Preset[];
+  /** All problems at once; never throws. */
+  checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
+  /** @throws QuantizationError `config-invalid` with `diagnostics`. */
+  parseConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
+  convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] };
+  /** One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). */
+  quantize(tensor: TensorInput, spec: QuantizationSpec): QuantizedTensor;
+  dequantize(quantized: QuantizedTensor): Float32Array;
+  /** Quantize and dequantize, zero point added after rounding, as training-time fake quantization does. */
+  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec): Float32Array;
+  createObserver(spec: QuantizationSpec): Observer;
+  open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
+  /** `config` is a config, its JSON text, or a preset name. */
+  plan(model: Model, config: string | object, options?: { format?: OutputFormat }): Plan;
+  quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
+  compare(
+    reference: Model,
+    quantized: Model,
+    options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
+  ): Promise<Report>;
+}
