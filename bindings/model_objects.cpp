@@ -28,9 +28,11 @@ void append(std::vector<double>& out, const kernels::ErrorSums& sums) {
   out.insert(out.end(), {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)});
 }
 
-uint64_t tile_bytes_of(const json::Value& options, uint64_t otherwise) {
-  const json::Value* bytes = options.find("tileBytes");
-  return bytes == nullptr || bytes->as_number() < 1 ? otherwise : static_cast<uint64_t>(bytes->as_number());
+TileBytes tile_bytes_of(const json::Value& options) {
+  TileBytes bytes;
+  if (const json::Value* rows = options.find("tileBytes")) bytes.rows = static_cast<uint64_t>(rows->as_integer());
+  if (const json::Value* columns = options.find("columnTileBytes")) bytes.columns = static_cast<uint64_t>(columns->as_integer());
+  return bytes;
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ BoundPlan::BoundPlan(const BoundModelIndex& model, std::string config, std::stri
   }
   PlanOptions options;
   if (const json::Value* format = options_json->find("format"); format != nullptr && format->is_string()) options.format = format->as_string();
-  options.tile_bytes = tile_bytes_of(*options_json, options.tile_bytes);
+  options.tile_bytes = tile_bytes_of(*options_json);
   auto plan = make_plan(*model_, config, options, diagnostics_);
   if (plan) {
     plan_.emplace(std::move(*plan));
@@ -193,7 +195,7 @@ std::string comparison(const BoundModelIndex& reference, std::string reference_c
   const auto options = json::parse(options_text);
   if (!options) return fail(options.error());
   const auto compared =
-      compare_models(reference.index(), reference_config, quantized.index(), quantized_config, tile_bytes_of(*options, 4u << 20));
+      compare_models(reference.index(), reference_config, quantized.index(), quantized_config, tile_bytes_of(*options));
   return compared ? ok(comparison_json(*compared)) : fail(compared.error());
 }
 

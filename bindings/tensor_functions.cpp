@@ -95,8 +95,6 @@ std::string_view zero_point_type(const QuantizationSpec& spec) {
   return spec.zero_point_type == ZeroPointType::float32 ? "float32" : "int32";
 }
 
-json::Value shape_json(const std::vector<uint64_t>& shape) { return json::Array(shape.begin(), shape.end()); }
-
 // Scales and zero points in the order of the scale shape; zero points only for integer dtypes.
 void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams) {
   TensorWork& w = work();
@@ -130,7 +128,7 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
   json::Value out;
   out.set("spec", config::to_json(in->spec));
   out.set("codes", std::move(codes));
-  out.set("scaleShape", shape_json(in->granularity.scale_shape));
+  out.set("scaleShape", in->granularity.scale_shape);
   out.set("scaleCount", static_cast<uint64_t>(in->qparams.size()));
   set_qparams(out, in->granularity, in->spec, in->qparams);
   return ok(std::move(out));

@@ -18,9 +18,11 @@ if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_DEFINITIONS WASMQUANT_X86_KERNELS=1)
 endif()
 
-# The kernels are compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
+# What runs once per weight is compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
 if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(hot_sources ${kernel_sources})
   list(FILTER hot_sources EXCLUDE REGEX "/(arch|reference)\\.cpp$")
   set_property(SOURCE ${hot_sources} APPEND PROPERTY COMPILE_OPTIONS -O3)
+  set_property(SOURCE src/packing/int32_words.cpp src/packing/transpose.cpp src/quantize/quantize.cpp src/observers/contiguous.cpp
+               APPEND PROPERTY COMPILE_OPTIONS -O2 -fno-unroll-loops)
 endif()

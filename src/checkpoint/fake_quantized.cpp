@@ -7,7 +7,7 @@ Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, cons
   if (info_of(spec.dtype).is_plain_cast()) return cast_layout(std::move(layout), weight);
   layout.codes = CodeStorage::source_values;
   add_component(layout, weight, Role::codes, "weight", weight.source, weight.shape);
-  return layout;
+  return std::move(layout);
 }
 
 json::Value FakeQuantized::quantization_config(const Config&, const std::vector<LayerOutcome>&) const { return nullptr; }

@@ -49,7 +49,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
     add_component(layout, weight, Role::codes, "weight", spec.dtype == Dtype::fp8_e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::F8_E5M2,
                   weight.shape);
     add_scales(layout, weight, StorageDtype::I8, scales);
-    return layout;
+    return std::move(layout);
   }
   switch (dtype.bits) {
     case 8: {
@@ -57,7 +57,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
       layout.codes = per_group ? CodeStorage::columns_bytes : CodeStorage::rows_bytes;
       add_component(layout, weight, Role::codes, "weight", storage, per_group ? std::vector<uint64_t>{columns, rows} : weight.shape);
       add_scales(layout, weight, storage, scales);
-      return layout;
+      return std::move(layout);
     }
     case 4: {
       layout.codes = per_group ? CodeStorage::columns_nibble_words : CodeStorage::rows_nibble_words;
@@ -69,20 +69,20 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
       const uint64_t words = spec.qscheme == QScheme::per_tensor ? 1 : packing::words_per_row(rows, 4);
       add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
                     per_group ? std::vector<uint64_t>{groups, words} : std::vector<uint64_t>{words});
-      return layout;
+      return std::move(layout);
     }
     case 3:
       if (columns % 8 != 0) return unsupported(weight, "int3 rows of ", columns, " elements (a multiple of 8 is needed)");
       layout.codes = CodeStorage::rows_bit_stream;
       add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {rows, columns * 3 / 8});
       add_scales(layout, weight, StorageDtype::I8, row_scales);
-      return layout;
+      return std::move(layout);
     default:  // int2
       layout.codes = CodeStorage::columns_int32;
       if (!per_group) return unsupported(weight, "int2 other than per group");
       add_component(layout, weight, Role::codes, "weight", StorageDtype::I32, {columns, rows});
       add_scales(layout, weight, StorageDtype::I32, scales);
-      return layout;
+      return std::move(layout);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/result.h"
+
 namespace wasmquant {
 
 std::string_view name_of(ErrorCode code) noexcept {
@@ -23,5 +25,11 @@ Error::Error(Error&& other) noexcept = default;
 Error& Error::operator=(const Error& other) = default;
 Error& Error::operator=(Error&& other) noexcept = default;
 Error::~Error() = default;
+
+Result<void>::Result(Error&& error) : error_(std::make_unique<Error>(std::move(error))) {}
+Result<void>::Result(const Error& error) : error_(std::make_unique<Error>(error)) {}
+Result<void>::Result(Result&& other) noexcept = default;
+Result<void>& Result<void>::operator=(Result&& other) noexcept = default;
+Result<void>::~Result() = default;
 
 }  // namespace wasmquant

@@ -72,11 +72,27 @@ class Value {
   /// The member of that name, or null when absent or when this is no object.
   const Value* find(std::string_view key) const noexcept;
   /// Appends or replaces a member; turns a null into an object.
-  void set(std::string_view key, Value value);
+  void set(const char* key, Value&& value);
+  void set(const std::string& key, Value&& value);
+  // One call each where objects are written member by member.
+  void set(const char* key, std::nullptr_t);
+  void set(const char* key, bool v);
+  void set(const char* key, int v);
+  void set(const char* key, int64_t v);
+  void set(const char* key, uint64_t v);
+  void set(const char* key, double v);
+  void set(const char* key, const char* v);
+  void set(const char* key, const std::string& v);
+  void set(const char* key, std::string_view v);
+  void set(const char* key, const Value& v);
+  /// An array of whole numbers, such as a shape.
+  void set(const char* key, const std::vector<uint64_t>& v);
 
   friend bool operator==(const Value& a, const Value& b);
 
  private:
+  Value& member(std::string_view key);
+
   Kind kind_ = Kind::null;
   int64_t integer_ = 0;
   double real_ = 0;
@@ -98,6 +114,8 @@ void append_quoted(std::string& out, std::string_view text);
 /// Whether every byte belongs to a well-formed UTF-8 sequence (no overlong forms, no surrogates, nothing above
 /// U+10FFFF).
 bool is_utf8(std::string_view text) noexcept;
+/// How many bytes from the start do.
+size_t utf8_prefix(std::string_view text) noexcept;
 
 /// Short English name of a kind, for messages: "null", "a boolean", "an integer", ...
 std::string_view describe(Kind kind) noexcept;

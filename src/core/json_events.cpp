@@ -1,6 +1,6 @@
-// The one place where JSON text is read: RapidJSON's SAX reader, iterative, with checked UTF-8. Numbers come as
-// text: its own strtod misrounds near 5e-324 and reads outside its tables for zeros and tiny numbers in some releases.
-// Added here: limits, lone low surrogates (RapidJSON refuses only lone high ones), NUL as garbage after the value
+// The one place where JSON text is read: RapidJSON's SAX reader. Numbers come as text: its own strtod misrounds near
+// 5e-324 and reads outside its tables for zeros and tiny numbers in some releases.
+// Added here: limits (that of depth also bounds the reader's recursion), UTF-8, lone low surrogates (RapidJSON refuses only lone high ones), NUL as garbage after the value
 // (RapidJSON takes it for the end), and failure to allocate (RapidJSON would write through null).
 #include "core/json_events.h"
 
@@ -58,7 +58,7 @@ std::string found_at(std::string_view text, size_t offset) {
   return concat({"byte 0x", kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1)});
 }
 
-// UTF-8 spells surrogates ED A0 80 … ED BF BF. Raw ones were refused by the reader, so these came from an escape.
+// UTF-8 spells surrogates ED A0 80 … ED BF BF. Raw ones are no UTF-8, so these came from an escape.
 bool has_lone_surrogate(std::string_view text) {
   for (size_t i = text.find('\xED'); i != text.npos && i + 1 < text.size(); i = text.find('\xED', i + 1))
     if (static_cast<unsigned char>(text[i + 1]) >= 0xA0) return true;
@@ -118,18 +118,22 @@ class Handler {
   Status& status() { return status_; }
 
  private:
+  // The reader has passed every token that it tells of; brackets are to be found where they stand.
+  static unsigned bracket_bytes(EventKind kind) { return kind >= EventKind::object_begin ? 1 : 0; }
   bool send(Event event) {
     event.depth = depth_;
-    event.byte = first_byte_ + stream_.Tell();
+    event.byte = first_byte_ + stream_.Tell() - bracket_bytes(event.kind);
     status_ = listener_.on(event);
     return static_cast<bool>(status_);
   }
   bool value(Event event) {
-    if (++nodes_ > limits_.max_nodes) return refuse({"more than ", limits_.max_nodes, " values"});
+    if (++nodes_ > limits_.max_nodes)
+      return refuse({"more than ", limits_.max_nodes, " values"}, bracket_bytes(event.kind));
     return send(event);
   }
   bool open(EventKind kind) {
-    if (depth_ >= limits_.max_depth) return refuse({"nested deeper than ", limits_.max_depth, " arrays and objects"});
+    if (depth_ >= limits_.max_depth)
+      return refuse({"nested deeper than ", limits_.max_depth, " arrays and objects"}, bracket_bytes(kind));
     if (!value({.kind = kind})) return false;
     ++depth_;
     return true;
@@ -220,17 +224,19 @@ Status parse_events(std::string_view text, const Limits& limits, Listener& liste
   if (text.size() > max_bytes)
     return json_error(first_byte, {"the text has ", text.size(), " bytes, allowed are ", max_bytes});
 
-  rapidjson::MemoryStream stream(text.data(), text.size());
+  // Read up to the first byte that is no UTF-8: what the reader misses there is that byte's fault.
+  const size_t readable = utf8_prefix(text);
+  rapidjson::MemoryStream stream(text.data(), readable);
   Handler handler(stream, limits, listener, first_byte);
   AbortingAllocator allocator;
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, AbortingAllocator> reader(&allocator);
-  constexpr unsigned kFlags =
-      rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
-  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
+  const rapidjson::ParseResult result = reader.Parse<rapidjson::kParseNumbersAsStringsFlag>(stream, handler);
   if (!handler.status()) return std::move(handler.status());
   const size_t offset = result.IsError() ? result.Offset() : stream.Tell();
   if (!result.IsError() && offset == text.size()) return {};
-  const auto code = result.IsError() ? result.Code() : rapidjson::kParseErrorDocumentRootNotSingular;
+  auto code = result.IsError() ? result.Code() : rapidjson::kParseErrorDocumentRootNotSingular;
+  if (code == rapidjson::kParseErrorStringMissQuotationMark && offset == readable && readable < text.size())
+    code = rapidjson::kParseErrorStringInvalidEncoding;
   return json_error(first_byte + offset, {syntax_message(code), ", found ", found_at(text, offset)});
 }
 

@@ -32,14 +32,25 @@ const Value* Value::find(std::string_view key) const noexcept {
   return nullptr;
 }
 
-void Value::set(std::string_view key, Value value) {
+Value& Value::member(std::string_view key) {
   if (kind_ == Kind::null) kind_ = Kind::object;
   for (Member& member : object_)
-    if (member.first == key) {
-      member.second = std::move(value);
-      return;
-    }
-  object_.emplace_back(key, std::move(value));
+    if (member.first == key) return member.second;
+  return object_.emplace_back(key, Value()).second;
 }
+
+void Value::set(const char* key, Value&& value) { member(key) = std::move(value); }
+void Value::set(const std::string& key, Value&& value) { member(key) = std::move(value); }
+void Value::set(const char* key, std::nullptr_t) { set(key, Value()); }
+void Value::set(const char* key, bool v) { set(key, Value(v)); }
+void Value::set(const char* key, int v) { set(key, Value(v)); }
+void Value::set(const char* key, int64_t v) { set(key, Value(v)); }
+void Value::set(const char* key, uint64_t v) { set(key, Value(v)); }
+void Value::set(const char* key, double v) { set(key, Value(v)); }
+void Value::set(const char* key, const char* v) { set(key, Value(v)); }
+void Value::set(const char* key, const std::string& v) { set(key, Value(v)); }
+void Value::set(const char* key, std::string_view v) { set(key, Value(v)); }
+void Value::set(const char* key, const Value& v) { set(key, Value(v)); }
+void Value::set(const char* key, const std::vector<uint64_t>& v) { set(key, Array(v.begin(), v.end())); }
 
 }  // namespace wasmquant::json

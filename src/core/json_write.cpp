@@ -147,13 +147,16 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  for (size_t i = 0; i < text.size();) {
+bool is_utf8(std::string_view text) noexcept { return utf8_prefix(text) == text.size(); }
+
+size_t utf8_prefix(std::string_view text) noexcept {
+  size_t i = 0;
+  while (i < text.size()) {
     const Sequence sequence = sequence_at(text, i);
-    if (!sequence.is_valid) return false;
+    if (!sequence.is_valid) break;
     i += sequence.bytes;
   }
-  return true;
+  return i;
 }
 
 }  // namespace wasmquant::json

@@ -4,6 +4,9 @@
 
 namespace wasmquant {
 
+Piece::Piece(const char* text) noexcept : text_(text) {}
+Piece::Piece(const std::string& text) noexcept : text_(text) {}
+
 void Piece::append_to(std::string& out) const {
   if (kind_ == Kind::text) {
     out += text_;

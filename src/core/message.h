@@ -14,9 +14,9 @@ namespace wasmquant {
 /// Text or a whole number; the text must outlive the call it is given to.
 class Piece {
  public:
-  Piece(const char* text) : text_(text) {}
+  Piece(const char* text) noexcept;  // these two out of line: they stand in every message
   Piece(std::string_view text) : text_(text) {}
-  Piece(const std::string& text) : text_(text) {}
+  Piece(const std::string& text) noexcept;
   Piece(int number) : Piece(static_cast<int64_t>(number)) {}
   Piece(int64_t number)
       : number_(number < 0 ? ~static_cast<uint64_t>(number) + 1 : static_cast<uint64_t>(number)),

@@ -4,13 +4,21 @@
 
 namespace wasmquant {
 
+// Merge sort, bottom up: stable, so equal elements stay by index, and a tenth of the code of std::sort.
 std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less) {
-  std::vector<uint32_t> order(count);
+  std::vector<uint32_t> order(count), merged(count);
   for (size_t i = 0; i < count; ++i) order[i] = static_cast<uint32_t>(i);
-  std::sort(order.begin(), order.end(), [&less](uint32_t a, uint32_t b) {
-    if (less(a, b)) return true;
-    return a < b && !less(b, a);
-  });
+  for (size_t width = 1; width < count; width *= 2) {
+    for (size_t begin = 0; begin < count; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, count), end = std::min(middle + width, count);
+      size_t left = begin, right = middle;
+      for (size_t i = begin; i < end; ++i) {
+        const bool take_right = left == middle || (right < end && less(order[right], order[left]));
+        merged[i] = order[take_right ? right++ : left++];
+      }
+    }
+    order.swap(merged);
+  }
   return order;
 }
 

@@ -1,5 +1,5 @@
-// Sorted orders of things that stay where they are. One instantiation of std::sort serves every caller: each further
-// one would cost about 6 KB of WebAssembly.
+// Sorted orders of things that stay where they are. One sort serves every caller: each instantiation of
+// std::sort would cost about 6 KB of WebAssembly.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Result<T>: a value or an Error. The core uses no exceptions; failure shows in the type.
 //   Result<Plan> plan = make_plan(...);   if (!plan) return plan.error();   use(*plan);
-// TRY(name, expression) unwraps into `name` or returns the error; TRY_VOID(expression) for Result<void>.
+// TRY(name, expression) makes `name` a reference to the value, which lives to the end of the scope, or returns the error;
+// TRY_VOID(expression) for Result<void>.
 #pragma once
 #include <cassert>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -14,8 +14,10 @@ namespace wasmquant {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : is_value_(true), value_(std::move(value)) {}
-  Result(Error error) : is_value_(false), error_(std::move(error)) {}
+  Result(T&& value) : is_value_(true), value_(std::move(value)) {}
+  Result(const T& value) : is_value_(true), value_(value) {}
+  Result(Error&& error) : is_value_(false), error_(std::move(error)) {}
+  Result(const Error& error) : is_value_(false), error_(error) {}
   Result(Result&& other) noexcept : is_value_(other.is_value_) {
     if (is_value_) {
       std::construct_at(&value_, std::move(other.value_));
@@ -58,15 +60,20 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  Result() = default;
-  Result(Error error) : error_(std::move(error)) {}
+  Result() noexcept = default;
+  // Defined in error.cpp: made and dropped in many places, and this code is downloaded.
+  Result(Error&& error);
+  Result(const Error& error);
+  Result(Result&& other) noexcept;
+  Result& operator=(Result&& other) noexcept;
+  ~Result();
 
   explicit operator bool() const noexcept { return !error_; }
   Error& error() noexcept { return *error_; }
   const Error& error() const noexcept { return *error_; }
 
  private:
-  std::optional<Error> error_;
+  std::unique_ptr<Error> error_;  // null: success
 };
 
 using Status = Result<void>;
@@ -78,7 +85,7 @@ using Status = Result<void>;
 #define TRY(name, expression)                                                \
   auto WASMQUANT_JOIN(result_, __LINE__) = (expression);                     \
   if (!WASMQUANT_JOIN(result_, __LINE__)) return std::move(WASMQUANT_JOIN(result_, __LINE__).error()); \
-  auto name = std::move(*WASMQUANT_JOIN(result_, __LINE__))
+  auto& name = *WASMQUANT_JOIN(result_, __LINE__)
 #define TRY_VOID(expression)                                                 \
   do {                                                                       \
     auto status_ = (expression);                                             \

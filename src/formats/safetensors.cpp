@@ -99,7 +99,7 @@ Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_byte
     tensor.begin += data_begin;
     tensor.end += data_begin;
   }
-  return index;
+  return std::move(index);
 }
 
 Result<uint64_t> tensor_bytes(StorageDtype dtype, const std::vector<uint64_t>& shape, std::string_view name) {

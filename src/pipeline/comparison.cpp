@@ -18,7 +18,7 @@ uint64_t stored_bytes(const TensorTask& task) {
 }  // namespace
 
 Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config, const ModelIndex& quantized,
-                                  std::string_view quantized_config, uint64_t tile_bytes) {
+                                  std::string_view quantized_config, const TileBytes& tile_bytes) {
   TRY(reader, StoredWeightReader::create(quantized_config));
   TRY(reference_reader, StoredWeightReader::create(reference_config));
   TRY(plain_reader, StoredWeightReader::create(""));

@@ -62,7 +62,7 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
   scratch_.resize(count);
   qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});
   std::vector<const uint8_t*> slices;
-  for (const std::vector<uint8_t>& slice : slices_) slices.push_back(slice.data());
+  for (const Bytes& slice : slices_) slices.push_back(slice.data());
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   if (!layout.single_pass()) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns, values_.data());

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/result.h"
 #include "pipeline/session.h"
 #include "pipeline/task.h"
@@ -27,8 +28,8 @@ class TensorDecoder {
 
   TensorTask task_;
   bool by_columns_;
-  std::vector<std::vector<uint8_t>> slices_;
-  std::vector<uint8_t> codes_, scratch_;
+  std::vector<Bytes> slices_;
+  Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
   std::vector<float> values_;
 };

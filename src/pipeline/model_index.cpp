@@ -91,7 +91,7 @@ json::Value ModelIndex::to_json() const {
     json::Value row;
     row.set("name", tensor.stored.name);
     row.set("dtype", info_of(tensor.stored.dtype).name);
-    row.set("shape", json::Array(tensor.stored.shape.begin(), tensor.stored.shape.end()));
+    row.set("shape", tensor.stored.shape);
     row.set("bytes", tensor.stored.end - tensor.stored.begin);
     row.set("file", static_cast<int64_t>(tensor.file));
     row.set("begin", tensor.stored.begin);
@@ -106,9 +106,7 @@ json::Value ModelIndex::to_json() const {
   json::Value out;
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
-  json::Array diagnostics;
-  for (const Diagnostic& d : diagnostics_) diagnostics.push_back(wasmquant::to_json(d));
-  out.set("diagnostics", std::move(diagnostics));
+  out.set("diagnostics", wasmquant::to_json(diagnostics_));
   return out;
 }
 

@@ -14,7 +14,7 @@ namespace wasmquant {
 
 struct PlanOptions {
   std::string format = "compressed-tensors";
-  uint64_t tile_bytes = 4u << 20;  // source bytes a tile may have
+  TileBytes tile_bytes;
 };
 
 struct PlannedTensor {

@@ -5,8 +5,6 @@
 namespace wasmquant {
 namespace {
 
-json::Value shape_json(const std::vector<uint64_t>& shape) { return json::Array(shape.begin(), shape.end()); }
-
 std::string_view action_of(const TensorTask& task) {
   if (task.is_copy) return "copy";
   return task.layout.codes == CodeStorage::cast_values ? "cast" : "quantize";
@@ -34,7 +32,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vect
     row.set("layer", tensor.layer);
     row.set("layerType", tensor.layer_type);
     row.set("dtype", info_of(tensor.stored.dtype).name);
-    row.set("shape", shape_json(tensor.stored.shape));
+    row.set("shape", tensor.stored.shape);
     row.set("action", action_of(planned.task));
     row.set("spec", planned.task.is_copy ? json::Value() : config::to_json(planned.task.layout.spec));
     row.set("reason", to_json(planned.reason));
@@ -45,7 +43,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vect
       json::Value output;
       output.set("name", component.name);
       output.set("dtype", info_of(component.dtype).name);
-      output.set("shape", shape_json(component.shape));
+      output.set("shape", component.shape);
       output.set("bytes", component.bytes);
       output.set("file", plan.files[tensor.file].name);
       outputs.push_back(std::move(output));
@@ -95,7 +93,7 @@ json::Value comparison_json(const Comparison& comparison) {
     report.set("layer", pair.weight.layer);
     report.set("layerType", pair.weight.layer_type);
     report.set("dtype", info_of(pair.weight.source).name);
-    report.set("shape", shape_json(pair.weight.shape));
+    report.set("shape", pair.weight.shape);
     const bool plain = pair.right.layout.codes == CodeStorage::source_values;
     report.set("action", plain ? (pair.right.layout.source == pair.weight.source ? "copy" : "cast") : "quantize");
     report.set("spec", plain ? json::Value() : config::to_json(pair.right.layout.spec));

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/result.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
@@ -68,12 +69,12 @@ class TensorSession {
   Status run_values(const TileRange& tile);
 
   TensorTask task_;
-  std::vector<uint8_t> input_;
+  Bytes input_;
   std::vector<float> block_;   // widened values of one block
   std::vector<float> values_;  // their quantized values
-  std::vector<uint8_t> codes_, scratch_;
+  Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
-  std::vector<std::vector<uint8_t>> slices_;
+  std::vector<Bytes> slices_;
   std::vector<kernels::ErrorSums> sums_;
   std::vector<float> state_;
   std::unique_ptr<RangeObserver> observer_;

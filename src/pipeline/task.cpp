@@ -32,8 +32,8 @@ Error bad_task(Piece message) { return error_at(ErrorCode::argument_invalid, "",
 
 }  // namespace
 
-void set_tiles(TensorTask& task, uint64_t tile_bytes) noexcept {
-  tile_bytes = std::max<uint64_t>(tile_bytes, 1);
+void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
+  const uint64_t tile_bytes = std::max<uint64_t>(!task.is_copy && task.layout.column_tiles() ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
     task.tile_lines = tile_bytes;
     task.tiles = (task.source_bytes + tile_bytes - 1) / tile_bytes;
@@ -66,7 +66,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("format", format);
     out.set("layer", weight.layer);
     out.set("layer_type", weight.layer_type);
-    out.set("shape", json::Array(weight.shape.begin(), weight.shape.end()));
+    out.set("shape", weight.shape);
     out.set("dtype", info_of(weight.source).name);
     out.set("spec", config::to_json(task.layout.spec));
     out.set("natural_order", weight.pack_method == PackMethod::order);

@@ -28,8 +28,15 @@ struct TensorTask {
   uint64_t tiles = 0;
 };
 
-/// Lines of a tile that reads at most `tile_bytes` of source where that is possible, and the tiles they make.
-void set_tiles(TensorTask& task, uint64_t tile_bytes) noexcept;
+/// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing; column tiles are
+/// large, because each of their reads is one short piece of a row.
+struct TileBytes {
+  uint64_t rows = uint64_t{1} << 20;
+  uint64_t columns = uint64_t{16} << 20;
+};
+
+/// Lines of a tile that reads at most that many bytes where that is possible, and the tiles they make.
+void set_tiles(TensorTask& task, const TileBytes& tile_bytes) noexcept;
 /// The range of one tile: lines (bytes, for a copy).
 TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept;
 

@@ -142,9 +142,9 @@ test('every budget gives sizes that fit it', () => {
     for (const threads of [0, 1, 2, 8, 64]) {
       const plan = planMemory(budget, threads);
       assert.ok(plan.threads <= threads && (threads === 0) === (plan.threads === 0));
-      assert.ok(plan.tileBytes >= mebibyte && plan.tileBytes <= 8 * mebibyte);
+      assert.ok(plan.tiles.columnTileBytes >= plan.tiles.tileBytes && plan.tiles.columnTileBytes <= 32 * mebibyte);
       const workers = Math.max(1, plan.threads);
-      const used = workers * 4 * plan.tileBytes + plan.waitingBytes;
+      const used = workers * 4 * plan.tiles.columnTileBytes + plan.waitingBytes;
       assert.ok(used <= Math.max(budget - 160 * mebibyte, 24 * mebibyte) * 1.5, `${budget} with ${threads}: ${used}`);
     }
   }

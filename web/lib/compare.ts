@@ -1,7 +1,7 @@
 // Error per tensor between two models: both are decoded to float32 tile by tile and compared.
 
 import { dispatch, type ResultSink } from './dispatch.js';
-import { sizesFor } from './memory.js';
+import { comparedTiles, sizesFor } from './memory.js';
 import type { OpenedModel } from './model.js';
 import { ProgressMeter } from './progress.js';
 import { tensorReport, totalsOf } from './report.js';
@@ -37,10 +37,11 @@ export async function compareModels(
   const started = performance.now();
   options.signal?.throwIfAborted();
   const inputBytes = [...reference.files, ...quantized.files].reduce((sum, file) => sum + file.bytes, 0);
-  const { workers, tileBytes, shareBytes } = sizesFor(memory, inputBytes);
+  const { workers, shareBytes } = sizesFor(memory, inputBytes);
   const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
+  // Tiles of one fixed size: sums are taken per tile, and a report must not depend on the budget.
   const { pairs, diagnostics } = instance.call<ComparisonJson>((module) =>
-    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify({ tileBytes })),
+    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
   );
   const items = pairs.map(
     (pair): WorkItem => ({

@@ -16,11 +16,21 @@ const hostBytes = 160 * mebibyte;
 const workerBytes = 8 * mebibyte;
 const tilesPerWorker = 4;
 
+/** Input bytes of one tile. */
+export interface TileSizes {
+  /** Tiles of whole rows: small enough to stay in the second-level cache from reading to packing. */
+  tileBytes: number;
+  /** Tiles of whole columns, for transposed layouts: large, because each of their reads is one short piece of a row. */
+  columnTileBytes: number;
+}
+
+/** Tiles of a comparison, whatever the budget is. */
+export const comparedTiles: TileSizes = { tileBytes: mebibyte, columnTileBytes: 16 * mebibyte };
+
 export interface MemoryPlan {
   /** Workers that fit; 0 = run in this thread. */
   threads: number;
-  /** Input bytes of one tile. */
-  tileBytes: number;
+  tiles: TileSizes;
   /** Input bytes of one job whose output the worker writes itself. */
   jobBytes: number;
   /** Input bytes of one job whose output is sent back. */
@@ -44,19 +54,19 @@ export function planMemory(budgetBytes: number, wantedThreads: number): MemoryPl
   const perWorker = workerBytes + tilesPerWorker * mebibyte;
   const threads = Math.min(wantedThreads, Math.max(1, Math.floor(share / perWorker)));
   const workers = Math.max(1, threads);
-  const tileBytes = clamp(share / (tilesPerWorker * (workers + 1)), mebibyte, 8 * mebibyte);
+  const columnTileBytes = clamp(share / (tilesPerWorker * (workers + 1)), mebibyte, 32 * mebibyte);
   const waitingBytes = clamp(share / (workers + 1), 4 * mebibyte, 64 * mebibyte);
   return {
     threads,
-    tileBytes,
+    tiles: { tileBytes: mebibyte, columnTileBytes },
     jobBytes: 64 * mebibyte,
-    transferJobBytes: clamp(waitingBytes / workers, tileBytes, 16 * mebibyte),
+    transferJobBytes: clamp(waitingBytes / workers, mebibyte, 16 * mebibyte),
     waitingBytes,
   };
 }
 
-/** Smallest tile, in bytes; smaller ones would cost more in calls than they gain in balance. */
-const minTileBytes = 1024 * 1024;
+/** Smallest share of a worker, in bytes; smaller ones would cost more in calls than they gain in balance. */
+const minShareBytes = mebibyte;
 /** Jobs per worker in a small run, so that all workers end at about the same time. */
 const jobsPerWorker = 4;
 
@@ -64,8 +74,8 @@ const jobsPerWorker = 4;
 export function sizesFor(
   memory: MemoryPlan,
   inputBytes: number,
-): { workers: number; tileBytes: number; shareBytes: number } {
+): { workers: number; tiles: TileSizes; shareBytes: number } {
   const workers = Math.max(1, memory.threads);
-  const shareBytes = Math.max(minTileBytes, Math.ceil(inputBytes / (workers * jobsPerWorker)));
-  return { workers, tileBytes: Math.min(memory.tileBytes, shareBytes), shareBytes };
+  const shareBytes = Math.max(minShareBytes, Math.ceil(inputBytes / (workers * jobsPerWorker)));
+  return { workers, tiles: memory.tiles, shareBytes };
 }

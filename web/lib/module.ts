@@ -39,7 +39,7 @@ export interface BoundModelIndex {
   read(file: number, pointer: number, length: number): string;
   /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
   readShardMap(text: string): string;
-  /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata, diagnostics}`. */
+  /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics}`. */
   finish(): string;
   delete(): void;
 }
@@ -99,11 +99,11 @@ export interface WasmquantModule {
   convertConfig(text: string, to: string): string;
   allocate(bytes: number): number;
   release(pointer: number): void;
-  /** One tensor in memory. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint: pointer | null, zeroPointType}`; results live until the next call. */
+  /** One tensor in memory. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint: pointer to float32 | null, zeroPointType}`; results live until the next call. */
   quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
   /** JSON `{pointer, count}` float32. */
   fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** codes, scale (float32, scale-shape order), zeroPoint (float32 or 0 pointer). JSON `{pointer, count}` float32. */
+  /** codes, scale (float32, scale-shape order), zeroPoint (float32, or pointer 0). JSON `{pointer, count}` float32. */
   dequantizeTensor(codes: number, scale: number, zeroPoint: number, shape: string, spec: string): string;
   Observer: new (
     spec: string,
@@ -116,11 +116,11 @@ export interface WasmquantModule {
     delete(): void;
   };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, tileBytes}`; ask `error()` before anything else. */
+  /** `options`: JSON `{format, tileBytes, columnTileBytes}`; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
   TensorSession: new (task: string) => BoundTensorSession;
   /** JSON `{pairs: [{name, left: task, right: task, tiles, bytes, report: TensorReport without error}], diagnostics}`; configs are the text of
-   * config.json or "". `options`: JSON `{tileBytes}`. Left and right tiles have the same elements. */
+   * config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Left and right tiles have the same elements. */
   comparison(
     reference: BoundModelIndex,
     referenceConfig: string,

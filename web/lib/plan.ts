@@ -2,6 +2,7 @@
 
 import type { Instance } from './instance.js';
 import type { OpenedModel } from './model.js';
+import type { TileSizes } from './memory.js';
 import type { BoundPlan, PlanTask } from './module.js';
 import type { PlannedFile } from './output_files.js';
 import type { WorkItem } from './schedule.js';
@@ -13,11 +14,11 @@ export function withPlan<T>(
   model: OpenedModel,
   config: string,
   format: OutputFormat,
-  tileBytes: number,
+  tiles: TileSizes,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
-  const bound = instance.run((module) => module.makePlan(index, config, JSON.stringify({ format, tileBytes })));
+  const bound = instance.run((module) => module.makePlan(index, config, JSON.stringify({ format, ...tiles })));
   try {
     instance.call<null>(() => bound.error());
     const { tasks, ...plan } = instance.call<Plan & { tasks: PlanTask[] }>(() => bound.json());

@@ -158,7 +158,7 @@ export class EngineQuantizer implements Quantizer {
       opened(model),
       this.#configText(config),
       format,
-      this.#memory.tileBytes,
+      this.#memory.tiles,
       (_, plan) => plan,
     );
   }

@@ -65,9 +65,9 @@ export async function quantizeInto(
   try {
     signal?.throwIfAborted();
     const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-    const { workers, tileBytes, shareBytes } = sizesFor(memory, inputBytes);
+    const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
     const format = options.format ?? 'compressed-tensors';
-    const run = withPlan(instance, model, config, format, tileBytes, (bound, plan, tasks) =>
+    const run = withPlan(instance, model, config, format, tiles, (bound, plan, tasks) =>
       prepare(instance, bound, plan, tasks),
     );
     const { plan } = run;

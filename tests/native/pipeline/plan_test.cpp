@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "pipeline/memory_model.h"
 
 using namespace wasmquant;

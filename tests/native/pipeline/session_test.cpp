@@ -69,7 +69,7 @@ const Case kCases[] = {
 
 Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
   std::vector<Diagnostic> diagnostics;
-  auto plan = make_plan(index, config_of(c.spec), {c.format, tile_bytes}, diagnostics);
+  auto plan = make_plan(index, config_of(c.spec), {c.format, {tile_bytes, tile_bytes}}, diagnostics);
   if (!plan) MESSAGE(plan.error().where << ": " << plan.error().message);
   REQUIRE(bool(plan));
   return std::move(*plan);
@@ -147,7 +147,7 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
       REQUIRE(bool(out));
       json::Value config;
       config.set("quantization_config", plan.quantization_config);
-      auto compared = compare_models(index, "", out->model.index(), json::write(config), 10'000);
+      auto compared = compare_models(index, "", out->model.index(), json::write(config), {10'000, 10'000});
       REQUIRE(bool(compared));
       CHECK(compared->diagnostics.empty());
       REQUIRE(compared->pairs.size() == 3);

@@ -1,0 +1,29 @@
+// A byte buffer whose new bytes are not set: what fills it next overwrites all of it, and zeroing a tile would cost as much as reading it.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+namespace wasmquant {
+
+class Bytes {
+ public:
+  /// Makes room for `size` bytes. What was inside is lost when the buffer grows.
+  void resize(uint64_t size) {
+    if (size > capacity_) {
+      data_.reset();  // before the new one, so that the two never stand side by side
+      data_ = std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(size));
+      capacity_ = size;
+    }
+    size_ = size;
+  }
+  uint8_t* data() noexcept { return data_.get(); }
+  const uint8_t* data() const noexcept { return data_.get(); }
+  uint64_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+ private:
+  std::unique_ptr<uint8_t[]> data_;
+  uint64_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace wasmquant
