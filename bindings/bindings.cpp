@@ -65,7 +65,8 @@ std::string convert_config(std::string text, std::string to) {
   const auto parsed = config::parse_text(text, "auto", &problems);
   if (!parsed) return fail(parsed.error(), problems);
   if (to != "quark") {
-    return fail(error_at(ErrorCode::not_implemented, "to", {"config conversion to \"", to, "\" is part of a later version; this one writes quark"}));
+    return fail(error_at(ErrorCode::not_implemented, "to",
+                         {"config conversion to \"", to, "\" is part of a later version; this one writes quark"}));
   }
   json::Value out;
   out.set("config", parsed->config.source);

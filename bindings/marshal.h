@@ -1,4 +1,5 @@
-// The border between JavaScript and the core: results as JSON text, errors as data, bulk as addresses in the module's memory.
+// The border between JavaScript and the core: results as JSON text, errors as data, bulk as addresses in the module's
+// memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -40,7 +41,9 @@ template <class T>
 T* pointer(Address address) {
   return reinterpret_cast<T*>(address);
 }
-inline json::Value address(const void* at) { return json::Value(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at))); }
+inline json::Value address(const void* at) {
+  return json::Value(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at)));
+}
 
 /// Counts the objects that JavaScript holds, for leak tests.
 struct Counted {

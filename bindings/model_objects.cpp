@@ -25,13 +25,15 @@ json::Value reads_json(const std::vector<TileRead>& reads) {
 }
 
 void append(std::vector<double>& out, const kernels::ErrorSums& sums) {
-  out.insert(out.end(), {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)});
+  out.insert(out.end(), {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs),
+                         static_cast<double>(sums.count)});
 }
 
 TileBytes tile_bytes_of(const json::Value& options) {
   TileBytes bytes;
   if (const json::Value* rows = options.find("tileBytes")) bytes.rows = static_cast<uint64_t>(rows->as_integer());
-  if (const json::Value* columns = options.find("columnTileBytes")) bytes.columns = static_cast<uint64_t>(columns->as_integer());
+  if (const json::Value* columns = options.find("columnTileBytes"))
+    bytes.columns = static_cast<uint64_t>(columns->as_integer());
   return bytes;
 }
 
@@ -62,14 +64,16 @@ std::string BoundModelIndex::finish() {
   return status ? ok(index_.to_json()) : fail(status.error());
 }
 
-BoundPlan::BoundPlan(const BoundModelIndex& model, std::string config, std::string options_text) : model_(&model.index()) {
+BoundPlan::BoundPlan(const BoundModelIndex& model, std::string config, std::string options_text)
+    : model_(&model.index()) {
   const auto options_json = json::parse(options_text);
   if (!options_json) {
     error_ = options_json.error();
     return;
   }
   PlanOptions options;
-  if (const json::Value* format = options_json->find("format"); format != nullptr && format->is_string()) options.format = format->as_string();
+  if (const json::Value* format = options_json->find("format"); format != nullptr && format->is_string())
+    options.format = format->as_string();
   options.tile_bytes = tile_bytes_of(*options_json);
   auto plan = make_plan(*model_, config, options, diagnostics_);
   if (plan) {
@@ -117,9 +121,13 @@ std::string BoundTensorSession::info() const {
   return ok(std::move(out));
 }
 
-std::string BoundTensorSession::reads(uint32_t tile) { return session_ ? ok(reads_json(session_->reads(tile))) : fail(error_); }
+std::string BoundTensorSession::reads(uint32_t tile) {
+  return session_ ? ok(reads_json(session_->reads(tile))) : fail(error_);
+}
 
-std::string BoundTensorSession::observe(uint32_t tile) { return session_ ? reply(session_->observe(tile)) : fail(error_); }
+std::string BoundTensorSession::observe(uint32_t tile) {
+  return session_ ? reply(session_->observe(tile)) : fail(error_);
+}
 
 std::string BoundTensorSession::state() {
   if (!session_) return fail(error_);
@@ -179,7 +187,9 @@ std::string BoundTensorDecoder::info() const {
   return ok(std::move(out));
 }
 
-std::string BoundTensorDecoder::reads(uint32_t tile) { return decoder_ ? ok(reads_json(decoder_->reads(tile))) : fail(error_); }
+std::string BoundTensorDecoder::reads(uint32_t tile) {
+  return decoder_ ? ok(reads_json(decoder_->reads(tile))) : fail(error_);
+}
 
 std::string BoundTensorDecoder::decode(uint32_t tile) {
   if (!decoder_) return fail(error_);

@@ -27,12 +27,14 @@ Result<std::vector<uint64_t>> read_shape(const std::string& text) {
   uint64_t count = 1;
   for (const json::Value& dimension : value.items()) {
     if (!dimension.is_integer() || dimension.as_integer() < 0) {
-      return error_at(ErrorCode::argument_invalid, "shape", {"found ", json::write(value), "; dimensions are whole numbers, 0 or more"});
+      return error_at(ErrorCode::argument_invalid, "shape",
+                      {"found ", json::write(value), "; dimensions are whole numbers, 0 or more"});
     }
     shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
     // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
     if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
-      return error_at(ErrorCode::shape_mismatch, "shape", {json::write(value), " has more elements than memory can hold"});
+      return error_at(ErrorCode::shape_mismatch, "shape",
+                      {json::write(value), " has more elements than memory can hold"});
     }
     count *= shape.back();
   }
@@ -52,7 +54,8 @@ Result<std::span<const float>> read_values(Address address, const std::string& d
   }
   std::vector<float>& widened = work().widened;
   widened.resize(count);
-  (dtype == "BF16" ? kernels::widen_bf16 : kernels::widen_f16)({pointer<const uint16_t>(address), count}, widened.data());
+  (dtype == "BF16" ? kernels::widen_bf16 : kernels::widen_f16)({pointer<const uint16_t>(address), count},
+                                                               widened.data());
   return std::span<const float>(widened);
 }
 
@@ -63,7 +66,8 @@ Result<QuantizationSpec> read_spec(const std::string& text, std::vector<Diagnost
   diagnostics = list.take();
   if (spec && list.errors() == 0) return *spec;
   const Diagnostic* first = diagnostics.empty() ? nullptr : &diagnostics.front();
-  return Error{ErrorCode::spec_invalid, first == nullptr ? "" : first->where, first == nullptr ? "no spec" : first->message};
+  return Error{ErrorCode::spec_invalid, first == nullptr ? "" : first->where,
+               first == nullptr ? "no spec" : first->message};
 }
 
 struct Input {
@@ -74,8 +78,8 @@ struct Input {
   std::vector<QParams> qparams;
 };
 
-Result<Input> observed(Address address, const std::string& dtype, const std::string& shape_text, const std::string& spec_text,
-                       std::vector<Diagnostic>& diagnostics) {
+Result<Input> observed(Address address, const std::string& dtype, const std::string& shape_text,
+                       const std::string& spec_text, std::vector<Diagnostic>& diagnostics) {
   Input in;
   TRY(spec, read_spec(spec_text, diagnostics));
   in.spec = spec;
@@ -96,7 +100,8 @@ std::string_view zero_point_type(const QuantizationSpec& spec) {
 }
 
 // Scales and zero points in the order of the scale shape; zero points only for integer dtypes.
-void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams) {
+void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec,
+                 std::span<const QParams> qparams) {
   TensorWork& w = work();
   std::vector<float> internal(qparams.size());
   w.scale.resize(qparams.size());
@@ -147,7 +152,8 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
   return ok(std::move(out));
 }
 
-std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape_text, std::string spec_text) {
+std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape_text,
+                              std::string spec_text) {
   std::vector<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
   if (!spec) return fail(spec.error(), diagnostics);

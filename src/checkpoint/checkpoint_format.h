@@ -15,9 +15,9 @@ namespace wasmquant {
 
 /// One weight of a finished plan, as far as the config block needs it.
 struct LayerOutcome {
-  std::string layer;                       // module name
-  std::string layer_type;                  // Linear, Embedding, ...
-  std::optional<QuantizationSpec> spec;    // absent: kept as it is
+  std::string layer;                     // module name
+  std::string layer_type;                // Linear, Embedding, ...
+  std::optional<QuantizationSpec> spec;  // absent: kept as it is
 };
 
 /// How a weight called `layer` is described to a format.
@@ -34,8 +34,8 @@ class CheckpointFormat {
   virtual std::string_view name() const noexcept = 0;
   /// Errors: format-unsupported, which says what the format can hold and which format could.
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const = 0;
-  /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a weight of a
-  /// quantizable type, in file order.
+  /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a
+  /// weight of a quantizable type, in file order.
   virtual json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const = 0;
 
  protected:
@@ -50,8 +50,8 @@ std::string checkpoint_format_names();
 /// Fills what follows from shape and spec: rows, columns, granularity. Errors of granularity_of.
 Result<WeightLayout> begin_layout(const WeightDescription& weight, const QuantizationSpec& spec);
 /// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
-void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix, StorageDtype dtype,
-                   std::vector<uint64_t> shape);
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix,
+                   StorageDtype dtype, std::vector<uint64_t> shape);
 /// Values in bfloat16 or float16, the same in every format.
 WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
 /// The storage dtype of scales: that of spec.scale_type, float32 unless it names another.

@@ -9,8 +9,9 @@ Error unsupported(const WeightDescription& weight, Piece found, Piece detail) {
   return error_at(
       ErrorCode::format_unsupported, concat({weight.layer, ".weight"}),
       {"compressed-tensors cannot hold ", found, detail,
-       "; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, uint8 and fp8_e4m3 per tensor or per channel, with one "
-              "scale per row or per group of a row. Change the spec, exclude the layer, or write quark or fake-quantized"});
+       "; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, uint8 and fp8_e4m3 per tensor or "
+       "per channel, with one "
+       "scale per row or per group of a row. Change the spec, exclude the layer, or write quark or fake-quantized"});
 }
 
 bool is_row_scheme(const QuantizationSpec& spec, size_t dimensions) {
@@ -43,7 +44,9 @@ std::string_view name_of(Compressor compressor) {
 }
 
 // The library's codes are signed; an unsigned dtype is the same grid shifted down by 2^(bits-1).
-int16_t shift_to_signed(const DtypeInfo& dtype) { return dtype.is_signed ? int16_t{0} : static_cast<int16_t>(-(1 << (dtype.bits - 1))); }
+int16_t shift_to_signed(const DtypeInfo& dtype) {
+  return dtype.is_signed ? int16_t{0} : static_cast<int16_t>(-(1 << (dtype.bits - 1)));
+}
 
 json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   const DtypeInfo& dtype = info_of(spec.dtype);
@@ -51,7 +54,9 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   block.set("num_bits", static_cast<int64_t>(dtype.bits));
   block.set("type", dtype.is_integer ? "int" : "float");
   block.set("symmetric", !dtype.is_integer || spec.symmetric);
-  block.set("strategy", spec.qscheme == QScheme::per_group ? "group" : spec.qscheme == QScheme::per_channel ? "channel" : "tensor");
+  block.set("strategy", spec.qscheme == QScheme::per_group     ? "group"
+                        : spec.qscheme == QScheme::per_channel ? "channel"
+                                                               : "tensor");
   block.set("group_size", spec.qscheme == QScheme::per_group ? json::Value(group_size) : json::Value());
   block.set("block_structure", nullptr);
   block.set("dynamic", false);
@@ -61,8 +66,9 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   return block;
 }
 
-// The loader casts scales to the model's dtype. A scale rounded there after the codes were chosen would move every value, so unless
-// the config asks for a scale type, scales are of the weight's own dtype and the codes are chosen for those.
+// The loader casts scales to the model's dtype. A scale rounded there after the codes were chosen would move every
+// value, so unless the config asks for a scale type, scales are of the weight's own dtype and the codes are chosen for
+// those.
 QuantizationSpec with_loaded_scales(QuantizationSpec spec, StorageDtype source) {
   if (spec.scale_type != ScaleType::float_) return spec;
   if (source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
@@ -95,26 +101,30 @@ Result<WeightLayout> CompressedTensors::pack_quantized(const WeightDescription& 
   const uint64_t groups = layout.spec.qscheme == QScheme::per_group ? columns / layout.granularity.block : 1;
   layout.codes = CodeStorage::rows_words;
   layout.code_offset = dtype.is_signed ? static_cast<int16_t>(1 << (dtype.bits - 1)) : int16_t{0};
-  add_component(layout, weight, Role::codes, "weight_packed", StorageDtype::I32, {rows, packing::words_per_row(columns, dtype.bits)});
+  add_component(layout, weight, Role::codes, "weight_packed", StorageDtype::I32,
+                {rows, packing::words_per_row(columns, dtype.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
   if (!layout.spec.symmetric) {
     layout.zero_point = ZeroPointStorage::row_words;
-    add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32, {packing::words_per_row(rows, dtype.bits), groups});
+    add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
+                  {packing::words_per_row(rows, dtype.bits), groups});
   }
   return layout;
 }
 
 Result<WeightLayout> CompressedTensors::byte_quantized(const WeightDescription& weight, WeightLayout layout) const {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
-  if (layout.spec.qscheme == QScheme::per_group || (!dtype.is_integer && layout.spec.dtype != Dtype::fp8_e4m3) || dtype.bits != 8) {
+  if (layout.spec.qscheme == QScheme::per_group || (!dtype.is_integer && layout.spec.dtype != Dtype::fp8_e4m3) ||
+      dtype.bits != 8) {
     return unsupported(weight, dtype.name, layout.spec.qscheme == QScheme::per_group ? " per group" : "");
   }
   const std::vector<uint64_t> scale_shape =
       layout.spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{layout.rows, 1} : std::vector<uint64_t>{1};
   layout.codes = CodeStorage::rows_bytes;
   layout.code_offset = dtype.is_integer ? shift_to_signed(dtype) : int16_t{0};
-  add_component(layout, weight, Role::codes, "weight", dtype.is_integer ? StorageDtype::I8 : StorageDtype::F8_E4M3, weight.shape);
+  add_component(layout, weight, Role::codes, "weight", dtype.is_integer ? StorageDtype::I8 : StorageDtype::F8_E4M3,
+                weight.shape);
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), scale_shape);
   if (dtype.is_integer && !layout.spec.symmetric) {
     layout.zero_point = ZeroPointStorage::bytes;
@@ -136,19 +146,26 @@ json::Value CompressedTensors::quantization_config(const Config&, const std::vec
       continue;
     }
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.spec == *layer.spec; });
-    if (group == groups.end()) group = groups.insert(groups.end(), Group{*layer.spec, {}});
+    if (group == groups.end()) {
+      groups.push_back({*layer.spec, {}});
+      group = groups.end() - 1;
+    }
     group->targets.emplace_back(layer.layer);
   }
-  // One scheme: every Linear that is not ignored. Several: each layer by its exact name, which needs no precedence rule.
-  if (groups.size() == 1) groups.front().targets = {json::Value("Linear")};
+  // One scheme: every Linear that is not ignored. Several: each layer by its exact name, which needs no precedence
+  // rule.
+  if (groups.size() == 1) {
+    groups.front().targets.clear();
+    groups.front().targets.emplace_back("Linear");
+  }
   json::Value config_groups{json::Object{}};
   std::string_view format;
   for (size_t i = 0; i < groups.size(); ++i) {
-    const Group& g = groups[i];
+    Group& g = groups[i];
     const std::string_view compressor = name_of(compressor_of(g.spec));
     format = i == 0 || format == compressor ? compressor : "mixed-precision";
     json::Value block;
-    block.set("targets", g.targets);
+    block.set("targets", std::move(g.targets));
     block.set("weights", weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0))));
     block.set("input_activations", nullptr);
     block.set("output_activations", nullptr);

@@ -1,8 +1,9 @@
 // compressed-tensors (vLLM, transformers): pack-quantized, int-quantized and float-quantized weights.
-//   pack-quantized   P.weight_packed I32 [out, ceil(in*bits/32)] of q + 2^(bits-1), P.weight_scale [out, groups], P.weight_shape I64 [2],
+//   pack-quantized   P.weight_packed I32 [out, ceil(in*bits/32)] of q + 2^(bits-1), P.weight_scale [out, groups],
+//   P.weight_shape I64 [2],
 //                    asymmetric: P.weight_zero_point I32 [ceil(out*bits/32), groups]
-//   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1], asymmetric: P.weight_zero_point I8 like the scale
-//   float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]
+//   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1], asymmetric: P.weight_zero_point I8 like the
+//   scale float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]
 // Source: vllm-project/compressed-tensors; widths 2, 4 and 8 lie the same in all its releases.
 #pragma once
 #include "checkpoint/checkpoint_format.h"

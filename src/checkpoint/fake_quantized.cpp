@@ -10,6 +10,8 @@ Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, cons
   return std::move(layout);
 }
 
-json::Value FakeQuantized::quantization_config(const Config&, const std::vector<LayerOutcome>&) const { return nullptr; }
+json::Value FakeQuantized::quantization_config(const Config&, const std::vector<LayerOutcome>&) const {
+  return nullptr;
+}
 
 }  // namespace wasmquant

@@ -19,8 +19,8 @@ Result<WeightLayout> begin_layout(const WeightDescription& weight, const Quantiz
   return layout;
 }
 
-void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix, StorageDtype dtype,
-                   std::vector<uint64_t> shape) {
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix,
+                   StorageDtype dtype, std::vector<uint64_t> shape) {
   uint64_t bytes = info_of(dtype).bits / 8;
   for (const uint64_t dimension : shape) bytes *= dimension;
   layout.components.push_back({role, concat({weight.layer, ".", suffix}), dtype, std::move(shape), bytes});
@@ -41,8 +41,8 @@ WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight) {
   layout.codes = CodeStorage::cast_values;
   layout.granularity = Granularity{};
   layout.granularity.inner = layout.rows * layout.columns;
-  add_component(layout, weight, Role::codes, "weight", layout.spec.dtype == Dtype::bfloat16 ? StorageDtype::BF16 : StorageDtype::F16,
-                weight.shape);
+  add_component(layout, weight, Role::codes, "weight",
+                layout.spec.dtype == Dtype::bfloat16 ? StorageDtype::BF16 : StorageDtype::F16, weight.shape);
   return layout;
 }
 

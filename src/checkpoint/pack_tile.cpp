@@ -64,7 +64,8 @@ void add_offset(uint8_t* codes, uint64_t count, int offset) noexcept {
   for (uint64_t i = 0; i < count; ++i) codes[i] = static_cast<uint8_t>(codes[i] + delta);
 }
 
-void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, uint8_t* scratch, uint8_t* out) noexcept {
+void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, uint8_t* scratch,
+                uint8_t* out) noexcept {
   const uint64_t count = m.rows * m.columns;
   switch (layout.codes) {
     case CodeStorage::rows_bytes:
@@ -72,7 +73,8 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       if (layout.code_offset != 0) add_offset(out, count, layout.code_offset);
       return;
     case CodeStorage::rows_words:
-      packing::pack_words(codes, m.rows, m.columns, layout.bits, static_cast<uint32_t>(layout.code_offset), reinterpret_cast<uint32_t*>(out));
+      packing::pack_words(codes, m.rows, m.columns, layout.bits, static_cast<uint32_t>(layout.code_offset),
+                          reinterpret_cast<uint32_t*>(out));
       return;
     case CodeStorage::rows_nibble_words:
       packing::pack_nibble_words(codes, m.rows, m.columns, layout.order, reinterpret_cast<uint32_t*>(out));
@@ -100,7 +102,8 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
   }
 }
 
-void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, uint8_t* scratch, uint8_t* codes) noexcept {
+void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, uint8_t* scratch,
+                  uint8_t* codes) noexcept {
   const uint64_t count = m.rows * m.columns;
   const bool is_signed = info_of(layout.spec.dtype).is_signed;
   switch (layout.codes) {
@@ -113,7 +116,8 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
                             static_cast<uint32_t>(layout.code_offset), is_signed, codes);
       return;
     case CodeStorage::rows_nibble_words:
-      packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.order, is_signed, codes);
+      packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.order, is_signed,
+                                   codes);
       return;
     case CodeStorage::rows_bit_stream:
       packing::unpack_bits({in, packing::bit_stream_bytes(count, layout.bits)}, count, layout.bits, is_signed, codes);
@@ -122,7 +126,8 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
       packing::transpose_bytes(in, m.columns, m.rows, codes);
       return;
     case CodeStorage::columns_nibble_words:
-      packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.columns, m.rows, layout.order, is_signed, scratch);
+      packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.columns, m.rows, layout.order, is_signed,
+                                   scratch);
       packing::transpose_bytes(scratch, m.columns, m.rows, codes);
       return;
     case CodeStorage::columns_int32: {
@@ -138,8 +143,11 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
 }
 
 // Zero points packed along the rows of the scale matrix: word (row * bits / 32, group) holds row in bits row*bits..
-void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::span<const QParams> q, uint8_t* out) noexcept {
-  const auto code_at = [&](uint64_t stored) { return static_cast<int32_t>(q[m.internal(stored)].zero_point) + layout.code_offset; };
+void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::span<const QParams> q,
+                      uint8_t* out) noexcept {
+  const auto code_at = [&](uint64_t stored) {
+    return static_cast<int32_t>(q[m.internal(stored)].zero_point) + layout.code_offset;
+  };
   auto* words = reinterpret_cast<uint32_t*>(out);
   const uint32_t mask = (1u << layout.bits) - 1;
   switch (layout.zero_point) {
@@ -154,8 +162,8 @@ void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::spa
       std::fill_n(words, (m.rows + per_word - 1) / per_word * m.columns, 0u);
       for (uint64_t row = 0; row < m.rows; ++row)
         for (uint64_t column = 0; column < m.columns; ++column)
-          words[row / per_word * m.columns + column] |= (static_cast<uint32_t>(code_at(row * m.columns + column)) & mask)
-                                                        << (row % per_word * layout.bits);
+          words[row / per_word * m.columns + column] |=
+              (static_cast<uint32_t>(code_at(row * m.columns + column)) & mask) << (row % per_word * layout.bits);
       return;
     }
     case ZeroPointStorage::nibble_words: {
@@ -176,9 +184,12 @@ void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::spa
   }
 }
 
-void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept {
+void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const uint8_t* in,
+                        std::span<QParams> q) noexcept {
   const bool is_signed = info_of(layout.spec.dtype).is_signed;
-  const auto store = [&](uint64_t stored, int32_t code) { q[m.internal(stored)].zero_point = static_cast<float>(code - layout.code_offset); };
+  const auto store = [&](uint64_t stored, int32_t code) {
+    q[m.internal(stored)].zero_point = static_cast<float>(code - layout.code_offset);
+  };
   const auto* words = reinterpret_cast<const uint32_t*>(in);
   const uint32_t mask = (1u << layout.bits) - 1;
   switch (layout.zero_point) {
@@ -196,7 +207,8 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
       for (uint64_t row = 0; row < m.rows; ++row)
         for (uint64_t column = 0; column < m.columns; ++column)
           store(row * m.columns + column,
-                static_cast<int32_t>(words[row / per_word * m.columns + column] >> (row % per_word * layout.bits) & mask));
+                static_cast<int32_t>(words[row / per_word * m.columns + column] >> (row % per_word * layout.bits) &
+                                     mask));
       return;
     }
     case ZeroPointStorage::nibble_words: {
@@ -218,8 +230,8 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
 
 }  // namespace
 
-void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes, std::span<const QParams> qparams,
-               uint8_t* scratch, std::span<uint8_t* const> slices) noexcept {
+void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
+               std::span<const QParams> qparams, uint8_t* scratch, std::span<uint8_t* const> slices) noexcept {
   const ScaleMatrix scales = scale_matrix(layout, tile);
   for (size_t c = 0; c < layout.components.size(); ++c) {
     const Component& component = layout.components[c];
@@ -231,7 +243,8 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
         break;
       case Role::scale:
         for (uint64_t i = 0; i < scales.count(); ++i)
-          store_scale(qparams[scales.internal(i)].scale, component.dtype, slices[c] + i * info_of(component.dtype).bits / 8);
+          store_scale(qparams[scales.internal(i)].scale, component.dtype,
+                      slices[c] + i * info_of(component.dtype).bits / 8);
         break;
       case Role::zero_point:
         pack_zero_points(layout, scales, qparams, slices[c]);
@@ -243,8 +256,8 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
   }
 }
 
-void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices, uint8_t* scratch,
-                 uint8_t* codes, std::span<QParams> qparams) noexcept {
+void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
+                 uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept {
   const ScaleMatrix scales = scale_matrix(layout, tile);
   for (size_t c = 0; c < layout.components.size(); ++c) {
     const Component& component = layout.components[c];
@@ -254,7 +267,8 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
         break;
       case Role::scale:
         for (uint64_t i = 0; i < scales.count(); ++i)
-          qparams[scales.internal(i)].scale = load_scale(slices[c] + i * info_of(component.dtype).bits / 8, component.dtype);
+          qparams[scales.internal(i)].scale =
+              load_scale(slices[c] + i * info_of(component.dtype).bits / 8, component.dtype);
         break;
       case Role::zero_point:
         unpack_zero_points(layout, scales, slices[c], qparams);

@@ -6,15 +6,16 @@ namespace wasmquant {
 namespace {
 
 Error unsupported(const WeightDescription& weight, Piece found, Piece detail = "", Piece more = "") {
-  return error_at(
-      ErrorCode::format_unsupported, concat({weight.layer, ".weight"}),
-      {"the quark format cannot hold ", found, detail, more,
-       "; it holds int2, int3, int4, uint4, int8, uint8, fp8_e4m3 and fp8_e5m2, with scales per tensor, per channel of axis 0 or per group "
-              "along the last axis. Change the spec, exclude the layer, or write fake-quantized"});
+  return error_at(ErrorCode::format_unsupported, concat({weight.layer, ".weight"}),
+                  {"the quark format cannot hold ", found, detail, more,
+                   "; it holds int2, int3, int4, uint4, int8, uint8, fp8_e4m3 and fp8_e5m2, with scales per tensor, "
+                   "per channel of axis 0 or per group "
+                   "along the last axis. Change the spec, exclude the layer, or write fake-quantized"});
 }
 
 // Scales and zero points beside codes that are not packed into words.
-void add_scales(WeightLayout& layout, const WeightDescription& weight, StorageDtype zero_point, const std::vector<uint64_t>& scale_shape) {
+void add_scales(WeightLayout& layout, const WeightDescription& weight, StorageDtype zero_point,
+                const std::vector<uint64_t>& scale_shape) {
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), scale_shape);
   if (!info_of(layout.spec.dtype).is_integer) return;
   layout.zero_point = zero_point == StorageDtype::I32 ? ZeroPointStorage::int32 : ZeroPointStorage::bytes;
@@ -37,17 +38,17 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
     return unsupported(weight, dtype.name, per_group ? " groups along axis " : " channels along axis ", axis);
   }
   const uint64_t groups = per_group ? columns / layout.granularity.block : 1;
-  const std::vector<uint64_t> row_scales = per_group                                ? std::vector<uint64_t>{rows, groups}
+  const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
                                            : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
-                                                                                    : std::vector<uint64_t>{};
+                                                                                  : std::vector<uint64_t>{};
   const std::vector<uint64_t> scales = per_group ? std::vector<uint64_t>{groups, rows} : row_scales;
   layout.order = weight.pack_method == PackMethod::order ? packing::WordOrder::order : packing::WordOrder::reorder;
 
   if (!dtype.is_integer) {
     if (per_group) return unsupported(weight, dtype.name, " per group");
     layout.codes = CodeStorage::rows_bytes;
-    add_component(layout, weight, Role::codes, "weight", spec.dtype == Dtype::fp8_e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::F8_E5M2,
-                  weight.shape);
+    add_component(layout, weight, Role::codes, "weight",
+                  spec.dtype == Dtype::fp8_e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::F8_E5M2, weight.shape);
     add_scales(layout, weight, StorageDtype::I8, scales);
     return std::move(layout);
   }
@@ -55,7 +56,8 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
     case 8: {
       const StorageDtype storage = dtype.is_signed ? StorageDtype::I8 : StorageDtype::U8;
       layout.codes = per_group ? CodeStorage::columns_bytes : CodeStorage::rows_bytes;
-      add_component(layout, weight, Role::codes, "weight", storage, per_group ? std::vector<uint64_t>{columns, rows} : weight.shape);
+      add_component(layout, weight, Role::codes, "weight", storage,
+                    per_group ? std::vector<uint64_t>{columns, rows} : weight.shape);
       add_scales(layout, weight, storage, scales);
       return std::move(layout);
     }
@@ -72,7 +74,8 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
       return std::move(layout);
     }
     case 3:
-      if (columns % 8 != 0) return unsupported(weight, "int3 rows of ", columns, " elements (a multiple of 8 is needed)");
+      if (columns % 8 != 0)
+        return unsupported(weight, "int3 rows of ", columns, " elements (a multiple of 8 is needed)");
       layout.codes = CodeStorage::rows_bit_stream;
       add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {rows, columns * 3 / 8});
       add_scales(layout, weight, StorageDtype::I8, row_scales);
@@ -89,8 +92,10 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
 json::Value Quark::quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const {
   std::vector<config::ExportedLayer> exported;
   exported.reserve(layers.size());
-  for (const LayerOutcome& layer : layers) exported.push_back({layer.layer, layer.layer_type, layer.spec ? &*layer.spec : nullptr});
-  return config::quantization_config(config, exported, {config.export_info.value_or(ExportInfo{}).pack_method, WeightFormat::real_quantized});
+  for (const LayerOutcome& layer : layers)
+    exported.push_back({layer.layer, layer.layer_type, layer.spec ? &*layer.spec : nullptr});
+  return config::quantization_config(
+      config, exported, {config.export_info.value_or(ExportInfo{}).pack_method, WeightFormat::real_quantized});
 }
 
 }  // namespace wasmquant

@@ -1,8 +1,10 @@
-// How one weight lies in a checkpoint: which tensors it becomes and how codes, scales and zero points are arranged in them.
-// Pure data, chosen by a checkpoint format (checkpoint_format.h) and executed by pack_tile.cpp for every format alike.
+// How one weight lies in a checkpoint: which tensors it becomes and how codes, scales and zero points are arranged in
+// them. Pure data, chosen by a checkpoint format (checkpoint_format.h) and executed by pack_tile.cpp for every format
+// alike.
 //
-// The weight is seen as a matrix [rows, columns], columns = its last dimension. It is worked on in tiles: whole rows, or,
-// where codes are stored transposed, whole columns, so that a tile's share of every component is one contiguous slice.
+// The weight is seen as a matrix [rows, columns], columns = its last dimension. It is worked on in tiles: whole rows,
+// or, where codes are stored transposed, whole columns, so that a tile's share of every component is one contiguous
+// slice.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -35,15 +37,15 @@ void set_dtype(Component& component, StorageDtype dtype) noexcept;
 std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
 
 enum class CodeStorage : uint8_t {
-  source_values,        // values after quantize-dequantize in the weight's own dtype
-  cast_values,          // values in bfloat16 or float16
-  rows_bytes,           // [rows, columns], one byte a code
-  rows_words,           // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
-  rows_nibble_words,    // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
-  rows_bit_stream,      // [rows, columns * bits / 8] bytes, least significant bit first
-  columns_bytes,        // [columns, rows], one byte a code
-  columns_nibble_words, // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
-  columns_int32,        // [columns, rows] int32, one code each
+  source_values,         // values after quantize-dequantize in the weight's own dtype
+  cast_values,           // values in bfloat16 or float16
+  rows_bytes,            // [rows, columns], one byte a code
+  rows_words,            // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
+  rows_nibble_words,     // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
+  rows_bit_stream,       // [rows, columns * bits / 8] bytes, least significant bit first
+  columns_bytes,         // [columns, rows], one byte a code
+  columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
+  columns_int32,         // [columns, rows] int32, one code each
 };
 
 enum class ZeroPointStorage : uint8_t {
@@ -69,7 +71,8 @@ struct WeightLayout {
   std::vector<Component> components;
 
   bool column_tiles() const noexcept {
-    return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words || codes == CodeStorage::columns_int32;
+    return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||
+           codes == CodeStorage::columns_int32;
   }
   /// Rows (or columns) in all.
   uint64_t lines() const noexcept { return column_tiles() ? columns : rows; }
@@ -100,12 +103,13 @@ Slice slice_to_read(const WeightLayout& layout, const Component& component, cons
 /// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not single_pass.
 uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept;
 
-/// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices` parallel to components.
-/// `scratch` holds at least the tile's element count, for transposed layouts. Not for source_values and cast_values.
-void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes, std::span<const QParams> qparams,
-               uint8_t* scratch, std::span<uint8_t* const> slices) noexcept;
+/// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices`
+/// parallel to components. `scratch` holds at least the tile's element count, for transposed layouts. Not for
+/// source_values and cast_values.
+void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
+               std::span<const QParams> qparams, uint8_t* scratch, std::span<uint8_t* const> slices) noexcept;
 /// The reverse.
-void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices, uint8_t* scratch,
-                 uint8_t* codes, std::span<QParams> qparams) noexcept;
+void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
+                 uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
 
 }  // namespace wasmquant

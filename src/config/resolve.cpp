@@ -43,7 +43,7 @@ std::string_view why(Rule rule) {
     case Rule::layer_type:
       return " covers layers of this class";
     default:
-      return " applies, because nothing more specific does";
+      return "";
   }
 }
 

@@ -1,4 +1,5 @@
-// A byte buffer whose new bytes are not set: what fills it next overwrites all of it, and zeroing a tile would cost as much as reading it.
+// A byte buffer whose new bytes are not set: what fills it next overwrites all of it, and zeroing a tile would cost as
+// much as reading it.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,5 @@
-// The number is the fraction N / M of two big integers; binary long division gives its first 64 bits and whether any follow.
+// The number is the fraction N / M of two big integers; binary long division gives its first 64 bits and whether any
+// follow.
 #include "core/decimal.h"
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 namespace wasmquant {
 namespace {
 
-// Digits after the 800th cannot change the result unless all before them are a tie, which needs at most 767 digits; they count as one
-// digit that is not zero.
+// Digits after the 800th cannot change the result unless all before them are a tie, which needs at most 767 digits;
+// they count as one digit that is not zero.
 constexpr size_t kMaxDigits = 800;
 // Decimal exponents beyond these are infinity or zero whatever the digits are: doubles end at 1.8e308 and 4.9e-324.
 constexpr int64_t kMaxExponent = 310, kMinExponent = -326;

@@ -1,5 +1,5 @@
-// Decimal text to the nearest double, ties to even: what strtod does, without its hexadecimal, its locale and its 128-bit
-// floating point (14 KB of WebAssembly for numbers that configs hardly use).
+// Decimal text to the nearest double, ties to even: what strtod does, without its hexadecimal, its locale and its
+// 128-bit floating point (14 KB of WebAssembly for numbers that configs hardly use).
 #pragma once
 #include <string_view>
 

@@ -1,7 +1,8 @@
 // The one place where JSON text is read: RapidJSON's SAX reader. Numbers come as text: its own strtod misrounds near
 // 5e-324 and reads outside its tables for zeros and tiny numbers in some releases.
-// Added here: limits (that of depth also bounds the reader's recursion), UTF-8, lone low surrogates (RapidJSON refuses only lone high ones), NUL as garbage after the value
-// (RapidJSON takes it for the end), and failure to allocate (RapidJSON would write through null).
+// Added here: limits (that of depth also bounds the reader's recursion), UTF-8, lone low surrogates (RapidJSON refuses
+// only lone high ones), NUL as garbage after the value (RapidJSON takes it for the end), and failure to allocate
+// (RapidJSON would write through null).
 #include "core/json_events.h"
 
 // Releases of RapidJSON before 2022 compare `null + n` with null when their empty stack grows for the first time;

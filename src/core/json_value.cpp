@@ -22,8 +22,8 @@ Value& Value::operator=(Value&& other) noexcept = default;
 Value::~Value() = default;
 
 bool operator==(const Value& a, const Value& b) {
-  return a.kind_ == b.kind_ && a.integer_ == b.integer_ && a.real_ == b.real_ && a.string_ == b.string_ && a.array_ == b.array_ &&
-         a.object_ == b.object_;
+  return a.kind_ == b.kind_ && a.integer_ == b.integer_ && a.real_ == b.real_ && a.string_ == b.string_ &&
+         a.array_ == b.array_ && a.object_ == b.object_;
 }
 
 const Value* Value::find(std::string_view key) const noexcept {

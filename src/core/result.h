@@ -1,7 +1,7 @@
 // Result<T>: a value or an Error. The core uses no exceptions; failure shows in the type.
 //   Result<Plan> plan = make_plan(...);   if (!plan) return plan.error();   use(*plan);
-// TRY(name, expression) makes `name` a reference to the value, which lives to the end of the scope, or returns the error;
-// TRY_VOID(expression) for Result<void>.
+// TRY(name, expression) makes `name` a reference to the value, which lives to the end of the scope, or returns the
+// error; TRY_VOID(expression) for Result<void>.
 #pragma once
 #include <cassert>
 #include <memory>
@@ -82,12 +82,12 @@ using Status = Result<void>;
 
 #define WASMQUANT_JOIN_(a, b) a##b
 #define WASMQUANT_JOIN(a, b) WASMQUANT_JOIN_(a, b)
-#define TRY(name, expression)                                                \
-  auto WASMQUANT_JOIN(result_, __LINE__) = (expression);                     \
+#define TRY(name, expression)                                                                          \
+  auto WASMQUANT_JOIN(result_, __LINE__) = (expression);                                               \
   if (!WASMQUANT_JOIN(result_, __LINE__)) return std::move(WASMQUANT_JOIN(result_, __LINE__).error()); \
   auto& name = *WASMQUANT_JOIN(result_, __LINE__)
-#define TRY_VOID(expression)                                                 \
-  do {                                                                       \
-    auto status_ = (expression);                                             \
-    if (!status_) return std::move(status_.error());                         \
+#define TRY_VOID(expression)                         \
+  do {                                               \
+    auto status_ = (expression);                     \
+    if (!status_) return std::move(status_.error()); \
   } while (false)

@@ -65,6 +65,15 @@ class ShardMapListener final : public json::Listener {
             first_repeated(tensors.size(), [&](uint32_t a, uint32_t b) { return tensors[a].first < tensors[b].first; }))
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].first),
                       {"this name stands twice in the weight_map"});
+    // Shards by name, which is their order in the model, whatever order the map mentions them in.
+    std::vector<std::string> files(sorted_.size());
+    std::vector<uint32_t> place(sorted_.size());
+    for (uint32_t i = 0; i < sorted_.size(); ++i) {
+      place[sorted_[i]] = i;
+      files[i] = std::move(map_.files[sorted_[i]]);
+    }
+    map_.files = std::move(files);
+    for (auto& [tensor, file] : map_.tensors) file = place[file];
     return std::move(map_);
   }
 

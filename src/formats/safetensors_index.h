@@ -13,7 +13,7 @@
 namespace wasmquant::safetensors {
 
 struct ShardMap {
-  std::vector<std::string> files;                         // in order of first appearance
+  std::vector<std::string> files;                         // sorted by name
   std::vector<std::pair<std::string, uint32_t>> tensors;  // name, index into files
 };
 /// Errors: json-invalid, file-invalid (a shard name that is not a plain file name: slash, backslash, "..", empty, NUL,

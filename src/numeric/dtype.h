@@ -57,12 +57,22 @@ constexpr double max_finite(int exponent_bits, int mantissa_bits, int bias, Spec
 }  // namespace detail
 
 inline constexpr std::array kDtypes = {
-#define WASMQUANT_INT(id, bits, is_signed)                                            \
-  DtypeInfo{Dtype::id, #id, bits, true, is_signed, is_signed ? -(1 << (bits - 1)) : 0, \
-            is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, 0, 0, 0, Specials::none, 0.0},
-#define WASMQUANT_FLOAT(id, bits, e, m, bias, specials)                        \
-  DtypeInfo{Dtype::id, #id, bits, false, (bits) == 1 + (e) + (m), 0, 0, e, m, bias, \
-            Specials::specials, detail::max_finite(e, m, bias, Specials::specials)},
+#define WASMQUANT_INT(id, bits, is_signed)                       \
+  DtypeInfo{Dtype::id,                                           \
+            #id,                                                 \
+            bits,                                                \
+            true,                                                \
+            is_signed,                                           \
+            is_signed ? -(1 << (bits - 1)) : 0,                  \
+            is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, \
+            0,                                                   \
+            0,                                                   \
+            0,                                                   \
+            Specials::none,                                      \
+            0.0},
+#define WASMQUANT_FLOAT(id, bits, e, m, bias, specials)              \
+  DtypeInfo{Dtype::id, #id, bits, false, (bits) == 1 + (e) + (m), 0, \
+            0,         e,   m,    bias,  Specials::specials,      detail::max_finite(e, m, bias, Specials::specials)},
 #include "numeric/dtypes.def"
 };
 

@@ -25,9 +25,7 @@ inline constexpr std::array kStorageDtypes = {
 #undef WASMQUANT_STORAGE
 };
 
-constexpr const StorageDtypeInfo& info_of(StorageDtype dtype) {
-  return kStorageDtypes[static_cast<size_t>(dtype)];
-}
+constexpr const StorageDtypeInfo& info_of(StorageDtype dtype) { return kStorageDtypes[static_cast<size_t>(dtype)]; }
 
 /// Exact, case-sensitive name; aliases seen in the wild ("E8M0", "FP4") are the reader's affair.
 constexpr std::optional<StorageDtype> storage_dtype_named(std::string_view name) {

@@ -2,7 +2,8 @@
 
 namespace wasmquant {
 
-bool observe_contiguous(std::span<const float> x, uint64_t length, const QuantizationSpec& spec, std::span<QParams> qparams) noexcept {
+bool observe_contiguous(std::span<const float> x, uint64_t length, const QuantizationSpec& spec,
+                        std::span<QParams> qparams) noexcept {
   bool finite = true;
   // The symmetric formula needs the largest magnitude alone, which is cheaper than both ends.
   const bool needs_only_magnitude = spec.symmetric || !info_of(spec.dtype).is_integer;

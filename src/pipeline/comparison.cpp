@@ -17,14 +17,16 @@ uint64_t stored_bytes(const TensorTask& task) {
 
 }  // namespace
 
-Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config, const ModelIndex& quantized,
-                                  std::string_view quantized_config, const TileBytes& tile_bytes) {
+Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config,
+                                  const ModelIndex& quantized, std::string_view quantized_config,
+                                  const TileBytes& tile_bytes) {
   TRY(reader, StoredWeightReader::create(quantized_config));
   TRY(reference_reader, StoredWeightReader::create(reference_config));
   TRY(plain_reader, StoredWeightReader::create(""));
   Comparison out;
   if (reference_reader.is_quantized()) {
-    out.diagnostics.push_back({Severity::warning, "reference-quantized", "", "the reference is a quantized model; only its float tensors are compared",
+    out.diagnostics.push_back({Severity::warning, "reference-quantized", "",
+                               "the reference is a quantized model; only its float tensors are compared",
                                "compare against the model it was made from"});
   }
   for (const ModelTensor& tensor : reference.tensors()) {
@@ -37,7 +39,8 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
       // Biases and bare parameters are never packed: the same name on both sides.
       const ModelTensor* other = quantized.find(stored.name);
       if (other == nullptr || other->stored.shape != stored.shape || !is_quantizable(other->stored.dtype)) {
-        out.diagnostics.push_back({Severity::warning, "tensor-not-compared", stored.name, "is not in the quantized model with this shape", ""});
+        out.diagnostics.push_back({Severity::warning, "tensor-not-compared", stored.name,
+                                   "is not in the quantized model with this shape", ""});
       }
       continue;
     }
@@ -46,7 +49,8 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
     auto right = reader.find(quantized, pair.weight);
     if (!left || !right) {
       const Error& error = left ? right.error() : left.error();
-      out.diagnostics.push_back({Severity::warning, "tensor-not-compared", stored.name, concat({error.where, ": ", error.message}), ""});
+      out.diagnostics.push_back(
+          {Severity::warning, "tensor-not-compared", stored.name, concat({error.where, ": ", error.message}), ""});
       continue;
     }
     pair.left = std::move(left->task);
@@ -64,7 +68,8 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
   for (const ModelTensor& tensor : quantized.tensors()) {
     const LayerName name = layer_name_of(tensor.stored.name);
     if (name.role == TensorRole::weight && reference.find(tensor.stored.name) == nullptr) {
-      out.diagnostics.push_back({Severity::warning, "tensor-not-compared", tensor.stored.name, "is not in the reference model", ""});
+      out.diagnostics.push_back(
+          {Severity::warning, "tensor-not-compared", tensor.stored.name, "is not in the reference model", ""});
     }
   }
   return out;

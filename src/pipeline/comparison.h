@@ -26,7 +26,8 @@ struct Comparison {
 };
 
 /// The configs are the texts of the models' config.json, or empty. The float tensors of the reference are compared.
-Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config, const ModelIndex& quantized,
-                                  std::string_view quantized_config, const TileBytes& tile_bytes);
+Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config,
+                                  const ModelIndex& quantized, std::string_view quantized_config,
+                                  const TileBytes& tile_bytes);
 
 }  // namespace wasmquant

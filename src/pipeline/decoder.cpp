@@ -65,7 +65,8 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
   for (const Bytes& slice : slices_) slices.push_back(slice.data());
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   if (!layout.single_pass()) {
-    dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns, values_.data());
+    dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
+               values_.data());
   } else {
     Granularity g;  // scales of consecutive elements, row after row
     g.axis = g.block = layout.granularity.contiguous_elements();

@@ -28,7 +28,9 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   };
   std::vector<PlannedTensor*> order;
   order.reserve(tensors.size());
-  const auto less = [&](uint32_t a, uint32_t b) { return alignment_class(data_bytes(tensors[a])) > alignment_class(data_bytes(tensors[b])); };
+  const auto less = [&](uint32_t a, uint32_t b) {
+    return alignment_class(data_bytes(tensors[a])) > alignment_class(data_bytes(tensors[b]));
+  };
   for (const uint32_t i : sorted_order(tensors.size(), less)) order.push_back(tensors[i]);
   std::vector<Slot> slots;
   std::string known;
@@ -52,7 +54,8 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
     entries.push_back({component.name, component.dtype, component.shape});
   }
   TRY(header, safetensors::write_header(entries, metadata));
-  for (size_t i = 0; i < slots.size(); ++i) slots[i].tensor->task.components[slots[i].component].offset = header.offsets[i];
+  for (size_t i = 0; i < slots.size(); ++i)
+    slots[i].tensor->task.components[slots[i].component].offset = header.offsets[i];
   file.prefix = std::move(header.bytes) + known;
   file.bytes = header.file_bytes;
   return {};

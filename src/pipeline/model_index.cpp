@@ -25,7 +25,8 @@ Result<std::vector<std::string>> ModelIndex::read_shard_map(std::string_view tex
 }
 
 uint32_t ModelIndex::add_file(std::string name, uint64_t bytes) {
-  files_.push_back({std::move(name), bytes, {}, false});
+  files_.push_back({std::move(name), bytes, false});
+  indexes_.emplace_back();
   return static_cast<uint32_t>(files_.size() - 1);
 }
 
@@ -38,7 +39,7 @@ Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix
 Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
   auto index = safetensors::read_index(prefix, files_[file].bytes);
   if (!index) return in_file(index.error(), files_[file].name);
-  files_[file].index = std::move(*index);
+  indexes_[file] = std::move(*index);
   files_[file].is_read = true;
   return {};
 }
@@ -47,21 +48,23 @@ Status ModelIndex::finish() {
   for (const File& file : files_)
     if (!file.is_read) return Error{ErrorCode::state_invalid, file.name, "its header was not read"};
   if (shard_map_) {
-    std::vector<FileIndex> indexes;
-    indexes.reserve(files_.size());
-    for (const File& file : files_) indexes.push_back(file.index);
     std::vector<std::string> unmapped;
-    TRY_VOID(safetensors::check_shards(*shard_map_, indexes, unmapped));
+    TRY_VOID(safetensors::check_shards(*shard_map_, indexes_, unmapped));
     for (std::string& name : unmapped) {
-      diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name), "the index file does not mention this tensor",
+      diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name),
+                              "the index file does not mention this tensor",
                               "it is kept; the index is written anew with it"});
     }
   }
-  tensors_.clear();
   for (uint32_t f = 0; f < files_.size(); ++f) {
-    for (const StoredTensor& stored : files_[f].index.tensors) {
-      tensors_.push_back({f, stored, std::string(layer_name_of(stored.name).layer), std::string(layer_type_of(stored.name, stored.shape))});
+    for (StoredTensor& stored : indexes_[f].tensors) {
+      ModelTensor& tensor = tensors_.emplace_back();
+      tensor.file = f;
+      tensor.layer = layer_name_of(stored.name).layer;
+      tensor.layer_type = layer_type_of(stored.name, stored.shape);
+      tensor.stored = std::move(stored);
     }
+    indexes_[f].tensors = std::vector<StoredTensor>();
   }
   const auto less = [&](uint32_t a, uint32_t b) { return tensors_[a].stored.name < tensors_[b].stored.name; };
   by_name_ = sorted_order(tensors_.size(), less);
@@ -69,7 +72,8 @@ Status ModelIndex::finish() {
     const ModelTensor &first = tensors_[by_name_[i - 1]], &second = tensors_[by_name_[i]];
     if (first.stored.name != second.stored.name) continue;
     return error_at(ErrorCode::tensor_duplicate, first.stored.name,
-                    {"stands in both ", files_[first.file].name, " and ", files_[second.file].name, "; a model has each tensor once"});
+                    {"stands in both ", files_[first.file].name, " and ", files_[second.file].name,
+                     "; a model has each tensor once"});
   }
   for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
@@ -101,8 +105,12 @@ json::Value ModelIndex::to_json() const {
     tensors.push_back(std::move(row));
   }
   json::Array metadata;
-  for (const File& file : files_)
-    for (const auto& [key, value] : file.index.metadata) metadata.push_back(json::Array{json::Value(key), json::Value(value)});
+  for (const FileIndex& index : indexes_)
+    for (const auto& [key, value] : index.metadata) {
+      json::Array& pair = metadata.emplace_back(json::Array{}).items();
+      pair.emplace_back(key);
+      pair.emplace_back(value);
+    }
   json::Value out;
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too

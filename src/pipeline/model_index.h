@@ -28,7 +28,6 @@ class ModelIndex {
   struct File {
     std::string name;
     uint64_t bytes = 0;
-    FileIndex index;
     bool is_read = false;
   };
 
@@ -38,17 +37,22 @@ class ModelIndex {
   /// Bytes from offset 0 that read() needs, judged from `prefix`; 0 = prefix is enough.
   Result<uint64_t> need(uint32_t file, std::span<const uint8_t> prefix) const;
   Status read(uint32_t file, std::span<const uint8_t> prefix);
-  /// Checks that files, shard map and names agree. After it, the accessors below are valid.
+  /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
   const std::vector<File>& files() const noexcept { return files_; }
   const std::vector<ModelTensor>& tensors() const noexcept { return tensors_; }
+  /// The free metadata of a file's header.
+  const std::vector<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
+    return indexes_[file].metadata;
+  }
   const ModelTensor* find(std::string_view name) const noexcept;
   bool is_sharded() const noexcept { return shard_map_.has_value(); }
   json::Value to_json() const;
 
  private:
   std::vector<File> files_;
+  std::vector<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
   std::optional<safetensors::ShardMap> shard_map_;
   std::vector<ModelTensor> tensors_;
   std::vector<uint32_t> by_name_;  // indexes of tensors_, sorted by name

@@ -16,7 +16,8 @@ constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
 // Names the spec's group size in messages: "group size 128".
 std::string group_text(int64_t size) { return concat({"group size ", size}); }
 
-// A preset's groups may not fit an axis: the largest of 128, 64, 32 below the asked size that divides it, else one scale per channel.
+// A preset's groups may not fit an axis: the largest of 128, 64, 32 below the asked size that divides it, else one
+// scale per channel.
 QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis_length) {
   QuantizationSpec fitting = spec;
   for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
@@ -36,7 +37,12 @@ class Planner {
  public:
   Planner(const ModelIndex& model, const Config& config, const CheckpointFormat& format, const PlanOptions& options,
           std::vector<Diagnostic>& diagnostics)
-      : model_(model), config_(config), format_(format), options_(options), diagnostics_(diagnostics), resolver_(config) {}
+      : model_(model),
+        config_(config),
+        format_(format),
+        options_(options),
+        diagnostics_(diagnostics),
+        resolver_(config) {}
 
   Result<Plan> run() {
     plan_.format = format_.name();
@@ -58,7 +64,8 @@ class Planner {
     const StoredTensor& stored = tensor.stored;
     PlannedTensor planned;
     planned.tensor = index;
-    planned.weight = {tensor.layer, tensor.layer_type, stored.shape, stored.dtype, config_.export_info.value_or(ExportInfo{}).pack_method};
+    planned.weight = {tensor.layer, tensor.layer_type, stored.shape, stored.dtype,
+                      config_.export_info.value_or(ExportInfo{}).pack_method};
     planned.task.name = stored.name;
     planned.task.source = {tensor.file, stored.begin};
     planned.task.source_bytes = stored.end - stored.begin;
@@ -76,7 +83,7 @@ class Planner {
       planned.outputs = planned.task.layout.components;
     } else {
       planned.task.is_copy = true;
-      planned.outputs = {{Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes}};
+      planned.outputs.push_back({Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
     }
     set_tiles(planned.task, options_.tile_bytes);
     if (Status fits = check_memory(planned.task); !fits) {
@@ -98,15 +105,21 @@ class Planner {
 
   Result<WeightLayout> fitted_layout(PlannedTensor& planned, const QuantizationSpec& spec) {
     auto layout = format_.layout(planned.weight, spec);
-    if (layout || layout.error().code != ErrorCode::group_size_invalid || config_.indivisible_groups == IndivisibleGroups::error) return layout;
+    if (layout || layout.error().code != ErrorCode::group_size_invalid ||
+        config_.indivisible_groups == IndivisibleGroups::error)
+      return layout;
     const std::vector<uint64_t>& shape = planned.weight.shape;
-    const auto axis = static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(shape.size()) : spec.ch_axis);
+    const auto axis =
+        static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(shape.size()) : spec.ch_axis);
     const QuantizationSpec fitting = with_fitting_groups(spec, shape[axis]);
-    const std::string instead = fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
-    planned.reason.text += concat({"; ", group_text(spec.group_size), " does not divide ", shape[axis], ", so ", instead});
-    diagnostics_.push_back({Severity::note, "group-fallback", planned.task.name,
-                            concat({group_text(spec.group_size), " does not divide ", shape[axis], "; ", instead, " is used here"}),
-                            "set \"indivisible_groups\": \"error\" to refuse instead"});
+    const std::string instead =
+        fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
+    planned.reason.text +=
+        concat({"; ", group_text(spec.group_size), " does not divide ", shape[axis], ", so ", instead});
+    diagnostics_.push_back(
+        {Severity::note, "group-fallback", planned.task.name,
+         concat({group_text(spec.group_size), " does not divide ", shape[axis], "; ", instead, " is used here"}),
+         "set \"indivisible_groups\": \"error\" to refuse instead"});
     return format_.layout(planned.weight, fitting);
   }
 
@@ -118,13 +131,15 @@ class Planner {
     const uint64_t kept_scales = layout.single_pass() ? 0 : layout.granularity.scale_count();
     if (tile_elements <= kMaxTileElements && kept_scales <= kMaxTileElements) return {};
     return error_at(ErrorCode::memory_budget, task.name,
-                    {"its smallest tile has ", tile_elements, " elements and ", kept_scales, " scales kept between passes; the limit is ",
-                     kMaxTileElements, " each. Exclude the layer, or give it smaller groups or another scheme"});
+                    {"its smallest tile has ", tile_elements, " elements and ", kept_scales,
+                     " scales kept between passes; the limit is ", kMaxTileElements,
+                     " each. Exclude the layer, or give it smaller groups or another scheme"});
   }
 
   void fail(Error error) {
     if (failures_++ == 0) first_failure_ = error;
-    diagnostics_.push_back({Severity::error, std::string(name_of(error.code)), std::move(error.where), std::move(error.message), ""});
+    diagnostics_.push_back(
+        {Severity::error, std::string(name_of(error.code)), std::move(error.where), std::move(error.message), ""});
   }
 
   void count(PlannedTensor& planned) {
@@ -143,17 +158,19 @@ class Planner {
     std::vector<std::pair<std::string, std::string>> map;
     for (uint32_t f = 0; f < by_file.size(); ++f) {
       PlannedFile file{model_.files()[f].name, {}, 0};
-      TRY_VOID(lay_out_file(file, f, by_file[f], model_.files()[f].index.metadata));
+      TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
       for (const PlannedTensor* planned : by_file[f])
         for (const Component& component : planned->outputs) map.emplace_back(component.name, file.name);
       plan_.files.push_back(std::move(file));
     }
-    if (model_.is_sharded() || by_file.size() > 1) plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after);
+    if (model_.is_sharded() || by_file.size() > 1)
+      plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after);
     return {};
   }
 
   void write_quantization_config() {
-    const bool any = std::any_of(outcomes_.begin(), outcomes_.end(), [](const LayerOutcome& layer) { return layer.spec.has_value(); });
+    const bool any = std::any_of(outcomes_.begin(), outcomes_.end(),
+                                 [](const LayerOutcome& layer) { return layer.spec.has_value(); });
     if (any) plan_.quantization_config = format_.quantization_config(config_, outcomes_);
   }
 
@@ -171,16 +188,19 @@ class Planner {
 
 }  // namespace
 
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options, std::vector<Diagnostic>& diagnostics) {
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+                       std::vector<Diagnostic>& diagnostics) {
   const CheckpointFormat* format = checkpoint_format_named(options.format);
   if (format == nullptr) {
     for (const std::string_view later : {"awq", "gptq", "gguf", "onnx"}) {
       if (options.format == later) {
-        return error_at(ErrorCode::not_implemented, "format",
-                        {"writing ", options.format, " is part of a later version; this one writes ", checkpoint_format_names()});
+        return error_at(
+            ErrorCode::not_implemented, "format",
+            {"writing ", options.format, " is part of a later version; this one writes ", checkpoint_format_names()});
       }
     }
-    return error_at(ErrorCode::argument_invalid, "format", {"found \"", options.format, "\"; allowed are ", checkpoint_format_names()});
+    return error_at(ErrorCode::argument_invalid, "format",
+                    {"found \"", options.format, "\"; allowed are ", checkpoint_format_names()});
   }
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
   return Planner(model, parsed.config, *format, options, diagnostics).run();

@@ -1,5 +1,5 @@
-// The whole outcome of a run, fixed before any weight is read: which tensor gets which spec and why, what every output file
-// contains and where, and the tasks that fill it.
+// The whole outcome of a run, fixed before any weight is read: which tensor gets which spec and why, what every output
+// file contains and where, and the tasks that fill it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -42,8 +42,9 @@ struct Plan {
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
 };
 
-/// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics), file-invalid.
-/// `diagnostics` is filled either way.
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options, std::vector<Diagnostic>& diagnostics);
+/// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),
+/// file-invalid. `diagnostics` is filled either way.
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
+                       std::vector<Diagnostic>& diagnostics);
 
 }  // namespace wasmquant

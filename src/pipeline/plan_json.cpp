@@ -10,13 +10,15 @@ std::string_view action_of(const TensorTask& task) {
   return task.layout.codes == CodeStorage::cast_values ? "cast" : "quantize";
 }
 
-json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, uint64_t after, uint64_t elements, uint64_t weight_bytes) {
+json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, uint64_t after, uint64_t elements,
+                        uint64_t weight_bytes) {
   json::Value out;
   out.set("tensors", tensors);
   out.set("quantized", quantized);
   out.set("bytesBefore", before);
   out.set("bytesAfter", after);
-  out.set("bitsPerWeight", elements == 0 ? 0.0 : 8.0 * static_cast<double>(weight_bytes) / static_cast<double>(elements));
+  out.set("bitsPerWeight",
+          elements == 0 ? 0.0 : 8.0 * static_cast<double>(weight_bytes) / static_cast<double>(elements));
   return out;
 }
 
@@ -56,7 +58,10 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vect
     task.set("file", static_cast<int64_t>(tensor.file));
     task.set("bytes", planned.task.source_bytes);
     task.set("tiles", planned.task.tiles);
-    task.set("passes", planned.task.is_copy || planned.task.layout.codes == CodeStorage::cast_values || planned.task.layout.single_pass() ? 1 : 2);
+    task.set("passes", planned.task.is_copy || planned.task.layout.codes == CodeStorage::cast_values ||
+                               planned.task.layout.single_pass()
+                           ? 1
+                           : 2);
     tasks.push_back(std::move(task));
   }
   for (const PlannedFile& file : plan.files) {
@@ -69,8 +74,8 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vect
   out.set("format", plan.format);
   out.set("tensors", std::move(tensors));
   out.set("files", std::move(files));
-  out.set("totals", totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after, plan.quantized_elements,
-                                plan.quantized_bytes));
+  out.set("totals", totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
+                                plan.quantized_elements, plan.quantized_bytes));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
   out.set("tasks", std::move(tasks));

@@ -43,7 +43,8 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 
 TensorSession::TensorSession(TensorTask task) : task_(std::move(task)) {
   slices_.resize(task_.layout.components.size());
-  if (!task_.is_copy && needs_observer()) observer_ = std::make_unique<RangeObserver>(task_.layout.granularity, task_.layout.spec);
+  if (!task_.is_copy && needs_observer())
+    observer_ = std::make_unique<RangeObserver>(task_.layout.granularity, task_.layout.spec);
 }
 
 bool TensorSession::needs_observer() const noexcept {
@@ -85,7 +86,8 @@ std::vector<TileRead> TensorSession::reads(uint64_t tile) {
 }
 
 std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) {
-  if (task_.layout.source == StorageDtype::F32) return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
+  if (task_.layout.source == StorageDtype::F32)
+    return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
   if (block_.size() < count) block_.resize(count);
   widen(task_.layout.source, input_.data() + 2 * element, count, block_.data());
   return std::span<const float>(block_.data(), count);
@@ -99,8 +101,9 @@ Error TensorSession::not_finite(std::span<const float> x, uint64_t first_element
   if (task_.layout.shape.size() > 1) {
     message += concat({" (row ", element / task_.layout.columns, ", column ", element % task_.layout.columns, ")"});
   }
-  return error_at(ErrorCode::value_not_finite, task_.name,
-          {message, "; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\""});
+  return error_at(
+      ErrorCode::value_not_finite, task_.name,
+      {message, "; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\""});
 }
 
 Status TensorSession::observe(uint64_t tile) {
@@ -153,19 +156,22 @@ Status TensorSession::run_rows(const TileRange& tile) {
       const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
       if (single) {
         const std::span<QParams> q = std::span(qparams_).subspan(at / length, x.size() / length);
-        if (!observe_contiguous(x, length, layout.spec, q) && task_.non_finite == NonFinite::error) return not_finite(x, in_tensor + at);
+        if (!observe_contiguous(x, length, layout.spec, q) && task_.non_finite == NonFinite::error)
+          return not_finite(x, in_tensor + at);
         const Granularity g = consecutive_scales(q.size(), length);
         quantize(g, layout.spec, q, kernels::Path::real, x, 0, codes_.data() + at);
         sums.append(quantization_error(g, layout.spec, q, x, codes_.data() + at, 0));
       } else {
         quantize(layout.granularity, layout.spec, qparams_, kernels::Path::real, x, in_tensor + at, codes_.data() + at);
-        sums.append(quantization_error(layout.granularity, layout.spec, qparams_, x, codes_.data() + at, in_tensor + at));
+        sums.append(
+            quantization_error(layout.granularity, layout.spec, qparams_, x, codes_.data() + at, in_tensor + at));
       }
     }
     sums_.push_back(sums);
     for (size_t c = 0; c < slices_.size(); ++c) {
       const Component& component = layout.components[c];
-      out[c] = slices_[c].data() + (slice_of(layout, component, unit).offset - slice_of(layout, component, tile).offset);
+      out[c] =
+          slices_[c].data() + (slice_of(layout, component, unit).offset - slice_of(layout, component, tile).offset);
     }
     pack_tile(layout, unit, codes_.data(), qparams_, scratch_.data(), out);
   }
@@ -190,8 +196,9 @@ Status TensorSession::run_columns(const TileRange& tile) {
     quantize(consecutive_scales(groups, length), layout.spec, q, kernels::Path::real, x, 0, codes);
     for (uint64_t begin = 0; begin < width; begin += band) {
       const uint64_t count = std::min(band, width - begin), scales = count / length;
-      sums_[begin / band].append(quantization_error(consecutive_scales(scales, length), layout.spec, q.subspan(begin / length, scales),
-                                                    x.subspan(begin, count), codes + begin, 0));
+      sums_[begin / band].append(quantization_error(consecutive_scales(scales, length), layout.spec,
+                                                    q.subspan(begin / length, scales), x.subspan(begin, count),
+                                                    codes + begin, 0));
     }
   }
   std::vector<uint8_t*> out(slices_.size());
@@ -212,18 +219,21 @@ Status TensorSession::run_values(const TileRange& tile) {
   std::vector<QParams> local;
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const uint64_t lines = std::min(step, tile.end - begin);
-    const uint64_t in_tile = (begin - tile.begin) * layout.columns, count = lines * layout.columns, in_tensor = begin * layout.columns;
+    const uint64_t in_tile = (begin - tile.begin) * layout.columns, count = lines * layout.columns,
+                   in_tensor = begin * layout.columns;
     kernels::ErrorSums sums;
     for (uint64_t at = 0; at < count; at += block) {
       const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
       uint8_t* out = slices_.front().data() + (in_tile + at) * element_bytes(stored);
       if (values_.size() < x.size()) values_.resize(x.size());
       if (is_cast) {
-        if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite) return not_finite(x, in_tensor + at);
+        if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
+          return not_finite(x, in_tensor + at);
         std::copy(x.begin(), x.end(), values_.begin());
       } else if (single) {
         local.resize(x.size() / length);
-        if (!observe_contiguous(x, length, layout.spec, local) && task_.non_finite == NonFinite::error) return not_finite(x, in_tensor + at);
+        if (!observe_contiguous(x, length, layout.spec, local) && task_.non_finite == NonFinite::error)
+          return not_finite(x, in_tensor + at);
         fake_quantize(consecutive_scales(local.size(), length), layout.spec, local, x, 0, values_.data());
       } else {
         fake_quantize(layout.granularity, layout.spec, qparams_, x, in_tensor + at, values_.data());
@@ -266,7 +276,8 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   for (size_t c = 0; c < slices_.size(); ++c) {
     if (slices_[c].empty() || layout.components[c].role == Role::shape) continue;
     const Slice slice = slice_of(layout, layout.components[c], range);
-    result.writes.push_back({task_.components[c].file, task_.components[c].offset + slice.offset, slices_[c].data(), slice.bytes});
+    result.writes.push_back(
+        {task_.components[c].file, task_.components[c].offset + slice.offset, slices_[c].data(), slice.bytes});
   }
   result.sums = sums_;
   return result;

@@ -1,10 +1,11 @@
-// Runs one tensor's task tile by tile: bytes of the source in, bytes of the output's components out, and the error on the way.
+// Runs one tensor's task tile by tile: bytes of the source in, bytes of the output's components out, and the error on
+// the way.
 //
-// Where every scale's elements lie inside one tile, a tile is observed and quantized in one pass. Otherwise all tiles are observed
-// first, by any number of sessions whose states are merged, and then quantized.
+// Where every scale's elements lie inside one tile, a tile is observed and quantized in one pass. Otherwise all tiles
+// are observed first, by any number of sessions whose states are merged, and then quantized.
 //
-// Every sum is taken over units: fixed parts of the tensor that follow from shape and spec alone. Bytes and sums therefore do not
-// depend on the size of tiles or on who ran them.
+// Every sum is taken over units: fixed parts of the tensor that follow from shape and spec alone. Bytes and sums
+// therefore do not depend on the size of tiles or on who ran them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@
 
 namespace wasmquant {
 
-/// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, the first at `begin` of the file; they land one after another at `pointer`.
+/// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, the first at `begin` of the file; they land one after
+/// another at `pointer`.
 struct TileRead {
   uint32_t part = 0;  // component; 0 for a source tensor
   uint32_t file = 0;
@@ -56,7 +58,8 @@ class TensorSession {
   /// min[], then max[], of the tiles observed so far.
   std::span<const float> state();
   Status merge_state(std::span<const float> state);
-  /// Quantizes the tile whose bytes were read last. Results are good until the next call. Errors: value-not-finite, state-invalid.
+  /// Quantizes the tile whose bytes were read last. Results are good until the next call. Errors: value-not-finite,
+  /// state-invalid.
   Result<TileResult> run(uint64_t tile);
 
  private:

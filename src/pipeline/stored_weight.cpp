@@ -13,14 +13,16 @@ const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescrip
 }
 
 // Axis of the scales from their shape: [out, groups], [out, 1], [out], [1] or [].
-void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight, size_t group_axis) {
+void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight,
+                size_t group_axis) {
   const uint64_t columns = weight.shape.size() == 2 ? weight.shape[1] : 0;
   if (scale_shape.size() == 2 && scale_shape[group_axis] > 1 && columns % scale_shape[group_axis] == 0) {
     spec.qscheme = QScheme::per_group;
     spec.observer = ObserverId::PerGroupMinMaxObserver;
     spec.ch_axis = -1;
     spec.group_size = static_cast<int64_t>(columns / scale_shape[group_axis]);
-  } else if (scale_shape.size() == 2 || (scale_shape.size() == 1 && scale_shape[0] == weight.shape[0] && scale_shape[0] != 1)) {
+  } else if (scale_shape.size() == 2 ||
+             (scale_shape.size() == 1 && scale_shape[0] == weight.shape[0] && scale_shape[0] != 1)) {
     spec.qscheme = QScheme::per_channel;
     spec.observer = ObserverId::PerChannelMinMaxObserver;
     spec.ch_axis = 0;
@@ -30,7 +32,8 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
   }
 }
 
-// compressed-tensors describes itself: dtype and shapes of the stored tensors say all but signedness, which does not change values.
+// compressed-tensors describes itself: dtype and shapes of the stored tensors say all but signedness, which does not
+// change values.
 Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const WeightDescription& weight) {
   QuantizationSpec spec;
   const ModelTensor* packed = component_tensor(model, weight, "weight_packed");
@@ -46,7 +49,8 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
         return spec;
       }
     }
-    return Error{ErrorCode::shape_mismatch, packed->stored.name, "its words fit neither 2, 4 nor 8 bits a code for this weight"};
+    return Error{ErrorCode::shape_mismatch, packed->stored.name,
+                 "its words fit neither 2, 4 nor 8 bits a code for this weight"};
   }
   if (plain != nullptr && plain->stored.dtype == StorageDtype::I8) {
     spec.dtype = Dtype::int8;
@@ -56,7 +60,8 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
     spec.dtype = Dtype::fp8_e4m3;
     return spec;
   }
-  return Error{ErrorCode::dtype_unsupported, concat({weight.layer, ".weight_scale"}), "stands beside no weight that compressed-tensors stores with a scale"};
+  return Error{ErrorCode::dtype_unsupported, concat({weight.layer, ".weight_scale"}),
+               "stands beside no weight that compressed-tensors stores with a scale"};
 }
 
 }  // namespace
@@ -82,9 +87,11 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
 Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {
   const ModelTensor* plain = component_tensor(model, weight, "weight");
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
-    if (plain == nullptr) return Error{ErrorCode::tensor_missing, concat({weight.layer, ".weight"}), "is not in the quantized model"};
+    if (plain == nullptr)
+      return Error{ErrorCode::tensor_missing, concat({weight.layer, ".weight"}), "is not in the quantized model"};
     if (!is_quantizable(plain->stored.dtype)) {
-      return error_at(ErrorCode::dtype_unsupported, plain->stored.name, {"holds ", info_of(plain->stored.dtype).name, " without a scale"});
+      return error_at(ErrorCode::dtype_unsupported, plain->stored.name,
+                      {"holds ", info_of(plain->stored.dtype).name, " without a scale"});
     }
     WeightDescription stored = weight;
     stored.source = plain->stored.dtype;
@@ -92,7 +99,9 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   }
   if (method_ == "quark") {
     const Resolved resolved = Resolver(quark_).resolve(concat({weight.layer, ".weight"}), weight.shape, true);
-    if (!resolved.weight) return Error{ErrorCode::config_invalid, weight.layer, "has a scale, but quantization_config does not quantize it"};
+    if (!resolved.weight)
+      return Error{ErrorCode::config_invalid, weight.layer,
+                   "has a scale, but quantization_config does not quantize it"};
     QuantizationSpec spec = *resolved.weight;
     const bool transposed = info_of(spec.dtype).is_integer && info_of(spec.dtype).bits != 3;
     set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
@@ -102,8 +111,8 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   return locate(model, "compressed-tensors", weight, spec);
 }
 
-Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::string_view format, const WeightDescription& weight,
-                                                const QuantizationSpec& spec) const {
+Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::string_view format,
+                                                const WeightDescription& weight, const QuantizationSpec& spec) const {
   StoredWeight found;
   found.format = format;
   TRY(layout, checkpoint_format_named(format)->layout(weight, spec));

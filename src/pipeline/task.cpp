@@ -10,7 +10,12 @@
 namespace wasmquant {
 namespace {
 
-json::Value location_json(const Location& at) { return json::Array{json::Value(static_cast<int64_t>(at.file)), json::Value(at.offset)}; }
+json::Value location_json(const Location& at) {
+  json::Array pair;
+  pair.emplace_back(static_cast<int64_t>(at.file));
+  pair.emplace_back(at.offset);
+  return pair;
+}
 
 Location read_location(const json::Value& value) {
   if (value.items().size() != 2) return {};
@@ -28,12 +33,15 @@ const std::string& read_text(const json::Value& object, std::string_view key) {
   return member == nullptr ? kEmpty : member->as_string();
 }
 
-Error bad_task(Piece message) { return error_at(ErrorCode::argument_invalid, "", {"not a task of this version's plan: ", message}); }
+Error bad_task(Piece message) {
+  return error_at(ErrorCode::argument_invalid, "", {"not a task of this version's plan: ", message});
+}
 
 }  // namespace
 
 void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
-  const uint64_t tile_bytes = std::max<uint64_t>(!task.is_copy && task.layout.column_tiles() ? limits.columns : limits.rows, 1);
+  const uint64_t tile_bytes =
+      std::max<uint64_t>(!task.is_copy && task.layout.column_tiles() ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
     task.tile_lines = tile_bytes;
     task.tiles = (task.source_bytes + tile_bytes - 1) / tile_bytes;
@@ -94,8 +102,10 @@ Result<TensorTask> read_task(std::string_view text) {
     if (task.components.size() != 1) return bad_task("a copy has one output");
     return task;
   }
-  WeightDescription weight{read_text(in, "layer"), read_text(in, "layer_type"), {}, StorageDtype::F32, PackMethod::reorder};
-  if (const json::Value* natural = in.find("natural_order"); natural != nullptr && natural->as_bool()) weight.pack_method = PackMethod::order;
+  WeightDescription weight{
+      read_text(in, "layer"), read_text(in, "layer_type"), {}, StorageDtype::F32, PackMethod::reorder};
+  if (const json::Value* natural = in.find("natural_order"); natural != nullptr && natural->as_bool())
+    weight.pack_method = PackMethod::order;
   if (const json::Value* shape = in.find("shape"))
     for (const json::Value& d : shape->items()) weight.shape.push_back(static_cast<uint64_t>(d.as_integer()));
   const auto source = storage_dtype_named(read_text(in, "dtype"));
@@ -114,7 +124,8 @@ Result<TensorTask> read_task(std::string_view text) {
     }
   }
   if (task.components.size() != task.layout.components.size()) return bad_task("components");
-  if (const json::Value* saturate = in.find("saturate")) task.non_finite = saturate->as_bool() ? NonFinite::saturate : NonFinite::error;
+  if (const json::Value* saturate = in.find("saturate"))
+    task.non_finite = saturate->as_bool() ? NonFinite::saturate : NonFinite::error;
   return task;
 }
 

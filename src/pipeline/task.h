@@ -1,4 +1,5 @@
-// One tensor's work, self-contained, so that any worker can do any part of it: a plan writes tasks as JSON, sessions read them.
+// One tensor's work, self-contained, so that any worker can do any part of it: a plan writes tasks as JSON, sessions
+// read them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -28,8 +29,8 @@ struct TensorTask {
   uint64_t tiles = 0;
 };
 
-/// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing; column tiles are
-/// large, because each of their reads is one short piece of a row.
+/// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing;
+/// column tiles are large, because each of their reads is one short piece of a row.
 struct TileBytes {
   uint64_t rows = uint64_t{1} << 20;
   uint64_t columns = uint64_t{16} << 20;

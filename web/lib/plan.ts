@@ -1,8 +1,8 @@
 // The core's plan of a run, taken apart: bound objects are freed before the first `await`, what a run needs is copied.
 
 import type { Instance } from './instance.js';
-import type { OpenedModel } from './model.js';
 import type { TileSizes } from './memory.js';
+import type { OpenedModel } from './model.js';
 import type { BoundPlan, PlanTask } from './module.js';
 import type { PlannedFile } from './output_files.js';
 import type { WorkItem } from './schedule.js';

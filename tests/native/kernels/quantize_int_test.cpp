@@ -128,8 +128,9 @@ TEST_CASE("ties go where each rounding says") {
     float v;
     int half_even, round, floor;
   };
-  for (const Row& row : {Row{2.5f, 2, 3, 2}, Row{3.5f, 4, 4, 3}, Row{-2.5f, -2, -2, -3}, Row{-1.5f, -2, -1, -2},
-                         Row{-0.5f, 0, 0, -1}, Row{0.5f, 0, 1, 0}, Row{1.2f, 1, 1, 1}, Row{-1.7f, -2, -2, -2}, Row{0.49999997f, 0, 0, 0}}) {
+  for (const Row& row :
+       {Row{2.5f, 2, 3, 2}, Row{3.5f, 4, 4, 3}, Row{-2.5f, -2, -2, -3}, Row{-1.5f, -2, -1, -2}, Row{-0.5f, 0, 0, -1},
+        Row{0.5f, 0, 1, 0}, Row{1.2f, 1, 1, 1}, Row{-1.7f, -2, -2, -2}, Row{0.49999997f, 0, 0, 0}}) {
     CAPTURE(row.v);
     CHECK(code(row.v, RoundMethod::half_even) == row.half_even);
     CHECK(code(row.v, RoundMethod::round) == row.round);

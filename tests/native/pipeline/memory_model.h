@@ -30,8 +30,8 @@ inline std::vector<uint8_t> bytes_of(const Tensor& tensor) {
   if (tensor.dtype == StorageDtype::F32) {
     std::memcpy(bytes.data(), tensor.values.data(), bytes.size());
   } else {
-    (tensor.dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)(tensor.values,
-                                                                                    reinterpret_cast<uint16_t*>(bytes.data()));
+    (tensor.dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)(
+        tensor.values, reinterpret_cast<uint16_t*>(bytes.data()));
   }
   return bytes;
 }
@@ -71,7 +71,8 @@ struct MemoryModel {
     for (const TileRead& read : reads)
       for (uint64_t row = 0; row < read.rows; ++row) {
         REQUIRE(read.begin + row * read.stride + read.row_bytes <= files[read.file].size());
-        std::memcpy(read.pointer + row * read.row_bytes, files[read.file].data() + read.begin + row * read.stride, read.row_bytes);
+        std::memcpy(read.pointer + row * read.row_bytes, files[read.file].data() + read.begin + row * read.stride,
+                    read.row_bytes);
       }
   }
 };
@@ -139,7 +140,8 @@ inline std::vector<float> decode_all(const MemoryModel& model, TensorTask task, 
         std::copy_n(tile_values.begin() + static_cast<ptrdiff_t>(row * width), width,
                     values.begin() + static_cast<ptrdiff_t>(row * layout.columns + first));
     } else {
-      std::copy(tile_values.begin(), tile_values.end(), values.begin() + static_cast<ptrdiff_t>(first * layout.columns));
+      std::copy(tile_values.begin(), tile_values.end(),
+                values.begin() + static_cast<ptrdiff_t>(first * layout.columns));
     }
   }
   return values;

@@ -14,10 +14,12 @@ namespace {
 
 MemoryModel small_model(uint64_t columns) {
   MemoryModel model;
-  model.add_file("model.safetensors", {{"model.embed_tokens.weight", StorageDtype::F32, {16, columns}, std::vector<float>(16 * columns, 1.0f)},
-                                       {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {24, columns}, std::vector<float>(24 * columns, 0.5f)},
-                                       {"model.norm.weight", StorageDtype::F32, {columns}, std::vector<float>(columns, 1.0f)},
-                                       {"lm_head.weight", StorageDtype::F32, {16, columns}, std::vector<float>(16 * columns, 2.0f)}});
+  model.add_file(
+      "model.safetensors",
+      {{"model.embed_tokens.weight", StorageDtype::F32, {16, columns}, std::vector<float>(16 * columns, 1.0f)},
+       {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {24, columns}, std::vector<float>(24 * columns, 0.5f)},
+       {"model.norm.weight", StorageDtype::F32, {columns}, std::vector<float>(columns, 1.0f)},
+       {"lm_head.weight", StorageDtype::F32, {16, columns}, std::vector<float>(16 * columns, 2.0f)}});
   return model;
 }
 
@@ -47,7 +49,10 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
     uint64_t columns;
     QScheme qscheme;
     int64_t group_size;
-  } rows[] = {{256, QScheme::per_group, 128}, {192, QScheme::per_group, 64}, {96, QScheme::per_group, 32}, {40, QScheme::per_channel, 0}};
+  } rows[] = {{256, QScheme::per_group, 128},
+              {192, QScheme::per_group, 64},
+              {96, QScheme::per_group, 32},
+              {40, QScheme::per_channel, 0}};
   for (const auto& row : rows) {
     CAPTURE(row.columns);
     const ModelIndex index = small_model(row.columns).index();
@@ -57,12 +62,15 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
     const QuantizationSpec& spec = planned(*plan, index, "model.layers.0.mlp.up_proj.weight").task.layout.spec;
     CHECK(spec.qscheme == row.qscheme);
     if (row.group_size != 0) CHECK(spec.group_size == row.group_size);
-    const bool noted = std::any_of(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) { return d.code == "group-fallback"; });
+    const bool noted = std::any_of(diagnostics.begin(), diagnostics.end(),
+                                   [](const Diagnostic& d) { return d.code == "group-fallback"; });
     CHECK(noted == (row.columns != 256));
   }
   const ModelIndex index = small_model(192).index();
   std::vector<Diagnostic> diagnostics;
-  auto plan = make_plan(index, R"({"global_quant_config": {"weight": {"dtype": "int4", "qscheme": "per_group", "group_size": 128}}})", {}, diagnostics);
+  auto plan = make_plan(
+      index, R"({"global_quant_config": {"weight": {"dtype": "int4", "qscheme": "per_group", "group_size": 128}}})", {},
+      diagnostics);
   REQUIRE(!plan);
   CHECK(plan.error().code == ErrorCode::group_size_invalid);
   CHECK(plan.error().message.find("64") != std::string::npos);
@@ -71,10 +79,12 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
 TEST_CASE("what a format cannot hold is refused before any work, every tensor of it") {
   const ModelIndex index = small_model(256).index();
   std::vector<Diagnostic> diagnostics;
-  auto plan = make_plan(index, R"({"global_quant_config": {"weight": {"dtype": "fp8_e5m2", "qscheme": "per_tensor"}}})", {}, diagnostics);
+  auto plan = make_plan(index, R"({"global_quant_config": {"weight": {"dtype": "fp8_e5m2", "qscheme": "per_tensor"}}})",
+                        {}, diagnostics);
   REQUIRE(!plan);
   CHECK(plan.error().code == ErrorCode::format_unsupported);
-  const auto errors = std::count_if(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::error; });
+  const auto errors = std::count_if(diagnostics.begin(), diagnostics.end(),
+                                    [](const Diagnostic& d) { return d.severity == Severity::error; });
   CHECK(errors == 2);
   PlanOptions gguf;
   gguf.format = "gguf";

@@ -32,7 +32,9 @@ MemoryModel model_of(StorageDtype dtype, uint64_t rows, uint64_t columns) {
   return model;
 }
 
-std::string config_of(const std::string& spec) { return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"]})"; }
+std::string config_of(const std::string& spec) {
+  return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"]})";
+}
 
 struct Case {
   const char* format;
@@ -76,8 +78,8 @@ Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
 }
 
 // The values that the spec itself gives, from the whole tensor at once.
-std::vector<float> expected_values(std::vector<float> x, const std::vector<uint64_t>& shape, const QuantizationSpec& spec, StorageDtype source,
-                                   bool fake) {
+std::vector<float> expected_values(std::vector<float> x, const std::vector<uint64_t>& shape,
+                                   const QuantizationSpec& spec, StorageDtype source, bool fake) {
   if (source == StorageDtype::BF16) {
     std::vector<uint16_t> bits(x.size());
     kernels::narrow_bf16(x, bits.data());
@@ -154,9 +156,10 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
       for (const ComparedPair& pair : compared->pairs) {
         if (pair.name != "a.q_proj.weight") continue;
         const QuantizationSpec& spec = plan.tensors[index.find(pair.name) - index.tensors().data()].task.layout.spec;
-        const std::vector<float> right = decode_all(out->model, pair.right, pair.by_columns && !pair.right.layout.column_tiles());
-        const std::vector<float> expected =
-            expected_values(random_values(72 * 192, 1), {72, 192}, spec, dtype, std::string(c.format) == "fake-quantized");
+        const std::vector<float> right =
+            decode_all(out->model, pair.right, pair.by_columns && !pair.right.layout.column_tiles());
+        const std::vector<float> expected = expected_values(random_values(72 * 192, 1), {72, 192}, spec, dtype,
+                                                            std::string(c.format) == "fake-quantized");
         CHECK(right == expected);
         const std::vector<float> left = decode_all(model, pair.left, pair.by_columns);
         CHECK(left.size() == right.size());
@@ -168,8 +171,10 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
 }
 
 TEST_CASE("a weight that is not finite is named with its element, unless the config saturates") {
-  for (const char* spec : {R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})", R"({"dtype": "int8", "qscheme": "per_tensor"})",
-                           R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})", R"({"dtype": "bfloat16"})"}) {
+  for (const char* spec : {R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})",
+                           R"({"dtype": "int8", "qscheme": "per_tensor"})",
+                           R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})",
+                           R"({"dtype": "bfloat16"})"}) {
     CAPTURE(spec);
     MemoryModel model;
     std::vector<float> values = random_values(64 * 64, 7);
@@ -184,7 +189,9 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
       CHECK(run.error().message.find("NaN at element 2569 (row 40, column 9)") != std::string::npos);
     }
     std::vector<Diagnostic> diagnostics;
-    auto plan = make_plan(index, std::string(R"({"non_finite": "saturate", "global_quant_config": {"weight": )") + spec + "}}", {}, diagnostics);
+    auto plan =
+        make_plan(index, std::string(R"({"non_finite": "saturate", "global_quant_config": {"weight": )") + spec + "}}",
+                  {}, diagnostics);
     REQUIRE(bool(plan));
     CHECK(bool(run_plan(model, *plan)));
   }
@@ -193,5 +200,6 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
 TEST_CASE("a task of another shape is refused, not run") {
   CHECK(!read_task("{}"));
   CHECK(!read_task("[1, 2"));
-  CHECK(!read_task(R"({"spec": {"dtype": "int8"}, "format": "quark", "dtype": "F32", "shape": [2, 2], "components": []})"));
+  CHECK(!read_task(
+      R"({"spec": {"dtype": "int8"}, "format": "quark", "dtype": "F32", "shape": [2, 2], "components": []})"));
 }
