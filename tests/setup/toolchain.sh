@@ -103,7 +103,7 @@ unpack() { # PACKAGE...
 install_tools cmake:cmake g++:g++ make:make
 emcc=$(system_emcc)
 # What .toolchain holds and the place it was unpacked for: another checkout folder means another unpacking.
-stamp=$dest/.ready-4
+stamp=$dest/.ready-5
 if [ -n "$emcc" ]; then
   content=headers
   command -v apt-get >/dev/null || content=""  # CMake then fetches the headers
@@ -120,6 +120,8 @@ if [ -n "$content" ] && ! grep -qsxE "(everything|$content) $dest" "$stamp"; the
     unpack emscripten $headers
     relocate_programs
     write_emscripten_config
+    # Emscripten's scripts are CommonJS; without this they would inherit "type": "module" from the project's package.json.
+    echo '{ "type": "commonjs" }' >"$dest/package.json"
   fi
   echo "$content $dest" >"$stamp"
 fi
