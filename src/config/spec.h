@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "numeric/dtype.h"
+#include "numeric/block_float.h"
+#include "numeric/minifloat.h"
 #include "numeric/rounding.h"
 
 namespace wasmquant {
@@ -21,6 +22,11 @@ enum class ObserverId : uint8_t {
 
 enum class QScheme : uint8_t { per_tensor, per_channel, per_group, per_block };
 enum class ScaleType : uint8_t { float_, pof2, float32, float16, bfloat16, float8_e5m3, float8_e8m0fnu };
+/// What block scales are stored as. e8m0: powers of two · e4m3: fp8 under a float32 scale of the whole tensor (NVFP4) ·
+/// e5m3: unsigned fp8 · float32: as they are.
+enum class ScaleFormat : uint8_t { float32, e8m0, e4m3, e5m3 };
+/// Which power of two an e8m0 scale is: rounded with the element format's precision, below, or above.
+enum class ScaleCalculationMode : uint8_t { even, floor, ceil };
 enum class ZeroPointType : uint8_t { int32, float32 };
 enum class IndivisibleGroups : uint8_t { error, fallback };
 enum class NonFinite : uint8_t { error, saturate };
@@ -34,15 +40,33 @@ struct QuantizationSpec {
   QScheme qscheme = QScheme::per_tensor;
   int64_t ch_axis = 0;     // may be negative (from the end); per_channel and per_group
   int64_t group_size = 0;  // per_group: > 0, or -1 = the whole axis
+  uint32_t block_rows = 0, block_columns = 0;  // per_block: both > 0
   bool symmetric = true;
   bool is_dynamic = false;
   RoundMethod round_method = RoundMethod::half_even;
   ScaleType scale_type = ScaleType::float_;
+  ScaleFormat scale_format = ScaleFormat::float32;
+  ScaleCalculationMode scale_calculation_mode = ScaleCalculationMode::even;
   ZeroPointType zero_point_type = ZeroPointType::int32;
   ObserverId observer = ObserverId::PerTensorMinMaxObserver;
 
+  uint8_t exponent_bits = 0, mantissa_bits = 0;  // dtype minifloat alone: 1..7 and 0..10
+  bool is_scale_quant = false;  // second stage of two: quantizes the scales of the first, not its codes
+
   friend bool operator==(const QuantizationSpec&, const QuantizationSpec&) = default;
 };
+
+/// The format of a spec with a floating dtype.
+constexpr FloatFormat float_format_of(const QuantizationSpec& spec) {
+  return spec.dtype == Dtype::minifloat ? plain_minifloat(spec.exponent_bits, spec.mantissa_bits)
+                                        : float_format_of(spec.dtype);
+}
+/// Bits of one code; block dtypes: without the shared parts.
+constexpr uint32_t code_bits_of(const QuantizationSpec& spec) {
+  return spec.dtype == Dtype::minifloat ? float_format_of(spec).bits() : info_of(spec.dtype).bits;
+}
+/// Bytes of one unpacked code: 1, 2 or 4.
+constexpr uint32_t code_bytes_of(const QuantizationSpec& spec) { return code_bytes_of(code_bits_of(spec)); }
 
 /// One layer's config. An absent field falls through to the next candidate when `resolution` is `field`.
 struct LayerConfig {

@@ -48,7 +48,7 @@ struct WidenF16 {
     using I = simd::I<Arch>;
     using U = simd::U<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>;
-    const simd::DecodeMagnitude<10, 15, Arch> decode_magnitude;
+    const simd::MinifloatCodec<Arch> codec(float_format_of(Dtype::float16));
     const U no_sign = simd::constant<Arch>(0x7FFFu), sign = simd::constant<Arch>(0x80000000u);
     const U all_ones = simd::constant<Arch>(0x7F800000u), quiet = simd::constant<Arch>(0x00400000u);
     const I infinity = simd::constant<Arch>(int32_t{0x7C00}), last_finite = simd::constant<Arch>(int32_t{0x7BFF});
@@ -56,7 +56,7 @@ struct WidenF16 {
       const U magnitude = code & no_sign;
       const I order = xsimd::bitwise_cast<int32_t>(magnitude);
       // Infinity and NaN come out as if finite: give them the all-ones exponent; NaN becomes quiet.
-      const U finite = simd::as_uint<Arch>(decode_magnitude(magnitude));
+      const U finite = simd::as_uint<Arch>(codec.decode(magnitude));
       const U exponent = simd::when<Arch>(order > last_finite, all_ones) | simd::when<Arch>(order > infinity, quiet);
       return simd::as_float<Arch>(finite | exponent | ((code << 16) & sign));
     };
@@ -76,14 +76,14 @@ struct NarrowF16 {
     using F = simd::F<Arch>;
     using U = simd::U<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>;
-    const simd::EncodeMagnitude<10, 15, Arch> encode_magnitude;
+    const simd::MinifloatCodec<Arch> codec(float_format_of(Dtype::float16));
     const F too_large = simd::constant<Arch>(65536.0f);  // its code is that of infinity
     const U no_sign = simd::constant<Arch>(0x7FFFFFFFu), sign = simd::constant<Arch>(0x8000u);
     const U payload = simd::constant<Arch>(0x3FFu), quiet_nan = simd::constant<Arch>(0x7E00u);
     const auto narrow = [&](const F& v) {
       const U u = simd::as_uint<Arch>(v), magnitude = u & no_sign;
       const F bounded = simd::smaller<Arch>(too_large, simd::as_float<Arch>(magnitude));
-      const U finite = encode_magnitude(simd::as_uint<Arch>(bounded));
+      const U finite = codec.encode(bounded);
       const U nan = ((magnitude >> 13) & payload) | quiet_nan;
       return simd::select<Arch>(v == v, finite, nan) | ((u >> 16) & sign);
     };

@@ -88,15 +88,4 @@ ErrorSums error_between(std::span<const float> x, const float* y) noexcept {
   return total;
 }
 
-ErrorSums error_of_codes8(std::span<const float> x, const uint8_t* codes, bool is_signed, const Affine& a) noexcept {
-  ErrorSums total;
-  std::array<float, kErrorBlock> y;  // stays in the first-level cache
-  for (size_t begin = 0; begin < x.size(); begin += kErrorBlock) {
-    const std::span<const float> block = x.subspan(begin, std::min(kErrorBlock, x.size() - begin));
-    dequantize_codes8({codes + begin, block.size()}, is_signed, a, y.data());
-    total.append(error_of_block(block, y.data()));
-  }
-  return total;
-}
-
 }  // namespace WASMQUANT_ENTRY_NAMESPACE

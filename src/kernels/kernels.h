@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <span>
 
-#include "numeric/dtype.h"
+#include "numeric/block_float.h"
+#include "numeric/minifloat.h"
 #include "numeric/rounding.h"
 
 namespace wasmquant::kernels {
@@ -33,6 +34,10 @@ struct AbsMax {
   bool all_finite;
 };
 AbsMax reduce_absmax(std::span<const float> x) noexcept;
+
+/// The same for consecutive runs of `run` elements, the last may be shorter: max[i] of run i. Returns whether all are
+/// finite.
+bool reduce_absmax_runs(std::span<const float> x, size_t run, float* max) noexcept;
 
 /// Index of the first NaN or infinity, or -1. As fast as reduce_absmax when there is none.
 int64_t find_non_finite(std::span<const float> x) noexcept;
@@ -56,30 +61,51 @@ struct Affine {
 ///   fake: clamp(round(x * inverse) + zero_point)     real: clamp(round(x * inverse + zero_point))
 enum class Path : uint8_t { fake, real };
 
+// Runs: consecutive elements share a grid or a scale, element i uses grids[i / run]; the last run may be shorter.
+// run >= 1.
+
 /// float32 to codes of up to 8 bits, one byte each (two's complement for signed dtypes).
-void quantize_codes8(std::span<const float> x, const Affine& a, RoundMethod round, Path path, uint8_t* codes) noexcept;
+void quantize_codes8(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
+                     uint8_t* codes) noexcept;
 /// The same for 9 to 16 bits.
-void quantize_codes16(std::span<const float> x, const Affine& a, RoundMethod round, Path path,
+void quantize_codes16(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
                       uint16_t* codes) noexcept;
 /// Per-element grids (channels along the last axis): scale[i], inverse[i], zero_point[i] belong to x[i].
 void quantize_codes8_each(std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,
                           float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept;
 
 /// (code - zero_point) * scale, code read as signed or unsigned byte.
-void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine& a, float* y) noexcept;
+void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
+                       float* y) noexcept;
 
 /// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale.
 /// y may be x.
-void fake_quantize_int(std::span<const float> x, const Affine& a, RoundMethod round, float* y) noexcept;
+void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round,
+                       float* y) noexcept;
 
-// ---- quantize_float.cpp
+// ---- quantize_float.cpp: any minifloat whose magnitudes float32 holds as normal numbers (exponent_bits <= 7,
+// mantissa_bits <= 10). Division by the scale, not multiplication by the reciprocal; runs as above.
 
-/// code = cast(clamp(x / scale, -max, max)), nearest even, gradual underflow; fp8_e4m3 and fp8_e5m2.
-/// NaN gives the format's all-ones NaN (0x7F, 0xFF; as torch); the sign of zero is kept. Division, not multiplication
-/// by the reciprocal.
-void quantize_fp8(std::span<const float> x, float scale, Dtype dtype, uint8_t* codes) noexcept;
+/// code = cast(x / scale): nearest even, gradual underflow, saturation; formats of up to 8 bits, one byte each.
+/// NaN gives the format's NaN (all ones where there is a choice, as torch), +0 where it has none.
+void quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
+                    uint8_t* codes) noexcept;
 /// value(code) * scale, one float32 multiplication.
-void dequantize_fp8(std::span<const uint8_t> codes, float scale, Dtype dtype, float* y) noexcept;
+void dequantize_float(std::span<const uint8_t> codes, const float* scales, size_t run, const FloatFormat& format,
+                      float* y) noexcept;
+/// x to cast(x / scale) * scale, for formats of any width. Where the format has no NaN, NaN and infinities pass through
+/// as they are (AMD Quark's fp4 and fp6). y may be x.
+void fake_quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
+                         float* y) noexcept;
+
+// ---- block_float.cpp: blocks that share an exponent (numeric/block_float.h), along contiguous rows
+
+/// One row: its blocks of format.block elements, the last may be shorter (as if padded with zeros). exponents: one byte
+/// per block; shifts: one byte (0 or 1) per pair of elements, null for formats without. Non-finite elements count as 0.
+void quantize_block_float(std::span<const float> row, const BlockFloatFormat& format, uint8_t* exponents,
+                          uint8_t* shifts, int8_t* codes) noexcept;
+void dequantize_block_float(std::span<const int8_t> codes, const BlockFloatFormat& format, const uint8_t* exponents,
+                            const uint8_t* shifts, float* y) noexcept;
 
 // ---- convert.cpp: plain casts, nearest even, float16 overflow becomes infinity. NaN stays NaN with its sign and upper
 // payload, and becomes quiet; widen_bf16 is the bare shift.
@@ -121,7 +147,5 @@ struct ErrorSums {
 };
 /// Error between x and y.
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
-/// Error between x and the values of its codes: the same result as dequantize_codes8 then error_between, in one pass.
-ErrorSums error_of_codes8(std::span<const float> x, const uint8_t* codes, bool is_signed, const Affine& a) noexcept;
 
 }  // namespace wasmquant::kernels

@@ -33,6 +33,20 @@ struct MaxMagnitude {
   }
 };
 
+/// Magnitudes of runs, one after the other; returns the largest of all, as bits.
+struct MaxMagnitudeOfRuns {
+  template <class Arch>
+  int32_t operator()(Arch arch, std::span<const float> x, size_t run, float* max) const noexcept {
+    int32_t all = 0;
+    for (size_t begin = 0; begin < x.size(); begin += run) {
+      const int32_t bits = MaxMagnitude{}(arch, x.subspan(begin, std::min(run, x.size() - begin)));
+      max[begin / run] = std::bit_cast<float>(bits);
+      all = std::max(all, bits);
+    }
+    return all;
+  }
+};
+
 struct ReduceExtent {
   template <class Arch>
   Extent operator()(Arch, std::span<const float> x) const noexcept {
@@ -92,6 +106,11 @@ namespace WASMQUANT_ENTRY_NAMESPACE {
 AbsMax reduce_absmax(std::span<const float> x) noexcept {
   const int32_t bits = run<MaxMagnitude>(x);
   return bits < kInfinityBits ? AbsMax{std::bit_cast<float>(bits), true} : reference::reduce_absmax(x);
+}
+
+bool reduce_absmax_runs(std::span<const float> x, size_t run, float* max) noexcept {
+  if (kernels::run<MaxMagnitudeOfRuns>(x, run, max) < kInfinityBits) return true;
+  return reference::reduce_absmax_runs(x, run, max);
 }
 
 Extent reduce_extent(std::span<const float> x) noexcept {

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "kernels/error_lanes.h"
-#include "numeric/minifloat.h"
 
 namespace wasmquant::kernels::reference {
 namespace {
@@ -43,8 +42,10 @@ double sum_of(const Lanes& lanes) noexcept {
 }
 
 template <class Code>
-void quantize_codes(std::span<const float> x, const Affine& a, RoundMethod round, Path path, Code* codes) noexcept {
+void quantize_codes(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
+                    Code* codes) noexcept {
   for (size_t i = 0; i < x.size(); ++i) {
+    const Affine& a = grids[i / run];
     const float q = grid_position(x[i], a.inverse, a.zero_point, a.quant_min, a.quant_max, round, path);
     codes[i] = static_cast<Code>(static_cast<int32_t>(std::nearbyint(q)));
   }
@@ -78,6 +79,16 @@ AbsMax reduce_absmax(std::span<const float> x) noexcept {
   return a;
 }
 
+bool reduce_absmax_runs(std::span<const float> x, size_t run, float* max) noexcept {
+  bool all_finite = true;
+  for (size_t begin = 0; begin < x.size(); begin += run) {
+    const AbsMax a = reduce_absmax(x.subspan(begin, std::min(run, x.size() - begin)));
+    max[begin / run] = a.value;
+    all_finite &= a.all_finite;
+  }
+  return all_finite;
+}
+
 int64_t find_non_finite(std::span<const float> x) noexcept {
   for (size_t i = 0; i < x.size(); ++i)
     if (!is_finite(x[i])) return static_cast<int64_t>(i);
@@ -97,46 +108,130 @@ bool accumulate_extent(std::span<const float> x, float* min, float* max) noexcep
   return all_finite;
 }
 
-void quantize_codes8(std::span<const float> x, const Affine& a, RoundMethod round, Path path, uint8_t* codes) noexcept {
-  quantize_codes(x, a, round, path, codes);
+void quantize_codes8(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
+                     uint8_t* codes) noexcept {
+  quantize_codes(x, grids, run, round, path, codes);
 }
 
-void quantize_codes16(std::span<const float> x, const Affine& a, RoundMethod round, Path path,
+void quantize_codes16(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
                       uint16_t* codes) noexcept {
-  quantize_codes(x, a, round, path, codes);
+  quantize_codes(x, grids, run, round, path, codes);
 }
 
 void quantize_codes8_each(std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,
                           float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept {
-  for (size_t i = 0; i < x.size(); ++i)
-    quantize_codes(x.subspan(i, 1), Affine{0, inverse[i], zero_point[i], quant_min, quant_max}, round, path, codes + i);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Affine a{0, inverse[i], zero_point[i], quant_min, quant_max};
+    quantize_codes(x.subspan(i, 1), &a, 1, round, path, codes + i);
+  }
 }
 
-void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine& a, float* y) noexcept {
+void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
+                       float* y) noexcept {
   for (size_t i = 0; i < codes.size(); ++i) {
+    const Affine& a = grids[i / run];
     const int32_t code = is_signed ? static_cast<int8_t>(codes[i]) : codes[i];
     y[i] = (static_cast<float>(code) - a.zero_point) * a.scale;
   }
 }
 
-void fake_quantize_int(std::span<const float> x, const Affine& a, RoundMethod round, float* y) noexcept {
+void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round,
+                       float* y) noexcept {
   for (size_t i = 0; i < x.size(); ++i) {
+    const Affine& a = grids[i / run];
     const float q = grid_position(x[i], a.inverse, a.zero_point, a.quant_min, a.quant_max, round, Path::fake);
     y[i] = (q - a.zero_point) * a.scale;
   }
 }
 
-void quantize_fp8(std::span<const float> x, float scale, Dtype dtype, uint8_t* codes) noexcept {
-  const FloatFormat format = float_format_of(dtype);
+void quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
+                    uint8_t* codes) noexcept {
   for (size_t i = 0; i < x.size(); ++i)
-    codes[i] = static_cast<uint8_t>(encode(format, x[i] != x[i] ? x[i] : x[i] / scale, Overflow::saturate));
+    codes[i] = static_cast<uint8_t>(encode(format, x[i] != x[i] ? x[i] : x[i] / scales[i / run], Overflow::saturate));
 }
 
-void dequantize_fp8(std::span<const uint8_t> codes, float scale, Dtype dtype, float* y) noexcept {
-  const FloatFormat format = float_format_of(dtype);
+void dequantize_float(std::span<const uint8_t> codes, const float* scales, size_t run, const FloatFormat& format,
+                      float* y) noexcept {
   for (size_t i = 0; i < codes.size(); ++i) {
     const float value = decode(format, codes[i]);
-    y[i] = value != value ? value : value * scale;
+    y[i] = value != value ? value : value * scales[i / run];
+  }
+}
+
+void fake_quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
+                         float* y) noexcept {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool passes = format.has_nan() ? x[i] != x[i] : !is_finite(x[i]);
+    y[i] = passes ? x[i] : decode(format, encode(format, x[i] / scales[i / run], Overflow::saturate)) * scales[i / run];
+  }
+}
+
+namespace {
+
+// mx6 and mx9: what of an element takes part. Non-finite and subnormal ones count as zero.
+float normal_part(float v) noexcept {
+  const uint32_t exponent = std::bit_cast<uint32_t>(v) >> 23 & 0xFF;
+  return exponent == 0 || exponent == 0xFF ? std::copysign(0.0f, v) : v;
+}
+
+uint8_t quantize_pair_shift_block(std::span<const float> x, const BlockFloatFormat& format, uint8_t* shifts,
+                                  int8_t* codes) noexcept {
+  float largest = 0;
+  for (const float v : x) largest = std::max(largest, std::fabs(normal_part(v)));
+  const uint32_t field = std::bit_cast<uint32_t>(largest) >> 23;
+  const int exponent = static_cast<int>(field) - kBlockExponentBias;
+  const double limit = format.code_limit();
+  for (size_t i = 0; i < x.size(); i += 2) {
+    const float pair[2] = {normal_part(x[i]), i + 1 < x.size() ? normal_part(x[i + 1]) : 0.0f};
+    const float pair_largest = std::max(std::fabs(pair[0]), std::fabs(pair[1]));
+    const int shift = std::bit_cast<uint32_t>(pair_largest) >> 23 < field ? 1 : 0;
+    shifts[i / 2] = static_cast<uint8_t>(shift);
+    for (size_t k = 0; k < 2 && i + k < x.size(); ++k) {
+      const double units = pair[k] * power_of_two(format.fraction_bits() + shift - exponent);
+      codes[i + k] = static_cast<int8_t>(
+          std::clamp(std::nearbyint(units), -limit, limit));
+    }
+  }
+  return static_cast<uint8_t>(field);
+}
+
+// bfp16: exponent of the largest magnitude, one more when rounding would need a code beyond 127.
+uint8_t quantize_plain_block(std::span<const float> x, const BlockFloatFormat& format, int8_t* codes) noexcept {
+  float largest = 0;
+  for (const float v : x)
+    if (is_finite(v)) largest = std::max(largest, std::fabs(v));
+  int exponent = kZeroBlockExponent;
+  if (largest != 0) exponent = std::max(std::ilogb(largest), -126);
+  const auto code_of = [&](float v) {
+    return std::nearbyint((is_finite(v) ? v : 0.0f) * power_of_two(format.fraction_bits() - exponent));
+  };
+  for (const float v : x) {
+    if (code_of(v) > format.code_limit()) {
+      ++exponent;
+      break;
+    }
+  }
+  for (size_t i = 0; i < x.size(); ++i) codes[i] = static_cast<int8_t>(code_of(x[i]));
+  return static_cast<uint8_t>(exponent + kBlockExponentBias);
+}
+
+}  // namespace
+
+void quantize_block_float(std::span<const float> row, const BlockFloatFormat& format, uint8_t* exponents,
+                          uint8_t* shifts, int8_t* codes) noexcept {
+  for (size_t begin = 0; begin < row.size(); begin += format.block) {
+    const std::span<const float> block = row.subspan(begin, std::min<size_t>(format.block, row.size() - begin));
+    *exponents++ = format.pair_shift ? quantize_pair_shift_block(block, format, shifts + begin / 2, codes + begin)
+                                     : quantize_plain_block(block, format, codes + begin);
+  }
+}
+
+void dequantize_block_float(std::span<const int8_t> codes, const BlockFloatFormat& format, const uint8_t* exponents,
+                            const uint8_t* shifts, float* y) noexcept {
+  for (size_t i = 0; i < codes.size(); ++i) {
+    const int shift = format.pair_shift ? shifts[i / 2] : 0;
+    const int exponent = exponents[i / format.block] - kBlockExponentBias - shift - format.fraction_bits();
+    y[i] = static_cast<float>(codes[i] * power_of_two(exponent));
   }
 }
 
@@ -206,17 +301,6 @@ ErrorSums error_between(std::span<const float> x, const float* y) noexcept {
     sums.noise = sum_of(noise);
     sums.count = block.size();
     total.append(is_in_range(sums) ? sums : error_in_float64(block, y + begin));
-  }
-  return total;
-}
-
-ErrorSums error_of_codes8(std::span<const float> x, const uint8_t* codes, bool is_signed, const Affine& a) noexcept {
-  ErrorSums total;
-  std::array<float, kErrorBlock> y;
-  for (size_t begin = 0; begin < x.size(); begin += kErrorBlock) {
-    const size_t count = std::min(kErrorBlock, x.size() - begin);
-    reference::dequantize_codes8({codes + begin, count}, is_signed, a, y.data());
-    total.append(reference::error_between(x.subspan(begin, count), y.data()));
   }
   return total;
 }

@@ -10,18 +10,31 @@ namespace wasmquant::kernels::reference {
 Extent reduce_extent(std::span<const float> x) noexcept;
 AbsMax reduce_absmax(std::span<const float> x) noexcept;
 int64_t find_non_finite(std::span<const float> x) noexcept;
+bool reduce_absmax_runs(std::span<const float> x, size_t run, float* max) noexcept;
 bool accumulate_extent(std::span<const float> x, float* min, float* max) noexcept;
 
-void quantize_codes8(std::span<const float> x, const Affine& a, RoundMethod round, Path path, uint8_t* codes) noexcept;
-void quantize_codes16(std::span<const float> x, const Affine& a, RoundMethod round, Path path,
+void quantize_codes8(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
+                     uint8_t* codes) noexcept;
+void quantize_codes16(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, Path path,
                       uint16_t* codes) noexcept;
 void quantize_codes8_each(std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,
                           float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept;
-void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine& a, float* y) noexcept;
-void fake_quantize_int(std::span<const float> x, const Affine& a, RoundMethod round, float* y) noexcept;
+void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
+                       float* y) noexcept;
+void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round,
+                       float* y) noexcept;
 
-void quantize_fp8(std::span<const float> x, float scale, Dtype dtype, uint8_t* codes) noexcept;
-void dequantize_fp8(std::span<const uint8_t> codes, float scale, Dtype dtype, float* y) noexcept;
+void quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
+                    uint8_t* codes) noexcept;
+void dequantize_float(std::span<const uint8_t> codes, const float* scales, size_t run, const FloatFormat& format,
+                      float* y) noexcept;
+void fake_quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
+                         float* y) noexcept;
+
+void quantize_block_float(std::span<const float> row, const BlockFloatFormat& format, uint8_t* exponents,
+                          uint8_t* shifts, int8_t* codes) noexcept;
+void dequantize_block_float(std::span<const int8_t> codes, const BlockFloatFormat& format, const uint8_t* exponents,
+                            const uint8_t* shifts, float* y) noexcept;
 
 void widen_bf16(std::span<const uint16_t> bits, float* x) noexcept;
 void widen_f16(std::span<const uint16_t> bits, float* x) noexcept;
@@ -33,7 +46,6 @@ void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offse
                     uint8_t* codes) noexcept;
 
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
-ErrorSums error_of_codes8(std::span<const float> x, const uint8_t* codes, bool is_signed, const Affine& a) noexcept;
 
 /// One block whose float32 sums left their safe range: everything in float64, in order, finite pairs only.
 ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept;

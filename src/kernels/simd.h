@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "numeric/minifloat.h"
 #include "numeric/rounding.h"
 
 // Older versions disagree between archs on NaN and ties in min and max, and on WASM masks.
@@ -129,18 +130,20 @@ XSIMD_INLINE std::array<xsimd::batch<double, Arch>, 2> widen(const F<Arch>& v) n
 // ---- rounding
 
 /// To a whole float. xsimd adds and subtracts 2^23 on WASM, which has an instruction for it.
-template <RoundMethod R, class Arch>
-XSIMD_INLINE F<Arch> round(const F<Arch>& v) noexcept {
-  if constexpr (R == RoundMethod::floor) {
-    return xsimd::floor(v);
-  } else if constexpr (R == RoundMethod::round) {
-    const F<Arch> whole = xsimd::floor(v);
-    return whole + xsimd::select(v - whole >= constant<Arch>(0.5f), constant<Arch>(1.0f), constant<Arch>(0.0f));
-  } else if constexpr (is_wasm<Arch>) {
-    return wasm_f32x4_nearest(v.data);
-  } else {
-    return xsimd::nearbyint(v);
+template <class Arch>
+XSIMD_INLINE F<Arch> round(RoundMethod method, const F<Arch>& v) noexcept {
+  if (method == RoundMethod::half_even) {
+    if constexpr (is_wasm<Arch>)
+      return wasm_f32x4_nearest(v.data);
+    else
+      return xsimd::nearbyint(v);
   }
+  // Not floor(v + 0.5) and trunc(v + 0.5): those sums round, and 0.49999997 would become 1.
+  const F<Arch> whole = method == RoundMethod::half_away ? xsimd::trunc(v) : xsimd::floor(v);
+  if (method == RoundMethod::floor) return whole;
+  const F<Arch> rest = v - whole, one = constant<Arch>(1.0f), zero = constant<Arch>(0.0f);
+  return whole + xsimd::select(rest >= constant<Arch>(0.5f), one, zero) -
+         xsimd::select(rest <= constant<Arch>(-0.5f), one, zero);
 }
 /// Whole numbers by adding 1.5 * 2^23, which leaves the nearest-even integer at the end of the mantissa. For |v| <=
 /// 2^22; cheaper than rounding instructions, and than a conversion, which WASM must make safe for NaN and overflow.
@@ -248,43 +251,63 @@ XSIMD_INLINE U8<Arch> narrow_halves(const U16<Arch>& a, const U16<Arch>& b) noex
   }
 }
 
+/// Each pair of lanes swapped: 1 0 3 2 ...
+template <class Arch>
+XSIMD_INLINE F<Arch> swap_pairs(const F<Arch>& v) noexcept {
+  if constexpr (is_wasm<Arch>) {
+    return F<Arch>(wasm_i32x4_shuffle(v.data, v.data, 1, 0, 3, 2));
+  } else if constexpr (is_sse<Arch>) {
+    return _mm_shuffle_ps(v.data, v.data, 0xB1);
+  } else if constexpr (is_avx2<Arch>) {
+    return _mm256_permute_ps(v.data, 0xB1);
+  } else {
+    std::array<float, lanes<Arch>> out;
+    for (size_t i = 0; i < out.size(); ++i) out[i] = v.get(i ^ 1);
+    return load<Arch>(out.data());
+  }
+}
+
 // ---- small floats. Magnitudes are codes or float32 bits without the sign.
 
-/// Nearest-even code of finite non-negative float32 bits. Beyond the format's range the codes just go on.
-/// Normal: round the mantissa in place (the carry moves the exponent), then rebias. Subnormal: adding a power of two
-/// whose last mantissa bit weighs one subnormal step makes the adder round.
-template <int MantissaBits, int Bias, class Arch>
-struct EncodeMagnitude {
-  static constexpr int kShift = 23 - MantissaBits;
-  static constexpr uint32_t kRebias = static_cast<uint32_t>(127 - Bias) << 23;
-  static constexpr uint32_t kMinNormal = static_cast<uint32_t>(128 - Bias) << 23;
-  static constexpr uint32_t kStep = static_cast<uint32_t>(127 + 23 + 1 - Bias - MantissaBits) << 23;
+/// One format's way between magnitudes and codes.
+template <class Arch>
+struct MinifloatCodec {
+  int shift;  // mantissa bits that float32 has and the format has not
+  U<Arch> odd, round_and_rebias, rebias;
+  F<Arch> min_normal, adder, step;
+  I<Arch> first_normal;
 
-  U<Arch> one = constant<Arch>(1u), round_and_rebias = constant<Arch>((1u << (kShift - 1)) - 1 - kRebias);
-  F<Arch> min_normal = constant<Arch>(std::bit_cast<float>(kMinNormal));
-  F<Arch> step = constant<Arch>(std::bit_cast<float>(kStep));
+  explicit MinifloatCodec(const FloatFormat& f) noexcept
+      : shift(23 - f.mantissa_bits),
+        // Without mantissa bits every unit is odd: ties go up.
+        odd(f.mantissa_bits > 0 ? 1u : 0u),
+        round_and_rebias((1u << (shift - 1)) - (f.mantissa_bits > 0 ? 1u : 0u) - rebias_of(f)),
+        rebias(rebias_of(f)),
+        min_normal(std::bit_cast<float>(static_cast<uint32_t>(128 - f.bias) << 23)),
+        adder(std::bit_cast<float>(static_cast<uint32_t>(127 + 23 + 1 - f.bias - f.mantissa_bits) << 23)),
+        step(std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - f.bias - f.mantissa_bits) << 23)),
+        first_normal(int32_t{1} << f.mantissa_bits) {}
 
-  XSIMD_INLINE U<Arch> operator()(const U<Arch>& bits) const noexcept {
-    const F<Arch> value = as_float<Arch>(bits);
-    const U<Arch> normal = (bits + ((bits >> kShift) & one) + round_and_rebias) >> kShift;
-    const U<Arch> subnormal = as_uint<Arch>(value + step) - as_uint<Arch>(step);
-    return select<Arch>(value < min_normal, subnormal, normal);
+  /// Nearest-even code of a finite magnitude. Beyond the format's range the codes just go on. Normal: round the mantissa
+  /// in place (the carry moves the exponent), then rebias. Subnormal: adding a power of two whose last mantissa bit
+  /// weighs one subnormal step makes the adder round.
+  XSIMD_INLINE U<Arch> encode(const F<Arch>& magnitude) const noexcept {
+    const U<Arch> bits = as_uint<Arch>(magnitude);
+    const U<Arch> normal = (bits + ((bits >> shift) & odd) + round_and_rebias) >> shift;
+    const U<Arch> subnormal = as_uint<Arch>(magnitude + adder) - as_uint<Arch>(adder);
+    return select<Arch>(magnitude < min_normal, subnormal, normal);
   }
-};
 
-/// Value of a finite magnitude code. No float32 subnormal is formed: processors trap on them as operands.
-template <int MantissaBits, int Bias, class Arch>
-struct DecodeMagnitude {
-  U<Arch> rebias = constant<Arch>(static_cast<uint32_t>(127 - Bias) << 23);
-  F<Arch> step = constant<Arch>(std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - Bias - MantissaBits) << 23));
-  I<Arch> first_normal = constant<Arch>(int32_t{1} << MantissaBits);
-
-  XSIMD_INLINE F<Arch> operator()(const U<Arch>& code) const noexcept {
+  /// Value of a finite magnitude code. No float32 subnormal is formed: processors trap on them as operands.
+  XSIMD_INLINE F<Arch> decode(const U<Arch>& code) const noexcept {
     const I<Arch> units = xsimd::bitwise_cast<int32_t>(code);
     const F<Arch> subnormal = xsimd::to_float(units) * step;
-    const U<Arch> normal = (code << (23 - MantissaBits)) + rebias;
+    const U<Arch> normal = (code << shift) + rebias;
     return as_float<Arch>(select<Arch>(units < first_normal, as_uint<Arch>(subnormal), normal));
   }
+
+ private:
+  static uint32_t rebias_of(const FloatFormat& f) noexcept { return static_cast<uint32_t>(127 - f.bias) << 23; }
 };
 
 }  // namespace wasmquant::kernels::simd

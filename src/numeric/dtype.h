@@ -1,6 +1,8 @@
 // The quantized dtypes and their constexpr facts, all derived from dtypes.def.
 // Sources: quantized integer ranges as in torch; bfloat16 and float16 (IEEE 754 binary16); fp8 as in
-// "FP8 Formats for Deep Learning" (Micikevicius et al. 2022) and the OCP 8-bit floating point specification.
+// "FP8 Formats for Deep Learning" (Micikevicius et al. 2022) and the OCP 8-bit floating point specification; fp4 and
+// fp6 as in the OCP Microscaling Formats specification 1.0; FNUZ as in "8-bit Numerical Formats for Deep Neural
+// Networks" (Noune et al. 2022); fp8_e5m3, mx6, mx9 and bfp16 as AMD Quark computes them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,67 +14,70 @@ namespace wasmquant {
 enum class Dtype : uint8_t {
 #define WASMQUANT_INT(id, ...) id,
 #define WASMQUANT_FLOAT(id, ...) id,
+#define WASMQUANT_MINIFLOAT(id) id,
+#define WASMQUANT_BLOCK(id, ...) id,
 #include "numeric/dtypes.def"
 };
 
-enum class Specials : uint8_t { none, nan_only, ieee };
+enum class Specials : uint8_t { none, nan_only, ieee, fnuz };
+enum class Zeros : uint8_t { one, two };
+/// integer: scale and zero point · floating: scale, or none for plain casts · block: a shared exponent per block
+enum class DtypeKind : uint8_t { integer, floating, block };
+
+/// Bytes of one unpacked code of `bits` bits.
+constexpr uint32_t code_bytes_of(uint32_t bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
 
 struct DtypeInfo {
   Dtype dtype;
   std::string_view name;
-  uint8_t bits;
+  DtypeKind kind;
+  uint8_t bits;  // of one code; block dtypes: without the shared parts; minifloat: 0, the spec says
   bool is_integer;
   bool is_signed;
-  // Integers: smallest and largest code. Floats: 0.
-  int32_t quant_min;
-  int32_t quant_max;
+  // Integers: smallest and largest code. Others: 0.
+  int64_t quant_min;
+  int64_t quant_max;
   // Floats only.
   uint8_t exponent_bits;
   uint8_t mantissa_bits;
-  int16_t bias;
+  uint8_t bias;
   Specials specials;
-  double max_finite;
+  Zeros zeros;
+  // Block dtypes only.
+  uint8_t default_block;
+  bool pair_shift;
 
+  constexpr bool is_block() const { return kind == DtypeKind::block; }
   /// bfloat16 and float16 are plain casts: no scale, no observer.
-  constexpr bool is_plain_cast() const { return !is_integer && bits == 16; }
-  /// Bytes of one unpacked code: 1 for up to 8 bits, 2 for 16.
-  constexpr uint32_t code_bytes() const { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
+  constexpr bool is_plain_cast() const { return kind == DtypeKind::floating && bits == 16; }
+  /// Bytes of one unpacked code.
+  constexpr uint32_t code_bytes() const { return code_bytes_of(bits); }
 };
 
-namespace detail {
-
-constexpr double power_of_two(int e) {
-  double v = 1;
-  for (; e > 0; --e) v *= 2;
-  for (; e < 0; ++e) v /= 2;
-  return v;
-}
-
-constexpr double max_finite(int exponent_bits, int mantissa_bits, int bias, Specials specials) {
-  const int top = (1 << exponent_bits) - 1 - (specials == Specials::ieee ? 1 : 0);
-  const int mantissa = (1 << mantissa_bits) - 1 - (specials == Specials::nan_only ? 1 : 0);
-  return (1.0 + mantissa * power_of_two(-mantissa_bits)) * power_of_two(top - bias);
-}
-
-}  // namespace detail
-
 inline constexpr std::array kDtypes = {
-#define WASMQUANT_INT(id, bits, is_signed)                       \
-  DtypeInfo{Dtype::id,                                           \
-            #id,                                                 \
-            bits,                                                \
-            true,                                                \
-            is_signed,                                           \
-            is_signed ? -(1 << (bits - 1)) : 0,                  \
-            is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, \
-            0,                                                   \
-            0,                                                   \
-            0,                                                   \
-            Specials::none,                                      \
-            0.0},
-#define WASMQUANT_FLOAT(id, bits, e, m, bias, specials)              \
-  DtypeInfo{Dtype::id, #id, bits, false, (bits) == 1 + (e) + (m), 0, \
-            0,         e,   m,    bias,  Specials::specials,      detail::max_finite(e, m, bias, Specials::specials)},
+#define WASMQUANT_INT(id, bits, is_signed)                                            \
+  DtypeInfo{Dtype::id,                                                                \
+            #id,                                                                      \
+            DtypeKind::integer,                                                       \
+            bits,                                                                     \
+            true,                                                                     \
+            is_signed,                                                                \
+            is_signed ? -(int64_t{1} << (bits - 1)) : 0,                              \
+            is_signed ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << (bits)) - 1,  \
+            0,                                                                        \
+            0,                                                                        \
+            0,                                                                        \
+            Specials::none,                                                           \
+            Zeros::one,                                                               \
+            0,                                                                        \
+            false},
+#define WASMQUANT_FLOAT(id, bits, e, m, bias, specials, zeros)                                               \
+  DtypeInfo{Dtype::id, #id, DtypeKind::floating, bits, false, (bits) == 1 + (e) + (m), 0, 0, e, m, bias, \
+            Specials::specials, Zeros::zeros, 0, false},
+#define WASMQUANT_MINIFLOAT(id) \
+  DtypeInfo{Dtype::id, #id, DtypeKind::floating, 0, false, true, 0, 0, 0, 0, 0, Specials::none, Zeros::two, 0, false},
+#define WASMQUANT_BLOCK(id, bits, length, shift) \
+  DtypeInfo{Dtype::id, #id, DtypeKind::block, bits, false, true, 0, 0, 0, 0, 0, Specials::none, Zeros::one, length, shift},
 #include "numeric/dtypes.def"
 };
 
@@ -83,9 +88,5 @@ constexpr std::optional<Dtype> dtype_named(std::string_view name) {
     if (row.name == name) return row.dtype;
   return std::nullopt;
 }
-
-static_assert(info_of(Dtype::fp8_e4m3).max_finite == 448.0);
-static_assert(info_of(Dtype::fp8_e5m2).max_finite == 57344.0);
-static_assert(info_of(Dtype::float16).max_finite == 65504.0);
 
 }  // namespace wasmquant

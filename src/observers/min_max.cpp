@@ -60,7 +60,7 @@ void RangeObserver::merge(std::span<const float> min, std::span<const float> max
 
 std::vector<QParams> RangeObserver::finish() const {
   std::vector<QParams> qparams(min_.size());
-  for (size_t i = 0; i < min_.size(); ++i) qparams[i] = qparams_of(min_[i], max_[i], spec_);
+  qparams_of_ranges(min_, max_, spec_, qparams);
   return qparams;
 }
 

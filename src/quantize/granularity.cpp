@@ -43,12 +43,19 @@ std::string sizes_that_fit(uint64_t length) {
   return text;
 }
 
-Result<uint64_t> block_of_groups(const std::vector<uint64_t>& shape, size_t axis, int64_t group_size) {
+// Whether a last group may be short.
+bool pads(const QuantizationSpec& spec) {
+  return !info_of(spec.dtype).is_integer || spec.scale_format == ScaleFormat::e8m0;
+}
+
+Result<uint64_t> block_of_groups(const std::vector<uint64_t>& shape, size_t axis, const QuantizationSpec& spec) {
+  const int64_t group_size = spec.group_size != 0 ? spec.group_size : info_of(spec.dtype).default_block;
   const uint64_t length = shape[axis];
   const std::string place = "axis " + std::to_string(axis) + " of shape " + text_of(shape);
   if (length == 0) return Error{ErrorCode::shape_mismatch, "", place + " is empty and has no groups; use per_tensor"};
   if (group_size == -1) return length;
-  if (group_size > 0 && length % static_cast<uint64_t>(group_size) == 0) return static_cast<uint64_t>(group_size);
+  if (group_size > 0 && (pads(spec) || length % static_cast<uint64_t>(group_size) == 0))
+    return static_cast<uint64_t>(group_size);
   const std::string problem = group_size > 0 ? " does not divide " : " is not a size for ";
   return Error{ErrorCode::group_size_invalid, "",
                "group_size " + std::to_string(group_size) + problem + place +
@@ -58,7 +65,7 @@ Result<uint64_t> block_of_groups(const std::vector<uint64_t>& shape, size_t axis
 // Copies [outer, groups, middle, last] to [outer, last, middle, groups], or back.
 template <bool Forward>
 void reorder_scales(const Granularity& g, const float* in, float* out) {
-  const uint64_t groups = g.axis / g.block;
+  const uint64_t groups = g.blocks();
   if (!g.split_inner || g.inner <= 1) {
     for (uint64_t i = 0; i < g.scale_count(); ++i) out[i] = in[i];
     return;
@@ -77,12 +84,27 @@ void reorder_scales(const Granularity& g, const float* in, float* out) {
         }
 }
 
+Result<Granularity> granularity_of_blocks(const std::vector<uint64_t>& shape, const QuantizationSpec& spec) {
+  if (spec.block_rows == 0 || spec.block_columns == 0)
+    return Error{ErrorCode::spec_invalid, "", "per_block needs a block_size of two positive numbers, rows and columns"};
+  if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0)
+    return Error{ErrorCode::shape_mismatch, "",
+                 "per_block needs a tensor of two dimensions that are not empty, found shape " + text_of(shape)};
+  TRY_VOID(product(shape, 0, 2));
+  Granularity g;
+  g.outer = shape[0];
+  g.axis = shape[1];
+  g.block = spec.block_columns;
+  g.outer_block = spec.block_rows;
+  g.split_outer = true;
+  g.scale_shape = {(g.outer - 1) / g.outer_block + 1, g.blocks()};
+  return g;
+}
+
 }  // namespace
 
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec) {
-  if (spec.qscheme == QScheme::per_block)
-    return Error{ErrorCode::spec_invalid, "",
-                 "qscheme per_block is not computed; use per_tensor, per_channel or per_group"};
+  if (spec.qscheme == QScheme::per_block) return granularity_of_blocks(shape, spec);
   Granularity g;
   if (spec.qscheme == QScheme::per_tensor || info_of(spec.dtype).is_plain_cast()) {
     TRY(elements, product(shape, 0, shape.size()));
@@ -100,11 +122,11 @@ Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const Qua
     g.scale_shape = {g.axis};
     return g;
   }
-  TRY(block, block_of_groups(shape, axis, spec.group_size));
+  TRY(block, block_of_groups(shape, axis, spec));
   g.block = block;
   g.split_outer = g.split_inner = true;
   g.last = axis + 1 < shape.size() ? shape.back() : 1;
-  g.scale_shape = {g.outer * g.inner, g.axis / g.block};
+  g.scale_shape = {g.outer * g.inner, g.blocks()};
   return g;
 }
 

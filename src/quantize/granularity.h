@@ -6,6 +6,9 @@
 //   per_tensor [4, 6]             -> 1 scale
 //   per_channel [4, 6], ch_axis 0 -> 4 scales
 //   per_group [4, 6], ch_axis 1, group_size 3 -> [4, 2] = 8 scales;   ch_axis 0, group_size 2 -> 2 x 6 = 12 scales
+//   per_block [4, 6], 2 x 4 -> [2, 2] = 4 scales
+// Integer groups divide the axis; groups of floats and block dtypes, and 2-D blocks, may end short (as if padded with
+// zeros).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,7 +20,8 @@ namespace wasmquant {
 
 struct Granularity {
   uint64_t outer = 1, axis = 1, inner = 1;
-  uint64_t block = 1;        // positions along axis that share a scale; divides axis
+  uint64_t block = 1;        // positions along axis that share a scale; the last block may be shorter
+  uint64_t outer_block = 1;  // outer positions that share a scale, when split_outer (per_block)
   bool split_outer = false;  // each outer position has its own scales
   bool split_inner = false;  // each inner position has its own scales
   uint64_t last = 1;         // length of the last dimension, when that is part of inner; else 1
@@ -25,12 +29,15 @@ struct Granularity {
       scale_shape;  // as Quark gives it: [] · [channels] · [rows, groups per row] after swapping ch_axis last
 
   uint64_t element_count() const noexcept { return outer * axis * inner; }
+  uint64_t blocks() const noexcept { return axis / block + (axis % block != 0); }
   uint64_t scale_count() const noexcept {
-    return (split_outer ? outer : 1) * (axis / block) * (split_inner ? inner : 1);
+    const uint64_t rows = split_outer ? outer / outer_block + (outer % outer_block != 0) : 1;
+    return rows * blocks() * (split_inner ? inner : 1);
   }
   /// Elements after which a whole number of scales is complete, when scales cover contiguous runs of the flat tensor
   /// (per_group along the last axis, per_channel with nothing before the axis); 0 when they do not.
   uint64_t contiguous_elements() const noexcept {
+    if (axis % block != 0 || outer_block != 1) return 0;
     if (inner == 1 && split_outer) return block;
     if (!split_inner && (outer == 1 || split_outer)) return block * inner;
     return 0;
@@ -38,7 +45,8 @@ struct Granularity {
 };
 
 /// Errors: shape-mismatch (ch_axis out of range, groups along an empty axis, more than 2^64 elements),
-/// group-size-invalid (names the sizes that fit), spec-invalid (per_block). bfloat16 and float16 are per_tensor,
+/// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or of a tensor that is not
+/// 2-D). bfloat16 and float16 are per_tensor,
 /// whatever the spec says.
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec);
 
@@ -50,31 +58,35 @@ struct Run {
   uint64_t scale_stride;
 };
 
-/// Calls visit(Run) over the elements [begin, end) in order. Runs end where units do: a unit is a row of scales along
-/// the innermost dimension (stride 1) or a block of one scale (stride 0), so the only divisions are at the start.
+/// Calls visit(Run) over the elements [begin, end) in order. Runs end where a line [axis, inner], a block of one scale
+/// (stride 0) or a row of scales along the innermost dimension (stride 1) does.
 template <class Visit>
 void for_each_run(const Granularity& g, uint64_t begin, uint64_t end, Visit&& visit) {
+  const uint64_t line = g.axis * g.inner;
   if (begin >= end) return;
-  uint64_t unit = g.block * g.inner, stride = 0;  // elements of a unit
-  uint64_t step = 1, repeat = 1;       // scales from one unit to the next, after `repeat` units with the same
-  if (g.split_inner && g.inner > 1) {  // each inner position its own scale
-    unit = step = g.inner, repeat = g.block, stride = 1;
-  } else if (g.inner == 1 && g.block == 1 && g.axis > 1) {  // channels along the last axis
-    unit = step = g.axis, stride = 1;
-  }
-  const uint64_t scales = g.scale_count();
-  uint64_t offset = begin % unit, scale = begin / unit / repeat * step % scales;
-  uint64_t left = repeat - begin / unit % repeat;
+  const bool by_inner = g.split_inner && g.inner > 1;              // each inner position its own scale
+  const bool by_axis = g.inner == 1 && g.block == 1 && g.axis > 1;  // channels along the last axis
+  const uint64_t unit = by_inner ? g.inner : by_axis ? g.axis : g.block * g.inner;
+  const uint64_t scales_of_line = g.blocks() * (g.split_inner ? g.inner : 1);
+  uint64_t outer = begin / line, in_line = begin % line;
   while (begin < end) {
-    const uint64_t count = unit - offset < end - begin ? unit - offset : end - begin;
-    visit(Run{begin, count, scale + stride * offset, stride});
-    begin += count;
-    offset = 0;
-    if (--left == 0) {
-      left = repeat;
-      scale += step;
-      if (scale == scales) scale = 0;
+    const uint64_t base = g.split_outer ? outer / g.outer_block * scales_of_line : 0;
+    uint64_t index = in_line / unit, offset = in_line % unit;  // of the unit, and in it
+    while (in_line < line && begin < end) {
+      uint64_t count = unit - offset;
+      if (count > line - in_line) count = line - in_line;  // the short block
+      if (count > end - begin) count = end - begin;
+      if (by_inner)
+        visit(Run{begin, count, base + index / g.block * g.inner + offset, 1});
+      else
+        visit(Run{begin, count, base + (by_axis ? offset : index), by_axis ? uint64_t{1} : uint64_t{0}});
+      begin += count;
+      in_line += count;
+      offset = 0;
+      ++index;
     }
+    in_line = 0;
+    ++outer;
   }
 }
 

@@ -1,9 +1,16 @@
 // Observed range to scale and zero point.
-//   symmetric:  scale = max(max(-min, max, 0) / ((quant_max - quant_min) / 2), 2^-23), zero_point 0      (amax / 127.5,
-//   / 7.5) asymmetric: scale = max((max - min) / (quant_max - quant_min), 2^-23) with 0 inside [min, max],
-//               zero_point = clamp(quant_min - round_half_even(min / scale))
-//   floats:     scale = amax / max_finite, 2^-23 if that is 0; no zero point
-// Source: AMD Quark MinMax observers (spec 4.2, 4.3); torch.ao MinMaxObserver gives the same.
+//   integers, symmetric:   scale = max(max(-min, max, 0) / ((quant_max - quant_min) / 2), 2^-23), zero_point 0
+//                          (amax / 127.5, / 7.5)
+//   integers, asymmetric:  scale = max((max - min) / (quant_max - quant_min), 2^-23) with 0 inside [min, max],
+//                          zero_point = clamp(quant_min - round_half_even(min / scale))
+//   floats:                scale = amax / max_finite, 2^-23 if that is 0; no zero point
+//   scale_format e8m0:     a power of two (block_scale.cpp); with an integer dtype this is the MX integer format, whose
+//                          values are code * scale / 2^(bits - 2)
+//   scale_format e5m3:     (amax / max_finite) as fp8_e5m3, 2^-23 if that is 0
+//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of (amax / max_finite) /
+//                          second, 1 if that is 0; scale = that code's value * second (NVFP4)
+// Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
+// Formats specification 1.0 for e8m0.
 #pragma once
 #include <vector>
 
@@ -20,8 +27,39 @@ struct QParams {
   float zero_point;  // 0 for floats and symmetric integers
 };
 
-/// min > max (nothing seen) gives scale 1, zero point 0. The scale is already rounded to spec.scale_type;
-/// the zero point comes from the scale before that.
+/// One spec's formula, its constants worked out once.
+class ScaleRule {
+ public:
+  /// `second_scale`: for scale_format e4m3, from second_scale_of; others ignore it.
+  explicit ScaleRule(const QuantizationSpec& spec, float second_scale = 1.0f) noexcept;
+
+  /// min > max (nothing seen) gives scale 1, zero point 0. The scale is already rounded to spec.scale_type; the zero
+  /// point comes from the scale before that.
+  QParams operator()(float min, float max) const noexcept;
+  /// Whether the largest magnitude is all that counts: (-amax, amax) gives the same as (min, max).
+  bool needs_only_magnitude() const noexcept { return is_magnitude_; }
+
+ private:
+  float scale_of_magnitude(float amax) const noexcept;
+
+  ScaleFormat scale_format_;
+  ScaleType scale_type_;
+  ScaleCalculationMode mode_;
+  bool is_integer_, is_magnitude_, has_fractional_zero_point_;
+  int mantissa_bits_, max_exponent_;  // of the element, for e8m0
+  float divisor_;                     // of the magnitude
+  float steps_, quant_min_, quant_max_;
+  float second_scale_;
+};
+
+/// The scale of a whole tensor over its block scales (scale_format e4m3).
+float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noexcept;
+
+/// A tensor's ranges, one per scale; with scale_format e4m3 under the second scale of the whole.
+void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+                       std::span<QParams> qparams) noexcept;
+
+/// One range by a rule made for it. Not for scale_format e4m3.
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
 /// The code grid of one scale. For integer dtypes.

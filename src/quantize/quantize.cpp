@@ -1,9 +1,10 @@
-// Codes and values by runs of equal granularity. The dtype family is chosen once; inside, one call to a kernel per run.
-//   shared run: one scale for all its elements           -> the kernel as it is
-//   each-run:   a scale per element, the same for the rows below it -> kPatch columns of inverses, used for every row
+// Codes and values of a piece, one operation per dtype family and direction. runs.h cuts the piece, the kernels compute.
 #include "quantize/quantize.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "quantize/runs.h"
 
 namespace wasmquant {
 namespace {
@@ -11,100 +12,223 @@ namespace {
 using kernels::Affine;
 using kernels::Path;
 
-constexpr size_t kPatch = 256;
-
-// `rows` rows of `columns` elements, `pitch` apart; column i of every row has scale `scale` + i.
-struct Patch {
-  size_t begin;  // offset in the piece
-  size_t rows, pitch, columns;
-  size_t scale;
-};
-
-// Runs of the piece [begin, begin + count), offsets relative to it: shared(offset, count, scale) and each(Patch).
-template <class Shared, class Each>
-void visit_runs(const Granularity& g, uint64_t begin, size_t count, Shared&& shared, Each&& each) {
-  Patch rows{0, 0, 0, 0, 0};
-  const auto flush = [&] {
-    for (size_t c = 0; rows.rows != 0 && c < rows.pitch; c += kPatch)
-      each(Patch{rows.begin + c, rows.rows, rows.pitch, std::min(kPatch, rows.pitch - c), rows.scale + c});
-  };
-  for_each_run(g, begin, begin + count, [&](const Run& run) {
-    const auto at = static_cast<size_t>(run.begin - begin), length = static_cast<size_t>(run.count);
-    const auto scale = static_cast<size_t>(run.scale);
-    if (run.scale_stride == 0) return shared(at, length, scale);
-    if (rows.rows != 0 && rows.scale == scale && rows.pitch == length) {
-      ++rows.rows;
-    } else {
-      flush();
-      rows = {at, 1, length, length, scale};
-    }
-  });
-  flush();
-}
-
 bool has_fractional_zero_point(const QuantizationSpec& spec) noexcept {
   return info_of(spec.dtype).is_integer && !spec.symmetric && spec.zero_point_type == ZeroPointType::float32;
 }
 
-// Scales and zero points of a patch, one array each.
-struct PatchScales {
-  float scale[kPatch], zero_point[kPatch];
-  PatchScales(std::span<const QParams> qparams, const Patch& p) noexcept {
+// What all operations know: the piece and its scales. Each uses the pointers that it needs.
+struct Piece : PieceOperation {
+  Piece(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept : spec(piece_spec), q(scales) {}
+
+  // A column of a patch as runs of one element: for operations that have no better way.
+  void patch(const Patch& p) noexcept override {
+    for (size_t row = 0; row < p.rows; ++row)
+      for (size_t i = 0; i < p.columns; i += kRuns)
+        runs({p.at + row * p.pitch + i, std::min(kRuns, p.columns - i), p.scale + i, 1});
+  }
+
+  const QuantizationSpec& spec;
+  std::span<const QParams> q;
+  const float* x = nullptr;
+  float* y = nullptr;
+  uint8_t* codes = nullptr;
+  Path path = Path::real;
+};
+
+struct Grids {
+  Affine of[kRuns];
+  Grids(const Piece& piece, const RunsOfScale& r) noexcept {
+    for (size_t i = 0; i < r.runs(); ++i) of[i] = affine_of(piece.q[r.scale + i], piece.spec);
+  }
+};
+
+struct Scales {
+  float of[kRuns];
+  Scales(const Piece& piece, const RunsOfScale& r) noexcept {
+    for (size_t i = 0; i < r.runs(); ++i) of[i] = piece.q[r.scale + i].scale;
+  }
+};
+
+// The grids of a patch, one array for each part.
+struct PatchGrids {
+  float scale[kPatch], inverse[kPatch], zero_point[kPatch];
+  float quant_min = 0, quant_max = 0;
+  PatchGrids(const Piece& piece, const Patch& p) noexcept {
     for (size_t i = 0; i < p.columns; ++i) {
-      scale[i] = qparams[p.scale + i].scale;
-      zero_point[i] = qparams[p.scale + i].zero_point;
+      const Affine a = affine_of(piece.q[p.scale + i], piece.spec);
+      scale[i] = a.scale;
+      inverse[i] = a.inverse;
+      zero_point[i] = a.zero_point;
+      quant_min = a.quant_min;
+      quant_max = a.quant_max;
+    }
+  }
+  void quantize(std::span<const float> x, const QuantizationSpec& spec, Path path, uint8_t* codes) const noexcept {
+    kernels::quantize_codes8_each(x, inverse, zero_point, quant_min, quant_max, spec.round_method, path, codes);
+  }
+  void dequantize(const uint8_t* codes, size_t count, bool is_signed, float* y) const noexcept {
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t code = is_signed ? static_cast<int8_t>(codes[i]) : codes[i];
+      y[i] = (static_cast<float>(code) - zero_point[i]) * scale[i];
     }
   }
 };
 
-void quantize_codes8(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams, Path path,
-                     std::span<const float> x, uint64_t begin, uint8_t* codes) noexcept {
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    kernels::quantize_codes8(x.subspan(at, count), affine_of(qparams[scale], spec), spec.round_method, path,
-                             codes + at);
-  };
-  visit_runs(g, begin, x.size(), shared, [&](const Patch& p) {
-    float inverse[kPatch], zero_point[kPatch];
-    for (size_t i = 0; i < p.columns; ++i) {
-      inverse[i] = affine_of(qparams[p.scale + i], spec).inverse;
-      zero_point[i] = qparams[p.scale + i].zero_point;
+struct QuantizeInt final : Piece {
+  using Piece::Piece;
+  void runs(const RunsOfScale& r) noexcept override {
+    const Grids grids(*this, r);
+    const std::span<const float> from(x + r.at, r.count);
+    const uint32_t bytes = info_of(spec.dtype).code_bytes();
+    if (bytes == 1) return kernels::quantize_codes8(from, grids.of, r.run, spec.round_method, path, codes + r.at);
+    if (bytes == 2)
+      return kernels::quantize_codes16(from, grids.of, r.run, spec.round_method, path,
+                                       reinterpret_cast<uint16_t*>(codes) + r.at);
+    // int32: the ends of the range are no float32 values, so the conversion saturates.
+    auto* to = reinterpret_cast<int32_t*>(codes) + r.at;
+    const DtypeInfo& info = info_of(spec.dtype);
+    for (size_t i = 0; i < r.count; ++i) {
+      const Affine& a = grids.of[i / r.run];
+      const float v = (from[i] != from[i] ? 0.0f : from[i]) * a.inverse;
+      const float code = path == Path::fake ? apply_rounding(spec.round_method, v) + a.zero_point
+                                            : apply_rounding(spec.round_method, v + a.zero_point);
+      to[i] = static_cast<int32_t>(
+          std::clamp<double>(code, static_cast<double>(info.quant_min), static_cast<double>(info.quant_max)));
     }
-    const DtypeInfo& dtype = info_of(spec.dtype);
+  }
+  void patch(const Patch& p) noexcept override {
+    if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
+    const PatchGrids grids(*this, p);
     for (size_t row = 0; row < p.rows; ++row) {
-      const size_t at = p.begin + row * p.pitch;
-      kernels::quantize_codes8_each(x.subspan(at, p.columns), inverse, zero_point, static_cast<float>(dtype.quant_min),
-                                    static_cast<float>(dtype.quant_max), spec.round_method, path, codes + at);
+      const size_t at = p.at + row * p.pitch;
+      grids.quantize({x + at, p.columns}, spec, path, codes + at);
     }
-  });
-}
+  }
+};
 
-void quantize_codes16(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams, Path path,
-                      std::span<const float> x, uint64_t begin, uint16_t* codes) noexcept {
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    kernels::quantize_codes16(x.subspan(at, count), affine_of(qparams[scale], spec), spec.round_method, path,
-                              codes + at);
-  };
-  visit_runs(g, begin, x.size(), shared, [&](const Patch& p) {
-    for (size_t i = 0; i < p.columns; ++i)
-      for (size_t row = 0; row < p.rows; ++row) shared(p.begin + row * p.pitch + i, 1, p.scale + i);
-  });
-}
+struct DequantizeInt final : Piece {
+  using Piece::Piece;
+  template <class Code>
+  void wide(const RunsOfScale& r) noexcept {
+    const Grids grids(*this, r);
+    const auto* from = reinterpret_cast<const Code*>(codes) + r.at;
+    for (size_t i = 0; i < r.count; ++i)
+      y[r.at + i] = (static_cast<float>(from[i]) - grids.of[i / r.run].zero_point) * grids.of[i / r.run].scale;
+  }
+  void runs(const RunsOfScale& r) noexcept override {
+    const DtypeInfo& info = info_of(spec.dtype);
+    if (info.code_bytes() == 4) return wide<int32_t>(r);
+    if (info.code_bytes() == 2) return info.is_signed ? wide<int16_t>(r) : wide<uint16_t>(r);
+    const Grids grids(*this, r);
+    kernels::dequantize_codes8({codes + r.at, r.count}, info.is_signed, grids.of, r.run, y + r.at);
+  }
+  void patch(const Patch& p) noexcept override {
+    if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
+    const PatchGrids grids(*this, p);
+    for (size_t row = 0; row < p.rows; ++row) {
+      const size_t at = p.at + row * p.pitch;
+      grids.dequantize(codes + at, p.columns, info_of(spec.dtype).is_signed, y + at);
+    }
+  }
+};
 
-void quantize_fp8(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
-                  std::span<const float> x, uint64_t begin, uint8_t* codes) noexcept {
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    kernels::quantize_fp8(x.subspan(at, count), qparams[scale].scale, spec.dtype, codes + at);
-  };
-  visit_runs(g, begin, x.size(), shared, [&](const Patch& p) {
-    const PatchScales s(qparams, p);
+struct FakeQuantizeInt final : Piece {
+  using Piece::Piece;
+  void runs(const RunsOfScale& r) noexcept override {
+    const Grids grids(*this, r);
+    kernels::fake_quantize_int({x + r.at, r.count}, grids.of, r.run, spec.round_method, y + r.at);
+  }
+  void patch(const Patch& p) noexcept override {
+    if (info_of(spec.dtype).code_bytes() != 1 || has_fractional_zero_point(spec)) return Piece::patch(p);
+    // Through the codes: they are whole, so the value is the same.
+    const PatchGrids grids(*this, p);
+    uint8_t row_codes[kPatch];
+    for (size_t row = 0; row < p.rows; ++row) {
+      const size_t at = p.at + row * p.pitch;
+      grids.quantize({x + at, p.columns}, spec, Path::fake, row_codes);
+      grids.dequantize(row_codes, p.columns, info_of(spec.dtype).is_signed, y + at);
+    }
+  }
+};
+
+// Columns of floats: divided by their scales first and multiplied last; in between the scale is 1.
+struct QuantizeFloat final : Piece {
+  QuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
+      : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
+  template <class Code>
+  void wide(const RunsOfScale& r, const float* scales) noexcept {
+    auto* to = reinterpret_cast<Code*>(codes) + r.at;
+    for (size_t i = 0; i < r.count; ++i) {
+      const float v = x[r.at + i];
+      to[i] = static_cast<Code>(encode(format, v != v ? v : v / scales[i / r.run], Overflow::saturate));
+    }
+  }
+  void runs(const RunsOfScale& r) noexcept override {
+    const Scales scales(*this, r);
+    const uint32_t bytes = code_bytes_of(format.bits());
+    if (bytes == 4) return wide<uint32_t>(r, scales.of);
+    if (bytes == 2) return wide<uint16_t>(r, scales.of);
+    kernels::quantize_float({x + r.at, r.count}, scales.of, r.run, format, codes + r.at);
+  }
+  void patch(const Patch& p) noexcept override {
+    if (code_bytes_of(format.bits()) != 1) return Piece::patch(p);
+    const float one = 1.0f;
     float ratio[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
-      const size_t at = p.begin + row * p.pitch;
-      for (size_t i = 0; i < p.columns; ++i) ratio[i] = x[at + i] / s.scale[i];
-      kernels::quantize_fp8({ratio, p.columns}, 1.0f, spec.dtype, codes + at);  // ratio / 1 is ratio
+      const size_t at = p.at + row * p.pitch;
+      for (size_t i = 0; i < p.columns; ++i) ratio[i] = x[at + i] / q[p.scale + i].scale;
+      kernels::quantize_float({ratio, p.columns}, &one, kPatch, format, codes + at);
     }
-  });
-}
+  }
+  FloatFormat format;
+};
+
+struct DequantizeFloat final : Piece {
+  DequantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
+      : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
+  template <class Code>
+  void wide(const RunsOfScale& r, const float* scales) noexcept {
+    const auto* from = reinterpret_cast<const Code*>(codes) + r.at;
+    for (size_t i = 0; i < r.count; ++i) y[r.at + i] = decode(format, from[i]) * scales[i / r.run];
+  }
+  void runs(const RunsOfScale& r) noexcept override {
+    const Scales scales(*this, r);
+    const uint32_t bytes = code_bytes_of(format.bits());
+    if (bytes == 4) return wide<uint32_t>(r, scales.of);
+    if (bytes == 2) return wide<uint16_t>(r, scales.of);
+    kernels::dequantize_float({codes + r.at, r.count}, scales.of, r.run, format, y + r.at);
+  }
+  void patch(const Patch& p) noexcept override {
+    if (code_bytes_of(format.bits()) != 1) return Piece::patch(p);
+    const float one = 1.0f;
+    for (size_t row = 0; row < p.rows; ++row) {
+      const size_t at = p.at + row * p.pitch;
+      kernels::dequantize_float({codes + at, p.columns}, &one, kPatch, format, y + at);
+      for (size_t i = 0; i < p.columns; ++i) y[at + i] *= q[p.scale + i].scale;
+    }
+  }
+  FloatFormat format;
+};
+
+struct FakeQuantizeFloat final : Piece {
+  FakeQuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
+      : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
+  void runs(const RunsOfScale& r) noexcept override {
+    const Scales scales(*this, r);
+    kernels::fake_quantize_float({x + r.at, r.count}, scales.of, r.run, format, y + r.at);
+  }
+  void patch(const Patch& p) noexcept override {
+    const float one = 1.0f;
+    float ratio[kPatch];
+    for (size_t row = 0; row < p.rows; ++row) {
+      const size_t at = p.at + row * p.pitch;
+      for (size_t i = 0; i < p.columns; ++i) ratio[i] = x[at + i] / q[p.scale + i].scale;
+      kernels::fake_quantize_float({ratio, p.columns}, &one, kPatch, format, ratio);
+      for (size_t i = 0; i < p.columns; ++i) y[at + i] = ratio[i] * q[p.scale + i].scale;
+    }
+  }
+  FloatFormat format;
+};
 
 void cast_to_bits(Dtype dtype, std::span<const float> x, uint16_t* bits) noexcept {
   dtype == Dtype::float16 ? kernels::narrow_f16(x, bits) : kernels::narrow_bf16(x, bits);
@@ -114,58 +238,28 @@ void cast_from_bits(Dtype dtype, std::span<const uint16_t> bits, float* y) noexc
   dtype == Dtype::float16 ? kernels::widen_f16(bits, y) : kernels::widen_bf16(bits, y);
 }
 
-// (code - zero_point) * scale, with codes of any integer type and a scale per element.
-template <class Code>
-void dequantize_row(const Code* codes, const PatchScales& s, size_t count, float* y) noexcept {
-  for (size_t i = 0; i < count; ++i) y[i] = (static_cast<float>(codes[i]) - s.zero_point[i]) * s.scale[i];
+template <class Operation>
+void run_quantize(Operation operation, const Granularity& g, Path path, std::span<const float> x, uint64_t begin,
+                  uint8_t* codes) noexcept {
+  operation.x = x.data();
+  operation.codes = codes;
+  operation.path = path;
+  cut(g, begin, x.size(), operation);
 }
 
-void dequantize_codes8(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
-                       std::span<const uint8_t> codes, uint64_t begin, float* y) noexcept {
-  const bool is_signed = info_of(spec.dtype).is_signed;
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    kernels::dequantize_codes8(codes.subspan(at, count), is_signed, affine_of(qparams[scale], spec), y + at);
-  };
-  visit_runs(g, begin, codes.size(), shared, [&](const Patch& p) {
-    const PatchScales s(qparams, p);
-    for (size_t row = 0; row < p.rows; ++row) {
-      const size_t at = p.begin + row * p.pitch;
-      if (is_signed)
-        dequantize_row(reinterpret_cast<const int8_t*>(codes.data() + at), s, p.columns, y + at);
-      else
-        dequantize_row(codes.data() + at, s, p.columns, y + at);
-    }
-  });
+template <class Operation>
+void run_dequantize(Operation operation, const Granularity& g, const uint8_t* codes, size_t count, uint64_t begin,
+                    float* y) noexcept {
+  operation.codes = const_cast<uint8_t*>(codes);  // read only
+  operation.y = y;
+  cut(g, begin, count, operation);
 }
 
-void dequantize_int16(const Granularity& g, std::span<const QParams> qparams, std::span<const int16_t> codes,
-                      uint64_t begin, float* y) noexcept {
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    const QParams q = qparams[scale];
-    for (size_t i = at; i < at + count; ++i) y[i] = (static_cast<float>(codes[i]) - q.zero_point) * q.scale;
-  };
-  visit_runs(g, begin, codes.size(), shared, [&](const Patch& p) {
-    const PatchScales s(qparams, p);
-    for (size_t row = 0; row < p.rows; ++row) {
-      const size_t at = p.begin + row * p.pitch;
-      dequantize_row(codes.data() + at, s, p.columns, y + at);
-    }
-  });
-}
-
-void dequantize_fp8(const Granularity& g, Dtype dtype, std::span<const QParams> qparams, std::span<const uint8_t> codes,
-                    uint64_t begin, float* y) noexcept {
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    kernels::dequantize_fp8(codes.subspan(at, count), qparams[scale].scale, dtype, y + at);
-  };
-  visit_runs(g, begin, codes.size(), shared, [&](const Patch& p) {
-    const PatchScales s(qparams, p);
-    for (size_t row = 0; row < p.rows; ++row) {
-      const size_t at = p.begin + row * p.pitch;
-      kernels::dequantize_fp8(codes.subspan(at, p.columns), 1.0f, dtype, y + at);
-      for (size_t i = 0; i < p.columns; ++i) y[at + i] *= s.scale[i];
-    }
-  });
+template <class Operation>
+void run_fake(Operation operation, const Granularity& g, std::span<const float> x, uint64_t begin, float* y) noexcept {
+  operation.x = x.data();
+  operation.y = y;
+  cut(g, begin, x.size(), operation);
 }
 
 }  // namespace
@@ -175,9 +269,8 @@ void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<cons
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (has_fractional_zero_point(spec)) path = Path::real;
   if (dtype.is_plain_cast()) return cast_to_bits(spec.dtype, x, reinterpret_cast<uint16_t*>(codes));
-  if (!dtype.is_integer) return quantize_fp8(g, spec, qparams, x, begin, codes);
-  if (dtype.code_bytes() == 1) return quantize_codes8(g, spec, qparams, path, x, begin, codes);
-  quantize_codes16(g, spec, qparams, path, x, begin, reinterpret_cast<uint16_t*>(codes));
+  if (dtype.is_integer) return run_quantize(QuantizeInt(spec, qparams), g, path, x, begin, codes);
+  run_quantize(QuantizeFloat(spec, qparams), g, path, x, begin, codes);
 }
 
 void dequantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
@@ -185,44 +278,30 @@ void dequantize(const Granularity& g, const QuantizationSpec& spec, std::span<co
   const DtypeInfo& dtype = info_of(spec.dtype);
   const auto length = static_cast<size_t>(count);
   if (dtype.is_plain_cast()) return cast_from_bits(spec.dtype, {reinterpret_cast<const uint16_t*>(codes), length}, y);
-  if (!dtype.is_integer) return dequantize_fp8(g, spec.dtype, qparams, {codes, length}, begin, y);
-  if (dtype.code_bytes() == 1) return dequantize_codes8(g, spec, qparams, {codes, length}, begin, y);
-  dequantize_int16(g, qparams, {reinterpret_cast<const int16_t*>(codes), length}, begin, y);
+  if (dtype.is_integer) return run_dequantize(DequantizeInt(spec, qparams), g, codes, length, begin, y);
+  run_dequantize(DequantizeFloat(spec, qparams), g, codes, length, begin, y);
 }
 
 void fake_quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                    std::span<const float> x, uint64_t begin, float* y) noexcept {
-  if (!info_of(spec.dtype).is_integer) {  // through the codes
-    alignas(2) uint8_t codes[2 * kErrorBlock];
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (dtype.is_plain_cast()) {  // through the codes
+    alignas(2) uint16_t bits[kErrorBlock];
     for (size_t at = 0; at < x.size(); at += kErrorBlock) {
       const size_t count = std::min(kErrorBlock, x.size() - at);
-      quantize(g, spec, qparams, Path::fake, x.subspan(at, count), begin + at, codes);
-      dequantize(g, spec, qparams, codes, count, begin + at, y + at);
+      cast_to_bits(spec.dtype, x.subspan(at, count), bits);
+      cast_from_bits(spec.dtype, {bits, count}, y + at);
     }
     return;
   }
-  const auto shared = [&](size_t at, size_t count, size_t scale) {
-    kernels::fake_quantize_int(x.subspan(at, count), affine_of(qparams[scale], spec), spec.round_method, y + at);
-  };
-  visit_runs(g, begin, x.size(), shared, [&](const Patch& p) {
-    if (has_fractional_zero_point(spec) || info_of(spec.dtype).code_bytes() != 1) {
-      for (size_t i = 0; i < p.columns; ++i)
-        for (size_t row = 0; row < p.rows; ++row) shared(p.begin + row * p.pitch + i, 1, p.scale + i);
-      return;
-    }
-    uint8_t codes[kPatch];
-    for (size_t row = 0; row < p.rows; ++row) {
-      const size_t at = p.begin + row * p.pitch;
-      quantize_codes8(g, spec, qparams, Path::fake, x.subspan(at, p.columns), begin + at, codes);
-      dequantize_codes8(g, spec, qparams, {codes, p.columns}, begin + at, y + at);
-    }
-  });
+  if (dtype.is_integer) return run_fake(FakeQuantizeInt(spec, qparams), g, x, begin, y);
+  run_fake(FakeQuantizeFloat(spec, qparams), g, x, begin, y);
 }
 
 void append_quantization_error(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                                std::span<const float> x, const uint8_t* codes, uint64_t begin,
                                kernels::ErrorSums& sums) noexcept {
-  const size_t bytes = info_of(spec.dtype).code_bytes();
+  const size_t bytes = code_bytes_of(spec);
   float y[kErrorBlock];
   for (size_t at = 0; at < x.size();) {
     const auto to_block_end = static_cast<size_t>(kErrorBlock - (begin + at) % kErrorBlock);

@@ -1,4 +1,5 @@
-// Spec + scales + values to codes, and back. Works on any piece [begin, begin + x.size()) of a flat tensor.
+// Spec + scales + values to codes, and back. Works on any piece [begin, begin + x.size()) of a flat tensor, except for
+// block dtypes (mx6, mx9, bfp16), whose elements have no scale of their own: block_float.h.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +11,9 @@
 
 namespace wasmquant {
 
-/// One code per element, `code_bytes()` each (little-endian; two-byte codes lie at even addresses). `qparams` is in
-/// internal scale order, for the whole tensor; plain casts (bfloat16, float16) ignore it. Pieces give the codes of the
-/// whole. A fractional zero point has no whole codes on the fake path: such specs always take the real one.
+/// One code per element, `code_bytes_of(spec)` each (little-endian; wider codes lie at multiples of their size).
+/// `qparams` is in internal scale order, for the whole tensor; plain casts (bfloat16, float16) ignore it. Pieces give the
+/// codes of the whole. A fractional zero point has no whole codes on the fake path: such specs always take the real one.
 void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams, kernels::Path path,
               std::span<const float> x, uint64_t begin, uint8_t* codes) noexcept;
 
@@ -20,8 +21,8 @@ void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<cons
 void dequantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                 const uint8_t* codes, uint64_t count, uint64_t begin, float* y) noexcept;
 
-/// x to the values of its codes on the fake path, (clamp(round(x / scale) + zero_point) - zero_point) * scale, also
-/// where the zero point is fractional. y may be x.
+/// x to the values of its codes on the fake path. Integers: (clamp(round(x / scale) + zero_point) - zero_point) * scale,
+/// also where the zero point is fractional. Floats without NaN (fp4, fp6) let NaN and infinities through. y may be x.
 void fake_quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                    std::span<const float> x, uint64_t begin, float* y) noexcept;
 

@@ -14,12 +14,13 @@
 
 #include "kernels/arch.h"
 #include "kernels/reference.h"
+#include "quantize/qparams.h"
 #include "timing.h"
 
 namespace wasmquant::bench {
 namespace {
 
-constexpr size_t kGroup = 128, kBlock = 1024;
+constexpr size_t kBlock = 1024, kRow = 4096, kOneRun = size_t{1} << 30;
 
 struct Buffers {
   explicit Buffers(size_t count)
@@ -46,15 +47,17 @@ kernels::Affine affine_of(float scale, float zero_point, float quant_min, float 
 
 /// The kernels and their oracles behind one face, so that a row is written once.
 struct Fast {
-  static constexpr auto reduce_absmax = kernels::reduce_absmax;
+  static constexpr auto reduce_absmax_runs = kernels::reduce_absmax_runs;
   static constexpr auto quantize_codes8 = kernels::quantize_codes8;
+  static constexpr auto quantize_float = kernels::quantize_float;
   static constexpr auto pack_nibbles = kernels::pack_nibbles;
   static constexpr auto dequantize_codes8 = kernels::dequantize_codes8;
   static constexpr auto error_between = kernels::error_between;
 };
 struct Oracle {
-  static constexpr auto reduce_absmax = kernels::reference::reduce_absmax;
+  static constexpr auto reduce_absmax_runs = kernels::reference::reduce_absmax_runs;
   static constexpr auto quantize_codes8 = kernels::reference::quantize_codes8;
+  static constexpr auto quantize_float = kernels::reference::quantize_float;
   static constexpr auto pack_nibbles = kernels::reference::pack_nibbles;
   static constexpr auto dequantize_codes8 = kernels::reference::dequantize_codes8;
   static constexpr auto error_between = kernels::reference::error_between;
@@ -62,24 +65,57 @@ struct Oracle {
 
 volatile double g_sink;  // keeps results alive
 
-/// int4, one symmetric scale per 128 elements: range, codes, nibbles; optionally the error, a block at a time.
+enum class Work : uint8_t { codes, pack, pack_and_error };
+
+/// Groups of consecutive elements, as the pipeline does them: magnitudes, scales, codes, nibbles and error of a block
+/// that stays in the first-level cache.
 template <class Kernels>
-void quantize_int4_groups(Buffers& b, size_t count, bool with_error) {
+void quantize_groups(Buffers& b, size_t count, const QuantizationSpec& spec, Work work) {
+  const ScaleRule rule(spec);
+  const bool is_integer = info_of(spec.dtype).is_integer;
+  const auto group = static_cast<size_t>(spec.group_size);
   kernels::ErrorSums error;
   for (size_t block = 0; block < count; block += kBlock) {
-    float* y = b.y.data();
-    for (size_t begin = block; begin < block + kBlock; begin += kGroup) {
-      const std::span<const float> x{b.x.data() + begin, kGroup};
-      const kernels::AbsMax range = Kernels::reduce_absmax(x);
-      const kernels::Affine a = affine_of(range.value > 0 ? range.value / 7.5f : 1.0f, 0, -8, 7);
-      uint8_t* codes = b.codes.data() + begin;
-      Kernels::quantize_codes8(x, a, RoundMethod::half_even, kernels::Path::real, codes);
-      Kernels::pack_nibbles({codes, kGroup}, 8, b.bytes.data() + begin / 2);
-      if (with_error) Kernels::dequantize_codes8({codes, kGroup}, true, a, y + begin - block);
+    const std::span<const float> x{b.x.data() + block, kBlock};
+    uint8_t* codes = b.codes.data() + block;
+    float magnitude[kBlock / 16], scale[kBlock / 16];
+    kernels::Affine grid[kBlock / 16];
+    Kernels::reduce_absmax_runs(x, group, magnitude);
+    for (size_t i = 0; i < kBlock / group; ++i) {
+      const QParams q = rule(-magnitude[i], magnitude[i]);
+      scale[i] = q.scale;
+      if (is_integer) grid[i] = affine_of(q, spec);
     }
-    if (with_error) error.append(Kernels::error_between({b.x.data() + block, kBlock}, y));
+    if (is_integer)
+      Kernels::quantize_codes8(x, grid, group, RoundMethod::half_even, kernels::Path::real, codes);
+    else
+      Kernels::quantize_float(x, scale, group, float_format_of(spec), codes);
+    if (work != Work::codes) Kernels::pack_nibbles({codes, kBlock}, is_integer ? 8 : 0, b.bytes.data() + block / 2);
+    if (work == Work::pack_and_error) {
+      Kernels::dequantize_codes8({codes, kBlock}, true, grid, group, b.y.data());
+      error.append(Kernels::error_between(x, b.y.data()));
+    }
   }
   g_sink = error.noise;
+}
+
+QuantizationSpec group_spec(Dtype dtype, int64_t group, ScaleFormat format) {
+  QuantizationSpec spec;
+  spec.dtype = dtype;
+  spec.qscheme = QScheme::per_group;
+  spec.ch_axis = -1;
+  spec.group_size = group;
+  spec.scale_format = format;
+  return spec;
+}
+
+/// Block floats in rows of kRow elements.
+template <class Kernel>
+void quantize_rows(std::span<const float> x, Kernel kernel, Buffers& b, Dtype dtype = Dtype::mx9, uint32_t block = 16) {
+  const BlockFloatFormat format = block_float_of(dtype, block);
+  for (size_t at = 0; at < x.size(); at += kRow)
+    kernel(x.subspan(at, kRow), format, b.bytes.data(), b.bytes.data() + kRow,
+           reinterpret_cast<int8_t*>(b.codes.data() + at));
 }
 
 struct Row {
@@ -92,7 +128,13 @@ std::vector<Row> rows_of(Buffers& b) {
   namespace k = kernels;
   namespace r = kernels::reference;
   const k::Affine int8 = affine_of(0.0005f, 0, -128, 127);
+  const FloatFormat fp8 = float_format_of(Dtype::fp8_e4m3), fp6 = float_format_of(Dtype::fp6_e3m2);
+  static constexpr float scale = 0.0002f;
   constexpr RoundMethod kRound = RoundMethod::half_even;
+  const auto groups = [&b](std::string name, const QuantizationSpec& spec, Work work) {
+    return Row{std::move(name), 4, [&b, spec, work](size_t n) { quantize_groups<Fast>(b, n, spec, work); },
+               [&b, spec, work](size_t n) { quantize_groups<Oracle>(b, n, spec, work); }};
+  };
   const auto x = [&b](size_t n) { return std::span<const float>(b.x.data(), n); };
   const auto halves = [&b](size_t n) { return std::span<const uint16_t>(b.halves.data(), n); };
   const auto codes = [&b](size_t n) { return std::span<const uint8_t>(b.codes.data(), n); };
@@ -103,28 +145,39 @@ std::vector<Row> rows_of(Buffers& b) {
        [=](size_t n) { g_sink = r::reduce_extent(x(n)).max; }},
       {"accumulate_extent", 4, [=, &b](size_t n) { k::accumulate_extent(x(n), b.low.data(), b.high.data()); },
        [=, &b](size_t n) { r::accumulate_extent(x(n), b.low.data(), b.high.data()); }},
-      {"quantize_int8", 4, [=, &b](size_t n) { k::quantize_codes8(x(n), int8, kRound, k::Path::real, b.codes.data()); },
-       [=, &b](size_t n) { r::quantize_codes8(x(n), int8, kRound, k::Path::real, b.codes.data()); }},
+      {"quantize_int8", 4, [=, &b](size_t n) { k::quantize_codes8(x(n), &int8, kOneRun, kRound, k::Path::real, b.codes.data()); },
+       [=, &b](size_t n) { r::quantize_codes8(x(n), &int8, kOneRun, kRound, k::Path::real, b.codes.data()); }},
       {"quantize_int16", 4,
-       [=, &b](size_t n) { k::quantize_codes16(x(n), int8, kRound, k::Path::real, b.halves.data()); },
-       [=, &b](size_t n) { r::quantize_codes16(x(n), int8, kRound, k::Path::real, b.halves.data()); }},
-      {"fake_quantize_int8", 4, [=, &b](size_t n) { k::fake_quantize_int(x(n), int8, kRound, b.y.data()); },
-       [=, &b](size_t n) { r::fake_quantize_int(x(n), int8, kRound, b.y.data()); }},
-      {"dequantize_int8", 4, [=, &b](size_t n) { k::dequantize_codes8(codes(n), true, int8, b.y.data()); },
-       [=, &b](size_t n) { r::dequantize_codes8(codes(n), true, int8, b.y.data()); }},
-      {"int4_g128_pack", 4, [&b](size_t n) { quantize_int4_groups<Fast>(b, n, false); },
-       [&b](size_t n) { quantize_int4_groups<Oracle>(b, n, false); }},
-      {"int4_g128_pack_error", 4, [&b](size_t n) { quantize_int4_groups<Fast>(b, n, true); },
-       [&b](size_t n) { quantize_int4_groups<Oracle>(b, n, true); }},
-      {"error_of_codes8", 4, [=, &b](size_t n) { g_sink = k::error_of_codes8(x(n), b.codes.data(), true, int8).noise; },
-       [=, &b](size_t n) { g_sink = r::error_of_codes8(x(n), b.codes.data(), true, int8).noise; }},
+       [=, &b](size_t n) { k::quantize_codes16(x(n), &int8, kOneRun, kRound, k::Path::real, b.halves.data()); },
+       [=, &b](size_t n) { r::quantize_codes16(x(n), &int8, kOneRun, kRound, k::Path::real, b.halves.data()); }},
+      {"fake_quantize_int8", 4, [=, &b](size_t n) { k::fake_quantize_int(x(n), &int8, kOneRun, kRound, b.y.data()); },
+       [=, &b](size_t n) { r::fake_quantize_int(x(n), &int8, kOneRun, kRound, b.y.data()); }},
+      {"dequantize_int8", 4, [=, &b](size_t n) { k::dequantize_codes8(codes(n), true, &int8, kOneRun, b.y.data()); },
+       [=, &b](size_t n) { r::dequantize_codes8(codes(n), true, &int8, kOneRun, b.y.data()); }},
+      groups("int4_g128_pack", group_spec(Dtype::int4, 128, ScaleFormat::float32), Work::pack),
+      groups("int4_g32_pack", group_spec(Dtype::int4, 32, ScaleFormat::float32), Work::pack),
+      groups("int4_g128_pack_error", group_spec(Dtype::int4, 128, ScaleFormat::float32), Work::pack_and_error),
+      groups("mxfp4_pack", group_spec(Dtype::fp4, 32, ScaleFormat::e8m0), Work::pack),
+      groups("mxfp6_e2m3", group_spec(Dtype::fp6_e2m3, 32, ScaleFormat::e8m0), Work::codes),
+      groups("mxfp8_e4m3", group_spec(Dtype::fp8_e4m3, 32, ScaleFormat::e8m0), Work::codes),
+      {"mx9", 4, [=, &b](size_t n) { quantize_rows(x(n), k::quantize_block_float, b); },
+       [=, &b](size_t n) { quantize_rows(x(n), r::quantize_block_float, b); }},
+      {"mx6_b32", 4, [=, &b](size_t n) { quantize_rows(x(n), k::quantize_block_float, b, Dtype::mx6, 32); },
+       [=, &b](size_t n) { quantize_rows(x(n), r::quantize_block_float, b, Dtype::mx6, 32); }},
       {"error_between", 4, [=, &b](size_t n) { g_sink = k::error_between(x(n), b.y.data()).noise; },
        [=, &b](size_t n) { g_sink = r::error_between(x(n), b.y.data()).noise; }},
-      {"quantize_fp8_e4m3", 4, [=, &b](size_t n) { k::quantize_fp8(x(n), 0.0002f, Dtype::fp8_e4m3, b.codes.data()); },
-       [=, &b](size_t n) { r::quantize_fp8(x(n), 0.0002f, Dtype::fp8_e4m3, b.codes.data()); }},
+      {"quantize_fp8_e4m3", 4,
+       [=, &b](size_t n) { k::quantize_float(x(n), &scale, kOneRun, fp8, b.codes.data()); },
+       [=, &b](size_t n) { r::quantize_float(x(n), &scale, kOneRun, fp8, b.codes.data()); }},
+      {"quantize_fp6_e3m2", 4,
+       [=, &b](size_t n) { k::quantize_float(x(n), &scale, kOneRun, fp6, b.codes.data()); },
+       [=, &b](size_t n) { r::quantize_float(x(n), &scale, kOneRun, fp6, b.codes.data()); }},
+      {"fake_quantize_fp8_e4m3", 4,
+       [=, &b](size_t n) { k::fake_quantize_float(x(n), &scale, kOneRun, fp8, b.y.data()); },
+       [=, &b](size_t n) { r::fake_quantize_float(x(n), &scale, kOneRun, fp8, b.y.data()); }},
       {"dequantize_fp8_e4m3", 4,
-       [=, &b](size_t n) { k::dequantize_fp8(codes(n), 0.0002f, Dtype::fp8_e4m3, b.y.data()); },
-       [=, &b](size_t n) { r::dequantize_fp8(codes(n), 0.0002f, Dtype::fp8_e4m3, b.y.data()); }},
+       [=, &b](size_t n) { k::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); },
+       [=, &b](size_t n) { r::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); }},
       {"widen_bf16", 2, [=, &b](size_t n) { k::widen_bf16(halves(n), b.y.data()); },
        [=, &b](size_t n) { r::widen_bf16(halves(n), b.y.data()); }},
       {"widen_f16", 2, [=, &b](size_t n) { k::widen_f16(halves(n), b.y.data()); },

@@ -1,4 +1,5 @@
 // Conversions of single numbers: decode, casts, roundings.
+#include "numeric/e8m0.h"
 #include "numeric/rounding.h"
 #include "ops.h"
 #include "quantize/quantize.h"
@@ -51,13 +52,23 @@ Result<Outputs> cast_with_scale(const GoldenCase& c, Dtype dtype, float scale, s
   Codes codes{std::vector<uint8_t>(values.size() * info_of(dtype).code_bytes()), dtype};
   const QParams qparams{scale, 0};
   quantize(g, float_spec(dtype), {&qparams, 1}, kernels::Path::real, values, 0, codes.bytes.data());
-  return Outputs{{std::move(code_role), codes.produced()}, {"values", values_of(codes, g, scale)}};
+  std::vector<float> y(values.size());
+  fake_quantize(g, float_spec(dtype), {&qparams, 1}, values, 0, y.data());
+  return Outputs{{std::move(code_role), codes.produced()}, {"values", {{y.begin(), y.end()}, {}, {}}}};
 }
 
 }  // namespace
 
 Result<Outputs> decode(const GoldenCase& c) {
   TRY_VOID(c.allow_params({"dtype"}));
+  TRY(name, c.word("dtype"));
+  if (name == "e8m0") {
+    TRY(bytes, c.input("codes"));
+    Outputs outputs;
+    for (const double byte : bytes.values)
+      outputs["values"].values.push_back(decode_e8m0(static_cast<uint8_t>(static_cast<int32_t>(byte))));
+    return outputs;
+  }
   TRY(dtype, float_dtype(c));
   TRY(stored, c.input("codes"));
   Codes codes{{}, dtype};
@@ -86,9 +97,31 @@ Result<Outputs> cast_saturate(const GoldenCase& c) {
   return cast_with_scale(c, dtype, static_cast<float>(scale), "codes");
 }
 
+Result<Outputs> cast_nonsaturating(const GoldenCase& c) {
+  TRY_VOID(c.allow_params({"dtype"}));
+  TRY(dtype, float_dtype(c));
+  const FloatFormat format = float_format_of(dtype);
+  if (!format.has_nan()) return not_yet("a cast without saturation to a format without specials");
+  TRY(x, c.input("x"));
+  Outputs outputs;
+  for (const float v : x.as_floats())
+    outputs["values"].values.push_back(wasmquant::decode(format, encode(format, v, Overflow::infinity)));
+  return outputs;
+}
+
+Result<Outputs> encode_e8m0_scale(const GoldenCase& c) {
+  TRY_VOID(c.allow_params({}));
+  TRY(scale, c.input("scale"));
+  Outputs outputs;
+  for (const float v : scale.as_floats()) outputs["bytes"].values.push_back(export_e8m0(v));
+  return outputs;
+}
+
 Result<Outputs> round(const GoldenCase& c) {
-  constexpr std::pair<const char*, RoundMethod> kRoles[] = {
-      {"half_even", RoundMethod::half_even}, {"round", RoundMethod::round}, {"true_floor", RoundMethod::floor}};
+  constexpr std::pair<const char*, RoundMethod> kRoles[] = {{"half_even", RoundMethod::half_even},
+                                                            {"round", RoundMethod::round},
+                                                            {"half_away", RoundMethod::half_away},
+                                                            {"true_floor", RoundMethod::floor}};
   TRY_VOID(c.allow_params({}));
   TRY(x, c.input("x"));
   Outputs outputs;

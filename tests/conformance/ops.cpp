@@ -9,6 +9,8 @@ Op op_named(std::string_view name) {
       {"decode", decode},
       {"cast", cast},
       {"cast_saturate", cast_saturate},
+      {"cast_nonsaturating", cast_nonsaturating},
+      {"encode_e8m0_scale", encode_e8m0_scale},
       {"round", round},
       {"int_quant", quantize_observed},
       {"int_qparams", quantize_observed},
@@ -18,7 +20,13 @@ Op op_named(std::string_view name) {
       {"observe_batches", observe_batches},
       {"pack4", pack_words_of_nibbles},
       {"pack_int3", pack_int3},
+      {"pack_float", pack_float},
       {"export_weight", export_weight},
+      {"mx_quant", mx_quant},
+      {"group_float", group_float},
+      {"nvfp4", nvfp4},
+      {"bfp_prime", bfp_prime},
+      {"bfp16", bfp16},
   };
   for (const auto& [known, op] : kOps)
     if (known == name) return op;

@@ -14,6 +14,8 @@ Op op_named(std::string_view name);
 Result<Outputs> decode(const GoldenCase& c);
 Result<Outputs> cast(const GoldenCase& c);
 Result<Outputs> cast_saturate(const GoldenCase& c);
+Result<Outputs> cast_nonsaturating(const GoldenCase& c);
+Result<Outputs> encode_e8m0_scale(const GoldenCase& c);
 Result<Outputs> round(const GoldenCase& c);
 
 // ---- quantize_ops.cpp: one tensor, scales observed or given
@@ -26,6 +28,14 @@ Result<Outputs> observe_batches(const GoldenCase& c);
 // ---- pack_ops.cpp
 Result<Outputs> pack_words_of_nibbles(const GoldenCase& c);
 Result<Outputs> pack_int3(const GoldenCase& c);
+Result<Outputs> pack_float(const GoldenCase& c);
 Result<Outputs> export_weight(const GoldenCase& c);
+
+// ---- block_ops.cpp: blocks that share a scale or an exponent
+Result<Outputs> mx_quant(const GoldenCase& c);
+Result<Outputs> group_float(const GoldenCase& c);
+Result<Outputs> nvfp4(const GoldenCase& c);
+Result<Outputs> bfp_prime(const GoldenCase& c);
+Result<Outputs> bfp16(const GoldenCase& c);
 
 }  // namespace conformance

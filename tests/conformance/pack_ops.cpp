@@ -96,6 +96,26 @@ Result<Outputs> pack_int3(const GoldenCase& c) {
   return Outputs{{"packed", Produced{{bytes.begin(), bytes.end()}, in.shape_with(width), {}}}};
 }
 
+// fp4: the first of two codes in the low nibble; fp6: a little-endian bit stream. Both along the last axis.
+Result<Outputs> pack_float(const GoldenCase& c) {
+  TRY_VOID(c.allow_params({"dtype"}));
+  TRY(dtype, c.dtype());
+  const DtypeInfo& info = info_of(dtype);
+  if (info.is_integer || info.bits == 0 || info.bits >= 8) return not_yet("packing of " + std::string(info.name));
+  TRY(codes, c.input("codes"));
+  const CodeRows in(codes);
+  const auto width = static_cast<size_t>(packing::bit_stream_bytes(in.columns, info.bits));
+  std::vector<uint8_t> bytes(in.rows * width);
+  for (size_t row = 0; row < in.rows; ++row) {
+    const std::span<const uint8_t> line(in.codes.data() + row * in.columns, in.columns);
+    if (info.bits == 4)
+      packing::pack_nibbles(line, bytes.data() + row * width);
+    else
+      packing::pack_bits(line, info.bits, bytes.data() + row * width);
+  }
+  return Outputs{{"packed", Produced{{bytes.begin(), bytes.end()}, in.shape_with(width), {}}}};
+}
+
 // Through the library's own writer of that format: the weight as one tile.
 Result<Outputs> export_weight(const GoldenCase& c) {
   TRY_VOID(c.allow_params(

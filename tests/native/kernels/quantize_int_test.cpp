@@ -4,7 +4,9 @@
 namespace wasmquant::kernels {
 namespace {
 
-constexpr std::array kRounds = {RoundMethod::half_even, RoundMethod::round, RoundMethod::floor};
+constexpr std::array kRounds = {RoundMethod::half_even, RoundMethod::round, RoundMethod::floor,
+                               RoundMethod::half_away};
+constexpr size_t kOneRun = size_t{1} << 20;
 constexpr std::array kPaths = {Path::fake, Path::real};
 
 Affine affine(float scale, float zero_point, float quant_min, float quant_max) {
@@ -40,8 +42,8 @@ TEST_CASE("quantize_codes8 equals its oracle") {
     const std::span<const float> run = std::span(x).subspan(offset);
     for_each_case(grids8(), [&](const Affine& a, RoundMethod round, Path path) {
       check_same<uint8_t>(
-          n, offset, [&](uint8_t* codes) { quantize_codes8(run, a, round, path, codes); },
-          [&](uint8_t* codes) { reference::quantize_codes8(run, a, round, path, codes); });
+          n, offset, [&](uint8_t* codes) { quantize_codes8(run, &a, kOneRun, round, path, codes); },
+          [&](uint8_t* codes) { reference::quantize_codes8(run, &a, kOneRun, round, path, codes); });
     });
   });
 }
@@ -54,8 +56,8 @@ TEST_CASE("quantize_codes16 equals its oracle") {
     const std::span<const float> run = std::span(x).subspan(offset);
     for_each_case(grids, [&](const Affine& a, RoundMethod round, Path path) {
       check_same<uint16_t>(
-          n, offset, [&](uint16_t* codes) { quantize_codes16(run, a, round, path, codes); },
-          [&](uint16_t* codes) { reference::quantize_codes16(run, a, round, path, codes); });
+          n, offset, [&](uint16_t* codes) { quantize_codes16(run, &a, kOneRun, round, path, codes); },
+          [&](uint16_t* codes) { reference::quantize_codes16(run, &a, kOneRun, round, path, codes); });
     });
   });
 }
@@ -88,8 +90,8 @@ TEST_CASE("dequantize_codes8 equals its oracle") {
     for (const Affine& a : grids8()) {
       for (bool is_signed : {false, true})
         check_same<float>(
-            n, offset, [&](float* y) { dequantize_codes8(run, is_signed, a, y); },
-            [&](float* y) { reference::dequantize_codes8(run, is_signed, a, y); });
+            n, offset, [&](float* y) { dequantize_codes8(run, is_signed, &a, kOneRun, y); },
+            [&](float* y) { reference::dequantize_codes8(run, is_signed, &a, kOneRun, y); });
     }
   });
 }
@@ -100,16 +102,51 @@ TEST_CASE("fake_quantize_int equals its oracle, also in place") {
     const std::span<const float> run = std::span(x).subspan(offset);
     for_each_case(grids8(), [&](const Affine& a, RoundMethod round, Path) {
       check_same<float>(
-          n, offset, [&](float* y) { fake_quantize_int(run, a, round, y); },
-          [&](float* y) { reference::fake_quantize_int(run, a, round, y); });
+          n, offset, [&](float* y) { fake_quantize_int(run, &a, kOneRun, round, y); },
+          [&](float* y) { reference::fake_quantize_int(run, &a, kOneRun, round, y); });
       check_same<float>(
           n, offset,
           [&](float* y) {
             std::copy(run.begin(), run.end(), y);
-            fake_quantize_int({y, n}, a, round, y);
+            fake_quantize_int({y, n}, &a, kOneRun, round, y);
           },
-          [&](float* y) { reference::fake_quantize_int(run, a, round, y); });
+          [&](float* y) { reference::fake_quantize_int(run, &a, kOneRun, round, y); });
     });
+  });
+}
+
+TEST_CASE("runs: each uses its own grid, the last may be shorter") {
+  const std::vector<Affine>& grids = grids8();
+  for_each_arch([&] {
+    for (const size_t run : {1, 3, 16, 31, 32, 33, 64, 100}) {
+      const size_t n = run * (grids.size() - 1) + (run + 1) / 2;
+      const std::vector<float> x = test_values(n, Content::with_specials, static_cast<uint32_t>(run));
+      INFO("run " << run);
+      for (const RoundMethod round : kRounds) {
+        for (const Path path : kPaths)
+          check_same<uint8_t>(
+              n, 1, [&](uint8_t* codes) { quantize_codes8(x, grids.data(), run, round, path, codes); },
+              [&](uint8_t* codes) { reference::quantize_codes8(x, grids.data(), run, round, path, codes); });
+        check_same<float>(
+            n, 1, [&](float* y) { fake_quantize_int(x, grids.data(), run, round, y); },
+            [&](float* y) { reference::fake_quantize_int(x, grids.data(), run, round, y); });
+      }
+      std::vector<uint8_t> codes(n);
+      for (size_t i = 0; i < n; ++i) codes[i] = static_cast<uint8_t>(i * 37);
+      check_same<float>(
+          n, 1, [&](float* y) { dequantize_codes8(codes, true, grids.data(), run, y); },
+          [&](float* y) { reference::dequantize_codes8(codes, true, grids.data(), run, y); });
+    }
+  });
+}
+
+TEST_CASE("fake_quantize_int: grids wider than 16 bits") {
+  const Affine a = affine(1.0f, 0, -2147483648.0f, 2147483648.0f);
+  const std::vector<float> x = {5000001.0f, -3e9f, 3e9f, 0.5f, 1.5f, 16777217.0f};
+  std::vector<float> y(x.size());
+  for_each_arch([&] {
+    fake_quantize_int(x, &a, kOneRun, RoundMethod::half_even, y.data());
+    CHECK(y == std::vector<float>{5000001.0f, -2147483648.0f, 2147483648.0f, 0.0f, 2.0f, 16777216.0f});
   });
 }
 
@@ -117,7 +154,7 @@ TEST_CASE("fake_quantize_int equals its oracle, also in place") {
 
 uint8_t code_of(float x, const Affine& a, RoundMethod round, Path path) {
   uint8_t code;
-  reference::quantize_codes8({&x, 1}, a, round, path, &code);
+  reference::quantize_codes8({&x, 1}, &a, kOneRun, round, path, &code);
   return code;
 }
 
@@ -126,15 +163,17 @@ TEST_CASE("ties go where each rounding says") {
   const auto code = [&](float x, RoundMethod round) { return static_cast<int8_t>(code_of(x, a, round, Path::fake)); };
   struct Row {
     float v;
-    int half_even, round, floor;
+    int half_even, round, floor, half_away;
   };
   for (const Row& row :
-       {Row{2.5f, 2, 3, 2}, Row{3.5f, 4, 4, 3}, Row{-2.5f, -2, -2, -3}, Row{-1.5f, -2, -1, -2}, Row{-0.5f, 0, 0, -1},
-        Row{0.5f, 0, 1, 0}, Row{1.2f, 1, 1, 1}, Row{-1.7f, -2, -2, -2}, Row{0.49999997f, 0, 0, 0}}) {
+       {Row{2.5f, 2, 3, 2, 3}, Row{3.5f, 4, 4, 3, 4}, Row{-2.5f, -2, -2, -3, -3}, Row{-1.5f, -2, -1, -2, -2},
+        Row{-0.5f, 0, 0, -1, -1}, Row{0.5f, 0, 1, 0, 1}, Row{1.2f, 1, 1, 1, 1}, Row{-1.7f, -2, -2, -2, -2},
+        Row{0.49999997f, 0, 0, 0, 0}, Row{-0.49999997f, 0, 0, -1, 0}}) {
     CAPTURE(row.v);
     CHECK(code(row.v, RoundMethod::half_even) == row.half_even);
     CHECK(code(row.v, RoundMethod::round) == row.round);
     CHECK(code(row.v, RoundMethod::floor) == row.floor);
+    CHECK(code(row.v, RoundMethod::half_away) == row.half_away);
   }
 }
 
@@ -176,7 +215,7 @@ TEST_CASE("fake quantization never gives minus zero") {
   for_each_arch([&] {
     const std::vector<float> x(67, -0.25f);
     std::vector<float> y(67);
-    fake_quantize_int(x, a, RoundMethod::half_even, y.data());
+    fake_quantize_int(x, &a, kOneRun, RoundMethod::half_even, y.data());
     for (float v : y) CHECK(std::bit_cast<uint32_t>(v) == 0);
   });
 }

@@ -36,9 +36,9 @@ uint64_t slow_scale(uint64_t flat, const Shape& shape, QScheme qscheme, size_t a
   if (qscheme == QScheme::per_channel) return at[axis];
   std::swap(at[axis], at.back());
   std::swap(swapped[axis], swapped.back());
-  uint64_t position = 0;
-  for (size_t d = 0; d < shape.size(); ++d) position = position * swapped[d] + at[d];
-  return position / group;
+  uint64_t row = 0;
+  for (size_t d = 0; d + 1 < shape.size(); ++d) row = row * swapped[d] + at[d];
+  return row * ((swapped.back() + group - 1) / group) + at.back() / group;
 }
 
 // scale_shape order of each element's scale, by for_each_run over pieces of `piece` elements.
@@ -57,12 +57,15 @@ std::vector<uint64_t> scales_by_runs(const Granularity& g, uint64_t piece) {
   return scales;
 }
 
-void check_against_coordinates(const Shape& shape, QScheme qscheme, size_t axis, uint64_t group) {
+void check_against_coordinates(const Shape& shape, QScheme qscheme, size_t axis, uint64_t group,
+                               Dtype dtype = Dtype::int8) {
   const auto rank = static_cast<int64_t>(shape.size());
   std::vector<uint64_t> expected(elements_of(shape));
   for (size_t i = 0; i < expected.size(); ++i) expected[i] = slow_scale(i, shape, qscheme, axis, group);
   for (const int64_t ch_axis : {static_cast<int64_t>(axis), static_cast<int64_t>(axis) - rank}) {
-    const auto g = granularity_of(shape, spec_of(qscheme, ch_axis, static_cast<int64_t>(group)));
+    QuantizationSpec spec = spec_of(qscheme, ch_axis, static_cast<int64_t>(group));
+    spec.dtype = dtype;
+    const auto g = granularity_of(shape, spec);
     REQUIRE(static_cast<bool>(g));
     CHECK(g->element_count() == expected.size());
     CHECK(elements_of(g->scale_shape) == g->scale_count());
@@ -82,8 +85,10 @@ TEST_CASE("granularity: every axis and group size of shapes up to four dimension
       CAPTURE(shape.size());
       CAPTURE(axis);
       check_against_coordinates(shape, QScheme::per_channel, axis, 1);
-      for (uint64_t group = 1; group <= shape[axis]; ++group)
+      for (uint64_t group = 1; group <= shape[axis] + 1; ++group) {
         if (shape[axis] % group == 0) check_against_coordinates(shape, QScheme::per_group, axis, group);
+        check_against_coordinates(shape, QScheme::per_group, axis, group, Dtype::fp4);
+      }
     }
   }
 }
@@ -119,6 +124,26 @@ TEST_CASE("granularity: shapes of the scales") {
   QuantizationSpec cast = spec_of(QScheme::per_group, 5, 0);
   cast.dtype = Dtype::bfloat16;
   CHECK(granularity_of({4, 6}, cast)->scale_count() == 1);
+}
+
+TEST_CASE("granularity: blocks of rows and columns") {
+  QuantizationSpec spec = spec_of(QScheme::per_block);
+  for (const Shape& shape : {Shape{4, 6}, Shape{5, 7}, Shape{1, 1}, Shape{8, 3}})
+    for (spec.block_rows = 1; spec.block_rows <= 5; ++spec.block_rows)
+      for (spec.block_columns = 1; spec.block_columns <= 5; ++spec.block_columns) {
+        const auto g = granularity_of(shape, spec);
+        REQUIRE(static_cast<bool>(g));
+        const uint64_t columns = (shape[1] + spec.block_columns - 1) / spec.block_columns;
+        CHECK(g->scale_shape == Shape{(shape[0] + spec.block_rows - 1) / spec.block_rows, columns});
+        CHECK(elements_of(g->scale_shape) == g->scale_count());
+        std::vector<uint64_t> expected;
+        for (uint64_t row = 0; row < shape[0]; ++row)
+          for (uint64_t column = 0; column < shape[1]; ++column)
+            expected.push_back(row / spec.block_rows * columns + column / spec.block_columns);
+        for (const uint64_t piece : {uint64_t{1}, uint64_t{5}, uint64_t{1000}})
+          CHECK(scales_by_runs(*g, piece) == expected);
+      }
+  CHECK_FALSE(static_cast<bool>(granularity_of({2, 2, 2}, spec)));
 }
 
 TEST_CASE("granularity: errors say what was found and what fits") {

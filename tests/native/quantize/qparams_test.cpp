@@ -110,3 +110,65 @@ TEST_CASE("affine_of: range of the dtype and a reciprocal that stays finite") {
   CHECK(a.quant_max == 15.0f);
   CHECK(affine_of({0x1p-140f, 0.0f}, spec_of(Dtype::int8, true)).inverse == 0x1p126f);
 }
+
+TEST_CASE("e8m0 block scales: even, floor and ceil") {
+  QuantizationSpec spec = spec_of(Dtype::fp4, true);
+  spec.scale_format = ScaleFormat::e8m0;
+  const auto scale = [&](float amax, ScaleCalculationMode mode) {
+    spec.scale_calculation_mode = mode;
+    return qparams_of(-amax, amax, spec).scale;
+  };
+  using Mode = ScaleCalculationMode;
+  CHECK(scale(6, Mode::even) == 1);
+  CHECK(scale(7, Mode::even) == 2);  // 1.75 * 4 would round up
+  CHECK(scale(6.9999995f, Mode::even) == 1);
+  CHECK(scale(7, Mode::floor) == 1);
+  CHECK(scale(7, Mode::ceil) == 2);
+  CHECK(scale(4, Mode::ceil) == 1);
+  CHECK(scale(0, Mode::even) == 0x1p-127f);
+  CHECK(scale(-0.0f, Mode::even) == 0x1p-127f);
+  CHECK(scale(0, Mode::floor) == kScaleEpsilon);
+  CHECK(scale(std::numeric_limits<float>::max(), Mode::even) == 0x1p126f);
+}
+
+TEST_CASE("MX integers: value = code * scale / 64, codes -127..127") {
+  QuantizationSpec spec = spec_of(Dtype::int8, true);
+  spec.scale_format = ScaleFormat::e8m0;
+  const QParams q = qparams_of(-1.5f, 1.0f, spec);
+  CHECK(q.scale == 1.0f);
+  const kernels::Affine a = affine_of(q, spec);
+  CHECK(a.scale == 1.0f / 64);
+  CHECK(a.quant_min == -127.0f);
+  CHECK(affine_of({0x1p-127f, 0}, spec).scale == 0x1p-126f);
+}
+
+TEST_CASE("NVFP4: fp8 block scales under one float32 scale") {
+  QuantizationSpec spec = spec_of(Dtype::fp4, true);
+  spec.scale_format = ScaleFormat::e4m3;
+  const float min[] = {-1.0f, 0.0f, -2688.0f}, max[] = {0.5f, 0.0f, 6.0f};
+  QParams q[3];
+  qparams_of_ranges(min, max, spec, q);
+  CHECK(second_scale_of(2688.0f, spec) == 1.0f);
+  CHECK(q[2].scale == 448.0f);
+  CHECK(q[0].scale == 0.171875f);  // 1/6 as fp8_e4m3
+  CHECK(q[1].scale == 1.0f);       // a block of zeros
+  CHECK(second_scale_of(0.0f, spec) == kScaleEpsilon);
+}
+
+TEST_CASE("scale types: what is stored is positive") {
+  QuantizationSpec spec = spec_of(Dtype::int8, true);
+  spec.scale_type = ScaleType::float8_e8m0fnu;
+  CHECK(qparams_of(-127.5f, 0, spec).scale == 1.0f);
+  CHECK(qparams_of(-127.5f * 1.5f, 0, spec).scale == 2.0f);
+  CHECK(qparams_of(-127.5f * 1.25f, 0, spec).scale == 1.0f);
+  spec.scale_type = ScaleType::float8_e5m3;
+  CHECK(qparams_of(-127.5f * 1.0625f, 0, spec).scale == 1.0f);
+  CHECK(qparams_of(-1e-20f, 0, spec).scale == 0x1p-17f);
+  CHECK(qparams_of(-3e38f, 0, spec).scale == 114688.0f);
+}
+
+TEST_CASE("int32 and uint16 ranges") {
+  CHECK(qparams_of(-1.0f, 1.0f, spec_of(Dtype::int32, true)).scale == kScaleEpsilon);
+  CHECK(qparams_of(-2147483648.0f, 1.0f, spec_of(Dtype::int32, true)).scale == 1.0f);
+  CHECK(qparams_of(0.0f, 65535.0f, spec_of(Dtype::uint16, false)).scale == 1.0f);
+}

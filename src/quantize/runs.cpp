@@ -1,0 +1,63 @@
+#include "quantize/runs.h"
+
+namespace wasmquant {
+namespace {
+
+// Rows with the same scales one below the other, gathered until another one comes.
+class PatchRows {
+ public:
+  explicit PatchRows(PieceOperation& operation) noexcept : operation_(operation) {}
+  void add(size_t at, size_t length, size_t scale) noexcept {
+    if (rows_ != 0 && scale_ == scale && length_ == length && at_ + rows_ * length_ == at) {
+      ++rows_;
+      return;
+    }
+    flush();
+    at_ = at, rows_ = 1, length_ = length, scale_ = scale;
+  }
+  void flush() noexcept {
+    for (size_t c = 0; rows_ != 0 && c < length_; c += kPatch)
+      operation_.patch({at_ + c, rows_, length_, std::min(kPatch, length_ - c), scale_ + c});
+    rows_ = 0;
+  }
+
+ private:
+  PieceOperation& operation_;
+  size_t at_ = 0, rows_ = 0, length_ = 0, scale_ = 0;
+};
+
+// Runs of one length that lie one after the other, from the middle of the first on.
+void cut_uniform(uint64_t length, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
+  size_t at = 0;
+  auto scale = static_cast<size_t>(begin / length);
+  if (const uint64_t into = begin % length; into != 0 && count != 0) {
+    const auto rest = static_cast<size_t>(std::min<uint64_t>(length - into, count));
+    operation.runs({0, rest, scale, rest});
+    at = rest;
+    ++scale;
+  }
+  while (at < count) {
+    const auto run = static_cast<size_t>(std::min<uint64_t>(length, count - at));
+    const size_t many = std::min(count - at, run * kRuns);
+    operation.runs({at, many, scale, run});
+    at += many;
+    scale += kRuns;
+  }
+}
+
+}  // namespace
+
+void cut(const Granularity& g, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
+  if (const uint64_t length = g.contiguous_elements(); length != 0) return cut_uniform(length, begin, count, operation);
+  PatchRows rows(operation);
+  for_each_run(g, begin, begin + count, [&](const Run& run) {
+    const auto at = static_cast<size_t>(run.begin - begin), length = static_cast<size_t>(run.count);
+    if (run.scale_stride == 0)
+      operation.runs({at, length, static_cast<size_t>(run.scale), length});
+    else
+      rows.add(at, length, static_cast<size_t>(run.scale));
+  });
+  rows.flush();
+}
+
+}  // namespace wasmquant
