@@ -19,6 +19,8 @@ Op op_named(std::string_view name) {
       {"pack4", pack_words_of_nibbles},
       {"pack_int3", pack_int3},
       {"export_weight", export_weight},
+      {"smooth_scales", smooth_scales_of},
+      {"gptq", gptq_weight},
   };
   for (const auto& [known, op] : kOps)
     if (known == name) return op;

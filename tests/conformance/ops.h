@@ -28,4 +28,8 @@ Result<Outputs> pack_words_of_nibbles(const GoldenCase& c);
 Result<Outputs> pack_int3(const GoldenCase& c);
 Result<Outputs> export_weight(const GoldenCase& c);
 
+// ---- algorithm_ops.cpp
+Result<Outputs> smooth_scales_of(const GoldenCase& c);
+Result<Outputs> gptq_weight(const GoldenCase& c);
+
 }  // namespace conformance
