@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "algorithms/column_groups.h"
 #include "algorithms/linear_algebra.h"
 #include "observers/observer.h"
 #include "quantize/quantize.h"
@@ -42,9 +43,7 @@ struct Gptq {
     for (size_t r = 0; r < count; ++r)
       for (size_t j = i; j < i + group_size; ++j)
         group[r * group_size + j - i] = j < end ? strip[(j - begin) * kStripRows + r] : weight[(row + r) * columns + j];
-    Granularity g;
-    g.outer = count, g.axis = g.block = group_size, g.split_outer = g.split_inner = true;
-    RangeObserver observer(g, spec);
+    RangeObserver observer(scale_per_row(count, group_size), spec);
     observer.update(group, 0);
     const std::vector<QParams> chosen = observer.finish();
     std::copy(chosen.begin(), chosen.end(), qparams.begin() + i / group_size * rows + row);
@@ -96,14 +95,6 @@ struct Gptq {
   }
 };
 
-// Columns that share a scale; 0 when the scales run along another axis.
-size_t columns_per_scale(const QuantizationSpec& spec, const Granularity& g, size_t rows, size_t columns) noexcept {
-  if (g.scale_shape.empty()) return columns;  // one scale in all
-  const bool is_group = spec.qscheme == QScheme::per_group;
-  if (is_group) return g.axis == columns && g.inner == 1 ? static_cast<size_t>(g.block) : 0;
-  return g.outer == 1 && g.axis == rows && g.inner == columns ? columns : 0;
-}
-
 Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t rows, std::span<const float> weight,
              size_t code_count, size_t group_size) {
   const size_t columns = feedback.columns();
@@ -112,10 +103,6 @@ Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t
                  std::to_string(weight.size()) + " weights and " + std::to_string(code_count) + " codes are not " +
                      std::to_string(rows) + " rows of " + std::to_string(columns)};
   if (options.block_size == 0) return Error{ErrorCode::argument_invalid, "", "block_size 0: a block has columns"};
-  if (group_size == 0)
-    return Error{ErrorCode::spec_invalid, "",
-                 "GPTQ needs scales per tensor, per row (per_channel, ch_axis 0) or per group of columns (per_group, "
-                 "ch_axis 1)"};
   if (!options.static_groups && group_size != columns && !std::is_sorted(feedback.order.begin(), feedback.order.end()))
     return Error{ErrorCode::spec_invalid, "",
                  "groups of columns that desc_act has put in another order need static_groups"};
@@ -144,7 +131,8 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
                                   std::span<uint8_t> codes) {
   const size_t columns = feedback.columns();
   TRY(g, granularity_of({rows, columns}, spec));
-  const size_t height = static_cast<size_t>(rows), group_size = columns_per_scale(spec, g, height, columns);
+  TRY(group_size, columns_per_scale(spec, rows, columns));
+  const auto height = static_cast<size_t>(rows);
   TRY_VOID(check(feedback, options, rows, weight, codes.size() / info_of(spec.dtype).code_bytes(), group_size));
 
   for (size_t at = 0; at < weight.size(); at += columns)
