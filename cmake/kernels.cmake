@@ -22,6 +22,7 @@ endif()
 if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(hot_sources ${kernel_sources})
   list(FILTER hot_sources EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  list(APPEND hot_sources src/algorithms/product.cpp)
   set_property(SOURCE ${hot_sources} APPEND PROPERTY COMPILE_OPTIONS -O3)
   set_property(SOURCE src/packing/int32_words.cpp src/packing/transpose.cpp src/quantize/quantize.cpp src/observers/contiguous.cpp
                APPEND PROPERTY COMPILE_OPTIONS -O2 -fno-unroll-loops)

@@ -42,6 +42,21 @@ bool read_term(std::string term, Comparison& comparison) {
   return !(relative && of_max);
 }
 
+// "at least P% of entries within A", with or without ", and output error <= params.loss * F".
+bool read_share(const std::string& text, Comparison& comparison) {
+  double percent, factor;
+  int end = 0;
+  if (std::sscanf(text.c_str(), "at least %lf%% of entries within %lf%n", &percent, &comparison.absolute, &end) != 2)
+    return false;
+  comparison.share = percent / 100;
+  if (static_cast<size_t>(end) == text.size()) return true;
+  const char* rest = text.c_str() + end;
+  if (std::sscanf(rest, ", and output error <= params.loss * %lf%n", &factor, &end) != 1 || rest[end] != 0)
+    return false;
+  comparison.loss_factor = factor;
+  return true;
+}
+
 bool is_nan_code(Dtype dtype, double code) {
   const FloatFormat format = float_format_of(dtype);
   return format.is_nan(static_cast<uint32_t>(static_cast<int32_t>(code)) & ((1u << format.bits()) - 1));
@@ -73,6 +88,7 @@ std::optional<Comparison> comparison_named(const std::string& text) {
                              "value; rows 0-2 may also use twice the scale (float32 log2 rounding in Quark)"})
     if (text == values) return comparison;
   comparison.exact = false;
+  if (read_share(text, comparison)) return comparison;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(", ", begin), text.size());
     if (!read_term(text.substr(begin, end - begin), comparison)) return std::nullopt;
@@ -87,14 +103,26 @@ std::optional<std::string> difference(const Comparison& comparison, const Produc
     return std::to_string(produced.values.size()) + " values, expected " + std::to_string(expected.values.size());
   if (produced.shape && *produced.shape != expected.shape)
     return "shape " + text_of(*produced.shape) + ", expected " + text_of(expected.shape);
+  size_t misses = 0;
+  std::string first;
   for (size_t i = 0; i < expected.values.size(); ++i) {
     const double found = produced.values[i], wanted = expected.values[i];
     if (produced.codes_of ? same_code(*produced.codes_of, found, wanted)
                           : same_value(comparison, found, wanted, max_input))
       continue;
-    return "element " + std::to_string(i) + " is " + text_of(found) + ", expected " + text_of(wanted);
+    if (misses++ == 0)
+      first = "element " + std::to_string(i) + " is " + text_of(found) + ", expected " + text_of(wanted);
   }
-  return std::nullopt;
+  const auto count = static_cast<double>(expected.values.size());
+  if (count - static_cast<double>(misses) >= comparison.share * count) return std::nullopt;
+  return comparison.share == 1 ? first : std::to_string(misses) + " entries differ; " + first;
+}
+
+std::optional<std::string> loss_difference(const Comparison& comparison, const Produced& produced, double loss) {
+  if (comparison.loss_factor == 0) return std::nullopt;
+  if (!produced.output_error) return "no output error was measured";
+  if (*produced.output_error <= comparison.loss_factor * loss) return std::nullopt;
+  return "output error " + text_of(*produced.output_error) + ", the reference has " + text_of(loss);
 }
 
 }  // namespace conformance

@@ -3,6 +3,8 @@
 //   value (sign of zero free)    the same, but -0 equals +0
 //   rtol R, atol A, both         |a - e| <= A + R * |e|; A may be followed by "*max|x|", the largest magnitude of input
 //   x
+//   at least P% of entries within A[, and output error <= params.loss * F]
+//                                |a - e| <= A for so many; the op's output error against the reference's
 #pragma once
 #include <optional>
 #include <string>
@@ -15,6 +17,8 @@ struct Comparison {
   bool exact = true;
   bool sign_of_zero = true;
   double relative = 0, absolute = 0, absolute_of_max = 0;
+  double share = 1;        // of the entries that have to agree
+  double loss_factor = 0;  // output error allowed, in units of params.loss; 0: not compared
 };
 /// Nothing when the text says more than the forms above.
 std::optional<Comparison> comparison_named(const std::string& text);
@@ -22,5 +26,8 @@ std::optional<Comparison> comparison_named(const std::string& text);
 /// The first difference in words, or nothing. `max_input` is max|x|.
 std::optional<std::string> difference(const Comparison& comparison, const Produced& produced, const Tensor& expected,
                                       double max_input);
+
+/// The same for the output error, `loss` being params.loss.
+std::optional<std::string> loss_difference(const Comparison& comparison, const Produced& produced, double loss);
 
 }  // namespace conformance

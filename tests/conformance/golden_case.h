@@ -22,6 +22,7 @@ struct Produced {
   std::vector<double> values;
   std::optional<std::vector<uint64_t>> shape;  // compared when given
   std::optional<wasmquant::Dtype> codes_of;    // a float dtype whose codes `values` are
+  std::optional<double> output_error = {};     // of a layer with these weights, when the op measures it
 };
 using Outputs = std::map<std::string, Produced, std::less<>>;
 

@@ -61,6 +61,9 @@ Result<std::string> first_difference(const GoldenCase& c, const Comparison& comp
     }
     TRY(expected, c.tensor(key));
     if (const auto text = difference(comparison, produced->second, expected, max)) return role + ": " + *text;
+    if (comparison.loss_factor == 0) continue;
+    TRY(loss, c.number("loss"));
+    if (const auto text = loss_difference(comparison, produced->second, loss)) return role + ": " + *text;
   }
   if (!not_produced.empty()) return not_yet("output " + not_produced);
   return std::string();

@@ -27,6 +27,8 @@ Op op_named(std::string_view name) {
       {"nvfp4", nvfp4},
       {"bfp_prime", bfp_prime},
       {"bfp16", bfp16},
+      {"smooth_scales", smooth_scales_of},
+      {"gptq", gptq_weight},
   };
   for (const auto& [known, op] : kOps)
     if (known == name) return op;

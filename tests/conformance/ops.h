@@ -38,4 +38,8 @@ Result<Outputs> nvfp4(const GoldenCase& c);
 Result<Outputs> bfp_prime(const GoldenCase& c);
 Result<Outputs> bfp16(const GoldenCase& c);
 
+// ---- algorithm_ops.cpp
+Result<Outputs> smooth_scales_of(const GoldenCase& c);
+Result<Outputs> gptq_weight(const GoldenCase& c);
+
 }  // namespace conformance

@@ -1,0 +1,58 @@
+#include "algorithms/hessian.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "algorithms/linear_algebra.h"
+#include "kernels/kernels.h"
+
+namespace wasmquant {
+
+HessianAccumulator::HessianAccumulator(size_t columns)
+    : columns_(columns), panel_(kProductDepth * columns), sum_(columns * columns) {}
+
+void HessianAccumulator::sum_panel(const float* x, size_t rows) noexcept {
+  add_symmetric_product(1, {x, columns_}, rows, columns_, {sum_.data(), columns_});
+}
+
+Status HessianAccumulator::add(std::span<const float> x, uint64_t samples) {
+  if (columns_ == 0 || x.size() % columns_ != 0)
+    return Error{ErrorCode::shape_mismatch, "",
+                 std::to_string(x.size()) + " input values are not rows of " + std::to_string(columns_) + " features"};
+  if (const int64_t at = kernels::find_non_finite(x); at >= 0)
+    return Error{ErrorCode::value_not_finite, "",
+                 "input row " + std::to_string(static_cast<size_t>(at) / columns_) + ", column " +
+                     std::to_string(static_cast<size_t>(at) % columns_) + " is NaN or infinite"};
+  samples_ += samples;
+  for (size_t rows = x.size() / columns_, done = 0; done < rows;) {
+    const float* const next = x.data() + done * columns_;
+    const size_t count = std::min(kProductDepth - panel_rows_, rows - done);
+    done += count;
+    if (count == kProductDepth) {
+      sum_panel(next, count);
+      continue;
+    }
+    std::copy(next, next + count * columns_, panel_.data() + panel_rows_ * columns_);
+    panel_rows_ += count;
+    if (panel_rows_ < kProductDepth) continue;
+    sum_panel(panel_.data(), panel_rows_);
+    panel_rows_ = 0;
+  }
+  return {};
+}
+
+Result<std::vector<float>> HessianAccumulator::finish() && {
+  if (samples_ == 0) return Error{ErrorCode::state_invalid, "", "no calibration inputs were seen"};
+  if (panel_rows_ != 0) sum_panel(panel_.data(), panel_rows_);
+  panel_rows_ = 0;
+  const double factor = 2.0 / static_cast<double>(samples_);
+  for (size_t i = 0; i < columns_; ++i)
+    for (size_t j = i; j < columns_; ++j) {
+      const auto value = static_cast<float>(sum_[i * columns_ + j] * factor);
+      sum_[i * columns_ + j] = sum_[j * columns_ + i] = value;
+    }
+  return std::move(sum_);
+}
+
+}  // namespace wasmquant

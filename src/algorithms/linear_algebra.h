@@ -1,0 +1,45 @@
+// The dense float32 linear algebra of second-order algorithms: product, Cholesky factor, triangular inverse.
+// Row-major with a row stride in elements. Every element's additions have one order, which depends on the depth of the
+// product alone: results do not change with the tiling of rows or columns, nor between native and WebAssembly.
+#pragma once
+#include <cstddef>
+#include <span>
+
+namespace wasmquant {
+
+struct ConstMatrix {
+  const float* data;
+  size_t stride;
+};
+struct Matrix {
+  float* data;
+  size_t stride;
+};
+
+/// Depth that is summed before it is added to memory. Products of greater depth equal a sequence of products of this.
+inline constexpr size_t kProductDepth = 128;
+
+/// c[i][j] += sign * sum_p a[p][i] * b[p][j]:  a [depth, rows], b [depth, columns], c [rows, columns]; sign is 1 or -1.
+/// c does not overlap a or b.
+void add_product(float sign, ConstMatrix a, ConstMatrix b, size_t depth, size_t rows, size_t columns,
+                 Matrix c) noexcept;
+
+/// c[i][j] += sign * sum_p a[p][i] * a[p][j] where j >= i; below the diagonal c is neither read nor written.
+/// a [depth, n], c [n, n].
+void add_symmetric_product(float sign, ConstMatrix a, size_t depth, size_t n, Matrix c) noexcept;
+
+/// y[i] -= factor * x[i]. x and y do not overlap.
+void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept;
+
+/// A = R R^T with R upper triangular, in place, from the upper triangle of A [n, n]; the strictly lower one is neither
+/// read nor written. False when A is not positive definite in float32; the upper triangle is then undefined.
+///
+/// This order of the factors makes R^-1 =: U the upper Cholesky factor of the inverse, A^-1 = U^T U, without forming
+/// that inverse.
+bool factor_cholesky(std::span<float> a, size_t n) noexcept;
+
+/// R^-1 of an upper triangular R [n, n], in place. The strictly lower triangle must be zero and stays so; the diagonal
+/// has no zero.
+void invert_upper(std::span<float> r, size_t n) noexcept;
+
+}  // namespace wasmquant

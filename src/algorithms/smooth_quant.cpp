@@ -1,0 +1,78 @@
+#include "algorithms/smooth_quant.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "algorithms/power.h"
+#include "kernels/kernels.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr double kSmallestWeightMax = 1e-5;
+
+Error sizes_differ(const char* what, size_t a, size_t b) {
+  return {ErrorCode::shape_mismatch, "", what + std::to_string(a) + " and " + std::to_string(b)};
+}
+
+}  // namespace
+
+Status accumulate_column_absmax(std::span<const float> x, std::span<float> max) {
+  const size_t columns = max.size();
+  if (columns == 0 || x.size() % columns != 0)
+    return sizes_differ("values that are not whole rows: ", x.size(), columns);
+  if (const int64_t at = kernels::find_non_finite(x); at >= 0)
+    return Error{ErrorCode::value_not_finite, "",
+                 "row " + std::to_string(static_cast<size_t>(at) / columns) + ", column " +
+                     std::to_string(static_cast<size_t>(at) % columns) + " is NaN or infinite"};
+  for (size_t at = 0; at < x.size(); at += columns)
+    for (size_t j = 0; j < columns; ++j) max[j] = std::max(max[j], std::fabs(x[at + j]));
+  return {};
+}
+
+Status smooth_scales(std::span<const float> activation_max, std::span<const float> weight_max,
+                     const SmoothQuantOptions& options, std::span<float> scales) {
+  for (const size_t length : {weight_max.size(), scales.size()})
+    if (length != activation_max.size())
+      return sizes_differ("lengths of activations and weights or scales: ", activation_max.size(), length);
+  for (size_t j = 0; j < scales.size(); ++j) {
+    const double weight = std::max<double>(weight_max[j], kSmallestWeightMax);
+    const double scale = power(activation_max[j], options.alpha) / power(weight, 1 - options.alpha);
+    scales[j] = static_cast<float>(std::max(scale, options.scale_clamp_min));
+    if (!std::isfinite(activation_max[j]) || !std::isfinite(weight_max[j]) || !std::isfinite(scales[j]))
+      return Error{ErrorCode::value_not_finite, "",
+                   "the range of feature " + std::to_string(j) + " or its scale is NaN or infinite"};
+  }
+  return {};
+}
+
+Status share_head_scales(std::span<float> scales, size_t repeats, size_t head_size, std::span<float> head_scales) {
+  if (repeats == 0 || head_size == 0 || head_scales.size() % head_size != 0 ||
+      scales.size() != head_scales.size() * repeats)
+    return sizes_differ("scales that are not repeated heads: ", scales.size(), head_scales.size());
+  for (size_t i = 0; i < head_scales.size(); ++i) {
+    float* const first = scales.data() + i / head_size * repeats * head_size + i % head_size;
+    float largest = *first;
+    for (size_t k = 1; k < repeats; ++k) largest = std::max(largest, first[k * head_size]);
+    for (size_t k = 0; k < repeats; ++k) first[k * head_size] = largest;
+    head_scales[i] = largest;
+  }
+  return {};
+}
+
+void scale_columns(std::span<float> weight, std::span<const float> scales) noexcept {
+  for (size_t at = 0; at < weight.size(); at += scales.size())
+    for (size_t j = 0; j < scales.size(); ++j) weight[at + j] *= scales[j];
+}
+
+void divide_rows(std::span<float> weight, size_t columns, std::span<const float> scales) noexcept {
+  for (size_t j = 0; j < scales.size(); ++j)
+    for (size_t i = 0; i < columns; ++i) weight[j * columns + i] /= scales[j];
+}
+
+void divide_offset_norm(std::span<float> weight, std::span<const float> scales) noexcept {
+  for (size_t j = 0; j < scales.size(); ++j) weight[j] = (1 + weight[j]) / scales[j] - 1;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,173 @@
+// AWQ: candidates by hand, and on planted outliers what each search must gain.
+#include "algorithms/awq.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "algorithms/random_values.h"
+#include "observers/observer.h"
+
+using namespace wasmquant;
+
+namespace {
+
+QuantizationSpec int4_of(QScheme qscheme, int64_t group_size) {
+  QuantizationSpec spec;
+  spec.dtype = Dtype::int4;
+  spec.qscheme = qscheme;
+  spec.ch_axis = qscheme == QScheme::per_group ? 1 : 0;
+  spec.group_size = group_size;
+  spec.observer = *min_max_observer_for(qscheme);
+  return spec;
+}
+
+const QuantizationSpec kGroups = int4_of(QScheme::per_group, 16);
+
+// Inputs with a few channels fifty times as large as the others, as language models have them.
+std::vector<float> outlier_inputs(size_t tokens, size_t columns) {
+  std::vector<float> x = RandomValues(3).inputs(tokens, columns);
+  for (size_t t = 0; t < tokens; ++t)
+    for (size_t j = 3; j < columns; j += 23) x[t * columns + j] *= 50;
+  return x;
+}
+
+// Most weights small, a few large: only such groups leave room for scaling a column up.
+std::vector<float> peaked_weight(uint32_t seed, size_t count) {
+  std::vector<float> weight = RandomValues(seed).vector(count);
+  for (float& value : weight) value *= value * value;
+  return weight;
+}
+
+std::vector<double> means_of(const std::vector<float>& x, size_t columns) {
+  std::vector<double> means(columns);
+  REQUIRE(accumulate_column_abs(x, means));
+  for (double& mean : means) mean /= static_cast<double>(x.size() / columns);
+  return means;
+}
+
+double total_of(const OutputError& inputs, const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> difference(a.size());
+  for (size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
+  std::vector<double> sums(a.size() / inputs.columns());
+  inputs.sum_squares({difference.data(), inputs.columns()}, 0, inputs.columns(), sums);
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("the output error is that of the definition, for all columns and for some") {
+  const size_t tokens = 50, columns = 30, rows = 70;
+  RandomValues random(1);
+  const std::vector<float> x = random.vector(tokens * columns), d = random.vector(rows * columns);
+  const OutputError inputs(x, columns);
+  for (const auto& [first, count] : {std::pair<size_t, size_t>{0, 30}, {7, 11}, {29, 1}}) {
+    std::vector<double> sums(rows);
+    inputs.sum_squares({d.data() + first, columns}, first, count, sums);
+    for (size_t i = 0; i < rows; ++i) {
+      double expected = 0;
+      for (size_t t = 0; t < tokens; ++t) {
+        double y = 0;
+        for (size_t j = first; j < first + count; ++j) y += double{x[t * columns + j]} * d[i * columns + j];
+        expected += y * y;
+      }
+      REQUIRE(sums[i] == doctest::Approx(expected).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("candidates by hand") {
+  const std::vector<double> means = {16, 1, 0.0625};
+  std::vector<float> scales(3);
+  REQUIRE(awq_scales(means, 0, scales));
+  CHECK(scales == std::vector<float>{1, 1, 1});
+  REQUIRE(awq_scales(means, 10, scales));
+  CHECK(scales == std::vector<float>{4, 1, 0.25f});
+  REQUIRE(awq_scales(std::vector<double>{16, 1, 0}, 10, scales));  // a channel without input counts as 1e-4
+  CHECK(scales[0] == doctest::Approx(4 / std::sqrt(4e-4)));
+  CHECK(scales[2] == doctest::Approx(1e-4 / std::sqrt(4e-4)));
+  REQUIRE(awq_scales(std::vector<double>{0, 0, 0}, 10, scales));
+  CHECK(scales == std::vector<float>{1, 1, 1});
+  CHECK_FALSE(awq_scales(std::vector<double>{1, NAN, 0}, 10, scales));
+  CHECK_FALSE(awq_scales(std::vector<double>{1}, 10, scales));
+}
+
+TEST_CASE("scales found on outlier channels lose less than none; the loss is that of the choice") {
+  const size_t tokens = 128, columns = 64;
+  const std::vector<float> x = outlier_inputs(tokens, columns);
+  const std::vector<float> first = peaked_weight(4, 20 * columns), second = peaked_weight(5, 9 * columns);
+  const OutputError inputs(x, columns);
+  const AwqLayer layers[] = {{first, kGroups}, {second, int4_of(QScheme::per_channel, 0)}};
+  std::vector<float> scales(columns);
+  const Result<AwqChoice> choice = search_awq_scales(means_of(x, columns), layers, inputs, scales);
+  REQUIRE(choice);
+  CHECK(choice->step > 0);
+  CHECK(choice->loss < 0.75 * choice->unscaled_loss);
+  double total = 0, unscaled = 0;
+  for (const AwqLayer& layer : layers) {
+    std::vector<float> values(layer.weight.size());
+    const std::vector<float> weight(layer.weight.begin(), layer.weight.end());
+    REQUIRE(quantize_scaled(weight, layer.spec, scales, values));
+    total += total_of(inputs, values, weight);
+    REQUIRE(quantize_scaled(weight, layer.spec, std::vector<float>(columns, 1.0f), values));
+    unscaled += total_of(inputs, values, weight);
+  }
+  CHECK(choice->loss == doctest::Approx(total / (29 * tokens)));
+  CHECK(choice->unscaled_loss == doctest::Approx(unscaled / (29 * tokens)));
+}
+
+TEST_CASE("groups of zeros and channels without input give numbers, not NaN") {
+  const size_t tokens = 32, columns = 32;
+  std::vector<float> x = outlier_inputs(tokens, columns), weight = RandomValues(6).vector(4 * columns);
+  for (size_t t = 0; t < tokens; ++t) x[t * columns + 9] = 0;
+  std::fill_n(weight.begin(), 16, 0.0f);
+  const OutputError inputs(x, columns);
+  const AwqLayer layer{weight, kGroups};
+  std::vector<float> scales(columns);
+  const Result<AwqChoice> choice = search_awq_scales(means_of(x, columns), {&layer, 1}, inputs, scales);
+  REQUIRE(choice);
+  CHECK(std::isfinite(choice->loss));
+  const std::vector<float> before = weight;
+  REQUIRE(clip_weight(weight, 4, kGroups, inputs));
+  CHECK(std::equal(weight.begin(), weight.begin() + 16, before.begin()));
+  for (const float value : weight) REQUIRE(std::isfinite(value));
+}
+
+TEST_CASE("clipping loses less where one weight of a group stands far out, and only clamps") {
+  const size_t tokens = 128, columns = 64, rows = 70;
+  const std::vector<float> x = RandomValues(7).vector(tokens * columns);
+  std::vector<float> weight = RandomValues(8).vector(rows * columns);
+  for (size_t i = 0; i < weight.size(); i += 16) weight[i] = weight[i] < 0 ? -1.8f : 1.8f;
+  const OutputError inputs(x, columns);
+  for (const QuantizationSpec& spec : {kGroups, int4_of(QScheme::per_channel, 0), int4_of(QScheme::per_group, -1)}) {
+    std::vector<float> clipped = weight, plain(weight.size()), rounded(weight.size());
+    REQUIRE(clip_weight(clipped, rows, spec, inputs));
+    CHECK(clipped != weight);
+    for (size_t i = 0; i < weight.size(); ++i) {
+      REQUIRE(std::fabs(clipped[i]) <= std::fabs(weight[i]));
+      REQUIRE((clipped[i] == weight[i] || std::fabs(clipped[i]) >= 0.5f));
+    }
+    const std::vector<float> ones(columns, 1.0f);
+    REQUIRE(quantize_scaled(weight, spec, ones, plain));
+    REQUIRE(quantize_scaled(clipped, spec, ones, rounded));
+    CHECK(total_of(inputs, rounded, weight) < total_of(inputs, plain, weight));
+  }
+}
+
+TEST_CASE("what AWQ cannot do") {
+  const OutputError inputs(std::vector<float>(8, 1.0f), 4);
+  std::vector<float> scales(4), weight(12, 1.0f);
+  std::vector<double> sums(4);
+  const AwqLayer ragged{std::span(weight).first(7), kGroups};
+  const Result<AwqChoice> choice = search_awq_scales(std::vector<double>(4, 1.0), {&ragged, 1}, inputs, scales);
+  REQUIRE_FALSE(choice);
+  CHECK(choice.error().code == ErrorCode::shape_mismatch);
+  CHECK(clip_weight(weight, 2, kGroups, inputs).error().code == ErrorCode::shape_mismatch);
+  CHECK(clip_weight(weight, 3, kGroups, inputs).error().code == ErrorCode::group_size_invalid);
+  CHECK(clip_weight(weight, 3, int4_of(QScheme::per_tensor, 0), inputs).error().code == ErrorCode::spec_invalid);
+  CHECK(accumulate_column_abs(std::vector<float>{1, 2}, sums).error().code == ErrorCode::shape_mismatch);
+  CHECK(accumulate_column_abs(std::vector<float>{1, 2, INFINITY, 0}, sums).error().code == ErrorCode::value_not_finite);
+}

@@ -1,0 +1,62 @@
+#include "algorithms/hessian.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "algorithms/random_values.h"
+
+using namespace wasmquant;
+
+TEST_CASE("the Hessian is twice the mean outer product, divided by samples") {
+  const size_t tokens = 300, columns = 21;
+  const std::vector<float> x = RandomValues(1).inputs(tokens, columns);
+  HessianAccumulator accumulator(columns);
+  REQUIRE(accumulator.add(x, 4));
+  const Result<std::vector<float>> h = std::move(accumulator).finish();
+  REQUIRE(h);
+  for (size_t i = 0; i < columns; ++i)
+    for (size_t j = 0; j < columns; ++j) {
+      double sum = 0, size = 0;
+      for (size_t t = 0; t < tokens; ++t) {
+        sum += double{x[t * columns + i]} * x[t * columns + j] / 2;
+        size += std::fabs(double{x[t * columns + i]} * x[t * columns + j] / 2);
+      }
+      REQUIRE(std::fabs((*h)[i * columns + j] - sum) <= 1e-6 * size);
+      REQUIRE((*h)[i * columns + j] == (*h)[j * columns + i]);
+    }
+}
+
+TEST_CASE("however rows are split over batches, the Hessian is the same to the bit") {
+  const size_t tokens = 1000, columns = 37;
+  const std::vector<float> x = RandomValues(2).inputs(tokens, columns);
+  std::vector<float> whole;
+  for (const size_t batch : {tokens, size_t{1}, size_t{7}, size_t{128}, size_t{130}, size_t{500}}) {
+    HessianAccumulator accumulator(columns);
+    for (size_t t = 0; t < tokens; t += batch) {
+      const size_t rows = std::min(batch, tokens - t);
+      REQUIRE(accumulator.add(std::span(x).subspan(t * columns, rows * columns), rows));
+    }
+    Result<std::vector<float>> h = std::move(accumulator).finish();
+    REQUIRE(h);
+    if (whole.empty()) whole = *h;
+    CHECK(*h == whole);
+  }
+}
+
+TEST_CASE("inputs that are not rows, not finite or not there") {
+  const float x[] = {1, 2, 3, std::numeric_limits<float>::infinity()};
+  HessianAccumulator accumulator(2);
+  const Status ragged = accumulator.add(std::span(x).first(3), 1), infinite = accumulator.add(x, 1);
+  REQUIRE_FALSE(ragged);
+  CHECK(ragged.error().code == ErrorCode::shape_mismatch);
+  REQUIRE_FALSE(infinite);
+  CHECK(infinite.error().code == ErrorCode::value_not_finite);
+  CHECK(infinite.error().message == "input row 1, column 1 is NaN or infinite");
+  const Result<std::vector<float>> h = std::move(accumulator).finish();
+  REQUIRE_FALSE(h);
+  CHECK(h.error().code == ErrorCode::state_invalid);
+}

@@ -1,0 +1,38 @@
+// Reproducible test data: the same on every platform, without <random>'s implementation-defined distributions.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace wasmquant {
+
+class RandomValues {
+ public:
+  explicit RandomValues(uint32_t seed) : state_(seed * 2654435761u + 1) {}
+  /// Uniform in [-1, 1).
+  float next() {
+    state_ = state_ * 1664525u + 1013904223u;
+    return static_cast<float>(static_cast<int32_t>(state_ >> 8) - (1 << 23)) * 0x1p-23f;
+  }
+  std::vector<float> vector(size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = next();
+    return values;
+  }
+  /// [tokens, columns] whose neighbouring columns are correlated and whose columns differ in size.
+  std::vector<float> inputs(size_t tokens, size_t columns) {
+    std::vector<float> x(tokens * columns);
+    for (size_t t = 0; t < tokens; ++t) {
+      float carried = 0;
+      for (size_t j = 0; j < columns; ++j) {
+        carried = 0.8f * carried + next();
+        x[t * columns + j] = carried * static_cast<float>(1 + j * 7 % 5);
+      }
+    }
+    return x;
+  }
+
+ private:
+  uint32_t state_;
+};
+
+}  // namespace wasmquant
