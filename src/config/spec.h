@@ -7,19 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "config/observer_table.h"
+#include "config/qscheme.h"
 #include "core/json.h"
 #include "numeric/dtype.h"
 #include "numeric/rounding.h"
 
 namespace wasmquant {
 
-enum class ObserverId : uint8_t {
-#define WASMQUANT_OBSERVER(id, qscheme) id,
-#include "observers/observers.def"
-#undef WASMQUANT_OBSERVER
-};
-
-enum class QScheme : uint8_t { per_tensor, per_channel, per_group, per_block };
 enum class ScaleType : uint8_t { float_, pof2, float32, float16, bfloat16, float8_e5m3, float8_e8m0fnu };
 enum class ZeroPointType : uint8_t { int32, float32 };
 enum class IndivisibleGroups : uint8_t { error, fallback };
