@@ -60,7 +60,10 @@ Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
 
 int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
   if (pass_ == 1 && current_ != kNone) return batches_[current_].range.update(x, at);
-  if (current_ != kNone) count(x, at);
+  if (pass_ == 2) {
+    if (current_ != kNone) count(x, at);
+    return -1;
+  }
   const int64_t index = kernels::find_non_finite(x);
   return index < 0 ? index : static_cast<int64_t>(at) + index;
 }

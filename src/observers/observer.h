@@ -56,8 +56,8 @@ class Observer {
   /// observer has them) and taken up again. Errors: those of granularity_of; shape-mismatch when a batch taken up again
   /// has other scales than before; state-invalid in pass 2 for a batch that pass 1 did not have.
   Status begin(uint64_t batch, const std::vector<uint64_t>& shape);
-  /// Elements [at, at + x.size()) of the flat batch. Returns the flat index of the first non-finite element, or -1.
-  /// Such elements are left out.
+  /// Elements [at, at + x.size()) of the flat batch. Returns the flat index of the first non-finite element, or -1; in
+  /// pass 2 always -1. Such elements are left out.
   int64_t update(std::span<const float> x, uint64_t at) noexcept;
   /// Adds what `other`, of the same spec and options and in the same pass, has seen in this pass. Errors: state-invalid
   /// when they do not belong together, shape-mismatch when their scales do not.

@@ -95,23 +95,24 @@ void Pow2Observer::start_batch(size_t index, const Granularity& granularity) {
       q.position += step - kSteps / 2;
       candidates_.push_back({q.scale(), q.zero_point});
     }
-  unit_ = power_of_two(2 * largest);
+  unit_ = power_of_two(largest);
 }
 
 void Pow2Observer::count(std::span<const float> x, uint64_t at) noexcept {
   constexpr size_t kBlock = 512;
-  float y[kBlock];
+  float y[kBlock], finite[kBlock];
   const size_t scales = candidates_.size() / kSteps;
   for (size_t begin = 0; begin < x.size(); begin += kBlock) {
     const std::span<const float> block = x.subspan(begin, std::min(kBlock, x.size() - begin));
+    const bool all_finite = kernels::find_non_finite(block) < 0;
+    for (size_t i = 0; i < block.size() && !all_finite; ++i) finite[i] = std::isfinite(block[i]) ? block[i] : 0;
     for (size_t step = 0; step < kSteps; ++step) {
       const std::span<const QParams> qparams = std::span<const QParams>(candidates_).subspan(step * scales, scales);
       fake_quantize(granularity_, spec(), qparams, block, at + begin, y);
-      ExactSum& sum = errors_[counted_][step];
-      for (size_t i = 0; i < block.size(); ++i) {
-        const double difference = y[i] - block[i];
-        if (std::isfinite(block[i])) sum.add(difference * difference * unit_);
-      }
+      for (size_t i = 0; i < block.size() && !all_finite; ++i)
+        if (!std::isfinite(block[i])) y[i] = 0;
+      add_squared_error(all_finite ? block : std::span<const float>(finite, block.size()), y, unit_,
+                        info_of(spec().dtype).bits, errors_[counted_][step]);
     }
   }
 }

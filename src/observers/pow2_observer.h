@@ -55,7 +55,7 @@ class Pow2Observer final : public Observer {
   size_t counted_ = 0;
   Granularity granularity_;
   std::vector<QParams> candidates_;  // [kSteps][scales]
-  double unit_ = 1;                  // errors are multiplied by it: 1 / the square of the largest scale
+  double unit_ = 1;                  // 1 / the largest scale of the range, in which errors are measured
 };
 
 }  // namespace wasmquant

@@ -141,7 +141,7 @@ TEST_CASE("update names the first element that is not finite and leaves it out")
       if (pass == 2) CHECK(static_cast<bool>(observer->next_pass()));
       CHECK(static_cast<bool>(observer->begin(0, {6})));
       CHECK(observer->update({broken.data(), 2}, 0) == -1);
-      CHECK(observer->update({broken.data() + 2, 4}, 2) == 2);
+      CHECK(observer->update({broken.data() + 2, 4}, 2) == (pass == 1 ? 2 : -1));
     }
     const auto expected = observe_tensor(spec, clean, {4});
     REQUIRE(static_cast<bool>(expected));

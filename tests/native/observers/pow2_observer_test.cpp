@@ -114,4 +114,11 @@ TEST_CASE("exact sums do not depend on order") {
   CHECK_FALSE(backward < forward);
   backward.add(0x1p-62);
   CHECK(forward < backward);
+
+  const std::vector<float> x = {1.25f, -3.0f, 0.0f, 100.0f, 3.0f, 7.0f, 2.0f};
+  const std::vector<float> y = {1.0f, -3.5f, 0.0f, 101.0f, 3.0f, 7.0f, 2.0f};
+  ExactSum sum;
+  add_squared_error(x, y.data(), 2, 8, sum);
+  CHECK(sum.whole == 5);
+  CHECK(sum.fraction == uint64_t{1} << 60);
 }
