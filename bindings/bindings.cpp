@@ -98,6 +98,8 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
   class_<BoundObserver>("Observer")
       .constructor<std::string>()
       .function("update", &BoundObserver::update)
+      .function("passes", &BoundObserver::passes)
+      .function("nextPass", &BoundObserver::next_pass)
       .function("finish", &BoundObserver::finish)
       .function("merge", &BoundObserver::merge)
       .function("reset", &BoundObserver::reset);

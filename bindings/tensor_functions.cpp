@@ -4,7 +4,7 @@
 
 #include "config/parse.h"
 #include "config/write.h"
-#include "observers/batch_observer.h"
+#include "observers/registry.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant::bindings {
@@ -87,11 +87,9 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   in.shape = std::move(shape);
   TRY(x, read_values(address, dtype, count_of(in.shape)));
   in.x = x;
-  TRY(granularity, granularity_of(in.shape, in.spec));
-  in.granularity = std::move(granularity);
-  BatchObserver observer(in.spec);
-  TRY_VOID(observer.observe(in.x, in.shape));
-  in.qparams = observer.finish();
+  TRY(observation, observe_tensor(in.spec, in.x, in.shape));
+  in.granularity = std::move(observation.granularity);
+  in.qparams = std::move(observation.qparams);
   return in;
 }
 
@@ -182,7 +180,7 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
 BoundObserver::BoundObserver(std::string spec_text) {
   auto spec = read_spec(spec_text, diagnostics_);
   if (spec) {
-    observer_.emplace(*spec);
+    observer_ = make_observer(*spec);
   } else {
     error_ = spec.error();
   }
@@ -194,24 +192,30 @@ std::string BoundObserver::update(Address values, std::string dtype, std::string
   if (!shape) return fail(shape.error());
   auto x = read_values(values, dtype, count_of(*shape));
   if (!x) return fail(x.error());
-  return reply(observer_->observe(*x, *shape));
+  const Status status = observe(*observer_, batch_, *x, *shape);
+  if (status) ++batch_;
+  return reply(status);
+}
+
+std::string BoundObserver::next_pass() {
+  if (!observer_) return fail(error_, diagnostics_);
+  batch_ = 0;
+  return reply(observer_->next_pass());
 }
 
 std::string BoundObserver::finish() {
   if (!observer_) return fail(error_, diagnostics_);
-  const Granularity fallback;
-  const Granularity& g = observer_->granularity() == nullptr ? fallback : *observer_->granularity();
-  const std::vector<QParams> qparams = observer_->finish();
+  auto found = observer_->finish();
+  if (!found) return fail(found.error());
+  const Granularity& g = found->granularity;
   TensorWork& w = work();
-  w.min.assign(qparams.size(), 0.0f);
-  w.max.assign(qparams.size(), 0.0f);
-  if (const RangeObserver* range = observer_->range()) {
-    to_scale_shape_order(g, range->min().data(), w.min.data());
-    to_scale_shape_order(g, range->max().data(), w.max.data());
-  }
+  w.min.resize(found->min.size());
+  w.max.resize(found->max.size());
+  to_scale_shape_order(g, found->min.data(), w.min.data());
+  to_scale_shape_order(g, found->max.data(), w.max.data());
   json::Value out;
-  out.set("count", static_cast<uint64_t>(qparams.size()));
-  set_qparams(out, g, observer_->spec(), qparams);
+  out.set("count", static_cast<uint64_t>(found->qparams.size()));
+  set_qparams(out, g, observer_->spec(), found->qparams);
   out.set("min", address(w.min.data()));
   out.set("max", address(w.max.data()));
   return ok(std::move(out));
@@ -224,6 +228,7 @@ std::string BoundObserver::merge(BoundObserver& other) {
 }
 
 void BoundObserver::reset() {
+  batch_ = 0;
   if (observer_) observer_->reset();
 }
 

@@ -1,11 +1,11 @@
 // One tensor in memory: quantize, dequantize, fake-quantize, observe. Contracts: web/lib/module.ts.
 #pragma once
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "marshal.h"
-#include "observers/batch_observer.h"
+#include "observers/registry.h"
 
 namespace wasmquant::bindings {
 
@@ -18,12 +18,16 @@ class BoundObserver : Counted {
  public:
   explicit BoundObserver(std::string spec);
   std::string update(Address values, std::string dtype, std::string shape);
+  /// Times that the data has to be seen; 1 when the spec is none.
+  uint32_t passes() const noexcept { return observer_ ? observer_->passes() : 1; }
+  std::string next_pass();
   std::string finish();
   std::string merge(BoundObserver& other);
   void reset();
 
  private:
-  std::optional<BatchObserver> observer_;
+  std::unique_ptr<Observer> observer_;
+  uint64_t batch_ = 0;  // the next one of this pass
   Error error_;
   std::vector<Diagnostic> diagnostics_;
 };

@@ -25,5 +25,6 @@ if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   list(APPEND hot_sources src/algorithms/product.cpp)
   set_property(SOURCE ${hot_sources} APPEND PROPERTY COMPILE_OPTIONS -O3)
   set_property(SOURCE src/packing/int32_words.cpp src/packing/transpose.cpp src/quantize/quantize.cpp src/observers/contiguous.cpp
+               src/observers/histogram.cpp src/observers/exact_sum.cpp
                APPEND PROPERTY COMPILE_OPTIONS -O2 -fno-unroll-loops)
 endif()

@@ -5,13 +5,13 @@ namespace wasmquant::config {
 
 std::optional<QuantizationSpec> SpecParser::parse() {
   const size_t errors_before = in_.out().errors();
-  const bool dtype_known = read_dtype();
-  if (dtype_known && info_of(spec_.dtype).is_plain_cast()) {
+  dtype_known_ = read_dtype();
+  if (dtype_known_ && info_of(spec_.dtype).is_plain_cast()) {
     read_plain_cast();
   } else {
     read_qscheme();
     read_axis_and_group();
-    if (dtype_known) read_symmetry();
+    if (dtype_known_) read_symmetry();
     read_scale();
     read_dynamic();
     read_without_effect();

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "config/observer_table.h"
+#include "config/qscheme.h"
 #include "core/json.h"
 #include "numeric/block_float.h"
 #include "numeric/minifloat.h"
@@ -14,13 +16,6 @@
 
 namespace wasmquant {
 
-enum class ObserverId : uint8_t {
-#define WASMQUANT_OBSERVER(id, qscheme) id,
-#include "observers/observers.def"
-#undef WASMQUANT_OBSERVER
-};
-
-enum class QScheme : uint8_t { per_tensor, per_channel, per_group, per_block };
 enum class ScaleType : uint8_t { float_, pof2, float32, float16, bfloat16, float8_e5m3, float8_e8m0fnu };
 /// What block scales are stored as. e8m0: powers of two · e4m3: fp8 under a float32 scale of the whole tensor (NVFP4) ·
 /// e5m3: unsigned fp8 · float32: as they are.

@@ -48,8 +48,8 @@ class SpecParser {
   // bfloat16 and float16 are casts: nothing else matters, and nothing else is kept.
   void read_plain_cast();
   void read_qscheme();
-  // The scheme that the observer serves, when it is one of ours.
-  std::optional<QScheme> read_observer();
+  // The observer that is named, when it is one of ours.
+  const ObserverInfo* read_observer();
   void read_axis_and_group();
   void read_symmetry();
   void read_scale();
@@ -59,6 +59,7 @@ class SpecParser {
   const ObjectReader& in_;
   TensorUse use_;
   QuantizationSpec spec_;
+  bool dtype_known_ = false;
   bool known_scheme_ = true;        // spec_.qscheme is one of ours
   bool dtype_unsupported_ = false;  // a dtype of Quark that this version lacks
   bool holds_ = true;               // QuantizationSpec can hold it

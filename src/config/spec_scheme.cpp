@@ -19,10 +19,10 @@ std::string supported_dtypes() {
   return text;
 }
 
-std::string observers_serving(QScheme qscheme) {
+std::string observers_serving(QScheme qscheme, const DtypeInfo& dtype) {
   std::string text;
-  for (const ObserverRow& row : kObservers) {
-    if (row.qscheme != qscheme) continue;
+  for (const ObserverInfo& row : kObservers) {
+    if (row.qscheme != qscheme || !row.serves(dtype)) continue;
     if (!text.empty()) text += ", ";
     text += row.name;
   }
@@ -80,32 +80,32 @@ void SpecParser::read_plain_cast() {
                       "give the dtype alone");
 }
 
-std::optional<QScheme> SpecParser::read_observer() {
+const ObserverInfo* SpecParser::read_observer() {
   const json::Value* value = in_.find("observer_cls");
-  if (value == nullptr) return std::nullopt;
+  if (value == nullptr) return nullptr;
   const std::string_view name = without_suffix(value->as_string());
-  for (const ObserverRow& row : kObservers) {
+  for (const ObserverInfo& row : kObservers) {
     if (without_suffix(row.name) != name) continue;
     spec_.observer = row.id;
-    return row.qscheme;
+    return &row;
   }
   std::vector<std::string_view> ours;
-  for (const ObserverRow& row : kObservers) ours.push_back(row.name);
+  for (const ObserverInfo& row : kObservers) ours.push_back(row.name);
   for (std::string_view known : kQuarkObservers) {
     if (known != name) continue;
     unsupported("not-implemented", "observer_cls", {name, "Observer is not implemented by this version"},
                 text_of({"use one of: ", joined(ours)}));
-    return std::nullopt;
+    return nullptr;
   }
   std::string hint = did_you_mean(value->as_string(), ours);
   if (hint.empty()) hint = did_you_mean(name, kQuarkObservers);
   error("value-unknown", "observer_cls", {"there is no observer ", quoted(value->as_string())},
         text_of({hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint}));
-  return std::nullopt;
+  return nullptr;
 }
 
 void SpecParser::read_qscheme() {
-  std::optional<QScheme> from_observer = read_observer();
+  const ObserverInfo* observer = read_observer();
   if (in_.find("qscheme") != nullptr) {
     const int index = in_.word("qscheme", kQSchemes);
     if (index < 0) {
@@ -113,8 +113,8 @@ void SpecParser::read_qscheme() {
       return;
     }
     spec_.qscheme = static_cast<QScheme>(index);
-  } else if (from_observer) {
-    spec_.qscheme = *from_observer;
+  } else if (observer != nullptr) {
+    spec_.qscheme = observer->qscheme;
   } else if (in_.find("group_size") != nullptr || in_.find("ch_axis") != nullptr) {
     const bool group = in_.find("group_size") != nullptr;
     in_.out().error("key-missing", in_.where(),
@@ -129,17 +129,19 @@ void SpecParser::read_qscheme() {
                 "use per_tensor, per_channel or per_group");
     return;
   }
-  if (!from_observer) {
-    for (const ObserverRow& row : kObservers) {
+  const DtypeInfo& dtype = info_of(spec_.dtype);
+  if (observer == nullptr) {
+    for (const ObserverInfo& row : kObservers) {
       if (row.qscheme != spec_.qscheme) continue;
       spec_.observer = row.id;  // the first row of a scheme is its min-max observer
       break;
     }
-  } else if (*from_observer != spec_.qscheme) {
-    const std::string_view scheme = word_of(spec_.qscheme, kQSchemes);
+  } else if (const bool by_scheme = observer->serves(dtype) || !dtype_known_;
+             !by_scheme || observer->qscheme != spec_.qscheme) {
     error("observer-mismatch", "observer_cls",
-          {in_.find("observer_cls")->as_string(), " does not serve qscheme ", scheme},
-          text_of({"these do: ", observers_serving(spec_.qscheme)}));
+          {in_.find("observer_cls")->as_string(), " does not serve ", by_scheme ? "qscheme " : "dtype ",
+           by_scheme ? word_of(spec_.qscheme, kQSchemes) : dtype.name},
+          text_of({"these do: ", observers_serving(spec_.qscheme, dtype)}));
   }
 }
 

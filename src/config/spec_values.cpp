@@ -25,7 +25,7 @@ void SpecParser::read_symmetry() {
     return;
   }
   spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
-  if (spec_.symmetric && !dtype.is_signed)
+  if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).centers_unsigned())
     in_.out().warning("symmetric-unsigned", in_.at("symmetric"),
                       {"symmetric ", name, " has zero point 0: every negative value becomes 0"},
                       "set symmetric to false, or use a signed dtype");
@@ -49,7 +49,7 @@ void SpecParser::read_scale() {
                 {word_of(spec_.scale_type, kScaleTypes), " scales are not implemented by this version"},
                 "use float, float32, float16 or bfloat16");
   if (spec_.scale_type == ScaleType::pof2) {
-    ignored("scale_type", "pof2 has no effect with min-max observers; scales stay as they are");
+    ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
     spec_.scale_type = ScaleType::float_;
   }
   if (!info_of(spec_.dtype).is_integer && spec_.round_method != RoundMethod::half_even) {

@@ -54,18 +54,6 @@ inline constexpr std::array<std::string_view, 19> kQuarkObservers = {"Placeholde
                                                                      "TQT",
                                                                      "LSQ"};
 
-/// An observer of this version: Quark's class name and the qscheme it serves.
-struct ObserverRow {
-  ObserverId id;
-  std::string_view name;
-  QScheme qscheme;
-};
-inline constexpr ObserverRow kObservers[] = {
-#define WASMQUANT_OBSERVER(id, qscheme) {ObserverId::id, #id, QScheme::qscheme},
-#include "observers/observers.def"
-#undef WASMQUANT_OBSERVER
-};
-
 /// Layer classes that a config may name; the first four can be told from a weight file.
 inline constexpr std::array<std::string_view, 6> kLayerTypes = {"Linear", "Embedding",       "Conv1d",
                                                                 "Conv2d", "ConvTranspose2d", "EmbeddingBag"};

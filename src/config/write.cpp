@@ -67,7 +67,7 @@ Value to_json(const QuantizationSpec& spec) {
   const bool has_axis = !cast && spec.qscheme != QScheme::per_tensor;
   const auto unless_cast = [cast](Value value) { return cast ? Value(nullptr) : std::move(value); };
   std::string_view observer = "PlaceholderObserver";
-  for (const ObserverRow& row : kObservers)
+  for (const ObserverInfo& row : kObservers)
     if (!cast && row.id == spec.observer) observer = row.name;
 
   Object members;

@@ -1,56 +1,118 @@
-// Observers: ranges of the data seen so far, one per scale. State is in the internal scale order of Granularity,
-// so tiles in any order and observers of several workers give the same result (min and max commute).
+// Observers: scale and zero point from data that comes as a sequence of tensors (batches), each in pieces, by any
+// number of observers that share the work.
+//
+//   begin(0, shape)  update(x, at) ...  begin(1, shape)  update(x, at) ...      pass 1
+//   next_pass(), then the same batches again                                    pass 2, where passes() is 2
+//   finish()
+//
+// Sharing: at the end of a pass one observer merges all others, and before next_pass() each of them merges that one.
+// Pieces and batches may go to any observer in any order: ranges are minima and maxima, all else is exact counts, so
+// the result is the same to the bit.
+//
+// What a further batch does to the range, as AMD Quark keeps its state between calls (spec 4.1):
+//   dynamic specs, per_group   each batch replaces the range (per_group with block_max observers: accumulate)
+//   per_tensor, static         ranges accumulate, whatever the shapes
+//   per_channel, static        ranges accumulate while the number of channels stays; another number starts anew
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/result.h"
-#include "quantize/granularity.h"
-#include "quantize/qparams.h"
+#include "observers/range_observer.h"
 
 namespace wasmquant {
 
-/// One row of observers.def.
-struct ObserverInfo {
-  ObserverId id;
-  std::string_view name;  // Quark's class name
-  QScheme qscheme;        // the one it serves
+/// When an observer that votes (PowOf2) is asked: Quark asks after every batch, its unit tests also once at the end.
+enum class Votes : uint8_t { every_batch, last_batch };
+
+struct ObserverOptions {
+  uint32_t bins = 0;                // of a histogram; 0: the method's own number
+  double percentile = 99.99999999;  // in percent
+  int64_t first_candidate = -3;     // bin of the first mse_last_bins candidate, negative from the end
+  Votes votes = Votes::every_batch;
 };
-std::span<const ObserverInfo> observers() noexcept;
-const ObserverInfo& info_of(ObserverId id) noexcept;
-/// By class name, with or without the ending `Observer`.
-std::optional<ObserverId> observer_named(std::string_view name) noexcept;
-/// The min-max observer of a qscheme; none for per_block.
-std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept;
 
-/// Ranges of one tensor, fed in pieces.
-class RangeObserver {
+/// What an observer found. Everything in internal scale order.
+struct Observation {
+  Granularity granularity;        // of the last batch
+  std::vector<QParams> qparams;   // before the first batch: one scale 1, zero point 0
+  std::vector<float> min, max;    // chosen range of each scale; min > max where nothing was seen
+  std::vector<float> candidates;  // of the MSE methods: upper ends that were tried,
+  std::vector<float> errors;      // and their mean squared errors
+};
+
+class Observer {
  public:
-  /// `spec.observer` must serve `spec.qscheme`. Every update() accumulates; what a further tensor does to the state
-  /// (some specs replace it) is BatchObserver's affair.
-  RangeObserver(const Granularity& granularity, const QuantizationSpec& spec);
+  virtual ~Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
 
-  /// Elements [begin, begin + x.size()) of the flat tensor. Returns the flat index of the first non-finite element,
-  /// or -1 when all are finite. Non-finite elements are left out of the range.
-  int64_t update(std::span<const float> x, uint64_t begin) noexcept;
-  /// Adds what `other` has seen; both have the same granularity.
-  void merge(const RangeObserver& other) noexcept;
-  /// The same from bare ranges, as another thread's observer gave them; one element per scale.
-  void merge(std::span<const float> min, std::span<const float> max) noexcept;
+  const QuantizationSpec& spec() const noexcept { return spec_; }
+  uint32_t passes() const noexcept { return passes_; }
+  uint32_t pass() const noexcept { return pass_; }  // 1 or 2
+
+  /// The following pieces are of batch number `batch`, in the order of calibration; batches may be skipped (another
+  /// observer has them) and taken up again. Errors: those of granularity_of; shape-mismatch when a batch taken up again
+  /// has other scales than before; state-invalid in pass 2 for a batch that pass 1 did not have.
+  Status begin(uint64_t batch, const std::vector<uint64_t>& shape);
+  /// Elements [at, at + x.size()) of the flat batch. Returns the flat index of the first non-finite element, or -1; in
+  /// pass 2 always -1. Such elements are left out.
+  int64_t update(std::span<const float> x, uint64_t at) noexcept;
+  /// Adds what `other`, of the same spec and options and in the same pass, has seen in this pass. Errors: state-invalid
+  /// when they do not belong together, shape-mismatch when their scales do not.
+  Status merge(const Observer& other);
+  /// From pass 1 to pass 2. Error: state-invalid when there is none.
+  Status next_pass();
+  /// Back to the state before the first batch.
   void reset() noexcept;
+  /// Error: state-invalid when a pass is missing.
+  Result<Observation> finish() const;
 
-  std::span<const float> min() const noexcept { return min_; }
-  std::span<const float> max() const noexcept { return max_; }
-  /// One per scale, internal order.
-  std::vector<QParams> finish() const;
+ protected:
+  struct Batch {
+    uint64_t number;
+    Granularity granularity;
+    RangeObserver range;
+  };
+
+  Observer(const QuantizationSpec& spec, uint32_t passes, bool keeps_batches)
+      : spec_(spec), passes_(passes), keeps_batches_(keeps_batches) {}
+
+  /// In rising order of their numbers. Unless it keeps all batches, the only one holds the range of all that count.
+  const std::vector<Batch>& batches() const noexcept { return batches_; }
+  /// Whether each batch replaces the one before.
+  bool replaces() const noexcept {
+    return spec_.is_dynamic || (spec_.qscheme == QScheme::per_group &&
+                                info_of(spec_.observer).method != ObserverMethod::block_max);
+  }
+
+  // ---- pass 2, for observers that have one
+  /// All ranges are known. Also called by reset(), without batches.
+  virtual void start_pass() {}
+  /// The following pieces are of batches()[index].
+  virtual void start_batch(size_t /*index*/, const Granularity&) {}
+  virtual void count(std::span<const float> /*x*/, uint64_t /*at*/) noexcept {}
+  virtual void merge_counts(const Observer& /*other*/) noexcept {}
+
+  /// At least one batch was seen, in all passes; fills qparams, min and max (which hold the range of the last batch).
+  virtual void choose(Observation& observation) const = 0;
 
  private:
-  Granularity granularity_;
+  // Makes the batch part of the state and current, or nothing current where a later one has replaced it.
+  Status take_in(Batch&& next, bool is_merge);
+  Status find(uint64_t number);
+
   QuantizationSpec spec_;
-  std::vector<float> min_, max_;
+  uint32_t passes_, pass_ = 1;
+  bool keeps_batches_;
+  std::vector<Batch> batches_;
+  size_t current_ = kNone;  // index in batches_
+  static constexpr size_t kNone = static_cast<size_t>(-1);
 };
+
+/// One whole batch in the observer's present pass. Errors: those of begin; shape-mismatch when x and shape disagree;
+/// value-not-finite (the message names the element). After an error the state is as before.
+Status observe(Observer& observer, uint64_t batch, std::span<const float> x, const std::vector<uint64_t>& shape);
 
 }  // namespace wasmquant

@@ -1,24 +1,15 @@
-// The observers by name, from observers.def.
-#include <array>
+#include "observers/registry.h"
 
-#include "observers/observer.h"
+#include "observers/histogram_observer.h"
+#include "observers/min_max_observer.h"
+#include "observers/pow2_observer.h"
 
 namespace wasmquant {
 namespace {
 
-constexpr std::array kObservers = {
-#define WASMQUANT_OBSERVER(id, qscheme) ObserverInfo{ObserverId::id, #id, QScheme::qscheme},
-#include "observers/observers.def"
-#undef WASMQUANT_OBSERVER
-};
-
 constexpr std::string_view kSuffix = "Observer";
 
 }  // namespace
-
-std::span<const ObserverInfo> observers() noexcept { return kObservers; }
-
-const ObserverInfo& info_of(ObserverId id) noexcept { return kObservers[static_cast<size_t>(id)]; }
 
 std::optional<ObserverId> observer_named(std::string_view name) noexcept {
   for (const ObserverInfo& row : kObservers)
@@ -30,6 +21,32 @@ std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept {
   for (const ObserverInfo& row : kObservers)
     if (row.qscheme == qscheme) return row.id;
   return std::nullopt;
+}
+
+std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  const ObserverMethod method = info_of(spec.observer).method;
+  switch (method) {
+    case ObserverMethod::min_max:
+    case ObserverMethod::block_max:
+    case ObserverMethod::placeholder:
+      return std::make_unique<MinMaxObserver>(spec, method == ObserverMethod::placeholder);
+    case ObserverMethod::pow2_min_max:
+    case ObserverMethod::pow2_min_mse:
+      return std::make_unique<Pow2Observer>(spec, method == ObserverMethod::pow2_min_mse, options.votes);
+    default:
+      return std::make_unique<HistogramObserver>(spec, method, options);
+  }
+}
+
+Result<Observation> observe_tensor(const QuantizationSpec& spec, std::span<const float> x,
+                                   const std::vector<uint64_t>& shape) {
+  const std::unique_ptr<Observer> observer = make_observer(spec);
+  TRY_VOID(observe(*observer, 0, x, shape));
+  if (observer->passes() == 2) {
+    TRY_VOID(observer->next_pass());
+    TRY_VOID(observe(*observer, 0, x, shape));
+  }
+  return observer->finish();
 }
 
 }  // namespace wasmquant

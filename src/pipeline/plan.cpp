@@ -103,7 +103,18 @@ class Planner {
     return layer_name_of(tensor.stored.name).role == TensorRole::weight && is_quantizable_type(tensor.layer_type);
   }
 
+  // The passes of a session gather minima and maxima alone.
+  static Status check_observer(const std::string& name, const QuantizationSpec& spec) {
+    const ObserverInfo& observer = info_of(spec.observer);
+    if (observer.method == ObserverMethod::min_max || info_of(spec.dtype).is_plain_cast()) return {};
+    return error_at(ErrorCode::not_implemented, name,
+                    {observer.name,
+                     " works on single tensors; models are quantized with min-max observers in this "
+                     "version. Leave observer_cls out for this layer"});
+  }
+
   Result<WeightLayout> fitted_layout(PlannedTensor& planned, const QuantizationSpec& spec) {
+    TRY_VOID(check_observer(planned.task.name, spec));
     auto layout = format_.layout(planned.weight, spec);
     if (layout || layout.error().code != ErrorCode::group_size_invalid ||
         config_.indivisible_groups == IndivisibleGroups::error)

@@ -15,7 +15,7 @@
 #include "core/bytes.h"
 #include "core/result.h"
 #include "kernels/kernels.h"
-#include "observers/observer.h"
+#include "observers/range_observer.h"
 #include "pipeline/task.h"
 
 namespace wasmquant {

@@ -2,6 +2,7 @@
 #include "algorithms/gptq.h"
 #include "algorithms/hessian.h"
 #include "algorithms/smooth_quant.h"
+#include "observers/registry.h"
 #include "observers/observer.h"
 #include "ops.h"
 

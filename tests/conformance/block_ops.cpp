@@ -1,7 +1,7 @@
 // Blocks along one axis that share a scale (MX, float groups, NVFP4) or an exponent (mx6, mx9, bfp16).
 #include <cmath>
 
-#include "observers/batch_observer.h"
+#include "observers/registry.h"
 #include "ops.h"
 #include "quantize/block_float.h"
 #include "quantize/quantize.h"
@@ -25,7 +25,7 @@ Result<QuantizationSpec> block_spec(const GoldenCase& c, const char* dtype_name,
   spec.qscheme = QScheme::per_group;
   spec.group_size = static_cast<int64_t>(size);
   spec.ch_axis = static_cast<int64_t>(axis);
-  spec.observer = *min_max_observer_for(QScheme::per_group);
+  spec.observer = ObserverId::PerBlockMXObserver;
   return spec;
 }
 
@@ -37,9 +37,8 @@ struct Quantized {
 
 Result<Quantized> quantized(const GoldenCase& c, const QuantizationSpec& spec) {
   TRY(x, c.input("x"));
-  BatchObserver observer(spec);
-  TRY_VOID(observer.observe(x.as_floats(), x.shape));
-  Quantized q{*observer.granularity(), observer.finish(), x.as_floats(), {}};
+  TRY(observed, observe_tensor(spec, x.as_floats(), x.shape));
+  Quantized q{observed.granularity, observed.qparams, x.as_floats(), {}};
   q.y.resize(q.x.size());
   fake_quantize(q.granularity, spec, q.qparams, q.x, 0, q.y.data());
   return q;
@@ -97,7 +96,7 @@ Result<Outputs> nvfp4(const GoldenCase& c) {
   spec.group_size = static_cast<int64_t>(size);
   spec.ch_axis = static_cast<int64_t>(axis);
   spec.scale_format = ScaleFormat::e4m3;
-  spec.observer = *min_max_observer_for(QScheme::per_group);
+  spec.observer = ObserverId::PerBlockMXObserver;
   TRY(q, quantized(c, spec));
   float magnitude = 0;
   for (const float v : q.x) magnitude = std::max(magnitude, std::fabs(v));

@@ -80,6 +80,16 @@ bool same_value(const Comparison& c, double found, double expected, double max_i
 }  // namespace
 
 std::optional<Comparison> comparison_named(const std::string& text) {
+  constexpr std::string_view kErrors = "errors ", kChoice = "; max must be a candidate with error <= min*(1+";
+  if (const size_t choice = text.find(kChoice); choice != std::string::npos && text.starts_with(kErrors)) {
+    auto comparison = comparison_named(text.substr(kErrors.size(), choice - kErrors.size()));
+    const char* begin = text.c_str() + choice + kChoice.size();
+    char* end;
+    const double slack = std::strtod(begin, &end);
+    if (!comparison || comparison->candidate_slack || end == begin || std::string_view(end) != ")") return std::nullopt;
+    comparison->candidate_slack = slack;
+    return comparison;
+  }
   if (text == "exact") return Comparison{};
   Comparison comparison;
   comparison.sign_of_zero = false;
@@ -123,6 +133,27 @@ std::optional<std::string> loss_difference(const Comparison& comparison, const P
   if (!produced.output_error) return "no output error was measured";
   if (*produced.output_error <= comparison.loss_factor * loss) return std::nullopt;
   return "output error " + text_of(*produced.output_error) + ", the reference has " + text_of(loss);
+}
+
+std::optional<std::string> choice_difference(double slack, const Outputs& outputs, const Tensor& expected_max,
+                                             const Tensor& expected_errors) {
+  const auto chosen = outputs.find("max"), tried = outputs.find("candidates");
+  if (chosen == outputs.end() || tried == outputs.end() || chosen->second.values.size() != 1)
+    return "no choice among candidates";
+  const std::vector<double>& candidates = tried->second.values;
+  const std::vector<double>& errors = expected_errors.values;
+  if (candidates.size() != errors.size() || errors.empty() || expected_max.values.size() != 1)
+    return std::to_string(candidates.size()) + " candidates, expected " + std::to_string(errors.size());
+  const double max = chosen->second.values[0], wanted = expected_max.values[0];
+  const auto at = std::find(candidates.begin(), candidates.end(), max);
+  if (at == candidates.end()) return text_of(max) + " is no candidate";
+  const auto is_wanted = [wanted](double c) { return std::abs(c - wanted) <= 1e-6 * std::abs(wanted); };
+  if (std::none_of(candidates.begin(), candidates.end(), is_wanted))
+    return text_of(wanted) + " is expected and was not tried";
+  const double error = errors[static_cast<size_t>(at - candidates.begin())];
+  const double least = *std::min_element(errors.begin(), errors.end());
+  if (error <= least * (1 + slack)) return std::nullopt;
+  return text_of(max) + " has error " + text_of(error) + ", the least is " + text_of(least);
 }
 
 }  // namespace conformance

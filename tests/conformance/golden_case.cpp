@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "observers/observer.h"
+#include "observers/registry.h"
 
 namespace conformance {
 

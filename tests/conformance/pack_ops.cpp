@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "checkpoint/checkpoint_format.h"
-#include "observers/batch_observer.h"
+#include "observers/registry.h"
 #include "ops.h"
 #include "packing/packing.h"
 #include "quantize/quantize.h"
@@ -137,9 +137,8 @@ Result<Outputs> export_weight(const GoldenCase& c) {
   if (!layout) return layout.error();
 
   const std::vector<float> x = weight.as_floats();
-  BatchObserver observer(spec);
-  TRY_VOID(observer.observe(x, weight.shape));
-  const std::vector<QParams> qparams = observer.finish();
+  TRY(observation, observe_tensor(spec, x, weight.shape));
+  const std::vector<QParams>& qparams = observation.qparams;
   std::vector<uint8_t> codes(x.size() * info_of(spec.dtype).code_bytes());
   quantize(layout->granularity, spec, qparams, kernels::Path::real, x, 0, codes.data());
 

@@ -1,6 +1,6 @@
 // One tensor to codes and back, with scales from the min-max observer or given.
 //   q: codes of the fake path · q_real, codes: codes of the export path · y: values of the fake path
-#include "observers/batch_observer.h"
+#include "observers/registry.h"
 #include "ops.h"
 #include "quantize/quantize.h"
 #include "scale_outputs.h"
@@ -38,9 +38,8 @@ Result<Outputs> quantize_observed(const GoldenCase& c) {
       {"dtype", "symmetric", "round_method", "qscheme", "ch_axis", "group_size", "scale_type", "zero_point_type"}));
   TRY(spec, c.spec());
   TRY(x, c.input("x"));
-  BatchObserver observer(spec);
-  TRY_VOID(observer.observe(x.as_floats(), x.shape));
-  return quantized(x, *observer.granularity(), spec, observer.finish());
+  TRY(observation, observe_tensor(spec, x.as_floats(), x.shape));
+  return quantized(x, observation.granularity, spec, observation.qparams);
 }
 
 Result<Outputs> quantize_given(const GoldenCase& c) {

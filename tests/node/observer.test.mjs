@@ -28,6 +28,22 @@ test('ranges grow over pieces', async (t) => {
   observer[Symbol.dispose]();
 });
 
+test('an observer with two passes sees the data twice', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const observer = quantizer.createObserver({ dtype: 'int8', observer_cls: 'PerTensorMSEObserver' });
+  const tensor = { data: Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i) ** 5), shape: [64, 64] };
+  assert.equal(observer.passes, 2);
+  observer.update(tensor);
+  assert.throws(() => observer.finish(), { code: 'state-invalid' });
+  observer.nextPass();
+  observer.update(tensor);
+  const { scale, max } = observer.finish();
+  assert.ok(max[0] > 0 && max[0] <= 1);
+  assert.deepEqual(scale, quantizer.quantize(tensor, { dtype: 'int8', observer_cls: 'PerTensorMSEObserver' }).scale);
+  assert.throws(() => observer.nextPass(), { code: 'state-invalid' });
+  observer[Symbol.dispose]();
+});
+
 test('merging two observers equals one that saw both pieces', async (t) => {
   const quantizer = await quantizerFor(t);
   const [one, two, both] = [1, 2, 3].map(() => quantizer.createObserver(perChannel));

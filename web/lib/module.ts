@@ -109,6 +109,8 @@ export interface WasmquantModule {
     spec: string,
   ) => {
     update(pointer: number, dtype: string, shape: string): string;
+    passes(): 1 | 2;
+    nextPass(): string;
     /** JSON `{scale, zeroPoint | null, min, max: pointers, count, zeroPointType}` in scale-shape order. */
     finish(): string;
     merge(other: unknown): string;

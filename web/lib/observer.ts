@@ -37,6 +37,16 @@ export class EngineObserver implements Observer {
     );
   }
 
+  get passes(): 1 | 2 {
+    const bound = this.#alive();
+    return this.#instance.run(() => bound.passes());
+  }
+
+  nextPass(): void {
+    const bound = this.#alive();
+    this.#instance.call<null>(() => bound.nextPass());
+  }
+
   finish(): ObserverResult {
     const bound = this.#alive();
     const result = this.#instance.call<FinishedJson>(() => bound.finish());

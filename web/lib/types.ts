@@ -129,10 +129,20 @@ export interface ObserverResult {
   max: Float32Array;
 }
 
-/** Ranges over data that arrives in pieces. */
+/**
+ * Scale and zero point of tensors that arrive one after another. Observers with two passes see all of them, then
+ * `nextPass()`, then all of them again in the same order.
+ */
 export interface Observer extends Disposable {
+  /** 2 for observers by histogram and by squared error, which need to know the range before they count. */
+  readonly passes: 1 | 2;
+  /** The next tensor of this pass. */
   update(tensor: TensorInput): void;
+  /** Error: state-invalid when there is no further pass. */
+  nextPass(): void;
+  /** Error: state-invalid when a pass is missing. */
   finish(): ObserverResult;
+  /** Adds what another observer of the same spec has seen in this pass; before `nextPass()` merge in both directions. */
   merge(other: Observer): void;
   reset(): void;
 }

@@ -86,6 +86,9 @@ TEST_CASE("what a format cannot hold is refused before any work, every tensor of
   const auto errors = std::count_if(diagnostics.begin(), diagnostics.end(),
                                     [](const Diagnostic& d) { return d.severity == Severity::error; });
   CHECK(errors == 2);
+  const char* percentile =
+      R"({"global_quant_config": {"weight": {"dtype": "int8", "observer_cls": "PerTensorPercentileObserver"}}})";
+  CHECK(make_plan(index, percentile, {}, diagnostics).error().code == ErrorCode::not_implemented);
   PlanOptions gguf;
   gguf.format = "gguf";
   CHECK(make_plan(index, "int8", gguf, diagnostics).error().code == ErrorCode::not_implemented);

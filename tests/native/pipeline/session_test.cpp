@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "observers/observer.h"
+#include "observers/range_observer.h"
 #include "pipeline/memory_model.h"
 #include "quantize/quantize.h"
 

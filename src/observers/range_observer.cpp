@@ -1,10 +1,8 @@
-// Running minimum and maximum per scale. Both commute and are idempotent, so tiles may come in any order, twice, or
-// from several observers (merge), and the range is the same.
+#include "observers/range_observer.h"
+
 #include <algorithm>
 #include <cassert>
 #include <limits>
-
-#include "observers/observer.h"
 
 namespace wasmquant {
 namespace {

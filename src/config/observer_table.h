@@ -1,0 +1,58 @@
+// THE table of observers, from observers/observers.def. A config names them, the observers room makes them.
+#pragma once
+#include <array>
+#include <string_view>
+
+#include "config/qscheme.h"
+#include "numeric/dtype.h"
+
+namespace wasmquant {
+
+enum class ObserverId : uint8_t {
+#define WASMQUANT_OBSERVER(id, ...) id,
+#include "observers/observers.def"
+#undef WASMQUANT_OBSERVER
+};
+
+/// What an observer makes of the data it has seen. Source: AMD Quark observers, spec 4.
+enum class ObserverMethod : uint8_t {
+  min_max,               // 4.1: the whole range. Quark's bare histogram observer has no rule of its own and is the same
+  block_max,             // 4.11: the largest magnitude of each block, kept across batches
+  percentile,            // 4.7
+  mse,                   // 4.8, candidates over the whole range
+  mse_last_bins,         // 4.8 as Quark has it: the centres of the last three bins, minimum 0
+  least_squares_search,  // 4.9: torch's HistogramObserver
+  pow2_min_max,          // 4.4
+  pow2_min_mse,          // 4.5
+  placeholder,           // none: plain casts have no scale
+};
+enum class ObserverDtypes : uint8_t { any, integers, casts };
+
+/// One row of observers.def.
+struct ObserverInfo {
+  ObserverId id;
+  std::string_view name;  // Quark's class name
+  QScheme qscheme;        // the one it serves
+  ObserverMethod method;
+  ObserverDtypes dtypes;
+
+  constexpr bool serves(const DtypeInfo& dtype) const {
+    if (dtypes == ObserverDtypes::casts) return dtype.is_plain_cast();
+    return dtypes == ObserverDtypes::any || dtype.is_integer;
+  }
+  /// Zero points of symmetric unsigned dtypes lie in the middle of the codes, where other observers have 0.
+  constexpr bool centers_unsigned() const {
+    return method == ObserverMethod::pow2_min_max || method == ObserverMethod::pow2_min_mse;
+  }
+};
+
+inline constexpr std::array kObservers = {
+#define WASMQUANT_OBSERVER(id, qscheme, method, dtypes) \
+  ObserverInfo{ObserverId::id, #id, QScheme::qscheme, ObserverMethod::method, ObserverDtypes::dtypes},
+#include "observers/observers.def"
+#undef WASMQUANT_OBSERVER
+};
+
+constexpr const ObserverInfo& info_of(ObserverId id) { return kObservers[static_cast<size_t>(id)]; }
+
+}  // namespace wasmquant

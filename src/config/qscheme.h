@@ -1,0 +1,9 @@
+// Which elements share one scale, by Quark's words.
+#pragma once
+#include <cstdint>
+
+namespace wasmquant {
+
+enum class QScheme : uint8_t { per_tensor, per_channel, per_group, per_block };
+
+}  // namespace wasmquant

@@ -1,0 +1,31 @@
+// Sums of non-negative numbers in fixed point: adding is exact, so the order of the terms and the split among workers
+// do not matter.
+#pragma once
+#include <cstdint>
+#include <span>
+
+namespace wasmquant {
+
+struct ExactSum {
+  static constexpr int kFractionBits = 62;
+  uint64_t whole = 0;
+  uint64_t fraction = 0;  // in 2^-62, below 1
+
+  /// 0 <= v < 2^63; bits below 2^-62 are dropped.
+  void add(double v) noexcept;
+  void add(const ExactSum& other) noexcept {
+    fraction += other.fraction;
+    whole += other.whole + (fraction >> kFractionBits);
+    fraction &= (uint64_t{1} << kFractionBits) - 1;
+  }
+  friend bool operator<(const ExactSum& a, const ExactSum& b) noexcept {
+    return a.whole != b.whole ? a.whole < b.whole : a.fraction < b.fraction;
+  }
+};
+
+/// Adds the sum of ((y - x) * unit)^2 to `sum`, y - x in float32, each square rounded to 2^-(42 - 2 * bits). All x are
+/// finite and |y - x| * unit < 2^(bits + 0.5), as for codes of `bits` bits in units of a scale: that leaves room for
+/// exact sums in float64.
+void add_squared_error(std::span<const float> x, const float* y, double unit, uint32_t bits, ExactSum& sum) noexcept;
+
+}  // namespace wasmquant

@@ -1,0 +1,83 @@
+#include "observers/histogram_observer.h"
+
+#include <algorithm>
+
+#include "observers/histogram_range.h"
+
+namespace wasmquant {
+namespace {
+
+uint32_t default_bins(ObserverMethod method) noexcept {
+  switch (method) {
+    case ObserverMethod::percentile:
+      return 4200;
+    case ObserverMethod::least_squares_search:
+      return 256;
+    default:
+      return 2048;
+  }
+}
+
+// Magnitudes where both signs are treated alike. Symmetric unsigned codes cannot hold negative values, which the mse
+// method therefore counts as what they are; Quark's own forms count magnitudes all the same.
+bool counts_magnitudes(const QuantizationSpec& spec, ObserverMethod method) noexcept {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  const bool symmetric = spec.symmetric || !dtype.is_integer;
+  switch (method) {
+    case ObserverMethod::percentile:
+      return symmetric;
+    case ObserverMethod::mse:
+      return symmetric && (dtype.is_signed || !dtype.is_integer);
+    default:
+      return method == ObserverMethod::mse_last_bins;
+  }
+}
+
+}  // namespace
+
+HistogramObserver::HistogramObserver(const QuantizationSpec& spec, ObserverMethod method,
+                                     const ObserverOptions& options) noexcept
+    : Observer(spec, 2, false), method_(method), options_(options) {
+  if (options_.bins == 0) options_.bins = default_bins(method);
+}
+
+void HistogramObserver::start_pass() {
+  histogram_.of_magnitudes = counts_magnitudes(spec(), method_);
+  histogram_.skips_zeros = method_ == ObserverMethod::percentile;
+  double low = 0, high = 0;
+  if (!batches().empty() && batches().back().range.min()[0] <= batches().back().range.max()[0]) {
+    low = batches().back().range.min()[0];
+    high = batches().back().range.max()[0];
+  }
+  if (histogram_.of_magnitudes) {
+    high = std::max(-low, high);
+    low = 0;
+  }
+  histogram_.open(low, high, options_.bins);
+}
+
+void HistogramObserver::count(std::span<const float> x, uint64_t) noexcept { histogram_.add(x); }
+
+void HistogramObserver::merge_counts(const Observer& other) noexcept {
+  histogram_.add(static_cast<const HistogramObserver&>(other).histogram_);  // same spec, so the same class
+}
+
+void HistogramObserver::choose(Observation& observation) const {
+  float &min = observation.min[0], &max = observation.max[0];
+  switch (method_) {
+    case ObserverMethod::percentile:
+      choose_percentile(histogram_, options_.percentile, min, max);
+      break;
+    case ObserverMethod::mse:
+      choose_least_error(histogram_, spec(), observation);
+      break;
+    case ObserverMethod::mse_last_bins:
+      choose_last_bins(histogram_, spec(), options_.first_candidate, observation);
+      break;
+    default:
+      choose_least_squares(histogram_, info_of(spec().dtype).bits, min, max);
+  }
+  observation.qparams = {qparams_of(min, max, spec())};
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,61 @@
+// Scales that are powers of two, for integer dtypes. The range that a batch leaves gives one pair (scale, zero point)
+// per scale; the pair found most often over all batches is the result, ties go to the first.
+//   PowOf2MinMax  the power of two next to (max - min) / (quant_max - quant_min)
+//   PowOf2MinMSE  of that and two steps to either side the one with the least squared error over the batch, the same
+//                 step for all channels; ties go to the largest
+// Source: AMD Quark, spec 4.4, 4.5.
+#pragma once
+#include <array>
+
+#include "observers/exact_sum.h"
+#include "observers/observer.h"
+
+namespace wasmquant {
+
+/// scale = 2^-position.
+struct Pow2QParams {
+  int32_t position = 0;
+  float zero_point = 0;
+
+  float scale() const noexcept;
+  friend bool operator==(const Pow2QParams&, const Pow2QParams&) = default;
+};
+
+/// min > max (nothing seen) and the range 0 give scale 1.
+Pow2QParams pow2_qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
+
+class Pow2Observer final : public Observer {
+ public:
+  Pow2Observer(const QuantizationSpec& spec, bool least_error, Votes votes)
+      : Observer(spec, least_error ? 2 : 1, !spec.is_dynamic), votes_(votes) {}
+
+ private:
+  static constexpr int32_t kSteps = 5;  // positions -2..2 around the one of the range
+  using Errors = std::array<ExactSum, kSteps>;
+
+  // Ranges over the batches up to `next`, exclusive, from the last change of the number of channels on.
+  struct Running {
+    std::vector<float> min, max;
+    size_t next = 0;
+  };
+  // Takes in the next batch. True if that starts anew.
+  bool advance(Running& running) const;
+  std::vector<Pow2QParams> qparams_of(const Running& running) const;
+
+  void start_pass() override;
+  void start_batch(size_t index, const Granularity& granularity) override;
+  void count(std::span<const float> x, uint64_t at) noexcept override;
+  void merge_counts(const Observer& other) noexcept override;
+  void choose(Observation& observation) const override;
+
+  Votes votes_;
+  std::vector<Errors> errors_;  // one per batch
+  Running running_;
+  // Of the batch that is counted.
+  size_t counted_ = 0;
+  Granularity granularity_;
+  std::vector<QParams> candidates_;  // [kSteps][scales]
+  double unit_ = 1;                  // 1 / the largest scale of the range, in which errors are measured
+};
+
+}  // namespace wasmquant

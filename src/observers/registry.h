@@ -1,0 +1,23 @@
+// Observers by name, and the one way to make them.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "observers/observer.h"
+
+namespace wasmquant {
+
+/// By class name, with or without the ending `Observer`.
+std::optional<ObserverId> observer_named(std::string_view name) noexcept;
+/// The min-max observer of a qscheme; none for per_block.
+std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept;
+
+/// The observer that spec.observer names. Its qscheme and dtypes are those of the spec: the config sees to that.
+std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options = {});
+
+/// All passes over one whole tensor. Errors: those of Observer.
+Result<Observation> observe_tensor(const QuantizationSpec& spec, std::span<const float> x,
+                                   const std::vector<uint64_t>& shape);
+
+}  // namespace wasmquant
