@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/result.h"
+#include "numeric/block_float.h"
 
 namespace wasmquant::packing {
 
@@ -37,6 +38,23 @@ constexpr uint64_t bit_stream_bytes(uint64_t count, uint32_t bits) { return (cou
 void pack_bits(std::span<const uint8_t> codes, uint32_t bits, uint8_t* bytes) noexcept;
 void unpack_bits(std::span<const uint8_t> bytes, uint64_t count, uint32_t bits, bool is_signed,
                  uint8_t* codes) noexcept;
+
+// ---- block_float.cpp: rows of mx6, mx9 and bfp16. No tool of their makers stores them, so this layout is ours.
+//   one block:  exponent byte | shift bits, one per pair of elements, first pair in bit 0 (mx6, mx9) | codes, two's
+//               complement, a little-endian bit stream as in bits.cpp
+// Blocks are whole: a short last one is padded with zero codes. Bytes of a block of 16: mx6 1 + 1 + 10, mx9 1 + 1 + 16;
+// of bfp16's 8: 1 + 8.
+constexpr uint64_t block_bytes(const BlockFloatFormat& format) {
+  return 1 + (format.pair_shift ? (format.block / 2 + 7) / 8 : 0) + bit_stream_bytes(format.block, format.code_bits);
+}
+constexpr uint64_t block_row_bytes(uint64_t columns, const BlockFloatFormat& format) {
+  return (columns + format.block - 1) / format.block * block_bytes(format);
+}
+/// One row: exponents one per block, shifts one byte (0 or 1) per pair (null without pair_shift), codes one per element.
+void pack_block_row(std::span<const int8_t> codes, const BlockFloatFormat& format, const uint8_t* exponents,
+                    const uint8_t* shifts, uint8_t* bytes) noexcept;
+void unpack_block_row(const uint8_t* bytes, uint64_t columns, const BlockFloatFormat& format, uint8_t* exponents,
+                      uint8_t* shifts, int8_t* codes) noexcept;
 
 // ---- transpose.cpp: [rows, columns] bytes to [columns, rows], blocked for the cache.
 void transpose_bytes(const uint8_t* in, uint64_t rows, uint64_t columns, uint8_t* out) noexcept;

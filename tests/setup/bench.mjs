@@ -1,6 +1,8 @@
 // npm run bench [-- --json] [--peer-llama-quantize PATH] [--kernels | --files]: speed of the kernels (WebAssembly and native)
-// and of whole files. With --json stdout is one JSON document {kernels: {wasm, native}, files}.
+// beside plain JavaScript, torch (where tests/interop/peers.sh has made it) and memcpy, and of whole files. With --json
+// stdout is one JSON document {kernels: {wasm, native, javascript, torch}, files}.
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildAll, buildNative } from './build.mjs';
@@ -28,7 +30,7 @@ function options(args) {
 /** Runs a bench program; with `json` its stdout is returned, else shown. */
 function bench(title, command, args, json) {
   if (!json) process.stdout.write(`\n== ${title}\n`);
-  const all = json ? [...args, '--json'] : args;
+  const all = json && command !== 'bash' ? [...args, '--json'] : args;
   const { status, stdout, error } = spawnSync(command, all, {
     cwd: root,
     encoding: 'utf8',
@@ -46,6 +48,10 @@ function rows(text) {
   return lines?.map((line) => JSON.parse(line)) ?? null;
 }
 
+const plainJavascript = 'tests/bench/plain_javascript.mjs';
+const peersReady = join(root, '.peers/.ready');
+const torch = ['tests/interop/peers.sh', 'run', 'python3', 'tests/bench/torch_fake_quantize.py'];
+
 main((args) => {
   const { json = false, kernels: kernelsOnly, files: filesOnly, 'peer-llama-quantize': peer } = options(args);
   const result = {};
@@ -55,6 +61,8 @@ main((args) => {
     result.kernels = {
       wasm: rows(bench('kernels, WebAssembly', process.execPath, [wasm], json)),
       native: rows(bench('kernels, native', native, [], json)),
+      javascript: rows(bench('the same in plain JavaScript, GB/s', process.execPath, [plainJavascript], json)),
+      torch: existsSync(peersReady) ? rows(bench('torch, one thread, GB/s', 'bash', torch, json)) : null,
     };
   }
   if (!kernelsOnly) {

@@ -1,5 +1,6 @@
 // GPTQ by its properties: what it must equal, what it must not exceed, what must not matter.
 #include "algorithms/gptq.h"
+#include "observers/registry.h"
 
 #include <doctest/doctest.h>
 
