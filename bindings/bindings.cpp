@@ -7,6 +7,7 @@
 #include "config/config_api.h"
 #include "config/presets.h"
 #include "config/write.h"
+#include "core/list.h"
 #include "marshal.h"
 #include "model_objects.h"
 #include "tensor_functions.h"
@@ -50,7 +51,7 @@ std::string presets() {
 std::string check_config(std::string text, std::string dialect) { return ok(to_json(config::check(text, dialect))); }
 
 std::string parse_config(std::string text, std::string dialect) {
-  std::vector<Diagnostic> problems;
+  List<Diagnostic> problems;
   const auto parsed = config::parse_text(text, dialect, &problems);
   if (!parsed) return fail(parsed.error(), problems);
   json::Value out;
@@ -61,7 +62,7 @@ std::string parse_config(std::string text, std::string dialect) {
 }
 
 std::string convert_config(std::string text, std::string to) {
-  std::vector<Diagnostic> problems;
+  List<Diagnostic> problems;
   const auto parsed = config::parse_text(text, "auto", &problems);
   if (!parsed) return fail(parsed.error(), problems);
   if (to != "quark") {

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/result.h"
 
@@ -21,7 +21,7 @@ inline std::string ok(json::Value value) {
 }
 
 /// {"error": {"code", "where", "message", "diagnostics"?}}
-inline std::string fail(const Error& error, const std::vector<Diagnostic>& diagnostics = {}) {
+inline std::string fail(const Error& error, const List<Diagnostic>& diagnostics = {}) {
   json::Value body;
   body.set("code", name_of(error.code));
   body.set("where", error.where);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "core/list.h"
 #include "pipeline/comparison.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
 namespace {
 
-json::Value reads_json(const std::vector<TileRead>& reads) {
+json::Value reads_json(const List<TileRead>& reads) {
   json::Array out;
   for (const TileRead& read : reads) {
     json::Value row;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/list.h"
 #include "marshal.h"
 #include "pipeline/decoder.h"
 #include "pipeline/model_index.h"
@@ -40,7 +41,7 @@ class BoundPlan : Counted {
   const ModelIndex* model_;
   std::optional<Plan> plan_;
   Error error_;
-  std::vector<Diagnostic> diagnostics_;
+  List<Diagnostic> diagnostics_;
 };
 
 class BoundTensorSession : Counted {

@@ -4,6 +4,7 @@
 
 #include "config/parse.h"
 #include "config/write.h"
+#include "core/list.h"
 #include "observers/batch_observer.h"
 #include "quantize/quantize.h"
 
@@ -59,7 +60,7 @@ Result<std::span<const float>> read_values(Address address, const std::string& d
   return std::span<const float>(widened);
 }
 
-Result<QuantizationSpec> read_spec(const std::string& text, std::vector<Diagnostic>& diagnostics) {
+Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& diagnostics) {
   TRY(value, json::parse(text));
   DiagnosticList list;
   const auto spec = config::parse_spec(value, "", config::TensorUse::weight, list);
@@ -79,7 +80,7 @@ struct Input {
 };
 
 Result<Input> observed(Address address, const std::string& dtype, const std::string& shape_text,
-                       const std::string& spec_text, std::vector<Diagnostic>& diagnostics) {
+                       const std::string& spec_text, List<Diagnostic>& diagnostics) {
   Input in;
   TRY(spec, read_spec(spec_text, diagnostics));
   in.spec = spec;
@@ -118,7 +119,7 @@ void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec&
 }  // namespace
 
 std::string quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto in = observed(values, dtype, shape, spec, diagnostics);
   if (!in) return fail(in.error(), diagnostics);
   TensorWork& w = work();
@@ -140,7 +141,7 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
 }
 
 std::string fake_quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto in = observed(values, dtype, shape, spec, diagnostics);
   if (!in) return fail(in.error(), diagnostics);
   std::vector<float>& y = work().values;
@@ -154,7 +155,7 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape_text,
                               std::string spec_text) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
   if (!spec) return fail(spec.error(), diagnostics);
   auto shape = read_shape(shape_text);

@@ -2,8 +2,8 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "core/list.h"
 #include "marshal.h"
 #include "observers/batch_observer.h"
 
@@ -25,7 +25,7 @@ class BoundObserver : Counted {
  private:
   std::optional<BatchObserver> observer_;
   Error error_;
-  std::vector<Diagnostic> diagnostics_;
+  List<Diagnostic> diagnostics_;
 };
 
 }  // namespace wasmquant::bindings

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/list.h"
+
 namespace wasmquant {
 namespace {
 
@@ -133,12 +135,12 @@ Result<WeightLayout> CompressedTensors::byte_quantized(const WeightDescription& 
   return layout;
 }
 
-json::Value CompressedTensors::quantization_config(const Config&, const std::vector<LayerOutcome>& layers) const {
+json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
   struct Group {
     QuantizationSpec spec;
     json::Array targets;
   };
-  std::vector<Group> groups;
+  List<Group> groups;
   json::Array ignore;
   for (const LayerOutcome& layer : layers) {
     if (!layer.spec || info_of(layer.spec->dtype).is_plain_cast()) {

@@ -1,6 +1,7 @@
 #include "checkpoint/quark.h"
 
 #include "config/write.h"
+#include "core/list.h"
 
 namespace wasmquant {
 namespace {
@@ -89,8 +90,8 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
   }
 }
 
-json::Value Quark::quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const {
-  std::vector<config::ExportedLayer> exported;
+json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers) const {
+  List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
   for (const LayerOutcome& layer : layers)
     exported.push_back({layer.layer, layer.layer_type, layer.spec ? &*layer.spec : nullptr});

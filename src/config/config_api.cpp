@@ -4,6 +4,7 @@
 
 #include "config/parse.h"
 #include "config/presets.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
@@ -58,13 +59,13 @@ Error summary(ErrorCode code, const DiagnosticList& list) {
 
 }  // namespace
 
-std::vector<Diagnostic> check(std::string_view text, std::string_view dialect) {
+List<Diagnostic> check(std::string_view text, std::string_view dialect) {
   DiagnosticList list;
   parse_any(text, dialect, list);
   return list.take();
 }
 
-Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect, std::vector<Diagnostic>* problems) {
+Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect, List<Diagnostic>* problems) {
   DiagnosticList list;
   auto config = parse_any(text, dialect, list);
   if (problems != nullptr) *problems = list.items();
@@ -72,7 +73,7 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
   return ParsedConfig{std::move(*config), list.take()};
 }
 
-Result<QuantizationSpec> parse_spec_text(std::string_view text, std::vector<Diagnostic>* problems) {
+Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems) {
   DiagnosticList list;
   std::optional<QuantizationSpec> spec;
   if (const auto value = parse_json(text, list)) spec = parse_spec(*value, "", TensorUse::weight, list);

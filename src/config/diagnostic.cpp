@@ -1,5 +1,7 @@
 #include "config/diagnostic.h"
 
+#include "core/list.h"
+
 namespace wasmquant {
 
 std::string_view name_of(Severity severity) noexcept {
@@ -24,7 +26,7 @@ json::Value to_json(const Diagnostic& diagnostic) {
   return members;
 }
 
-json::Value to_json(const std::vector<Diagnostic>& diagnostics) {
+json::Value to_json(const List<Diagnostic>& diagnostics) {
   json::Array items;
   items.reserve(diagnostics.size());
   for (const Diagnostic& diagnostic : diagnostics) items.push_back(to_json(diagnostic));

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/json.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -38,7 +38,7 @@ std::string_view name_of(Severity severity) noexcept;
 
 /// {severity, code, where, message[, hint]}
 json::Value to_json(const Diagnostic& diagnostic);
-json::Value to_json(const std::vector<Diagnostic>& diagnostics);
+json::Value to_json(const List<Diagnostic>& diagnostics);
 
 /// Pieces of a sentence. Text only, unlike core's Piece: half the code where a message is made.
 using Text = std::initializer_list<std::string_view>;
@@ -61,11 +61,11 @@ class DiagnosticList {
   /// Errors added so far, including those over the limit.
   size_t errors() const noexcept { return errors_; }
   bool full() const noexcept { return items_.size() >= kLimit; }
-  const std::vector<Diagnostic>& items() const noexcept { return items_; }
-  std::vector<Diagnostic> take() noexcept { return std::move(items_); }
+  const List<Diagnostic>& items() const noexcept { return items_; }
+  List<Diagnostic> take() noexcept { return std::move(items_); }
 
  private:
-  std::vector<Diagnostic> items_;
+  List<Diagnostic> items_;
   size_t errors_ = 0;
 };
 

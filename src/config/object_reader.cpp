@@ -2,6 +2,7 @@
 
 #include "config/edit_distance.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
@@ -69,7 +70,7 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     for (const Key& row : keys)
       if (member.first == row.name || (row.old_name != nullptr && member.first == row.old_name)) key = &row;
     if (key == nullptr) {
-      std::vector<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
+      List<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
       if (!out_.full())
         for (const Key& row : keys) names.push_back(row.name);
       out_.error("key-unknown", pointer_to(where_, member.first), {"there is no key ", quoted(member.first), " here"},

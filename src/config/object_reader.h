@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 
@@ -52,7 +52,7 @@ class ObjectReader {
   const json::Value& value_;
   std::string where_;
   DiagnosticList& out_;
-  std::vector<Found> found_;
+  List<Found> found_;
 };
 
 /// `where` + "/" + the escaped name.

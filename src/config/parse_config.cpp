@@ -6,6 +6,7 @@
 #include "config/parse.h"
 #include "config/presets.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
@@ -94,7 +95,7 @@ void warn_algorithms(const ObjectReader& in, const char* key) {
                      "remove the key");
 }
 
-void read_strings(const ObjectReader& in, const char* key, std::vector<std::string>& target) {
+void read_strings(const ObjectReader& in, const char* key, List<std::string>& target) {
   const json::Value* value = in.find(key);
   if (value == nullptr) return;
   for (size_t i = 0; i < value->items().size(); ++i) {
@@ -109,7 +110,7 @@ void read_strings(const ObjectReader& in, const char* key, std::vector<std::stri
   }
 }
 
-using LayerMap = std::vector<std::pair<std::string, LayerConfig>>;
+using LayerMap = List<std::pair<std::string, LayerConfig>>;
 
 void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
   const json::Value* value = in.find(key);

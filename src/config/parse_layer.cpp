@@ -2,6 +2,7 @@
 #include "config/object_reader.h"
 #include "config/parse.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
@@ -11,7 +12,7 @@ constexpr Key kLayerKeys[] = {
     {"bias", kObject | kArray},          {"target_device", kString},
 };
 
-using Stages = std::vector<QuantizationSpec>;
+using Stages = List<QuantizationSpec>;
 
 std::optional<Stages> parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   const json::Value* value = in.find(key);

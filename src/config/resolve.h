@@ -14,6 +14,7 @@
 #include "config/diagnostic.h"
 #include "config/name_match.h"
 #include "config/spec.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -60,11 +61,11 @@ class Resolver {
 
   /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry and layer type
   /// that matched no layer, with the nearest layer as a hint. Notes instead of warnings when the config is a preset.
-  std::vector<Diagnostic> unused_patterns() const;
+  List<Diagnostic> unused_patterns() const;
 
  private:
   // Entries in the order of their names, for exact lookups.
-  using Index = std::vector<std::pair<std::string_view, uint32_t>>;
+  using Index = List<std::pair<std::string_view, uint32_t>>;
   struct Glob {
     uint32_t entry;
     NamePattern pattern;
@@ -95,9 +96,9 @@ class Resolver {
 
   const Config& config_;
   Index exclude_names_, layer_names_;
-  std::vector<Glob> exclude_globs_, layer_globs_;
+  List<Glob> exclude_globs_, layer_globs_;
   Usage usage_;
-  std::vector<std::string> quantizable_layers_;
+  List<std::string> quantizable_layers_;
 };
 
 }  // namespace wasmquant

@@ -2,6 +2,7 @@
 #include "config/edit_distance.h"
 #include "config/object_reader.h"
 #include "config/resolve.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -29,7 +30,7 @@ void Resolver::count(std::string_view layer, std::string_view layer_type, bool c
 std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view ending : {".weight", ".bias"})
     if (pattern.ends_with(ending)) return text_of({"names are those of layers, without ", ending});
-  std::vector<std::string_view> names(quantizable_layers_.begin(), quantizable_layers_.end());
+  List<std::string_view> names(quantizable_layers_.begin(), quantizable_layers_.end());
   if (!is_glob(pattern))
     if (std::string hint = did_you_mean(pattern, names); !hint.empty()) return hint;
   const std::string_view last = pattern.substr(pattern.rfind('.') + 1);
@@ -41,7 +42,7 @@ std::string Resolver::hint_for(std::string_view pattern) const {
   return {};
 }
 
-std::vector<Diagnostic> Resolver::unused_patterns() const {
+List<Diagnostic> Resolver::unused_patterns() const {
   constexpr size_t kHints = 16;  // each looks at every layer
   DiagnosticList list;
   size_t hints = 0;

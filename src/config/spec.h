@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/json.h"
+#include "core/list.h"
 #include "numeric/dtype.h"
 #include "numeric/rounding.h"
 
@@ -46,10 +46,10 @@ struct QuantizationSpec {
 
 /// One layer's config. An absent field falls through to the next candidate when `resolution` is `field`.
 struct LayerConfig {
-  std::optional<std::vector<QuantizationSpec>> weight;  // more than one: stages, first to last
-  std::optional<std::vector<QuantizationSpec>> bias;
-  std::optional<std::vector<QuantizationSpec>> input_tensors;
-  std::optional<std::vector<QuantizationSpec>> output_tensors;
+  std::optional<List<QuantizationSpec>> weight;  // more than one: stages, first to last
+  std::optional<List<QuantizationSpec>> bias;
+  std::optional<List<QuantizationSpec>> input_tensors;
+  std::optional<List<QuantizationSpec>> output_tensors;
 
   // Defined in spec.cpp: copied and destroyed in many places, and this code is downloaded.
   LayerConfig() noexcept;
@@ -73,9 +73,9 @@ struct ExportInfo {
 /// A whole config. Maps keep the order of the file.
 struct Config {
   LayerConfig global;
-  std::vector<std::pair<std::string, LayerConfig>> layer_type;  // class name
-  std::vector<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
-  std::vector<std::string> exclude;                             // exact names or globs
+  List<std::pair<std::string, LayerConfig>> layer_type;  // class name
+  List<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
+  List<std::string> exclude;                             // exact names or globs
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;

@@ -2,6 +2,7 @@
 #include "config/edit_distance.h"
 #include "config/spec_parser.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
@@ -89,7 +90,7 @@ std::optional<QScheme> SpecParser::read_observer() {
     spec_.observer = row.id;
     return row.qscheme;
   }
-  std::vector<std::string_view> ours;
+  List<std::string_view> ours;
   for (const ObserverRow& row : kObservers) ours.push_back(row.name);
   for (std::string_view known : kQuarkObservers) {
     if (known != name) continue;

@@ -7,6 +7,7 @@
 #include "config/resolve.h"
 #include "config/vocabulary.h"
 #include "config/write.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
@@ -65,8 +66,8 @@ bool covers_quantized(std::string_view name, std::span<const ExportedLayer> laye
 
 json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info) {
   Config block = in_quark_terms(config);
-  std::vector<std::pair<std::string, LayerConfig>> exact;
-  std::vector<std::string> excluded;
+  List<std::pair<std::string, LayerConfig>> exact;
+  List<std::string> excluded;
   {
     const Resolver asked(config), reader(block);
     for (const ExportedLayer& layer : layers) {
@@ -92,7 +93,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
     if (!replaced) exact.push_back(std::move(entry));
   }
   block.layer = std::move(exact);
-  block.exclude.insert(block.exclude.end(), excluded.begin(), excluded.end());
+  block.exclude.append(excluded.begin(), excluded.end());
   block.export_info = info;
 
   json::Value value = to_json(block);

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/json_events.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 
@@ -87,7 +88,7 @@ class TreeBuilder final : public Listener {
   }
 
   Value root_;
-  std::vector<Value*> open_;
+  List<Value*> open_;
 };
 
 }  // namespace

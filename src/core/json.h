@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/list.h"
 #include "core/result.h"
 
 namespace wasmquant::json {
@@ -21,9 +22,9 @@ struct Limits {
 };
 
 class Value;
-using Array = std::vector<Value>;
+using Array = List<Value>;
 using Member = std::pair<std::string, Value>;
-using Object = std::vector<Member>;  // insertion order
+using Object = List<Member>;  // insertion order
 
 enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "core/list.h"
+
 namespace wasmquant {
 
 // Merge sort, bottom up: stable, so equal elements stay by index, and a tenth of the code of std::sort.
-std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less) {
-  std::vector<uint32_t> order(count), merged(count);
+List<uint32_t> sorted_order(size_t count, const IndexLess& less) {
+  List<uint32_t> order(count), merged(count);
   for (size_t i = 0; i < count; ++i) order[i] = static_cast<uint32_t>(i);
   for (size_t width = 1; width < count; width *= 2) {
     for (size_t begin = 0; begin < count; begin += 2 * width) {
@@ -23,7 +25,7 @@ std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less) {
 }
 
 std::optional<uint32_t> first_repeated(size_t count, const IndexLess& less) {
-  const std::vector<uint32_t> order = sorted_order(count, less);
+  const List<uint32_t> order = sorted_order(count, less);
   std::optional<uint32_t> first;
   for (size_t i = 1; i < count; ++i)
     if (!less(order[i - 1], order[i]) && (!first || order[i] < *first)) first = order[i];

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <type_traits>
-#include <vector>
+
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -24,7 +25,7 @@ class IndexLess {
 };
 
 /// The indices 0 … count - 1 in the order of `less`; equal elements by index. count < 2^32.
-std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less);
+List<uint32_t> sorted_order(size_t count, const IndexLess& less);
 
 /// The first index whose element equals one before it, given a strict order. O(n log n), whatever a file contains.
 std::optional<uint32_t> first_repeated(size_t count, const IndexLess& less);

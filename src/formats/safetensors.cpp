@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors_header.h"
@@ -27,14 +28,14 @@ Error invalid(const StoredTensor& tensor, std::initializer_list<Piece> message) 
 }
 
 // Zero-sized tensors come before the one that begins where they stand. Names break ties: one order everywhere.
-void sort_by_offset(std::vector<StoredTensor>& tensors) {
+void sort_by_offset(List<StoredTensor>& tensors) {
   const auto before = [&tensors](uint32_t i, uint32_t j) {
     const StoredTensor &a = tensors[i], &b = tensors[j];
     if (a.begin != b.begin) return a.begin < b.begin;
     if (a.end != b.end) return a.end < b.end;
     return a.name < b.name;
   };
-  std::vector<StoredTensor> sorted;
+  List<StoredTensor> sorted;
   sorted.reserve(tensors.size());
   for (const uint32_t i : sorted_order(tensors.size(), before)) sorted.push_back(std::move(tensors[i]));
   tensors = std::move(sorted);
@@ -42,7 +43,7 @@ void sort_by_offset(std::vector<StoredTensor>& tensors) {
 
 // Sorted by offset, tensors must tile the data section: no hole, no overlap, no range under two names, nothing after
 // the last.
-Status check_layout(const std::vector<StoredTensor>& tensors, uint64_t data_bytes) {
+Status check_layout(const List<StoredTensor>& tensors, uint64_t data_bytes) {
   uint64_t expected = 0;
   for (const StoredTensor& tensor : tensors) {
     if (tensor.begin != expected)

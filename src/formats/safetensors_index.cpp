@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/json_events.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
@@ -66,8 +67,8 @@ class ShardMapListener final : public json::Listener {
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].first),
                       {"this name stands twice in the weight_map"});
     // Shards by name, which is their order in the model, whatever order the map mentions them in.
-    std::vector<std::string> files(sorted_.size());
-    std::vector<uint32_t> place(sorted_.size());
+    List<std::string> files(sorted_.size());
+    List<uint32_t> place(sorted_.size());
     for (uint32_t i = 0; i < sorted_.size(); ++i) {
       place[sorted_[i]] = i;
       files[i] = std::move(map_.files[sorted_[i]]);
@@ -109,7 +110,7 @@ class ShardMapListener final : public json::Listener {
   }
 
   ShardMap map_;
-  std::vector<uint32_t> sorted_;  // indices into map_.files, by name
+  List<uint32_t> sorted_;  // indices into map_.files, by name
   bool in_weight_map_ = false;
   bool has_weight_map_ = false;
 };
@@ -128,14 +129,14 @@ Result<ShardMap> read_shard_map(std::string_view text) {
   return listener.finish();
 }
 
-Status check_shards(const ShardMap& map, const std::vector<FileIndex>& files, std::vector<std::string>& unmapped) {
+Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped) {
   if (files.size() != map.files.size())
     return error_at(ErrorCode::argument_invalid, "",
                     {"the index names ", map.files.size(), " files, ", files.size(), " were opened"});
-  std::vector<Place> places;
+  List<Place> places;
   for (uint32_t file = 0; file < files.size(); ++file)
     for (const StoredTensor& tensor : files[file].tensors) places.push_back({tensor.name, file});
-  const std::vector<uint32_t> order =
+  const List<uint32_t> order =
       sorted_order(places.size(), [&places](uint32_t a, uint32_t b) { return places[a].name < places[b].name; });
   for (size_t i = 1; i < order.size(); ++i) {
     const Place &a = places[order[i - 1]], &b = places[order[i]];
@@ -144,7 +145,7 @@ Status check_shards(const ShardMap& map, const std::vector<FileIndex>& files, st
                       {"this tensor is in ", map.files[a.file], " and in ", map.files[b.file]});
   }
 
-  std::vector<bool> is_mapped(places.size());
+  List<bool> is_mapped(places.size());
   for (const auto& [name, file] : map.tensors) {
     const auto at = std::lower_bound(order.begin(), order.end(), name,
                                      [&](uint32_t i, const std::string& wanted) { return places[i].name < wanted; });
@@ -161,7 +162,7 @@ Status check_shards(const ShardMap& map, const std::vector<FileIndex>& files, st
   return {};
 }
 
-std::string write_shard_map(const std::vector<std::pair<std::string, std::string>>& tensor_to_file,
+std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file,
                             uint64_t total_bytes) {
   std::string out = concat({"{\n  \"metadata\": {\n    \"total_size\": ", total_bytes, "\n  },\n  \"weight_map\": {"});
   for (const auto& entry : tensor_to_file) {

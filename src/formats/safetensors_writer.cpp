@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
@@ -16,7 +17,7 @@ Error invalid(std::string_view name, std::initializer_list<Piece> message) {
   return error_at(ErrorCode::file_invalid, shown_name(name), message);
 }
 
-Status check_names(const std::vector<Entry>& entries) {
+Status check_names(const List<Entry>& entries) {
   for (const Entry& entry : entries) {
     if (entry.name == kMetadataName)
       return invalid(entry.name, {"a tensor may not have this name: it means the metadata"});
@@ -30,8 +31,8 @@ Status check_names(const std::vector<Entry>& entries) {
 }
 
 // Some versions of transformers refuse a file without format: "pt".
-Status append_metadata(std::string& out, const std::vector<std::pair<std::string, std::string>>& metadata) {
-  std::vector<std::string_view> keys;
+Status append_metadata(std::string& out, const List<std::pair<std::string, std::string>>& metadata) {
+  List<std::string_view> keys;
   const auto append = [&](std::string_view key, std::string_view value) {
     out += keys.empty() ? "" : ",";
     json::append_quoted(out, key);
@@ -63,8 +64,8 @@ void append_list(std::string& out, std::span<const uint64_t> numbers) {
 
 }  // namespace
 
-Result<Header> write_header(const std::vector<Entry>& entries,
-                            const std::vector<std::pair<std::string, std::string>>& metadata) {
+Result<Header> write_header(const List<Entry>& entries,
+                            const List<std::pair<std::string, std::string>>& metadata) {
   TRY_VOID(check_names(entries));
   Header header;
   std::string& out = header.bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/layer_type.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
@@ -18,7 +19,7 @@ Error in_file(Error error, const std::string& file) {
 
 }  // namespace
 
-Result<std::vector<std::string>> ModelIndex::read_shard_map(std::string_view text) {
+Result<List<std::string>> ModelIndex::read_shard_map(std::string_view text) {
   TRY(map, safetensors::read_shard_map(text));
   shard_map_ = std::move(map);
   return shard_map_->files;
@@ -48,7 +49,7 @@ Status ModelIndex::finish() {
   for (const File& file : files_)
     if (!file.is_read) return Error{ErrorCode::state_invalid, file.name, "its header was not read"};
   if (shard_map_) {
-    std::vector<std::string> unmapped;
+    List<std::string> unmapped;
     TRY_VOID(safetensors::check_shards(*shard_map_, indexes_, unmapped));
     for (std::string& name : unmapped) {
       diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name),
@@ -64,7 +65,7 @@ Status ModelIndex::finish() {
       tensor.layer_type = layer_type_of(stored.name, stored.shape);
       tensor.stored = std::move(stored);
     }
-    indexes_[f].tensors = std::vector<StoredTensor>();
+    indexes_[f].tensors = List<StoredTensor>();
   }
   const auto less = [&](uint32_t a, uint32_t b) { return tensors_[a].stored.name < tensors_[b].stored.name; };
   by_name_ = sorted_order(tensors_.size(), less);

@@ -5,6 +5,7 @@
 #include "config/config_api.h"
 #include "config/layer_type.h"
 #include "config/resolve.h"
+#include "core/list.h"
 #include "pipeline/file_layout.h"
 
 namespace wasmquant {
@@ -36,7 +37,7 @@ QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis
 class Planner {
  public:
   Planner(const ModelIndex& model, const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-          std::vector<Diagnostic>& diagnostics)
+          List<Diagnostic>& diagnostics)
       : model_(model),
         config_(config),
         format_(format),
@@ -46,7 +47,7 @@ class Planner {
 
   Result<Plan> run() {
     plan_.format = format_.name();
-    const std::vector<ModelTensor>& tensors = model_.tensors();
+    const List<ModelTensor>& tensors = model_.tensors();
     plan_.tensors.reserve(tensors.size());
     for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
@@ -153,9 +154,9 @@ class Planner {
   }
 
   Status lay_out_files() {
-    std::vector<std::vector<PlannedTensor*>> by_file(model_.files().size());
+    List<List<PlannedTensor*>> by_file(model_.files().size());
     for (PlannedTensor& planned : plan_.tensors) by_file[model_.tensors()[planned.tensor].file].push_back(&planned);
-    std::vector<std::pair<std::string, std::string>> map;
+    List<std::pair<std::string, std::string>> map;
     for (uint32_t f = 0; f < by_file.size(); ++f) {
       PlannedFile file{model_.files()[f].name, {}, 0};
       TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
@@ -178,10 +179,10 @@ class Planner {
   const Config& config_;
   const CheckpointFormat& format_;
   const PlanOptions& options_;
-  std::vector<Diagnostic>& diagnostics_;
+  List<Diagnostic>& diagnostics_;
   Resolver resolver_;
   Plan plan_;
-  std::vector<LayerOutcome> outcomes_;
+  List<LayerOutcome> outcomes_;
   uint64_t failures_ = 0;
   Error first_failure_;
 };
@@ -189,7 +190,7 @@ class Planner {
 }  // namespace
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                       std::vector<Diagnostic>& diagnostics) {
+                       List<Diagnostic>& diagnostics) {
   const CheckpointFormat* format = checkpoint_format_named(options.format);
   if (format == nullptr) {
     for (const std::string_view later : {"awq", "gptq", "gguf", "onnx"}) {

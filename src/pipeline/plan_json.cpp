@@ -1,6 +1,7 @@
 #include "pipeline/plan_json.h"
 
 #include "config/write.h"
+#include "core/list.h"
 
 namespace wasmquant {
 namespace {
@@ -24,7 +25,7 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
 
 }  // namespace
 
-json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vector<Diagnostic>& diagnostics) {
+json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diagnostic>& diagnostics) {
   json::Array tensors, tasks, files;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlannedTensor& planned = plan.tensors[i];

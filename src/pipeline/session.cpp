@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/list.h"
 #include "observers/contiguous.h"
 #include "quantize/quantize.h"
 
@@ -60,7 +61,7 @@ uint64_t unit_lines_of(const WeightLayout& layout) noexcept {
   return round_up(std::max<uint64_t>(kUnitElements / line, 1), multiple);
 }
 
-std::vector<TileRead> TensorSession::reads(uint64_t tile) {
+List<TileRead> TensorSession::reads(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TileRead read;
   read.file = task_.source.file;
@@ -143,7 +144,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
   const uint64_t length = single ? layout.granularity.contiguous_elements() : 0;
   const uint64_t block = single ? length * std::max<uint64_t>(kBlockElements / length, 1) : kBlockElements;
   const uint64_t step = unit_lines();
-  std::vector<uint8_t*> out(slices_.size());
+  List<uint8_t*> out(slices_.size());
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const TileRange unit{begin, std::min(begin + step, tile.end)};
     const uint64_t in_tile = (unit.begin - tile.begin) * layout.columns, count = unit.count() * layout.columns;
@@ -201,7 +202,7 @@ Status TensorSession::run_columns(const TileRange& tile) {
                                                     codes + begin, 0));
     }
   }
-  std::vector<uint8_t*> out(slices_.size());
+  List<uint8_t*> out(slices_.size());
   for (size_t c = 0; c < slices_.size(); ++c) out[c] = slices_[c].data();
   pack_tile(layout, tile, codes_.data(), qparams_, scratch_.data(), out);
   return {};

@@ -21,7 +21,7 @@ Config config_of(std::string_view text) {
   return std::move(parsed->config);
 }
 
-bool has_errors(const std::vector<Diagnostic>& diagnostics) {
+bool has_errors(const List<Diagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
                      [](const auto& d) { return d.severity == Severity::error; });
 }
@@ -59,7 +59,7 @@ TEST_CASE("every spec reads back as it was written, without remarks") {
           continue;
         }
         CAPTURE(text);
-        std::vector<Diagnostic> remarks;
+        List<Diagnostic> remarks;
         const auto again = config::parse_spec_text(json::write(config::to_json(*spec)), &remarks);
         REQUIRE(static_cast<bool>(again));
         CHECK(*again == *spec);
@@ -102,7 +102,7 @@ TEST_CASE("presets parse without a remark and survive writing") {
     CHECK(config::check(preset.name).empty());
     const Config config = config_of(preset.name);
     CHECK(config.preset == preset.name);
-    CHECK(config.exclude == std::vector<std::string>{"lm_head"});
+    CHECK(config.exclude == List<std::string>{"lm_head"});
     CHECK(config.indivisible_groups == IndivisibleGroups::fallback);
     REQUIRE(config.global.weight.has_value());
     CHECK(config == config_of(json::write(config::to_json(config))));

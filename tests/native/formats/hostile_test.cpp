@@ -9,8 +9,8 @@ using namespace wasmquant;
 
 namespace {
 
-std::vector<std::string> strings_of(const json::Value* list) {
-  std::vector<std::string> strings;
+List<std::string> strings_of(const json::Value* list) {
+  List<std::string> strings;
   if (list != nullptr)
     for (const json::Value& item : list->items()) strings.push_back(item.as_string());
   return strings;
@@ -18,7 +18,7 @@ std::vector<std::string> strings_of(const json::Value* list) {
 
 struct Answer {
   std::optional<Error> error;
-  std::vector<std::string> tensors, unmapped, missing_files;
+  List<std::string> tensors, unmapped, missing_files;
 };
 
 Answer read_model(const std::string& path, std::mt19937& random) {
@@ -33,7 +33,7 @@ Answer read_model(const std::string& path, std::mt19937& random) {
   }
   const auto map = safetensors::read_shard_map({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!map) return {map.error(), {}, {}, {}};
-  std::vector<FileIndex> files;
+  List<FileIndex> files;
   for (const std::string& name : map->files) {
     const auto shard = test_files::read_bytes(path.substr(0, path.rfind('/') + 1) + name);
     if (!shard) {

@@ -38,7 +38,7 @@ inline std::vector<uint8_t> bytes_of(const Tensor& tensor) {
 
 /// Files by number; grows as pieces are written.
 struct MemoryModel {
-  std::vector<std::string> names;
+  List<std::string> names;
   std::vector<std::vector<uint8_t>> files;
 
   void add_file(const std::string& name, const std::vector<Tensor>& tensors) {
@@ -67,7 +67,7 @@ struct MemoryModel {
     return index;
   }
 
-  void fill(const std::vector<TileRead>& reads) const {
+  void fill(const List<TileRead>& reads) const {
     for (const TileRead& read : reads)
       for (uint64_t row = 0; row < read.rows; ++row) {
         REQUIRE(read.begin + row * read.stride + read.row_bytes <= files[read.file].size());
