@@ -23,7 +23,7 @@ emscripten::val memory() { return emscripten::val::module_property("wasmMemory")
 int live_objects() { return Counted::live; }
 
 BoundPlan* plan_of(const BoundModelIndex& model, std::string config, std::string options) {
-  return new BoundPlan(model, std::move(config), std::move(options));  // JavaScript owns it: delete()
+  return new BoundPlan(model, config, options);  // JavaScript owns it: delete()
 }
 
 std::string version() {
@@ -67,7 +67,7 @@ std::string convert_config(std::string text, std::string to) {
   if (!parsed) return fail(parsed.error(), problems);
   if (to != "quark") {
     return fail(error_at(ErrorCode::not_implemented, "to",
-                         {"config conversion to \"", to, "\" is part of a later version; this one writes quark"}));
+                         "config conversion to \"{}\" is part of a later version; this one writes quark", to));
   }
   json::Value out;
   out.set("config", parsed->config.source);

@@ -4,6 +4,7 @@
 
 #include "config/parse.h"
 #include "config/write.h"
+#include "core/bytes.h"
 #include "core/list.h"
 #include "observers/batch_observer.h"
 #include "quantize/quantize.h"
@@ -14,7 +15,7 @@ namespace {
 // What a call works on; results stay here until the next call.
 struct TensorWork {
   std::vector<float> widened;
-  std::vector<uint8_t> codes;
+  Bytes codes;
   std::vector<float> values, scale, zero_point, min, max;
 };
 TensorWork& work() {
@@ -28,14 +29,14 @@ Result<std::vector<uint64_t>> read_shape(const std::string& text) {
   uint64_t count = 1;
   for (const json::Value& dimension : value.items()) {
     if (!dimension.is_integer() || dimension.as_integer() < 0) {
-      return error_at(ErrorCode::argument_invalid, "shape",
-                      {"found ", json::write(value), "; dimensions are whole numbers, 0 or more"});
+      return error_at(ErrorCode::argument_invalid, "shape", "found {}; dimensions are whole numbers, 0 or more",
+                      json::write(value));
     }
     shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
     // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
     if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
-      return error_at(ErrorCode::shape_mismatch, "shape",
-                      {json::write(value), " has more elements than memory can hold"});
+      return error_at(ErrorCode::shape_mismatch, "shape", "{} has more elements than memory can hold",
+                      json::write(value));
     }
     count *= shape.back();
   }
@@ -51,7 +52,7 @@ uint64_t count_of(const std::vector<uint64_t>& shape) {
 Result<std::span<const float>> read_values(Address address, const std::string& dtype, uint64_t count) {
   if (dtype == "F32") return std::span<const float>(pointer<const float>(address), count);
   if (dtype != "F16" && dtype != "BF16") {
-    return error_at(ErrorCode::dtype_unsupported, "dtype", {"found \"", dtype, "\"; allowed are F32, F16 and BF16"});
+    return error_at(ErrorCode::dtype_unsupported, "dtype", "found \"{}\"; allowed are F32, F16 and BF16", dtype);
   }
   std::vector<float>& widened = work().widened;
   widened.resize(count);

@@ -16,10 +16,6 @@ class CompressedTensors final : public CheckpointFormat {
   std::string_view name() const noexcept override { return "compressed-tensors"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
-
- private:
-  Result<WeightLayout> pack_quantized(const WeightDescription& weight, WeightLayout layout) const;
-  Result<WeightLayout> byte_quantized(const WeightDescription& weight, WeightLayout layout) const;
 };
 
 }  // namespace wasmquant

@@ -12,8 +12,6 @@ Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, cons
   return std::move(layout);
 }
 
-json::Value FakeQuantized::quantization_config(const Config&, const List<LayerOutcome>&) const {
-  return nullptr;
-}
+json::Value FakeQuantized::quantization_config(const Config&, const List<LayerOutcome>&) const { return nullptr; }
 
 }  // namespace wasmquant

@@ -5,6 +5,7 @@
 #include "config/parse.h"
 #include "config/presets.h"
 #include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -27,7 +28,7 @@ std::string_view as_name(std::string_view text) {
 std::optional<json::Value> parse_json(std::string_view text, DiagnosticList& out) {
   auto value = json::parse(text, kLimits);
   if (value) return std::move(*value);
-  out.error("json-invalid", value.error().where, {value.error().message});
+  out.error("json-invalid", value.error().where, value.error().message);
   return std::nullopt;
 }
 
@@ -49,11 +50,11 @@ Error summary(ErrorCode code, const DiagnosticList& list) {
     if (shown++ == 0)
       error.where = item.where;
     else
-      error.message += text_of({"; at ", item.where, ": "});
+      error.message += text_of("; at {}: ", item.where);
     error.message += item.message;
-    if (!item.hint.empty()) error.message += text_of({" (", item.hint, ")"});
+    if (!item.hint.empty()) error.message += text_of(" ({})", item.hint);
   }
-  if (list.errors() > shown) error.message += text_of({"; and ", std::to_string(list.errors() - shown), " more"});
+  if (list.errors() > shown) error.message += text_of("; and {} more", list.errors() - shown);
   return error;
 }
 

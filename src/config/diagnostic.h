@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,10 +39,6 @@ std::string_view name_of(Severity severity) noexcept;
 json::Value to_json(const Diagnostic& diagnostic);
 json::Value to_json(const List<Diagnostic>& diagnostics);
 
-/// Pieces of a sentence. Text only, unlike core's Piece: half the code where a message is made.
-using Text = std::initializer_list<std::string_view>;
-std::string text_of(Text pieces);
-
 /// A growing list with a limit, so that a hostile config cannot make an unbounded report.
 class DiagnosticList {
  public:
@@ -51,11 +46,10 @@ class DiagnosticList {
   static constexpr size_t kLimit = 200;
 
   void error(const char* code, const std::string& where, const char* message, const char* hint = "");
-  void error(const char* code, const std::string& where, Text message, const std::string& hint);
-  void error(const char* code, const std::string& where, Text message, const char* hint = "");
+  void error(const char* code, const std::string& where, const std::string& message, const char* hint = "");
+  void error(const char* code, const std::string& where, const std::string& message, const std::string& hint);
   void warning(const char* code, const std::string& where, const char* message, const char* hint = "");
-  void warning(const char* code, const std::string& where, Text message, const std::string& hint);
-  void warning(const char* code, const std::string& where, Text message, const char* hint = "");
+  void warning(const char* code, const std::string& where, const std::string& message, const char* hint = "");
   void add(Diagnostic diagnostic);
 
   /// Errors added so far, including those over the limit.

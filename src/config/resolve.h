@@ -75,21 +75,17 @@ class Resolver {
     const LayerConfig* config;
     std::string_view name;  // pattern or class
   };
-  // Exact name, first glob, type, global: those that apply, in order.
-  struct Candidates {
-    Candidate items[4];
-    size_t count = 0;
-  };
-  struct Usage {                                      // one flag an entry
-    std::vector<uint8_t> exclude, layer, layer_type;  // matched a layer
-    std::vector<uint8_t> layer_quantizable;           // matched one that can be quantized
+  struct Usage {                               // one flag an entry
+    List<uint8_t> exclude, layer, layer_type;  // matched a layer
+    List<uint8_t> layer_quantizable;           // matched one that can be quantized
   };
 
   /// The entries that are called `name`.
   static std::span<const std::pair<std::string_view, uint32_t>> named(const Index& index, std::string_view name);
   /// Number of the first exclude entry that covers the layer, or -1. Marks all that do, when asked to.
   int64_t find_exclude(std::string_view layer, Usage* usage) const;
-  Candidates candidates(std::string_view layer, std::string_view layer_type) const;
+  /// Exact name, first glob, type, global: those that apply, in order.
+  List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);
   std::string pointer(const Candidate& candidate) const;
   std::string hint_for(std::string_view pattern) const;

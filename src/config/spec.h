@@ -44,12 +44,12 @@ struct QuantizationSpec {
   friend bool operator==(const QuantizationSpec&, const QuantizationSpec&) = default;
 };
 
-/// One layer's config. An absent field falls through to the next candidate when `resolution` is `field`.
+/// What is done to one tensor, first to last. Empty: not given.
+using Stages = List<QuantizationSpec>;
+
+/// One layer's config. A field that is not given falls through to the next candidate when `resolution` is `field`.
 struct LayerConfig {
-  std::optional<List<QuantizationSpec>> weight;  // more than one: stages, first to last
-  std::optional<List<QuantizationSpec>> bias;
-  std::optional<List<QuantizationSpec>> input_tensors;
-  std::optional<List<QuantizationSpec>> output_tensors;
+  Stages weight, bias, input_tensors, output_tensors;
 
   // Defined in spec.cpp: copied and destroyed in many places, and this code is downloaded.
   LayerConfig() noexcept;

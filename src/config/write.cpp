@@ -20,11 +20,11 @@ constexpr int64_t kMaxInputNumel = 4 * 1024 * 1024;
 // Out of line: appended to in many places.
 void put(Object& members, const char* key, Value value) { members.emplace_back(key, std::move(value)); }
 
-Value stages_to_json(const std::optional<List<QuantizationSpec>>& stages) {
-  if (!stages) return nullptr;
-  if (stages->size() == 1) return to_json(stages->front());
+Value stages_to_json(const Stages& stages) {
+  if (stages.empty()) return nullptr;
+  if (stages.size() == 1) return to_json(stages.front());
   Array items;
-  for (const QuantizationSpec& stage : *stages) items.push_back(to_json(stage));
+  for (const QuantizationSpec& stage : stages) items.push_back(to_json(stage));
   return items;
 }
 

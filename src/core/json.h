@@ -72,6 +72,8 @@ class Value {
 
   /// The member of that name, or null when absent or when this is no object.
   const Value* find(std::string_view key) const noexcept;
+  /// The member of that name; a null where find() has none.
+  const Value& operator[](const char* key) const noexcept;
   /// Appends or replaces a member; turns a null into an object.
   void set(const char* key, Value&& value);
   void set(const std::string& key, Value&& value);

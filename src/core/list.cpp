@@ -19,7 +19,7 @@ void ListStorage::swap(ListStorage& other) noexcept {
 void ListStorage::reserve(size_t count, size_t element_bytes, Relocate relocate) {
   if (count <= capacity_) return;
   if (count > PTRDIFF_MAX / element_bytes) std::abort();
-  void* const larger = ::operator new(count * element_bytes);
+  void* const larger = ::operator new(count* element_bytes);
   relocate(larger, data_, size_);
   ::operator delete(data_);
   data_ = larger;

@@ -44,9 +44,7 @@ class List : public ListStorage {
   explicit List(size_t count) { resize(count); }
   List(std::initializer_list<T> items) : List(items.begin(), items.end()) {}
   template <class Iterator>
-  requires(!std::is_integral_v<Iterator>) List(Iterator first, Iterator last) {
-    append(first, last);
-  }
+  requires(!std::is_integral_v<Iterator>) List(Iterator first, Iterator last) { append(first, last); }
   List(const List& other) : List(other.begin(), other.end()) {}
   List(List&& other) noexcept = default;
   List& operator=(List other) noexcept {
@@ -81,8 +79,7 @@ class List : public ListStorage {
   void append(Iterator first, Iterator last) {
     for (; first != last; ++first) emplace_back(*first);
   }
-  void insert(const T* at, T item) {
-    const size_t index = static_cast<size_t>(at - begin());
+  void insert(size_t index, T item) {
     push_back(std::move(item));
     std::rotate(begin() + index, end() - 1, end());
   }

@@ -26,7 +26,6 @@ Result<ShardMap> read_shard_map(std::string_view text);
 Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped);
 
 /// The text of an index for these files. total_size = sum of the tensors' bytes.
-std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file,
-                            uint64_t total_bytes);
+std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes);
 
 }  // namespace wasmquant::safetensors

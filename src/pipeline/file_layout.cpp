@@ -24,7 +24,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
                     const List<std::pair<std::string, std::string>>& metadata) {
   const auto data_bytes = [](const PlannedTensor* tensor) {
     uint64_t bytes = 0;
-    for (const Component& component : tensor->outputs) bytes += component.role == Role::shape ? 0 : component.bytes;
+    for (const Component& component : tensor->outputs()) bytes += component.role == Role::shape ? 0 : component.bytes;
     return bytes;
   };
   List<PlannedTensor*> order;
@@ -37,22 +37,22 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   std::string known;
   for (PlannedTensor* tensor : order) {
     tensor->task.components.clear();
-    for (size_t c = 0; c < tensor->outputs.size(); ++c) tensor->task.components.push_back({file_index, 0});
-    for (size_t c = 0; c < tensor->outputs.size(); ++c) {
-      if (tensor->outputs[c].role != Role::shape) continue;
+    for (size_t c = 0; c < tensor->outputs().size(); ++c) tensor->task.components.push_back({file_index, 0});
+    for (size_t c = 0; c < tensor->outputs().size(); ++c) {
+      if (tensor->outputs()[c].role != Role::shape) continue;
       slots.push_back({tensor, c});
       for (const uint64_t dimension : tensor->weight.shape)
         for (int byte = 0; byte < 8; ++byte) known += static_cast<char>(dimension >> (8 * byte) & 0xFF);
     }
   }
   for (PlannedTensor* tensor : order)
-    for (size_t c = 0; c < tensor->outputs.size(); ++c)
-      if (tensor->outputs[c].role != Role::shape) slots.push_back({tensor, c});
+    for (size_t c = 0; c < tensor->outputs().size(); ++c)
+      if (tensor->outputs()[c].role != Role::shape) slots.push_back({tensor, c});
 
   List<safetensors::Entry> entries;
   entries.reserve(slots.size());
   for (const Slot& slot : slots) {
-    const Component& component = slot.tensor->outputs[slot.component];
+    const Component& component = slot.tensor->outputs()[slot.component];
     entries.push_back({component.name, component.dtype, component.shape});
   }
   TRY(header, safetensors::write_header(entries, metadata));

@@ -22,8 +22,9 @@ struct PlannedTensor {
   WeightDescription weight;
   Reason reason;
   TensorTask task;
-  List<Component> outputs;  // the layout's components, or the copied tensor
   uint64_t bytes_after = 0;
+
+  const List<Component>& outputs() const noexcept { return task.layout.components; }
 };
 
 struct PlannedFile {

@@ -42,7 +42,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     row.set("bytesBefore", planned.task.source_bytes);
     row.set("bytesAfter", planned.bytes_after);
     json::Array outputs;
-    for (const Component& component : planned.outputs) {
+    for (const Component& component : planned.outputs()) {
       json::Value output;
       output.set("name", component.name);
       output.set("dtype", info_of(component.dtype).name);
@@ -103,7 +103,7 @@ json::Value comparison_json(const Comparison& comparison) {
     const bool plain = pair.right.layout.codes == CodeStorage::source_values;
     report.set("action", plain ? (pair.right.layout.source == pair.weight.source ? "copy" : "cast") : "quantize");
     report.set("spec", plain ? json::Value() : config::to_json(pair.right.layout.spec));
-    report.set("reason", to_json(Reason{Rule::no_config, "", concat({"stored as ", pair.right_format})}));
+    report.set("reason", to_json(Reason{Rule::no_config, "", text_of("stored as {}", pair.right_format)}));
     report.set("bytesBefore", pair.bytes_before);
     report.set("bytesAfter", pair.bytes_after);
     json::Value row;

@@ -80,7 +80,7 @@ class TensorSession {
   std::vector<QParams> qparams_;
   List<Bytes> slices_;
   List<kernels::ErrorSums> sums_;
-  std::vector<float> state_;
+  List<float> state_;
   std::unique_ptr<RangeObserver> observer_;
   bool has_qparams_ = false;
 };

@@ -57,7 +57,7 @@ void check_case(const json::Value& expected, std::mt19937& random) {
   const Answer answer = read_model(test_files::path_of("files/hostile/" + file), random);
   if (expected.find("missing_file") != nullptr) {
     CHECK_FALSE(answer.error);
-    CHECK(answer.missing_files == std::vector{expected.find("missing_file")->as_string()});
+    CHECK(answer.missing_files == List<std::string>{expected.find("missing_file")->as_string()});
   } else if (expected.find("ok")->as_bool()) {
     if (answer.error) FAIL_CHECK(answer.error->where, ": ", answer.error->message);
     CHECK(answer.tensors == strings_of(expected.find("tensors")));

@@ -104,8 +104,8 @@ TEST_CASE("every byte of an output file belongs to the prefix or to exactly one 
       REQUIRE(bool(plan));
       std::vector<std::pair<uint64_t, uint64_t>> spans;
       for (const PlannedTensor& tensor : plan->tensors) {
-        for (size_t c = 0; c < tensor.outputs.size(); ++c) {
-          const Component& component = tensor.outputs[c];
+        for (size_t c = 0; c < tensor.outputs().size(); ++c) {
+          const Component& component = tensor.outputs()[c];
           CHECK(tensor.task.components[c].offset % std::max<uint64_t>(info_of(component.dtype).bits / 8, 1) == 0);
           if (component.role != Role::shape) spans.emplace_back(tensor.task.components[c].offset, component.bytes);
         }
