@@ -7,6 +7,7 @@
 #include "config/config_api.h"
 #include "config/presets.h"
 #include "config/write.h"
+#include "core/list.h"
 #include "marshal.h"
 #include "model_objects.h"
 #include "tensor_functions.h"
@@ -22,7 +23,7 @@ emscripten::val memory() { return emscripten::val::module_property("wasmMemory")
 int live_objects() { return Counted::live; }
 
 BoundPlan* plan_of(const BoundModelIndex& model, std::string config, std::string options) {
-  return new BoundPlan(model, std::move(config), std::move(options));  // JavaScript owns it: delete()
+  return new BoundPlan(model, config, options);  // JavaScript owns it: delete()
 }
 
 std::string version() {
@@ -50,7 +51,7 @@ std::string presets() {
 std::string check_config(std::string text, std::string dialect) { return ok(to_json(config::check(text, dialect))); }
 
 std::string parse_config(std::string text, std::string dialect) {
-  std::vector<Diagnostic> problems;
+  List<Diagnostic> problems;
   const auto parsed = config::parse_text(text, dialect, &problems);
   if (!parsed) return fail(parsed.error(), problems);
   json::Value out;
@@ -61,12 +62,12 @@ std::string parse_config(std::string text, std::string dialect) {
 }
 
 std::string convert_config(std::string text, std::string to) {
-  std::vector<Diagnostic> problems;
+  List<Diagnostic> problems;
   const auto parsed = config::parse_text(text, "auto", &problems);
   if (!parsed) return fail(parsed.error(), problems);
   if (to != "quark") {
     return fail(error_at(ErrorCode::not_implemented, "to",
-                         {"config conversion to \"", to, "\" is part of a later version; this one writes quark"}));
+                         "config conversion to \"{}\" is part of a later version; this one writes quark", to));
   }
   json::Value out;
   out.set("config", parsed->config.source);

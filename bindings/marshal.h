@@ -4,35 +4,22 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/result.h"
 
 namespace wasmquant::bindings {
 
 /// {"ok": value}
-inline std::string ok(json::Value value) {
-  json::Value out;
-  out.set("ok", std::move(value));
-  return json::write(out);
-}
-
+std::string ok(json::Value&& value);
 /// {"error": {"code", "where", "message", "diagnostics"?}}
-inline std::string fail(const Error& error, const std::vector<Diagnostic>& diagnostics = {}) {
-  json::Value body;
-  body.set("code", name_of(error.code));
-  body.set("where", error.where);
-  body.set("message", error.message);
-  if (!diagnostics.empty()) body.set("diagnostics", to_json(diagnostics));
-  json::Value out;
-  out.set("error", std::move(body));
-  return json::write(out);
-}
-
-inline std::string reply(const Status& status) { return status ? ok(nullptr) : fail(status.error()); }
+std::string fail(const Error& error);
+std::string fail(const Error& error, const List<Diagnostic>& diagnostics);
+/// {"ok": null} or the error.
+std::string reply(const Status& status);
 
 /// Addresses cross as numbers: unsigned, so that the upper half of a 4 GiB memory stays positive.
 using Address = uintptr_t;
@@ -41,9 +28,7 @@ template <class T>
 T* pointer(Address address) {
   return reinterpret_cast<T*>(address);
 }
-inline json::Value address(const void* at) {
-  return json::Value(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at)));
-}
+json::Value address(const void* at);
 
 /// Counts the objects that JavaScript holds, for leak tests.
 struct Counted {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "core/list.h"
 #include "pipeline/comparison.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
 namespace {
 
-json::Value reads_json(const std::vector<TileRead>& reads) {
+json::Value reads_json(const List<TileRead>& reads) {
   json::Array out;
   for (const TileRead& read : reads) {
     json::Value row;
@@ -24,17 +25,28 @@ json::Value reads_json(const std::vector<TileRead>& reads) {
   return out;
 }
 
-void append(std::vector<double>& out, const kernels::ErrorSums& sums) {
-  out.insert(out.end(), {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs),
-                         static_cast<double>(sums.count)});
+void append(List<double>& out, const kernels::ErrorSums& sums) {
+  for (const double value :
+       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)})
+    out.push_back(value);
 }
 
 TileBytes tile_bytes_of(const json::Value& options) {
   TileBytes bytes;
-  if (const json::Value* rows = options.find("tileBytes")) bytes.rows = static_cast<uint64_t>(rows->as_integer());
-  if (const json::Value* columns = options.find("columnTileBytes"))
-    bytes.columns = static_cast<uint64_t>(columns->as_integer());
+  if (const json::Value& rows = options["tileBytes"]; rows.is_integer())
+    bytes.rows = static_cast<uint64_t>(rows.as_integer());
+  if (const json::Value& columns = options["columnTileBytes"]; columns.is_integer())
+    bytes.columns = static_cast<uint64_t>(columns.as_integer());
   return bytes;
+}
+
+Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const std::string& options_text,
+                       List<Diagnostic>& diagnostics) {
+  TRY(options_json, json::parse(options_text));
+  PlanOptions options;
+  if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
+  options.tile_bytes = tile_bytes_of(options_json);
+  return make_plan(model, config, options, diagnostics);
 }
 
 }  // namespace
@@ -64,26 +76,10 @@ std::string BoundModelIndex::finish() {
   return status ? ok(index_.to_json()) : fail(status.error());
 }
 
-BoundPlan::BoundPlan(const BoundModelIndex& model, std::string config, std::string options_text)
-    : model_(&model.index()) {
-  const auto options_json = json::parse(options_text);
-  if (!options_json) {
-    error_ = options_json.error();
-    return;
-  }
-  PlanOptions options;
-  if (const json::Value* format = options_json->find("format"); format != nullptr && format->is_string())
-    options.format = format->as_string();
-  options.tile_bytes = tile_bytes_of(*options_json);
-  auto plan = make_plan(*model_, config, options, diagnostics_);
-  if (plan) {
-    plan_.emplace(std::move(*plan));
-  } else {
-    error_ = std::move(plan.error());
-  }
-}
+BoundPlan::BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)
+    : model_(&model.index()), plan_(plan_with(*model_, config, options, diagnostics_)) {}
 
-std::string BoundPlan::error() const { return plan_ ? ok(nullptr) : fail(error_, diagnostics_); }
+std::string BoundPlan::error() const { return plan_ ? ok(nullptr) : fail(plan_.error(), diagnostics_); }
 
 std::string BoundPlan::to_json() const { return plan_ ? ok(plan_json(*plan_, *model_, diagnostics_)) : error(); }
 
@@ -94,7 +90,8 @@ std::string BoundPlan::task(uint32_t index) const {
 }
 
 std::string BoundPlan::file_header(uint32_t file) const {
-  if (!plan_ || file >= plan_->files.size()) return fail({ErrorCode::argument_invalid, "file", "no such output file"});
+  if (!plan_ || file >= plan_->files.size())
+    return fail(error_at(ErrorCode::argument_invalid, "file", "no such output file"));
   json::Value out;
   out.set("pointer", address(plan_->files[file].prefix.data()));
   out.set("bytes", static_cast<uint64_t>(plan_->files[file].prefix.size()));
@@ -167,12 +164,14 @@ std::string BoundTensorSession::run(uint32_t tile) {
 
 BoundTensorDecoder::BoundTensorDecoder(std::string text) {
   // {"task": ..., "by_columns": bool}, as comparison() writes it.
-  auto outer = json::parse(text);
-  const json::Value* inner = outer ? outer->find("task") : nullptr;
-  const json::Value* by_columns = outer ? outer->find("by_columns") : nullptr;
-  auto task = read_task(inner == nullptr ? std::string_view() : std::string_view(inner->as_string()));
+  const auto outer = json::parse(text);
+  if (!outer) {
+    error_ = outer.error();
+    return;
+  }
+  auto task = read_task((*outer)["task"].as_string());
   if (task) {
-    decoder_.emplace(std::move(*task), by_columns != nullptr && by_columns->as_bool());
+    decoder_.emplace(std::move(*task), (*outer)["by_columns"].as_bool());
   } else {
     error_ = std::move(task.error());
   }
@@ -210,7 +209,7 @@ std::string comparison(const BoundModelIndex& reference, std::string reference_c
 }
 
 std::string error_between(Address x, Address y, double count) {
-  static std::vector<double> sums;
+  static List<double> sums;
   sums.clear();
   append(sums, kernels::error_between({pointer<const float>(x), static_cast<size_t>(count)}, pointer<const float>(y)));
   json::Value out;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/list.h"
 #include "marshal.h"
 #include "pipeline/decoder.h"
 #include "pipeline/model_index.h"
@@ -29,7 +30,7 @@ class BoundModelIndex : Counted {
 
 class BoundPlan : Counted {
  public:
-  BoundPlan(const BoundModelIndex& model, std::string config, std::string options);
+  BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options);
   std::string error() const;
   std::string to_json() const;
   std::string task(uint32_t index) const;
@@ -38,9 +39,8 @@ class BoundPlan : Counted {
 
  private:
   const ModelIndex* model_;
-  std::optional<Plan> plan_;
-  Error error_;
-  std::vector<Diagnostic> diagnostics_;
+  List<Diagnostic> diagnostics_;
+  Result<Plan> plan_;
 };
 
 class BoundTensorSession : Counted {
@@ -56,7 +56,7 @@ class BoundTensorSession : Counted {
  private:
   std::optional<TensorSession> session_;
   Error error_;
-  std::vector<double> sums_;
+  List<double> sums_;
 };
 
 class BoundTensorDecoder : Counted {

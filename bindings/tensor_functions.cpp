@@ -4,6 +4,8 @@
 
 #include "config/parse.h"
 #include "config/write.h"
+#include "core/bytes.h"
+#include "core/list.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
 
@@ -13,7 +15,7 @@ namespace {
 // What a call works on; results stay here until the next call.
 struct TensorWork {
   std::vector<float> widened;
-  std::vector<uint8_t> codes;
+  Bytes codes;
   std::vector<float> values, scale, zero_point, min, max;
 };
 TensorWork& work() {
@@ -27,14 +29,14 @@ Result<std::vector<uint64_t>> read_shape(const std::string& text) {
   uint64_t count = 1;
   for (const json::Value& dimension : value.items()) {
     if (!dimension.is_integer() || dimension.as_integer() < 0) {
-      return error_at(ErrorCode::argument_invalid, "shape",
-                      {"found ", json::write(value), "; dimensions are whole numbers, 0 or more"});
+      return error_at(ErrorCode::argument_invalid, "shape", "found {}; dimensions are whole numbers, 0 or more",
+                      json::write(value));
     }
     shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
     // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
     if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
-      return error_at(ErrorCode::shape_mismatch, "shape",
-                      {json::write(value), " has more elements than memory can hold"});
+      return error_at(ErrorCode::shape_mismatch, "shape", "{} has more elements than memory can hold",
+                      json::write(value));
     }
     count *= shape.back();
   }
@@ -50,7 +52,7 @@ uint64_t count_of(const std::vector<uint64_t>& shape) {
 Result<std::span<const float>> read_values(Address address, const std::string& dtype, uint64_t count) {
   if (dtype == "F32") return std::span<const float>(pointer<const float>(address), count);
   if (dtype != "F16" && dtype != "BF16") {
-    return error_at(ErrorCode::dtype_unsupported, "dtype", {"found \"", dtype, "\"; allowed are F32, F16 and BF16"});
+    return error_at(ErrorCode::dtype_unsupported, "dtype", "found \"{}\"; allowed are F32, F16 and BF16", dtype);
   }
   std::vector<float>& widened = work().widened;
   widened.resize(count);
@@ -59,7 +61,7 @@ Result<std::span<const float>> read_values(Address address, const std::string& d
   return std::span<const float>(widened);
 }
 
-Result<QuantizationSpec> read_spec(const std::string& text, std::vector<Diagnostic>& diagnostics) {
+Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& diagnostics) {
   TRY(value, json::parse(text));
   DiagnosticList list;
   const auto spec = config::parse_spec(value, "", config::TensorUse::weight, list);
@@ -79,7 +81,7 @@ struct Input {
 };
 
 Result<Input> observed(Address address, const std::string& dtype, const std::string& shape_text,
-                       const std::string& spec_text, std::vector<Diagnostic>& diagnostics) {
+                       const std::string& spec_text, List<Diagnostic>& diagnostics) {
   Input in;
   TRY(spec, read_spec(spec_text, diagnostics));
   in.spec = spec;
@@ -116,7 +118,7 @@ void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec&
 }  // namespace
 
 std::string quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto in = observed(values, dtype, shape, spec, diagnostics);
   if (!in) return fail(in.error(), diagnostics);
   TensorWork& w = work();
@@ -138,7 +140,7 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
 }
 
 std::string fake_quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto in = observed(values, dtype, shape, spec, diagnostics);
   if (!in) return fail(in.error(), diagnostics);
   std::vector<float>& y = work().values;
@@ -152,7 +154,7 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape_text,
                               std::string spec_text) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
   if (!spec) return fail(spec.error(), diagnostics);
   auto shape = read_shape(shape_text);

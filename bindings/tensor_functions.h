@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "core/list.h"
 #include "marshal.h"
 #include "observers/registry.h"
 
@@ -29,7 +29,7 @@ class BoundObserver : Counted {
   std::unique_ptr<Observer> observer_;
   uint64_t batch_ = 0;  // the next one of this pass
   Error error_;
-  std::vector<Diagnostic> diagnostics_;
+  List<Diagnostic> diagnostics_;
 };
 
 }  // namespace wasmquant::bindings

@@ -20,11 +20,17 @@ endif()
 
 # What runs once per weight is compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
 if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  set(hot_sources ${kernel_sources})
-  list(FILTER hot_sources EXCLUDE REGEX "/(arch|reference)\\.cpp$")
-  list(APPEND hot_sources src/algorithms/product.cpp)
-  set_property(SOURCE ${hot_sources} APPEND PROPERTY COMPILE_OPTIONS -O3)
-  set_property(SOURCE src/packing/int32_words.cpp src/packing/transpose.cpp src/quantize/quantize.cpp src/observers/contiguous.cpp
-               src/observers/histogram.cpp src/observers/exact_sum.cpp
-               APPEND PROPERTY COMPILE_OPTIONS -O2 -fno-unroll-loops)
+  set(hot_kernels ${kernel_sources})
+  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  list(APPEND hot_kernels src/algorithms/product.cpp)
+  set(hot_loops ${core_sources})
+  list(FILTER hot_loops INCLUDE REGEX "/(packing/int32_words|packing/transpose|observers/contiguous|observers/histogram|observers/exact_sum)\\.cpp$")
+  set(cold_sources ${core_sources})
+  list(FILTER cold_sources EXCLUDE REGEX "/algorithms/product\\.cpp$")
+  list(REMOVE_ITEM cold_sources ${hot_loops})
+  set_property(SOURCE ${hot_kernels} APPEND PROPERTY COMPILE_OPTIONS -O3)
+  set_property(SOURCE ${hot_loops} APPEND PROPERTY COMPILE_OPTIONS -O2 -fno-unroll-loops)
+  # A call is four bytes; even -Oz inlines what is several times that.
+  set(size_options -mllvm -inline-threshold=-25)
+  set_property(SOURCE ${cold_sources} APPEND PROPERTY COMPILE_OPTIONS ${size_options})
 endif()

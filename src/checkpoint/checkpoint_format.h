@@ -9,6 +9,7 @@
 #include "checkpoint/weight_layout.h"
 #include "config/spec.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "core/message.h"
 
 namespace wasmquant {
@@ -36,7 +37,7 @@ class CheckpointFormat {
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const = 0;
   /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a
   /// weight of a quantizable type, in file order.
-  virtual json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const = 0;
+  virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const = 0;
 
  protected:
   ~CheckpointFormat() = default;

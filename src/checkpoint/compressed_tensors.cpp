@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "core/list.h"
+
 namespace wasmquant {
 namespace {
-
-Error unsupported(const WeightDescription& weight, Piece found, Piece detail) {
-  return error_at(
-      ErrorCode::format_unsupported, concat({weight.layer, ".weight"}),
-      {"compressed-tensors cannot hold ", found, detail,
-       "; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, uint8 and fp8_e4m3 per tensor or "
-       "per channel, with one "
-       "scale per row or per group of a row. Change the spec, exclude the layer, or write quark or fake-quantized"});
-}
 
 bool is_row_scheme(const QuantizationSpec& spec, size_t dimensions) {
   const int64_t last = static_cast<int64_t>(dimensions) - 1;
@@ -41,6 +34,23 @@ std::string_view name_of(Compressor compressor) {
       return "float-quantized";
   }
   return "";
+}
+
+// What the format has no place for; empty when it can hold the weight.
+std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (weight.layer_type != "Linear" || weight.shape.size() != 2)
+    return text_of("a quantized layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
+  if (!is_row_scheme(spec, weight.shape.size())) return text_of("{} with this scale layout", dtype.name);
+  if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
+  if (compressor_of(spec) == Compressor::pack_quantized) {
+    if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
+    if (dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8) return text_of("{} words", dtype.name);
+  } else {
+    if (spec.qscheme == QScheme::per_group) return text_of("{} per group", dtype.name);
+    if (dtype.bits != 8 || (!dtype.is_integer && spec.dtype != Dtype::fp8_e4m3)) return std::string(dtype.name);
+  }
+  return {};
 }
 
 // The library's codes are signed; an unsigned dtype is the same grid shifted down by 2^(bits-1).
@@ -76,27 +86,8 @@ QuantizationSpec with_loaded_scales(QuantizationSpec spec, StorageDtype source) 
   return spec;
 }
 
-}  // namespace
-
-Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, const QuantizationSpec& asked) const {
-  const QuantizationSpec spec = with_loaded_scales(asked, weight.source);
-  TRY(layout, begin_layout(weight, spec));
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
-  if (weight.layer_type != "Linear" || weight.shape.size() != 2) {
-    return unsupported(weight, "a quantized layer of type ", weight.layer_type.empty() ? "unknown" : weight.layer_type);
-  }
-  if (!is_row_scheme(spec, weight.shape.size())) return unsupported(weight, dtype.name, " with this scale layout");
-  if (spec.zero_point_type == ZeroPointType::float32) return unsupported(weight, "fractional zero points", "");
-  return compressor_of(spec) == Compressor::pack_quantized ? pack_quantized(weight, std::move(layout))
-                                                           : byte_quantized(weight, std::move(layout));
-}
-
-Result<WeightLayout> CompressedTensors::pack_quantized(const WeightDescription& weight, WeightLayout layout) const {
+void add_packed(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
-  if ((dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8) || layout.spec.qscheme == QScheme::per_tensor) {
-    return unsupported(weight, dtype.name, layout.spec.qscheme == QScheme::per_tensor ? " per tensor" : " words");
-  }
   const uint64_t rows = layout.rows, columns = layout.columns;
   const uint64_t groups = layout.spec.qscheme == QScheme::per_group ? columns / layout.granularity.block : 1;
   layout.codes = CodeStorage::rows_words;
@@ -110,15 +101,10 @@ Result<WeightLayout> CompressedTensors::pack_quantized(const WeightDescription& 
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
                   {packing::words_per_row(rows, dtype.bits), groups});
   }
-  return layout;
 }
 
-Result<WeightLayout> CompressedTensors::byte_quantized(const WeightDescription& weight, WeightLayout layout) const {
+void add_bytes(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
-  if (layout.spec.qscheme == QScheme::per_group || (!dtype.is_integer && layout.spec.dtype != Dtype::fp8_e4m3) ||
-      dtype.bits != 8) {
-    return unsupported(weight, dtype.name, layout.spec.qscheme == QScheme::per_group ? " per group" : "");
-  }
   const std::vector<uint64_t> scale_shape =
       layout.spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{layout.rows, 1} : std::vector<uint64_t>{1};
   layout.codes = CodeStorage::rows_bytes;
@@ -130,15 +116,37 @@ Result<WeightLayout> CompressedTensors::byte_quantized(const WeightDescription& 
     layout.zero_point = ZeroPointStorage::bytes;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I8, scale_shape);
   }
-  return layout;
 }
 
-json::Value CompressedTensors::quantization_config(const Config&, const std::vector<LayerOutcome>& layers) const {
+}  // namespace
+
+Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, const QuantizationSpec& asked) const {
+  const QuantizationSpec spec = with_loaded_scales(asked, weight.source);
+  TRY(layout, begin_layout(weight, spec));
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
+  if (const std::string part = unsupported_part(weight, spec); !part.empty()) {
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
+        "compressed-tensors cannot hold {}; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, "
+        "uint8 and fp8_e4m3 per tensor or per channel, with one scale per row or per group of a row. Change the spec, "
+        "exclude the layer, or write quark or fake-quantized",
+        part);
+  }
+  if (compressor_of(spec) == Compressor::pack_quantized) {
+    add_packed(layout, weight);
+  } else {
+    add_bytes(layout, weight);
+  }
+  return std::move(layout);
+}
+
+json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
   struct Group {
     QuantizationSpec spec;
     json::Array targets;
   };
-  std::vector<Group> groups;
+  List<Group> groups;
   json::Array ignore;
   for (const LayerOutcome& layer : layers) {
     if (!layer.spec || info_of(layer.spec->dtype).is_plain_cast()) {
@@ -170,7 +178,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const std::vec
     block.set("input_activations", nullptr);
     block.set("output_activations", nullptr);
     block.set("format", compressor);
-    config_groups.set(concat({"group_", i}), std::move(block));
+    config_groups.set(text_of("group_{}", i), std::move(block));
   }
   if (groups.empty()) return nullptr;
   json::Value block;

@@ -7,6 +7,7 @@
 // Source: vllm-project/compressed-tensors; widths 2, 4 and 8 lie the same in all its releases.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -14,11 +15,7 @@ class CompressedTensors final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "compressed-tensors"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
-  json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const override;
-
- private:
-  Result<WeightLayout> pack_quantized(const WeightDescription& weight, WeightLayout layout) const;
-  Result<WeightLayout> byte_quantized(const WeightDescription& weight, WeightLayout layout) const;
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 
 }  // namespace wasmquant

@@ -1,5 +1,7 @@
 #include "checkpoint/fake_quantized.h"
 
+#include "core/list.h"
+
 namespace wasmquant {
 
 Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, const QuantizationSpec& spec) const {
@@ -10,8 +12,6 @@ Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, cons
   return std::move(layout);
 }
 
-json::Value FakeQuantized::quantization_config(const Config&, const std::vector<LayerOutcome>&) const {
-  return nullptr;
-}
+json::Value FakeQuantized::quantization_config(const Config&, const List<LayerOutcome>&) const { return nullptr; }
 
 }  // namespace wasmquant

@@ -2,6 +2,7 @@
 // runtime that loads the original loads these; nothing gets smaller. Holds every spec.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -9,7 +10,7 @@ class FakeQuantized final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "fake-quantized"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
-  json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const override;
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 
 }  // namespace wasmquant

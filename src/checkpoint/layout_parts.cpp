@@ -23,7 +23,7 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
                    StorageDtype dtype, std::vector<uint64_t> shape) {
   uint64_t bytes = info_of(dtype).bits / 8;
   for (const uint64_t dimension : shape) bytes *= dimension;
-  layout.components.push_back({role, concat({weight.layer, ".", suffix}), dtype, std::move(shape), bytes});
+  layout.components.push_back({role, text_of("{}.{}", weight.layer, suffix), dtype, std::move(shape), bytes});
 }
 
 void set_dtype(Component& component, StorageDtype dtype) noexcept {
@@ -32,8 +32,8 @@ void set_dtype(Component& component, StorageDtype dtype) noexcept {
 }
 
 std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape) {
-  std::string text = concat({info_of(dtype).name, " ["});
-  for (size_t d = 0; d < shape.size(); ++d) text += concat({d == 0 ? "" : ", ", shape[d]});
+  std::string text = text_of("{} [", info_of(dtype).name);
+  for (size_t d = 0; d < shape.size(); ++d) text += text_of("{}{}", d == 0 ? "" : ", ", shape[d]);
   return text += ']';
 }
 

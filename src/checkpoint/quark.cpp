@@ -1,16 +1,27 @@
 #include "checkpoint/quark.h"
 
 #include "config/write.h"
+#include "core/list.h"
 
 namespace wasmquant {
 namespace {
 
-Error unsupported(const WeightDescription& weight, Piece found, Piece detail = "", Piece more = "") {
-  return error_at(ErrorCode::format_unsupported, concat({weight.layer, ".weight"}),
-                  {"the quark format cannot hold ", found, detail, more,
-                   "; it holds int2, int3, int4, uint4, int8, uint8, fp8_e4m3 and fp8_e5m2, with scales per tensor, "
-                   "per channel of axis 0 or per group "
-                   "along the last axis. Change the spec, exclude the layer, or write fake-quantized"});
+// What the format has no place for; empty when it can hold the weight.
+std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (weight.shape.size() != 2) return text_of("{}-dimensional weights", weight.shape.size());
+  if (dtype.bits == 16) return std::string(dtype.name);
+  if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
+  const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + 2 : spec.ch_axis;
+  const bool per_group = spec.qscheme == QScheme::per_group;
+  if (per_group && axis != 1) return text_of("{} groups along axis {}", dtype.name, axis);
+  if (spec.qscheme == QScheme::per_channel && axis != 0) return text_of("{} channels along axis {}", dtype.name, axis);
+  if (!dtype.is_integer && per_group) return text_of("{} per group", dtype.name);
+  const uint64_t columns = weight.shape[1];
+  if (dtype.bits == 3 && columns % 8 != 0)
+    return text_of("int3 rows of {} elements (a multiple of 8 is needed)", columns);
+  if (dtype.bits == 2 && !per_group) return "int2 other than per group";
+  return {};
 }
 
 // Scales and zero points beside codes that are not packed into words.
@@ -28,15 +39,17 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
   TRY(layout, begin_layout(weight, spec));
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
-  if (weight.shape.size() != 2) return unsupported(weight, weight.shape.size(), "-dimensional weights");
-  if (dtype.bits == 16) return unsupported(weight, dtype.name);
-  if (spec.zero_point_type == ZeroPointType::float32) return unsupported(weight, "fractional zero points");
-  const uint64_t rows = layout.rows, columns = layout.columns;
-  const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + 2 : spec.ch_axis;
-  const bool per_group = spec.qscheme == QScheme::per_group;
-  if ((per_group && axis != 1) || (spec.qscheme == QScheme::per_channel && axis != 0)) {
-    return unsupported(weight, dtype.name, per_group ? " groups along axis " : " channels along axis ", axis);
+  if (const std::string part = unsupported_part(weight, spec); !part.empty()) {
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
+        "the quark format cannot hold {}; it holds int2, int3, int4, uint4, int8, uint8, fp8_e4m3 and fp8_e5m2, with "
+        "scales per tensor, per channel of axis 0 or per group along the last axis. Change the spec, exclude the "
+        "layer, "
+        "or write fake-quantized",
+        part);
   }
+  const uint64_t rows = layout.rows, columns = layout.columns;
+  const bool per_group = spec.qscheme == QScheme::per_group;
   const uint64_t groups = per_group ? columns / layout.granularity.block : 1;
   const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
                                            : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
@@ -45,7 +58,6 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
   layout.order = weight.pack_method == PackMethod::order ? packing::WordOrder::order : packing::WordOrder::reorder;
 
   if (!dtype.is_integer) {
-    if (per_group) return unsupported(weight, dtype.name, " per group");
     layout.codes = CodeStorage::rows_bytes;
     add_component(layout, weight, Role::codes, "weight",
                   spec.dtype == Dtype::fp8_e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::F8_E5M2, weight.shape);
@@ -74,23 +86,20 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
       return std::move(layout);
     }
     case 3:
-      if (columns % 8 != 0)
-        return unsupported(weight, "int3 rows of ", columns, " elements (a multiple of 8 is needed)");
       layout.codes = CodeStorage::rows_bit_stream;
       add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {rows, columns * 3 / 8});
       add_scales(layout, weight, StorageDtype::I8, row_scales);
       return std::move(layout);
     default:  // int2
       layout.codes = CodeStorage::columns_int32;
-      if (!per_group) return unsupported(weight, "int2 other than per group");
       add_component(layout, weight, Role::codes, "weight", StorageDtype::I32, {columns, rows});
       add_scales(layout, weight, StorageDtype::I32, scales);
       return std::move(layout);
   }
 }
 
-json::Value Quark::quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const {
-  std::vector<config::ExportedLayer> exported;
+json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers) const {
+  List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
   for (const LayerOutcome& layer : layers)
     exported.push_back({layer.layer, layer.layer_type, layer.spec ? &*layer.spec : nullptr});

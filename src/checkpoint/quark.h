@@ -10,6 +10,7 @@
 // sections 6.1-6.6.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -17,7 +18,7 @@ class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
-  json::Value quantization_config(const Config& config, const std::vector<LayerOutcome>& layers) const override;
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 
 }  // namespace wasmquant

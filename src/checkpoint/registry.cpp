@@ -24,7 +24,7 @@ const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept 
 
 std::string checkpoint_format_names() {
   std::string names;
-  for (const CheckpointFormat* format : kFormats) names += concat({names.empty() ? "" : ", ", format->name()});
+  for (const CheckpointFormat* format : kFormats) names += text_of("{}{}", names.empty() ? "" : ", ", format->name());
   return names;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/spec.h"
+#include "core/list.h"
 #include "core/result.h"
 #include "numeric/storage_dtype.h"
 #include "packing/packing.h"
@@ -68,7 +69,7 @@ struct WeightLayout {
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
   packing::WordOrder order = packing::WordOrder::order;
   ZeroPointStorage zero_point = ZeroPointStorage::none;
-  std::vector<Component> components;
+  List<Component> components;
 
   bool column_tiles() const noexcept {
     return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||

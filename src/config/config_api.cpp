@@ -4,6 +4,8 @@
 
 #include "config/parse.h"
 #include "config/presets.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -26,7 +28,7 @@ std::string_view as_name(std::string_view text) {
 std::optional<json::Value> parse_json(std::string_view text, DiagnosticList& out) {
   auto value = json::parse(text, kLimits);
   if (value) return std::move(*value);
-  out.error("json-invalid", value.error().where, {value.error().message});
+  out.error("json-invalid", value.error().where, value.error().message);
   return std::nullopt;
 }
 
@@ -48,23 +50,23 @@ Error summary(ErrorCode code, const DiagnosticList& list) {
     if (shown++ == 0)
       error.where = item.where;
     else
-      error.message += text_of({"; at ", item.where, ": "});
+      error.message += text_of("; at {}: ", item.where);
     error.message += item.message;
-    if (!item.hint.empty()) error.message += text_of({" (", item.hint, ")"});
+    if (!item.hint.empty()) error.message += text_of(" ({})", item.hint);
   }
-  if (list.errors() > shown) error.message += text_of({"; and ", std::to_string(list.errors() - shown), " more"});
+  if (list.errors() > shown) error.message += text_of("; and {} more", list.errors() - shown);
   return error;
 }
 
 }  // namespace
 
-std::vector<Diagnostic> check(std::string_view text, std::string_view dialect) {
+List<Diagnostic> check(std::string_view text, std::string_view dialect) {
   DiagnosticList list;
   parse_any(text, dialect, list);
   return list.take();
 }
 
-Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect, std::vector<Diagnostic>* problems) {
+Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect, List<Diagnostic>* problems) {
   DiagnosticList list;
   auto config = parse_any(text, dialect, list);
   if (problems != nullptr) *problems = list.items();
@@ -72,7 +74,7 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
   return ParsedConfig{std::move(*config), list.take()};
 }
 
-Result<QuantizationSpec> parse_spec_text(std::string_view text, std::vector<Diagnostic>* problems) {
+Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems) {
   DiagnosticList list;
   std::optional<QuantizationSpec> spec;
   if (const auto value = parse_json(text, list)) spec = parse_spec(*value, "", TensorUse::weight, list);

@@ -1,29 +1,29 @@
 // The room's front door: config text in, diagnostics or a Config out.
 #pragma once
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "config/spec.h"
+#include "core/list.h"
 #include "core/result.h"
 
 namespace wasmquant::config {
 
 struct ParsedConfig {
   Config config;
-  std::vector<Diagnostic> diagnostics;  // warnings and notes
+  List<Diagnostic> diagnostics;  // warnings and notes
 };
 
 /// Everything there is to say about a config; never fails. `text` is JSON or a preset's name; `dialect` is "auto" or a
 /// dialect's name.
-std::vector<Diagnostic> check(std::string_view text, std::string_view dialect = "auto");
+List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto");
 
 /// The config, or config-invalid whose message sums up the first errors. `problems`, when given, gets every diagnostic
 /// either way.
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
-                                std::vector<Diagnostic>* problems = nullptr);
+                                List<Diagnostic>* problems = nullptr);
 
 /// One weight spec from its JSON text, or spec-invalid. Errors and `problems` as above.
-Result<QuantizationSpec> parse_spec_text(std::string_view text, std::vector<Diagnostic>* problems = nullptr);
+Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems = nullptr);
 
 }  // namespace wasmquant::config

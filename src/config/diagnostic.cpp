@@ -1,5 +1,7 @@
 #include "config/diagnostic.h"
 
+#include "core/list.h"
+
 namespace wasmquant {
 
 std::string_view name_of(Severity severity) noexcept {
@@ -24,7 +26,7 @@ json::Value to_json(const Diagnostic& diagnostic) {
   return members;
 }
 
-json::Value to_json(const std::vector<Diagnostic>& diagnostics) {
+json::Value to_json(const List<Diagnostic>& diagnostics) {
   json::Array items;
   items.reserve(diagnostics.size());
   for (const Diagnostic& diagnostic : diagnostics) items.push_back(to_json(diagnostic));
@@ -54,29 +56,21 @@ Diagnostic& Diagnostic::operator=(const Diagnostic& other) = default;
 Diagnostic& Diagnostic::operator=(Diagnostic&& other) noexcept = default;
 Diagnostic::~Diagnostic() = default;
 
-std::string text_of(Text pieces) {
-  std::string text;
-  for (std::string_view piece : pieces) text += piece;
-  return text;
-}
-
 void DiagnosticList::error(const char* code, const std::string& where, const char* message, const char* hint) {
   add({Severity::error, code, where, message, hint});
 }
-void DiagnosticList::error(const char* code, const std::string& where, Text message, const char* hint) {
-  add({Severity::error, code, where, text_of(message), hint});
+void DiagnosticList::error(const char* code, const std::string& where, const std::string& message, const char* hint) {
+  add({Severity::error, code, where, message, hint});
 }
-void DiagnosticList::error(const char* code, const std::string& where, Text message, const std::string& hint) {
-  add({Severity::error, code, where, text_of(message), hint});
+void DiagnosticList::error(const char* code, const std::string& where, const std::string& message,
+                           const std::string& hint) {
+  add({Severity::error, code, where, message, hint});
 }
 void DiagnosticList::warning(const char* code, const std::string& where, const char* message, const char* hint) {
   add({Severity::warning, code, where, message, hint});
 }
-void DiagnosticList::warning(const char* code, const std::string& where, Text message, const char* hint) {
-  add({Severity::warning, code, where, text_of(message), hint});
-}
-void DiagnosticList::warning(const char* code, const std::string& where, Text message, const std::string& hint) {
-  add({Severity::warning, code, where, text_of(message), hint});
+void DiagnosticList::warning(const char* code, const std::string& where, const std::string& message, const char* hint) {
+  add({Severity::warning, code, where, message, hint});
 }
 
 }  // namespace wasmquant

@@ -2,13 +2,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/json.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -38,11 +37,7 @@ std::string_view name_of(Severity severity) noexcept;
 
 /// {severity, code, where, message[, hint]}
 json::Value to_json(const Diagnostic& diagnostic);
-json::Value to_json(const std::vector<Diagnostic>& diagnostics);
-
-/// Pieces of a sentence. Text only, unlike core's Piece: half the code where a message is made.
-using Text = std::initializer_list<std::string_view>;
-std::string text_of(Text pieces);
+json::Value to_json(const List<Diagnostic>& diagnostics);
 
 /// A growing list with a limit, so that a hostile config cannot make an unbounded report.
 class DiagnosticList {
@@ -51,21 +46,20 @@ class DiagnosticList {
   static constexpr size_t kLimit = 200;
 
   void error(const char* code, const std::string& where, const char* message, const char* hint = "");
-  void error(const char* code, const std::string& where, Text message, const std::string& hint);
-  void error(const char* code, const std::string& where, Text message, const char* hint = "");
+  void error(const char* code, const std::string& where, const std::string& message, const char* hint = "");
+  void error(const char* code, const std::string& where, const std::string& message, const std::string& hint);
   void warning(const char* code, const std::string& where, const char* message, const char* hint = "");
-  void warning(const char* code, const std::string& where, Text message, const std::string& hint);
-  void warning(const char* code, const std::string& where, Text message, const char* hint = "");
+  void warning(const char* code, const std::string& where, const std::string& message, const char* hint = "");
   void add(Diagnostic diagnostic);
 
   /// Errors added so far, including those over the limit.
   size_t errors() const noexcept { return errors_; }
   bool full() const noexcept { return items_.size() >= kLimit; }
-  const std::vector<Diagnostic>& items() const noexcept { return items_; }
-  std::vector<Diagnostic> take() noexcept { return std::move(items_); }
+  const List<Diagnostic>& items() const noexcept { return items_; }
+  List<Diagnostic> take() noexcept { return std::move(items_); }
 
  private:
-  std::vector<Diagnostic> items_;
+  List<Diagnostic> items_;
   size_t errors_ = 0;
 };
 

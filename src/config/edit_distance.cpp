@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "core/message.h"
+
 namespace wasmquant {
 namespace {
 
@@ -68,7 +70,7 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates) {
   const std::string_view found = nearest(name, candidates);
   if (found.empty()) return {};
-  return "did you mean \"" + std::string(found) + "\"?";
+  return text_of("did you mean \"{}\"?", found);
 }
 
 }  // namespace wasmquant

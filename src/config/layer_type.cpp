@@ -83,7 +83,9 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
 }
 
 bool is_quantizable_type(std::string_view layer_type) noexcept {
-  return layer_type == "Linear" || layer_type == "Embedding" || layer_type == "Conv1d" || layer_type == "Conv2d";
+  for (std::string_view type : {"Linear", "Embedding", "Conv1d", "Conv2d"})
+    if (type == layer_type) return true;
+  return false;
 }
 
 }  // namespace wasmquant

@@ -1,5 +1,7 @@
 #include "config/name_match.h"
 
+#include "core/list.h"
+
 namespace wasmquant {
 namespace {
 
@@ -23,7 +25,7 @@ uint32_t next_code_point(std::string_view text, size_t& i) noexcept {
 }  // namespace
 
 NamePattern::NamePattern(std::string_view pattern) {
-  std::vector<uint32_t> text;
+  List<uint32_t> text;
   text.reserve(pattern.size());
   for (size_t i = 0; i < pattern.size();) text.push_back(next_code_point(pattern, i));
   // An opening bracket can only be a set when a `]` follows; looked up once, so that "[[[[..." stays linear.
@@ -50,7 +52,7 @@ NamePattern::NamePattern(std::string_view pattern) {
 
 // Adds the set whose `[` is at `open`; the index after its `]`, or 0 when it is not closed. As in Python, a `]` that
 // comes first (after `!`) is a member, `-` is literal at either end, and a range that runs backwards is empty.
-size_t NamePattern::parse_set(const std::vector<uint32_t>& text, size_t open) {
+size_t NamePattern::parse_set(const List<uint32_t>& text, size_t open) {
   size_t begin = open + 1;
   const bool negated = begin < text.size() && text[begin] == '!';
   if (negated) ++begin;

@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
+
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -25,11 +26,11 @@ class NamePattern {
     uint32_t count;  // sets: number of ranges
   };
 
-  size_t parse_set(const std::vector<uint32_t>& text, size_t open);
+  size_t parse_set(const List<uint32_t>& text, size_t open);
   bool accepts(const Token& token, uint32_t code_point) const noexcept;
 
-  std::vector<Token> tokens_;
-  std::vector<std::pair<uint32_t, uint32_t>> ranges_;  // inclusive
+  List<Token> tokens_;
+  List<std::pair<uint32_t, uint32_t>> ranges_;  // inclusive
 };
 
 /// Whether the text has a character that makes it more than a plain name.

@@ -2,6 +2,8 @@
 
 #include "config/edit_distance.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -44,24 +46,13 @@ std::string describe_kinds(uint8_t kinds) {
 }  // namespace
 
 std::string pointer_to(const std::string& where, std::string_view name) {
-  return text_of({where, "/", json::pointer_token(name)});
-}
-
-std::string quoted(std::string_view name) {
-  constexpr size_t kShown = 80;
-  std::string text;
-  if (name.size() <= kShown) {
-    json::append_quoted(text, name);
-  } else {
-    json::append_quoted(text, std::string(name.substr(0, kShown)) + "...");
-  }
-  return text;
+  return text_of("{}/{}", where, json::pointer_token(name));
 }
 
 ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out)
     : value_(value), where_(std::move(where)), out_(out) {
   if (!value_.is_object()) {
-    out_.error("type-invalid", where_, {"expected an object, found ", json::describe(value_.kind())});
+    out_.error("type-invalid", where_, text_of("expected an object, found {}", json::describe(value_.kind())));
     return;
   }
   for (const json::Member& member : value_.members()) {
@@ -69,23 +60,22 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     for (const Key& row : keys)
       if (member.first == row.name || (row.old_name != nullptr && member.first == row.old_name)) key = &row;
     if (key == nullptr) {
-      std::vector<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
+      List<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
       if (!out_.full())
         for (const Key& row : keys) names.push_back(row.name);
-      out_.error("key-unknown", pointer_to(where_, member.first), {"there is no key ", quoted(member.first), " here"},
+      out_.error("key-unknown", pointer_to(where_, member.first), text_of("there is no key {q} here", member.first),
                  did_you_mean(member.first, names));
       continue;
     }
     if (member.second.is_null()) continue;
     if ((kinds_of(member.second) & key->kinds) == 0) {
       out_.error("type-invalid", pointer_to(where_, member.first),
-                 {"expected ", describe_kinds(key->kinds), ", found ", json::describe(member.second.kind())});
+                 text_of("expected {}, found {}", describe_kinds(key->kinds), json::describe(member.second.kind())));
       continue;
     }
     if (find(key->name) != nullptr) {
       out_.error("key-conflict", pointer_to(where_, member.first),
-                 {"given twice, as ", quoted(key->name), " and by its old name ", quoted(key->old_name)},
-                 "keep one of them");
+                 text_of("given twice, as {q} and by its old name {q}", key->name, key->old_name), "keep one of them");
       continue;
     }
     found_.push_back({key->name, &member});
@@ -109,9 +99,26 @@ int ObjectReader::word(const char* name, std::span<const std::string_view> words
   if (value == nullptr) return -1;
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i] == value->as_string()) return static_cast<int>(i);
-  out_.error("value-unknown", at(name), {quoted(value->as_string()), " is none of: ", joined(words)},
+  out_.error("value-unknown", at(name), text_of("{q} is none of: {}", value->as_string(), joined(words)),
              did_you_mean(value->as_string(), words));
   return -1;
+}
+
+void ObjectReader::error(const char* code, const char* name, const char* message, const char* hint) const {
+  out_.error(code, at(name), message, hint);
+}
+void ObjectReader::error(const char* code, const char* name, const std::string& message, const char* hint) const {
+  out_.error(code, at(name), message, hint);
+}
+void ObjectReader::error(const char* code, const char* name, const std::string& message,
+                         const std::string& hint) const {
+  out_.error(code, at(name), message, hint);
+}
+void ObjectReader::warning(const char* code, const char* name, const char* message, const char* hint) const {
+  out_.warning(code, at(name), message, hint);
+}
+void ObjectReader::warning(const char* code, const char* name, const std::string& message, const char* hint) const {
+  out_.warning(code, at(name), message, hint);
 }
 
 }  // namespace wasmquant::config

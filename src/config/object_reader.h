@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 
@@ -40,6 +40,13 @@ class ObjectReader {
     if (const int index = word(name, words); index >= 0) target = static_cast<Enum>(index);
   }
 
+  /// A diagnostic at the member's place.
+  void error(const char* code, const char* name, const char* message, const char* hint = "") const;
+  void error(const char* code, const char* name, const std::string& message, const char* hint = "") const;
+  void error(const char* code, const char* name, const std::string& message, const std::string& hint) const;
+  void warning(const char* code, const char* name, const char* message, const char* hint = "") const;
+  void warning(const char* code, const char* name, const std::string& message, const char* hint = "") const;
+
   const std::string& where() const noexcept { return where_; }
   DiagnosticList& out() const noexcept { return out_; }
 
@@ -52,13 +59,10 @@ class ObjectReader {
   const json::Value& value_;
   std::string where_;
   DiagnosticList& out_;
-  std::vector<Found> found_;
+  List<Found> found_;
 };
 
 /// `where` + "/" + the escaped name.
 std::string pointer_to(const std::string& where, std::string_view name);
-
-/// `name` in double quotes, shortened when very long.
-std::string quoted(std::string_view name);
 
 }  // namespace wasmquant::config

@@ -6,6 +6,8 @@
 #include "config/parse.h"
 #include "config/presets.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -42,16 +44,14 @@ constexpr Key kExportKeys[] = {
     {"weight_format", kString}, {"weight_merge_groups", kArray},
 };
 
-constexpr std::string_view kWeightsOnly = "this version quantizes weights only: ";
-
 // "auto" and "quark" are read; the other dialects have their names reserved.
 bool accept_dialect(std::string_view name, const std::string& where, DiagnosticList& out) {
   if (name == "auto" || name == "quark") return true;
   if (std::find(kDialects.begin(), kDialects.end(), name) != kDialects.end())
-    out.error("not-implemented", where, {"configs of ", name, " are not read by this version"},
+    out.error("not-implemented", where, text_of("configs of {} are not read by this version", name),
               "write the config in the quark dialect");
   else
-    out.error("value-unknown", where, {"there is no dialect ", quoted(name)}, did_you_mean(name, kDialects));
+    out.error("value-unknown", where, text_of("there is no dialect {q}", name), did_you_mean(name, kDialects));
   return false;
 }
 
@@ -64,7 +64,7 @@ bool accept_own_dialect(const json::Value& value, const std::string& where, Diag
   const json::Value* method = value.find("quant_method");
   if (method == nullptr || !method->is_string() || method->as_string() == "quark") return true;
   out.error("not-implemented", pointer_to(where, "quant_method"),
-            {"quant_method ", quoted(method->as_string()), " is not read by this version"}, "only \"quark\" is");
+            text_of("quant_method {q} is not read by this version", method->as_string()), "only \"quark\" is");
   return false;
 }
 
@@ -75,10 +75,11 @@ void warn_algorithms(const ObjectReader& in, const char* key) {
   const auto visit = [&](const json::Value& item, const std::string& where) {
     const json::Value* name = item.find("name");
     if (name == nullptr || !name->is_string()) {
-      in.out().error("key-missing", where, {"an algorithm config is an object with a name"},
-                     text_of({"one of: ", joined(kAlgorithms)}));
+      in.out().error("key-missing", where, "an algorithm config is an object with a name",
+                     text_of("one of: {}", joined(kAlgorithms)));
     } else if (std::find(kAlgorithms.begin(), kAlgorithms.end(), name->as_string()) == kAlgorithms.end()) {
-      in.out().error("value-unknown", pointer_to(where, "name"), {"there is no algorithm ", quoted(name->as_string())},
+      in.out().error("value-unknown", pointer_to(where, "name"),
+                     text_of("there is no algorithm {q}", name->as_string()),
                      did_you_mean(name->as_string(), kAlgorithms));
     } else {
       if (!names.empty()) names += ", ";
@@ -86,22 +87,21 @@ void warn_algorithms(const ObjectReader& in, const char* key) {
     }
   };
   if (value->is_object()) visit(*value, in.at(key));
-  for (size_t i = 0; i < value->items().size(); ++i)
-    visit(value->items()[i], text_of({in.at(key), "/", std::to_string(i)}));
+  for (size_t i = 0; i < value->items().size(); ++i) visit(value->items()[i], text_of("{}/{}", in.at(key), i));
   if (!names.empty())
-    in.out().warning("not-applied", in.at(key),
-                     {"this version rounds weights to nearest without algorithms; not applied: ", names},
-                     "remove the key");
+    in.warning("not-applied", key,
+               text_of("this version rounds weights to nearest without algorithms; not applied: {}", names),
+               "remove the key");
 }
 
-void read_strings(const ObjectReader& in, const char* key, std::vector<std::string>& target) {
+void read_strings(const ObjectReader& in, const char* key, List<std::string>& target) {
   const json::Value* value = in.find(key);
   if (value == nullptr) return;
   for (size_t i = 0; i < value->items().size(); ++i) {
     const json::Value& item = value->items()[i];
-    const std::string where = text_of({in.at(key), "/", std::to_string(i)});
+    const std::string where = text_of("{}/{}", in.at(key), i);
     if (!item.is_string())
-      in.out().error("type-invalid", where, {"expected a string, found ", json::describe(item.kind())});
+      in.out().error("type-invalid", where, text_of("expected a string, found {}", json::describe(item.kind())));
     else if (item.as_string().empty())
       in.out().error("value-invalid", where, "expected a layer name or pattern, found an empty string");
     else
@@ -109,7 +109,7 @@ void read_strings(const ObjectReader& in, const char* key, std::vector<std::stri
   }
 }
 
-using LayerMap = std::vector<std::pair<std::string, LayerConfig>>;
+using LayerMap = List<std::pair<std::string, LayerConfig>>;
 
 void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
   const json::Value* value = in.find(key);
@@ -130,13 +130,13 @@ void read_layer_types(const ObjectReader& in, LayerMap& target) {
     const std::string where = pointer_to(in.at("layer_type_quant_config"), name);
     std::string type = name.substr(name.rfind('.') + 1);
     if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) == kLayerTypes.end()) {
-      in.out().error("value-unknown", where, {quoted(name), " is none of: ", joined(kLayerTypes)},
+      in.out().error("value-unknown", where, text_of("{q} is none of: {}", name, joined(kLayerTypes)),
                      did_you_mean(type, kLayerTypes));
       continue;
     }
     for (size_t k = first; k < i; ++k) {
       if (target[k].first != type) continue;
-      in.out().error("key-conflict", where, {"class ", type, " is given twice"}, "keep one of them");
+      in.out().error("key-conflict", where, text_of("class {} is given twice", type), "keep one of them");
       break;
     }
     name = std::move(type);
@@ -145,7 +145,7 @@ void read_layer_types(const ObjectReader& in, LayerMap& target) {
 
 void warn_not_applied(const ObjectReader& in) {
   const auto warn = [&](const char* key, std::string_view what) {
-    in.out().warning("not-applied", in.at(key), {kWeightsOnly, what}, "remove the key");
+    in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
   };
   LayerMap cache;
   DiagnosticList cache_problems;  // its own "not applied" remarks would repeat the one below
@@ -168,8 +168,8 @@ void warn_not_applied(const ObjectReader& in) {
   if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
     warn("kv_cache_post_rope", "the kv cache keeps its dtype");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
-    in.out().warning("not-applied", in.at("keep_prequantized_layers"),
-                     "layers that are quantized already are always kept as they are", "remove the key");
+    in.warning("not-applied", "keep_prequantized_layers",
+               "layers that are quantized already are always kept as they are", "remove the key");
   warn_algorithms(in, "pre_quant_opt_config");
   warn_algorithms(in, "algo_config");
 }
@@ -206,10 +206,10 @@ json::Value with_current_names(const json::Value& value) {
 }
 
 bool has_weights(const Config& config) {
-  if (config.global.weight) return true;
+  if (!config.global.weight.empty()) return true;
   for (const LayerMap* map : {&config.layer_type, &config.layer})
     for (const auto& [name, layer] : *map)
-      if (layer.weight) return true;
+      if (!layer.weight.empty()) return true;
   return false;
 }
 

@@ -2,6 +2,8 @@
 #include "config/object_reader.h"
 #include "config/parse.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -11,42 +13,38 @@ constexpr Key kLayerKeys[] = {
     {"bias", kObject | kArray},          {"target_device", kString},
 };
 
-using Stages = std::vector<QuantizationSpec>;
-
-std::optional<Stages> parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
+Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   const json::Value* value = in.find(key);
-  if (value == nullptr) return std::nullopt;
+  if (value == nullptr) return {};
   DiagnosticList& out = in.out();
   const std::string where = in.at(key);
 
   if (value->is_object()) {
     auto spec = parse_spec(*value, where, use, out);
-    if (!spec) return std::nullopt;
+    if (!spec) return {};
     return Stages{*spec};
   }
   const json::Array& items = value->items();
   if (items.empty()) {
     out.error("value-invalid", where, "a list of stages must not be empty", "use null for no quantization");
-    return std::nullopt;
+    return {};
   }
   Stages stages;
   for (size_t i = 0; i < items.size(); ++i)
-    if (auto spec = parse_spec(items[i], text_of({where, "/", std::to_string(i)}), use, out)) stages.push_back(*spec);
+    if (auto spec = parse_spec(items[i], text_of("{}/{}", where, i), use, out)) stages.push_back(*spec);
   if (items.size() > 1 && use == TensorUse::weight)
     out.error("not-implemented", where,
-              {"several stages (", std::to_string(items.size()), ") are not implemented by this version"},
-              "give one spec");
-  if (stages.size() != items.size()) return std::nullopt;
+              text_of("several stages ({}) are not implemented by this version", items.size()), "give one spec");
+  if (stages.size() != items.size()) return {};
   return stages;
 }
 
-void warn_static(const ObjectReader& in, const char* key, const std::optional<Stages>& stages) {
-  if (!stages) return;
-  for (const QuantizationSpec& stage : *stages) {
+void warn_static(const ObjectReader& in, const char* key, const Stages& stages) {
+  for (const QuantizationSpec& stage : stages) {
     if (stage.is_dynamic || info_of(stage.dtype).is_plain_cast()) continue;
-    in.out().warning(
-        "not-applied", in.at(key),
-        {"this version quantizes weights only: ", key, " is static, which needs calibration, and is left out"},
+    in.warning(
+        "not-applied", key,
+        text_of("this version quantizes weights only: {} is static, which needs calibration, and is left out", key),
         "set is_dynamic to true to keep it for the runtime, or remove it");
     return;
   }
@@ -61,9 +59,9 @@ LayerConfig parse_layer(const json::Value& value, const std::string& where, Diag
   layer.bias = parse_stages(in, "bias", TensorUse::bias);
   layer.input_tensors = parse_stages(in, "input_tensors", TensorUse::input);
   layer.output_tensors = parse_stages(in, "output_tensors", TensorUse::output);
-  if (layer.bias)
-    in.out().warning("not-applied", in.at("bias"), "biases are not quantized by this version and stay as they are",
-                     "remove the key");
+  if (!layer.bias.empty())
+    in.warning("not-applied", "bias", "biases are not quantized by this version and stay as they are",
+               "remove the key");
   warn_static(in, "input_tensors", layer.input_tensors);
   warn_static(in, "output_tensors", layer.output_tensors);
   in.word("target_device", kTargetDevices);

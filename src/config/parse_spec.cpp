@@ -20,25 +20,17 @@ std::optional<QuantizationSpec> SpecParser::parse() {
   return spec_;
 }
 
-void SpecParser::error(const char* code, const char* key, const char* message, const char* hint) {
-  in_.out().error(code, in_.at(key), message, hint);
-}
-void SpecParser::error(const char* code, const char* key, Text message, const std::string& hint) {
-  in_.out().error(code, in_.at(key), message, hint);
+void SpecParser::ignored(const char* key, const std::string& message) {
+  in_.warning("ignored", key, message, "leave the key out");
 }
 
-void SpecParser::ignored(const char* key, const char* message) { ignored(key, {std::string_view(message)}); }
-void SpecParser::ignored(const char* key, Text message) {
-  in_.out().warning("ignored", in_.at(key), message, "leave the key out");
-}
-
-void SpecParser::unsupported(const char* code, const char* key, Text message, const std::string& hint) {
+void SpecParser::unsupported(const char* code, const char* key, const std::string& message, const std::string& hint) {
   holds_ = false;
   if (dtype_unsupported_) return;
   if (use_ == TensorUse::weight)
-    error(code, key, message, hint);
+    in_.error(code, key, message, hint);
   else
-    in_.out().warning("not-applied", in_.at(key), message, "this version quantizes weights only; the spec is left out");
+    in_.warning("not-applied", key, message, "this version quantizes weights only; the spec is left out");
 }
 
 std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,

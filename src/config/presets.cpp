@@ -1,11 +1,11 @@
 #include "config/presets.h"
 
-#include <vector>
-
 #include "config/edit_distance.h"
 #include "config/object_reader.h"
 #include "config/parse.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -73,15 +73,15 @@ const Preset* preset_named(std::string_view name) noexcept {
 std::optional<Config> parse_preset(std::string_view name, DiagnosticList& out) {
   const Preset* preset = preset_named(name);
   if (preset == nullptr) {
-    std::vector<std::string_view> names;
+    List<std::string_view> names;
     for (const Preset& row : kPresets) names.push_back(row.name);
-    out.error("preset-unknown", "", {"there is no preset ", quoted(name), "; presets are ", joined(names)},
+    out.error("preset-unknown", "", text_of("there is no preset {q}; presets are {}", name, joined(names)),
               did_you_mean(name, names));
     return std::nullopt;
   }
   auto value = json::parse(preset->config_text());
   if (!value) {
-    out.error("json-invalid", value.error().where, {value.error().message});
+    out.error("json-invalid", value.error().where, value.error().message);
     return std::nullopt;
   }
   auto config = parse(*value, "quark", out);

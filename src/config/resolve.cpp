@@ -2,21 +2,20 @@
 
 #include "config/layer_type.h"
 #include "config/object_reader.h"
+#include "core/message.h"
 #include "core/order.h"
 
 namespace wasmquant {
 
 using config::pointer_to;
-using config::quoted;
 
 namespace {
 
 template <class Index>
 Index by_name(const Index& index) {
   Index sorted;
-  sorted.reserve(index.size());
-  for (uint32_t i : sorted_order(index.size(), [&](uint32_t a, uint32_t b) { return index[a].first < index[b].first; }))
-    sorted.push_back(index[i]);
+  const auto name_of = [&](uint32_t i) { return index[i].first; };
+  for (uint32_t i : sorted_by_name(index.size(), name_of)) sorted.push_back(index[i]);
   return sorted;
 }
 
@@ -24,11 +23,11 @@ Index by_name(const Index& index) {
 std::string describe(Rule rule, std::string_view name) {
   switch (rule) {
     case Rule::layer_name:
-      return text_of({"entry ", quoted(name), " of layer_quant_config"});
+      return text_of("entry {q} of layer_quant_config", name);
     case Rule::layer_glob:
-      return text_of({"pattern ", quoted(name), " of layer_quant_config"});
+      return text_of("pattern {q} of layer_quant_config", name);
     case Rule::layer_type:
-      return text_of({"entry ", quoted(name), " of layer_type_quant_config"});
+      return text_of("entry {q} of layer_type_quant_config", name);
     default:
       return "global_quant_config";
   }
@@ -50,11 +49,12 @@ std::string_view why(Rule rule) {
 std::string not_quantizable_text(std::string_view layer_type, std::span<const uint64_t> shape) {
   if (layer_type == "Norm") return "norms are never quantized";
   if (shape.size() < 2) return "weights with fewer than two axes are never quantized";
-  return text_of(
-      {"weights with ", std::to_string(shape.size()), " axes belong to no layer class that can be quantized"});
+  return text_of("weights with {} axes belong to no layer class that can be quantized", shape.size());
 }
 
-Resolved kept(Rule rule, Text where, Text text) { return {std::nullopt, {rule, text_of(where), text_of(text)}}; }
+Resolved kept(Rule rule, std::string where, std::string text) {
+  return {std::nullopt, {rule, std::move(where), std::move(text)}};
+}
 
 }  // namespace
 
@@ -95,7 +95,7 @@ Resolver::Resolver(const Config& config) : config_(config) {
     if (!is_glob(entry)) continue;
     exclude_globs_.push_back({i, NamePattern(entry)});
     // Quark adds `entry.*` to every entry: what is below an excluded module is excluded too.
-    if (!entry.ends_with(".*")) exclude_globs_.push_back({i, NamePattern(entry + ".*")});
+    if (!entry.ends_with(".*")) exclude_globs_.push_back({i, NamePattern(text_of("{}.*", entry))});
   }
   for (uint32_t i = 0; i < config.layer.size(); ++i) {
     const std::string& entry = config.layer[i].first;
@@ -141,10 +141,10 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
 
 bool Resolver::excludes(std::string_view layer) const { return find_exclude(layer, nullptr) >= 0; }
 
-Resolver::Candidates Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
-  Candidates found;
+List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
+  List<Candidate> found;
   const auto add = [&](Rule rule, const LayerConfig& config, std::string_view name) {
-    found.items[found.count++] = {rule, &config, name};
+    found.push_back({rule, &config, name});
   };
   const std::pair<std::string, LayerConfig>* exact = nullptr;
   if (const auto entries = named(layer_names_, layer); !entries.empty()) exact = &config_.layer[entries[0].second];
@@ -165,24 +165,24 @@ Resolver::Candidates Resolver::candidates(std::string_view layer, std::string_vi
 }
 
 LayerConfig Resolver::layer_config(std::string_view layer, std::string_view layer_type) const {
-  const Candidates found = candidates(layer, layer_type);
+  const List<Candidate> found = candidates(layer, layer_type);
   LayerConfig merged;
-  for (size_t i = 0; i < found.count; ++i) {
-    const LayerConfig& next = *found.items[i].config;
+  for (const Candidate& candidate : found) {
+    const LayerConfig& next = *candidate.config;
     if (config_.resolution == Resolution::replace) return next;
-    if (!merged.weight) merged.weight = next.weight;
-    if (!merged.bias) merged.bias = next.bias;
-    if (!merged.input_tensors) merged.input_tensors = next.input_tensors;
-    if (!merged.output_tensors) merged.output_tensors = next.output_tensors;
+    if (merged.weight.empty()) merged.weight = next.weight;
+    if (merged.bias.empty()) merged.bias = next.bias;
+    if (merged.input_tensors.empty()) merged.input_tensors = next.input_tensors;
+    if (merged.output_tensors.empty()) merged.output_tensors = next.output_tensors;
   }
   return merged;
 }
 
 std::string Resolver::pointer(const Candidate& candidate) const {
-  if (candidate.rule == Rule::global) return text_of({config_.where, "/global_quant_config"});
-  return pointer_to(
-      text_of({config_.where, candidate.rule == Rule::layer_type ? "/layer_type_quant_config" : "/layer_quant_config"}),
-      candidate.name);
+  if (candidate.rule == Rule::global) return text_of("{}/global_quant_config", config_.where);
+  return pointer_to(text_of("{}{}", config_.where,
+                            candidate.rule == Rule::layer_type ? "/layer_type_quant_config" : "/layer_quant_config"),
+                    candidate.name);
 }
 
 Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage) {
@@ -190,41 +190,41 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
   if (role != TensorRole::weight) {
     count(layer, "", false);
     return kept(Rule::not_a_weight, {},
-                {role == TensorRole::bias ? "biases stay as they are" : "only tensors called *.weight are quantized"});
+                role == TensorRole::bias ? "biases stay as they are" : "only tensors called *.weight are quantized");
   }
   const std::string_view type = layer_type_of(tensor_name, shape);
   const bool quantizable = is_quantizable_type(type);
   count(layer, type, quantizable && quantizable_storage);
-  if (!quantizable) return kept(Rule::not_quantizable, {}, {not_quantizable_text(type, shape)});
-  if (!quantizable_storage) return kept(Rule::not_quantizable, {}, {"only F32, F16 and BF16 weights can be quantized"});
+  if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
+  if (!quantizable_storage) return kept(Rule::not_quantizable, {}, "only F32, F16 and BF16 weights can be quantized");
 
   if (const int64_t entry = find_exclude(layer, nullptr); entry >= 0) {
     const std::string& name = config_.exclude[static_cast<size_t>(entry)];
-    return kept(
-        Rule::excluded, {config_.where, "/exclude/", std::to_string(entry)},
-        {"excluded by ", quoted(name), !is_glob(name) && name != layer ? ", which covers everything below it" : ""});
+    return kept(Rule::excluded, text_of("{}/exclude/{}", config_.where, entry),
+                text_of("excluded by {q}{}", name,
+                        !is_glob(name) && name != layer ? ", which covers everything below it" : ""));
   }
 
-  const Candidates found = candidates(layer, type);
+  const List<Candidate> found = candidates(layer, type);
   std::string passed_over;
-  for (size_t i = 0; i < found.count; ++i) {
-    const Candidate& deciding = found.items[i];
+  for (const Candidate& deciding : found) {
     const std::string name = describe(deciding.rule, deciding.name);
-    if (deciding.config->weight) {
-      Resolved resolved = kept(deciding.rule, {pointer(deciding), "/weight"},
-                               {passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"});
-      resolved.weight = deciding.config->weight->front();
+    if (!deciding.config->weight.empty()) {
+      Resolved resolved =
+          kept(deciding.rule, text_of("{}/weight", pointer(deciding)),
+               text_of("{}{}{}", passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"));
+      resolved.weight = deciding.config->weight.front();
       return resolved;
     }
     if (config_.resolution == Resolution::replace)
-      return kept(deciding.rule, {pointer(deciding)},
-                  {name, " decides, and it has no weight spec (resolution is \"replace\")"});
-    if (deciding.rule != Rule::global) passed_over += text_of({name, " has no weight spec, so "});
+      return kept(deciding.rule, pointer(deciding),
+                  text_of("{} decides, and it has no weight spec (resolution is \"replace\")", name));
+    if (deciding.rule != Rule::global) passed_over += text_of("{} has no weight spec, so ", name);
   }
   return kept(Rule::no_config, {},
-              {type == "Embedding" ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
-                                     "or Embedding in layer_type_quant_config, to quantize it"
-                                   : "no config with a weight spec applies to this layer"});
+              type == "Embedding" ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
+                                    "or Embedding in layer_type_quant_config, to quantize it"
+                                  : "no config with a weight spec applies to this layer");
 }
 
 }  // namespace wasmquant

@@ -14,6 +14,7 @@
 #include "config/diagnostic.h"
 #include "config/name_match.h"
 #include "config/spec.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
@@ -60,11 +61,11 @@ class Resolver {
 
   /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry and layer type
   /// that matched no layer, with the nearest layer as a hint. Notes instead of warnings when the config is a preset.
-  std::vector<Diagnostic> unused_patterns() const;
+  List<Diagnostic> unused_patterns() const;
 
  private:
   // Entries in the order of their names, for exact lookups.
-  using Index = std::vector<std::pair<std::string_view, uint32_t>>;
+  using Index = List<std::pair<std::string_view, uint32_t>>;
   struct Glob {
     uint32_t entry;
     NamePattern pattern;
@@ -74,30 +75,26 @@ class Resolver {
     const LayerConfig* config;
     std::string_view name;  // pattern or class
   };
-  // Exact name, first glob, type, global: those that apply, in order.
-  struct Candidates {
-    Candidate items[4];
-    size_t count = 0;
-  };
-  struct Usage {                                      // one flag an entry
-    std::vector<uint8_t> exclude, layer, layer_type;  // matched a layer
-    std::vector<uint8_t> layer_quantizable;           // matched one that can be quantized
+  struct Usage {                               // one flag an entry
+    List<uint8_t> exclude, layer, layer_type;  // matched a layer
+    List<uint8_t> layer_quantizable;           // matched one that can be quantized
   };
 
   /// The entries that are called `name`.
   static std::span<const std::pair<std::string_view, uint32_t>> named(const Index& index, std::string_view name);
   /// Number of the first exclude entry that covers the layer, or -1. Marks all that do, when asked to.
   int64_t find_exclude(std::string_view layer, Usage* usage) const;
-  Candidates candidates(std::string_view layer, std::string_view layer_type) const;
+  /// Exact name, first glob, type, global: those that apply, in order.
+  List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);
   std::string pointer(const Candidate& candidate) const;
   std::string hint_for(std::string_view pattern) const;
 
   const Config& config_;
   Index exclude_names_, layer_names_;
-  std::vector<Glob> exclude_globs_, layer_globs_;
+  List<Glob> exclude_globs_, layer_globs_;
   Usage usage_;
-  std::vector<std::string> quantizable_layers_;
+  List<std::string> quantizable_layers_;
 };
 
 }  // namespace wasmquant

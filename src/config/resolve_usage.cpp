@@ -2,11 +2,12 @@
 #include "config/edit_distance.h"
 #include "config/object_reader.h"
 #include "config/resolve.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant {
 
 using config::pointer_to;
-using config::quoted;
 
 void Resolver::count(std::string_view layer, std::string_view layer_type, bool candidate) {
   find_exclude(layer, &usage_);
@@ -28,8 +29,8 @@ void Resolver::count(std::string_view layer, std::string_view layer_type, bool c
 // The nearest layer name, or a layer whose last part is near the last part of the pattern.
 std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view ending : {".weight", ".bias"})
-    if (pattern.ends_with(ending)) return text_of({"names are those of layers, without ", ending});
-  std::vector<std::string_view> names(quantizable_layers_.begin(), quantizable_layers_.end());
+    if (pattern.ends_with(ending)) return text_of("names are those of layers, without {}", ending);
+  List<std::string_view> names(quantizable_layers_.begin(), quantizable_layers_.end());
   if (!is_glob(pattern))
     if (std::string hint = did_you_mean(pattern, names); !hint.empty()) return hint;
   const std::string_view last = pattern.substr(pattern.rfind('.') + 1);
@@ -37,24 +38,24 @@ std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view& name : names) name = name.substr(name.rfind('.') + 1);
   const std::string_view found = nearest(last, names);
   for (size_t i = 0; i < names.size() && !found.empty(); ++i)
-    if (names[i] == found) return text_of({"the nearest layer is ", quoted(quantizable_layers_[i])});
+    if (names[i] == found) return text_of("the nearest layer is {q}", quantizable_layers_[i]);
   return {};
 }
 
-std::vector<Diagnostic> Resolver::unused_patterns() const {
+List<Diagnostic> Resolver::unused_patterns() const {
   constexpr size_t kHints = 16;  // each looks at every layer
   DiagnosticList list;
   size_t hints = 0;
   const auto report = [&](const std::string& where, std::string_view pattern, std::string_view what) {
     list.add({config_.preset.empty() ? Severity::warning : Severity::note, "pattern-unused", where,
-              text_of({quoted(pattern), what}), hints++ < kHints ? hint_for(pattern) : std::string()});
+              text_of("{q}{}", pattern, what), hints++ < kHints ? hint_for(pattern) : std::string()});
   };
   constexpr std::string_view kNoLayer = " matches no layer of this model";
   for (size_t i = 0; i < config_.exclude.size(); ++i)
-    if (!usage_.exclude[i])
-      report(text_of({config_.where, "/exclude/", std::to_string(i)}), config_.exclude[i], kNoLayer);
+    if (!usage_.exclude[i]) report(text_of("{}/exclude/{}", config_.where, i), config_.exclude[i], kNoLayer);
 
-  const std::string layers = config_.where + "/layer_quant_config", types = config_.where + "/layer_type_quant_config";
+  const std::string layers = text_of("{}/layer_quant_config", config_.where);
+  const std::string types = text_of("{}/layer_type_quant_config", config_.where);
   for (size_t i = 0; i < config_.layer.size(); ++i) {
     const std::string& name = config_.layer[i].first;
     if (!usage_.layer_quantizable[i])

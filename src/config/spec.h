@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "config/observer_table.h"
 #include "config/qscheme.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "numeric/block_float.h"
 #include "numeric/minifloat.h"
 #include "numeric/rounding.h"
@@ -63,12 +63,12 @@ constexpr uint32_t code_bits_of(const QuantizationSpec& spec) {
 /// Bytes of one unpacked code: 1, 2 or 4.
 constexpr uint32_t code_bytes_of(const QuantizationSpec& spec) { return code_bytes_of(code_bits_of(spec)); }
 
-/// One layer's config. An absent field falls through to the next candidate when `resolution` is `field`.
+/// What is done to one tensor, first to last. Empty: not given.
+using Stages = List<QuantizationSpec>;
+
+/// One layer's config. A field that is not given falls through to the next candidate when `resolution` is `field`.
 struct LayerConfig {
-  std::optional<std::vector<QuantizationSpec>> weight;  // more than one: stages, first to last
-  std::optional<std::vector<QuantizationSpec>> bias;
-  std::optional<std::vector<QuantizationSpec>> input_tensors;
-  std::optional<std::vector<QuantizationSpec>> output_tensors;
+  Stages weight, bias, input_tensors, output_tensors;
 
   // Defined in spec.cpp: copied and destroyed in many places, and this code is downloaded.
   LayerConfig() noexcept;
@@ -92,9 +92,9 @@ struct ExportInfo {
 /// A whole config. Maps keep the order of the file.
 struct Config {
   LayerConfig global;
-  std::vector<std::pair<std::string, LayerConfig>> layer_type;  // class name
-  std::vector<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
-  std::vector<std::string> exclude;                             // exact names or globs
+  List<std::pair<std::string, LayerConfig>> layer_type;  // class name
+  List<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
+  List<std::string> exclude;                             // exact names or globs
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;

@@ -37,13 +37,10 @@ class SpecParser {
   std::optional<QuantizationSpec> parse();
 
  private:
-  void error(const char* code, const char* key, const char* message, const char* hint = "");
-  void error(const char* code, const char* key, Text message, const std::string& hint);
-  void ignored(const char* key, const char* message);
-  void ignored(const char* key, Text message);
+  void ignored(const char* key, const std::string& message);
   // What Quark has and this version does not: an error for weights; elsewhere the spec is not used anyway. What
   // comes with an unsupported dtype (its observer, its scale format) is not reported on top of it.
-  void unsupported(const char* code, const char* key, Text message, const std::string& hint);
+  void unsupported(const char* code, const char* key, const std::string& message, const std::string& hint);
   bool read_dtype();
   // bfloat16 and float16 are casts: nothing else matters, and nothing else is kept.
   void read_plain_cast();

@@ -2,6 +2,8 @@
 #include "config/edit_distance.h"
 #include "config/spec_parser.h"
 #include "config/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
@@ -40,8 +42,8 @@ bool SpecParser::read_dtype() {
   const json::Value* value = in_.find("dtype");
   if (value == nullptr) {
     if (in_.is_object())
-      in_.out().error("key-missing", in_.where(), {"a tensor spec needs a dtype"},
-                      text_of({"one of: ", supported_dtypes()}));
+      in_.out().error("key-missing", in_.where(), "a tensor spec needs a dtype",
+                      text_of("one of: {}", supported_dtypes()));
     return false;
   }
   const std::string& name = value->as_string();
@@ -51,14 +53,14 @@ bool SpecParser::read_dtype() {
   }
   for (std::string_view known : kQuarkDtypes) {
     if (known != name) continue;
-    unsupported("dtype-unsupported", "dtype", {"dtype ", name, " is not supported by this version"},
-                text_of({"supported: ", supported_dtypes()}));
+    unsupported("dtype-unsupported", "dtype", text_of("dtype {} is not supported by this version", name),
+                text_of("supported: {}", supported_dtypes()));
     dtype_unsupported_ = true;
     return false;
   }
   const std::string hint = did_you_mean(name, kQuarkDtypes);
-  error("value-unknown", "dtype", {"there is no dtype ", quoted(name)},
-        text_of({hint.empty() ? "supported: " : "", hint.empty() ? supported_dtypes() : hint}));
+  in_.error("value-unknown", "dtype", text_of("there is no dtype {q}", name),
+            text_of("{}{}", hint.empty() ? "supported: " : "", hint.empty() ? supported_dtypes() : hint));
   return false;
 }
 
@@ -76,7 +78,7 @@ void SpecParser::read_plain_cast() {
   }
   const std::string_view dtype = info_of(spec_.dtype).name;
   if (!others.empty())
-    in_.out().warning("ignored", in_.where(), {dtype, " is a plain cast and ignores: ", others},
+    in_.out().warning("ignored", in_.where(), text_of("{} is a plain cast and ignores: {}", dtype, others),
                       "give the dtype alone");
 }
 
@@ -89,18 +91,18 @@ const ObserverInfo* SpecParser::read_observer() {
     spec_.observer = row.id;
     return &row;
   }
-  std::vector<std::string_view> ours;
+  List<std::string_view> ours;
   for (const ObserverInfo& row : kObservers) ours.push_back(row.name);
   for (std::string_view known : kQuarkObservers) {
     if (known != name) continue;
-    unsupported("not-implemented", "observer_cls", {name, "Observer is not implemented by this version"},
-                text_of({"use one of: ", joined(ours)}));
+    unsupported("not-implemented", "observer_cls", text_of("{}Observer is not implemented by this version", name),
+                text_of("use one of: {}", joined(ours)));
     return nullptr;
   }
   std::string hint = did_you_mean(value->as_string(), ours);
   if (hint.empty()) hint = did_you_mean(name, kQuarkObservers);
-  error("value-unknown", "observer_cls", {"there is no observer ", quoted(value->as_string())},
-        text_of({hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint}));
+  in_.error("value-unknown", "observer_cls", text_of("there is no observer {q}", value->as_string()),
+            text_of("{}{}", hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint));
   return nullptr;
 }
 
@@ -118,14 +120,14 @@ void SpecParser::read_qscheme() {
   } else if (in_.find("group_size") != nullptr || in_.find("ch_axis") != nullptr) {
     const bool group = in_.find("group_size") != nullptr;
     in_.out().error("key-missing", in_.where(),
-                    {"qscheme is missing, though ", (group ? "group_size" : "ch_axis"), " is given"},
+                    text_of("qscheme is missing, though {} is given", (group ? "group_size" : "ch_axis")),
                     group ? "add \"qscheme\": \"per_group\"" : "add \"qscheme\": \"per_channel\"");
     known_scheme_ = false;
     return;
   }
   if (spec_.qscheme == QScheme::per_block) {
     known_scheme_ = false;
-    unsupported("not-implemented", "qscheme", {"qscheme per_block is not implemented by this version"},
+    unsupported("not-implemented", "qscheme", "qscheme per_block is not implemented by this version",
                 "use per_tensor, per_channel or per_group");
     return;
   }
@@ -138,10 +140,10 @@ void SpecParser::read_qscheme() {
     }
   } else if (const bool by_scheme = observer->serves(dtype) || !dtype_known_;
              !by_scheme || observer->qscheme != spec_.qscheme) {
-    error("observer-mismatch", "observer_cls",
-          {in_.find("observer_cls")->as_string(), " does not serve ", by_scheme ? "qscheme " : "dtype ",
-           by_scheme ? word_of(spec_.qscheme, kQSchemes) : dtype.name},
-          text_of({"these do: ", observers_serving(spec_.qscheme, dtype)}));
+    in_.error("observer-mismatch", "observer_cls",
+              text_of("{} does not serve {}{}", in_.find("observer_cls")->as_string(),
+                      by_scheme ? "qscheme " : "dtype ", by_scheme ? word_of(spec_.qscheme, kQSchemes) : dtype.name),
+              text_of("these do: {}", observers_serving(spec_.qscheme, dtype)));
   }
 }
 
@@ -149,16 +151,16 @@ void SpecParser::read_axis_and_group() {
   const json::Value* axis = in_.find("ch_axis");
   const json::Value* group = in_.find("group_size");
   if (axis != nullptr && (axis->as_integer() < -kMaxAxes || axis->as_integer() >= kMaxAxes)) {
-    error("value-invalid", "ch_axis", {"axis ", std::to_string(axis->as_integer()), " is outside -8..7"},
-          "0 is the output axis of a Linear, -1 the last axis");
+    in_.error("value-invalid", "ch_axis", text_of("axis {} is outside -8..7", axis->as_integer()),
+              "0 is the output axis of a Linear, -1 the last axis");
     axis = nullptr;
   }
   if (group != nullptr &&
       (group->as_integer() == 0 || group->as_integer() < -1 || group->as_integer() > kMaxGroupSize)) {
-    error("value-invalid", "group_size", {"group_size ", std::to_string(group->as_integer()), " is no group size"},
-          "a positive number, or -1 for the whole axis");
+    in_.error("value-invalid", "group_size", text_of("group_size {} is no group size", group->as_integer()),
+              "a positive number, or -1 for the whole axis");
   } else if (group != nullptr && known_scheme_ && spec_.qscheme != QScheme::per_group) {
-    ignored("group_size", {"group_size has no effect with qscheme ", word_of(spec_.qscheme, kQSchemes)});
+    ignored("group_size", text_of("group_size has no effect with qscheme {}", word_of(spec_.qscheme, kQSchemes)));
   }
   if (!known_scheme_) return;
 

@@ -2,6 +2,7 @@
 // effect on the dtypes of this version.
 #include "config/spec_parser.h"
 #include "config/vocabulary.h"
+#include "core/message.h"
 
 namespace wasmquant::config {
 
@@ -16,19 +17,19 @@ void SpecParser::read_symmetry() {
   if (!dtype.is_integer) {
     spec_.symmetric = true;
     if (symmetric != nullptr && !symmetric->as_bool())
-      error("value-invalid", "symmetric", {name, " has no zero point and cannot be asymmetric"},
-            "leave the key out, or use an integer dtype");
+      in_.error("value-invalid", "symmetric", text_of("{} has no zero point and cannot be asymmetric", name),
+                "leave the key out, or use an integer dtype");
     if (zero_point == ZeroPointType::float32)
-      error("value-invalid", "zero_point_type", {name, " has no zero point"}, "leave the key out");
+      in_.error("value-invalid", "zero_point_type", text_of("{} has no zero point", name), "leave the key out");
     else if (zero_point_given)
-      ignored("zero_point_type", {name, " has no zero point"});
+      ignored("zero_point_type", text_of("{} has no zero point", name));
     return;
   }
   spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
   if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).centers_unsigned())
-    in_.out().warning("symmetric-unsigned", in_.at("symmetric"),
-                      {"symmetric ", name, " has zero point 0: every negative value becomes 0"},
-                      "set symmetric to false, or use a signed dtype");
+    in_.warning("symmetric-unsigned", "symmetric",
+                text_of("symmetric {} has zero point 0: every negative value becomes 0", name),
+                "set symmetric to false, or use a signed dtype");
   if (zero_point != ZeroPointType::float32) return;
   if (spec_.symmetric) {
     ignored("zero_point_type", "a symmetric spec has zero point 0");
@@ -36,9 +37,9 @@ void SpecParser::read_symmetry() {
   }
   spec_.zero_point_type = zero_point;
   if (dtype.is_signed)
-    in_.out().warning("zero-point-range", in_.at("zero_point_type"),
-                      {"float zero points start at 0, so half of the codes of ", name, " stay unused"},
-                      "use an unsigned dtype, or int32 zero points");
+    in_.warning("zero-point-range", "zero_point_type",
+                text_of("float zero points start at 0, so half of the codes of {} stay unused", name),
+                "use an unsigned dtype, or int32 zero points");
 }
 
 void SpecParser::read_scale() {
@@ -46,7 +47,7 @@ void SpecParser::read_scale() {
   in_.read_word("scale_type", kScaleTypes, spec_.scale_type);
   if (spec_.scale_type == ScaleType::float8_e5m3 || spec_.scale_type == ScaleType::float8_e8m0fnu)
     unsupported("not-implemented", "scale_type",
-                {word_of(spec_.scale_type, kScaleTypes), " scales are not implemented by this version"},
+                text_of("{} scales are not implemented by this version", word_of(spec_.scale_type, kScaleTypes)),
                 "use float, float32, float16 or bfloat16");
   if (spec_.scale_type == ScaleType::pof2) {
     ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
@@ -58,7 +59,7 @@ void SpecParser::read_scale() {
   }
   if (const int format = in_.word("scale_format", kScaleFormats); format >= 0 && kScaleFormats[format] != "float32")
     unsupported("not-implemented", "scale_format",
-                {"scale_format ", kScaleFormats[format], " is not implemented by this version"},
+                text_of("scale_format {} is not implemented by this version", kScaleFormats[format]),
                 "leave it out, or use float32");
   if (in_.word("scale_calculation_mode", kScaleCalculationModes) >= 0)
     ignored("scale_calculation_mode", "scale_calculation_mode only applies to power-of-two block scales");
@@ -74,7 +75,7 @@ void SpecParser::read_dynamic() {
   spec_.is_dynamic = is_dynamic;
   const bool activation = use_ == TensorUse::input || use_ == TensorUse::output;
   if (activation && !is_dynamic && known_scheme_ && spec_.qscheme == QScheme::per_group)
-    error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
+    in_.error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
 }
 
 void SpecParser::read_without_effect() {
@@ -82,21 +83,21 @@ void SpecParser::read_without_effect() {
     const bool pair = block->is_array() && block->items().size() == 2 && block->items()[0].is_integer() &&
                       block->items()[1].is_integer();
     if (!pair && !block->is_integer())
-      error("type-invalid", "block_size", "expected two integers");
+      in_.error("type-invalid", "block_size", "expected two integers");
     else if (known_scheme_)
       ignored("block_size", "block_size only applies to qscheme per_block");
   }
   if (const json::Value* element = in_.find("mx_element_dtype")) {
     if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
-      ignored("mx_element_dtype", {"mx_element_dtype (", element->as_string(), ") only applies to dtype mx"});
+      ignored("mx_element_dtype", text_of("mx_element_dtype ({}) only applies to dtype mx", element->as_string()));
   }
   if (in_.find("qat_spec") != nullptr)
-    in_.out().warning("not-applied", in_.at("qat_spec"), "training-aware quantization is not applied to a weight file");
+    in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
   if (const json::Value* scale = in_.find("is_scale_quant"); scale != nullptr && scale->as_bool())
-    unsupported("not-implemented", "is_scale_quant", {"quantized scales are not implemented by this version"},
+    unsupported("not-implemented", "is_scale_quant", "quantized scales are not implemented by this version",
                 "leave the key out or set it to false");
   if (const json::Value* limit = in_.find("max_input_numel"); limit != nullptr && limit->as_integer() <= 0)
-    error("value-invalid", "max_input_numel", "expected a positive number of elements");
+    in_.error("value-invalid", "max_input_numel", "expected a positive number of elements");
 }
 
 }  // namespace wasmquant::config

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/vocabulary.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 
@@ -19,11 +20,11 @@ constexpr int64_t kMaxInputNumel = 4 * 1024 * 1024;
 // Out of line: appended to in many places.
 void put(Object& members, const char* key, Value value) { members.emplace_back(key, std::move(value)); }
 
-Value stages_to_json(const std::optional<std::vector<QuantizationSpec>>& stages) {
-  if (!stages) return nullptr;
-  if (stages->size() == 1) return to_json(stages->front());
+Value stages_to_json(const Stages& stages) {
+  if (stages.empty()) return nullptr;
+  if (stages.size() == 1) return to_json(stages.front());
   Array items;
-  for (const QuantizationSpec& stage : *stages) items.push_back(to_json(stage));
+  for (const QuantizationSpec& stage : stages) items.push_back(to_json(stage));
   return items;
 }
 
@@ -37,13 +38,13 @@ Value layer_to_json(const LayerConfig& layer) {
   return members;
 }
 
-Value layers_to_json(const std::vector<std::pair<std::string, LayerConfig>>& layers) {
+Value layers_to_json(const List<std::pair<std::string, LayerConfig>>& layers) {
   Object members;
   for (const auto& [name, layer] : layers) members.emplace_back(name, layer_to_json(layer));
   return members;
 }
 
-Value names_to_json(const std::vector<std::string>& names) {
+Value names_to_json(const List<std::string>& names) {
   Array items;
   for (const std::string& name : names) items.emplace_back(name);
   return items;

@@ -7,18 +7,18 @@
 #include "config/resolve.h"
 #include "config/vocabulary.h"
 #include "config/write.h"
+#include "core/list.h"
 
 namespace wasmquant::config {
 namespace {
 
 // Activations that need no stored scales are the runtime's affair and stay; weights are kept; all else was not applied.
 void keep_applied(LayerConfig& layer) {
-  layer.bias.reset();
+  layer.bias.clear();
   for (auto* stages : {&layer.input_tensors, &layer.output_tensors}) {
-    if (!*stages) continue;
-    for (const QuantizationSpec& stage : **stages)
+    for (const QuantizationSpec& stage : *stages)
       if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) {
-        stages->reset();
+        stages->clear();
         break;
       }
   }
@@ -39,16 +39,16 @@ Config in_quark_terms(const Config& config) {
     LayerConfig layer = from;
     keep_applied(layer);
     if (config.resolution == Resolution::field) {
-      if (!layer.input_tensors) layer.input_tensors = block.global.input_tensors;
-      if (!layer.output_tensors) layer.output_tensors = block.global.output_tensors;
+      if (layer.input_tensors.empty()) layer.input_tensors = block.global.input_tensors;
+      if (layer.output_tensors.empty()) layer.output_tensors = block.global.output_tensors;
     }
     return layer;
   };
   for (const auto& [type, layer] : config.layer_type)
-    if (layer.weight && (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
+    if (!layer.weight.empty() && (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
       block.layer_type.emplace_back(type, convert(layer));
   for (const auto& [name, layer] : config.layer)
-    if (layer.weight) block.layer.emplace_back(name, convert(layer));
+    if (!layer.weight.empty()) block.layer.emplace_back(name, convert(layer));
   return block;
 }
 
@@ -65,8 +65,8 @@ bool covers_quantized(std::string_view name, std::span<const ExportedLayer> laye
 
 json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info) {
   Config block = in_quark_terms(config);
-  std::vector<std::pair<std::string, LayerConfig>> exact;
-  std::vector<std::string> excluded;
+  List<std::pair<std::string, LayerConfig>> exact;
+  List<std::string> excluded;
   {
     const Resolver asked(config), reader(block);
     for (const ExportedLayer& layer : layers) {
@@ -78,7 +78,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
         wanted.weight = {*layer.weight};
       }
       const LayerConfig read = reader.layer_config(layer.name, layer.type);
-      if (layer.weight != nullptr ? same(read, wanted) : !read.weight && layer.type == "Embedding") continue;
+      if (layer.weight != nullptr ? same(read, wanted) : read.weight.empty() && layer.type == "Embedding") continue;
       if (layer.weight == nullptr && !covers_quantized(layer.name, layers))
         excluded.emplace_back(layer.name);
       else
@@ -92,7 +92,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
     if (!replaced) exact.push_back(std::move(entry));
   }
   block.layer = std::move(exact);
-  block.exclude.insert(block.exclude.end(), excluded.begin(), excluded.end());
+  block.exclude.append(excluded.begin(), excluded.end());
   block.export_info = info;
 
   json::Value value = to_json(block);

@@ -7,7 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "core/list.h"
 
 namespace wasmquant {
 namespace {
@@ -33,7 +34,9 @@ class BigInteger {
   void shift_left(uint64_t bits) {
     if (words_.empty()) return;
     for (; bits % 32 != 0; --bits) multiply_add(2, 0);
-    words_.insert(words_.begin(), bits / 32, 0u);
+    List<uint32_t> shifted(bits / 32);
+    shifted.append(words_.begin(), words_.end());
+    words_.swap(shifted);
   }
   /// this -= other; other <= this.
   void subtract(const BigInteger& other) {
@@ -47,7 +50,9 @@ class BigInteger {
   }
   bool less_than(const BigInteger& other) const {
     if (words_.size() != other.words_.size()) return words_.size() < other.words_.size();
-    return std::lexicographical_compare(words_.rbegin(), words_.rend(), other.words_.rbegin(), other.words_.rend());
+    for (size_t i = words_.size(); i-- > 0;)
+      if (words_[i] != other.words_[i]) return words_[i] < other.words_[i];
+    return false;
   }
   bool is_zero() const { return words_.empty(); }
   int64_t bit_length() const {
@@ -55,7 +60,7 @@ class BigInteger {
   }
 
  private:
-  std::vector<uint32_t> words_;
+  List<uint32_t> words_;
 };
 
 // (mantissa + fraction of its last bit) * 2^exponent to double; `more` = the fraction is not zero.

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/json_events.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 
@@ -42,7 +43,7 @@ class TreeBuilder final : public Listener {
         // A hostile object may have millions of keys, so it is sorted once rather than searched per key.
         const Object& members = open_.back()->members();
         const auto duplicate =
-            first_repeated(members.size(), [&](uint32_t a, uint32_t b) { return members[a].first < members[b].first; });
+            first_repeated(members.size(), [&](uint32_t i) -> std::string_view { return members[i].first; });
         if (duplicate) return duplicate_error(*duplicate);
         open_.pop_back();
         break;
@@ -79,15 +80,15 @@ class TreeBuilder final : public Listener {
       const bool is_last = i + 1 == open_.size();
       pointer += '/';
       if (container.is_array())
-        pointer += std::to_string(container.items().size() - 1);
+        append_number(pointer, uint64_t{container.items().size() - 1});
       else
         pointer += pointer_token(is_last ? container.members()[index].first : container.members().back().first);
     }
-    return error_at(ErrorCode::json_invalid, pointer, {"this key appears twice in its object; keep one"});
+    return error_at(ErrorCode::json_invalid, pointer, "this key appears twice in its object; keep one");
   }
 
   Value root_;
-  std::vector<Value*> open_;
+  List<Value*> open_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/list.h"
 #include "core/result.h"
 
 namespace wasmquant::json {
@@ -21,9 +22,9 @@ struct Limits {
 };
 
 class Value;
-using Array = std::vector<Value>;
+using Array = List<Value>;
 using Member = std::pair<std::string, Value>;
-using Object = std::vector<Member>;  // insertion order
+using Object = List<Member>;  // insertion order
 
 enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
 
@@ -71,6 +72,8 @@ class Value {
 
   /// The member of that name, or null when absent or when this is no object.
   const Value* find(std::string_view key) const noexcept;
+  /// The member of that name; a null where find() has none.
+  const Value& operator[](const char* key) const noexcept;
   /// Appends or replaces a member; turns a null into an object.
   void set(const char* key, Value&& value);
   void set(const std::string& key, Value&& value);

@@ -10,6 +10,8 @@
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
 #endif
+// Its own value, always_inline, copies the growth of its stack to every place that appends a character.
+#define RAPIDJSON_FORCEINLINE
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 #ifdef __clang__
@@ -47,16 +49,16 @@ constexpr uint64_t kReaderMaxBytes = 0x7fff'ffff;
 constexpr char kLoneSurrogate[] = "a string holds a lone surrogate escape; surrogates come in pairs";
 constexpr char kNumberTooBig[] = "a number is too large for a double (at most 1.797e308)";
 
-Error json_error(uint64_t offset, std::initializer_list<Piece> message) {
-  return error_at(ErrorCode::json_invalid, concat({"byte ", offset}), message);
+Error json_error(uint64_t offset, const std::string& message) {
+  return error_at(ErrorCode::json_invalid, text_of("byte {}", offset), "{}", message);
 }
 
 std::string found_at(std::string_view text, size_t offset) {
   if (offset >= text.size()) return "the end of the text";
   const auto byte = static_cast<unsigned char>(text[offset]);
-  if (byte > 0x20 && byte < 0x7f) return concat({"'", text.substr(offset, 1), "'"});
+  if (byte > 0x20 && byte < 0x7f) return text_of("'{}'", text.substr(offset, 1));
   constexpr std::string_view kHex = "0123456789abcdef";
-  return concat({"byte 0x", kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1)});
+  return text_of("byte 0x{}{}", kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1));
 }
 
 // UTF-8 spells surrogates ED A0 80 … ED BF BF. Raw ones are no UTF-8, so these came from an escape.
@@ -77,13 +79,12 @@ bool read_integer(std::string_view digits, bool is_negative, uint64_t& magnitude
   return true;
 }
 
-// `text` has the grammar of a JSON number.
-Event number_event(std::string_view text) {
-  const bool is_negative = text.front() == '-';
-  uint64_t magnitude = 0;
-  if (read_integer(text.substr(is_negative ? 1 : 0), is_negative, magnitude))
-    return {.kind = EventKind::integer, .is_negative = is_negative, .magnitude = magnitude};
-  return {.kind = EventKind::real, .real = parse_decimal(text)};
+// Fills an event from text that has the grammar of a JSON number.
+void read_number(std::string_view text, Event& event) {
+  event.is_negative = text.front() == '-';
+  event.kind = EventKind::integer;
+  if (read_integer(text.substr(event.is_negative ? 1 : 0), event.is_negative, event.magnitude)) return;
+  event = {.kind = EventKind::real, .real = parse_decimal(text)};
 }
 
 // RapidJSON's handler concept, turned into events.
@@ -92,18 +93,23 @@ class Handler {
   Handler(const rapidjson::MemoryStream& stream, const Limits& limits, Listener& listener, uint64_t first_byte)
       : stream_(stream), limits_(limits), listener_(listener), first_byte_(first_byte) {}
 
-  bool Null() { return value({.kind = EventKind::null}); }
-  bool Bool(bool v) { return value({.kind = EventKind::boolean, .boolean = v}); }
+  bool Null() { return value(fresh(EventKind::null)); }
+  bool Bool(bool v) {
+    Event& event = fresh(EventKind::boolean);
+    event.boolean = v;
+    return value(event);
+  }
   bool RawNumber(const char* text, unsigned length, bool) {
-    const Event event = number_event({text, length});
-    if (event.kind == EventKind::real && !std::isfinite(event.real)) return refuse({kNumberTooBig}, length);
+    Event& event = fresh(EventKind::integer);
+    read_number({text, length}, event);
+    if (event.kind == EventKind::real && !std::isfinite(event.real)) return refuse(kNumberTooBig, length);
     return value(event);
   }
   bool String(const char* text, unsigned length, bool) {
-    return checked_text({text, length}) && value({.kind = EventKind::string, .text = {text, length}});
+    return checked_text(EventKind::string, {text, length}) && value(event_);
   }
   bool Key(const char* text, unsigned length, bool) {
-    return checked_text({text, length}) && send({.kind = EventKind::key, .text = {text, length}});
+    return checked_text(EventKind::key, {text, length}) && send(event_);
   }
   bool StartObject() { return open(EventKind::object_begin); }
   bool EndObject(unsigned) { return close(EventKind::object_end); }
@@ -121,30 +127,40 @@ class Handler {
  private:
   // The reader has passed every token that it tells of; brackets are to be found where they stand.
   static unsigned bracket_bytes(EventKind kind) { return kind >= EventKind::object_begin ? 1 : 0; }
-  bool send(Event event) {
+  // The one event there is, cleared: clearing takes more code than all that sets it.
+  Event& fresh(EventKind kind) {
+    event_ = {};
+    event_.kind = kind;
+    return event_;
+  }
+  bool send(Event& event) {
     event.depth = depth_;
     event.byte = first_byte_ + stream_.Tell() - bracket_bytes(event.kind);
     status_ = listener_.on(event);
     return static_cast<bool>(status_);
   }
-  bool value(Event event) {
+  bool value(Event& event) {
     if (++nodes_ > limits_.max_nodes)
-      return refuse({"more than ", limits_.max_nodes, " values"}, bracket_bytes(event.kind));
+      return refuse(text_of("more than {} values", limits_.max_nodes), bracket_bytes(event.kind));
     return send(event);
   }
   bool open(EventKind kind) {
     if (depth_ >= limits_.max_depth)
-      return refuse({"nested deeper than ", limits_.max_depth, " arrays and objects"}, bracket_bytes(kind));
-    if (!value({.kind = kind})) return false;
+      return refuse(text_of("nested deeper than {} arrays and objects", limits_.max_depth), bracket_bytes(kind));
+    if (!value(fresh(kind))) return false;
     ++depth_;
     return true;
   }
   bool close(EventKind kind) {
     --depth_;
-    return send({.kind = kind});
+    return send(fresh(kind));
   }
-  bool checked_text(std::string_view text) { return !has_lone_surrogate(text) || refuse({kLoneSurrogate}); }
-  bool refuse(std::initializer_list<Piece> message, unsigned bytes_back = 0) {
+  bool checked_text(EventKind kind, std::string_view text) {
+    if (has_lone_surrogate(text)) return refuse(kLoneSurrogate);
+    fresh(kind).text = text;
+    return true;
+  }
+  bool refuse(const std::string& message, unsigned bytes_back = 0) {
     status_ = json_error(first_byte_ + stream_.Tell() - bytes_back, message);
     return false;
   }
@@ -155,6 +171,7 @@ class Handler {
   uint64_t first_byte_;
   uint32_t depth_ = 0;
   uint64_t nodes_ = 0;
+  Event event_;
   Status status_;
 };
 
@@ -223,7 +240,7 @@ std::string_view describe(EventKind kind) noexcept {
 Status parse_events(std::string_view text, const Limits& limits, Listener& listener, uint64_t first_byte) {
   const uint64_t max_bytes = std::min(limits.max_bytes, kReaderMaxBytes);
   if (text.size() > max_bytes)
-    return json_error(first_byte, {"the text has ", text.size(), " bytes, allowed are ", max_bytes});
+    return json_error(first_byte, text_of("the text has {} bytes, allowed are {}", text.size(), max_bytes));
 
   // Read up to the first byte that is no UTF-8: what the reader misses there is that byte's fault.
   const size_t readable = utf8_prefix(text);
@@ -238,7 +255,7 @@ Status parse_events(std::string_view text, const Limits& limits, Listener& liste
   auto code = result.IsError() ? result.Code() : rapidjson::kParseErrorDocumentRootNotSingular;
   if (code == rapidjson::kParseErrorStringMissQuotationMark && offset == readable && readable < text.size())
     code = rapidjson::kParseErrorStringInvalidEncoding;
-  return json_error(first_byte + offset, {syntax_message(code), ", found ", found_at(text, offset)});
+  return json_error(first_byte + offset, text_of("{}, found {}", syntax_message(code), found_at(text, offset)));
 }
 
 }  // namespace wasmquant::json

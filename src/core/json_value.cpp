@@ -32,6 +32,12 @@ const Value* Value::find(std::string_view key) const noexcept {
   return nullptr;
 }
 
+const Value& Value::operator[](const char* key) const noexcept {
+  static const Value kNull;
+  const Value* const member = find(key);
+  return member == nullptr ? kNull : *member;
+}
+
 Value& Value::member(std::string_view key) {
   if (kind_ == Kind::null) kind_ = Kind::object;
   for (Member& member : object_)

@@ -2,10 +2,10 @@
 // so that it reads back as `real`. Doubles are printed by RapidJSON's Grisu2: always read back to the same double.
 #include <rapidjson/internal/dtoa.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "core/json.h"
+#include "core/message.h"
 
 namespace wasmquant::json {
 namespace {
@@ -52,11 +52,9 @@ class Writer {
       case Kind::boolean:
         out_ += value.as_bool() ? "true" : "false";
         break;
-      case Kind::integer: {
-        char buffer[24];
-        out_.append(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value.as_integer()).ptr);
+      case Kind::integer:
+        append_number(out_, value.as_integer());
         break;
-      }
       case Kind::real:
         append_real(out_, value.as_number());
         break;

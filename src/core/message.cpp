@@ -1,32 +1,84 @@
 #include "core/message.h"
 
-#include <charconv>
+#include "core/json.h"
 
 namespace wasmquant {
+namespace message {
+namespace {
 
-Piece::Piece(const char* text) noexcept : text_(text) {}
-Piece::Piece(const std::string& text) noexcept : text_(text) {}
+std::string_view text_at(const void* value, Kind kind) {
+  switch (kind) {
+    case Kind::literal:
+      return static_cast<const char*>(value);
+    case Kind::pointer:
+      return *static_cast<const char* const*>(value);
+    case Kind::string:
+      return *static_cast<const std::string*>(value);
+    default:
+      return *static_cast<const std::string_view*>(value);
+  }
+}
 
-void Piece::append_to(std::string& out) const {
-  if (kind_ == Kind::text) {
-    out += text_;
+void append_value(std::string& out, const void* value, Kind kind) {
+  if (kind <= Kind::view) {
+    out += text_at(value, kind);
     return;
   }
-  if (kind_ == Kind::negative) out += '-';
+  switch (kind) {
+    case Kind::u32:
+      return append_number(out, uint64_t{*static_cast<const uint32_t*>(value)});
+    case Kind::i32:
+      return append_number(out, int64_t{*static_cast<const int32_t*>(value)});
+    case Kind::i64:
+      return append_number(out, *static_cast<const int64_t*>(value));
+    default:
+      return append_number(out, *static_cast<const uint64_t*>(value));
+  }
+}
+
+}  // namespace
+
+std::string write(const char* pattern, Values values) {
+  std::string out;
+  for (const char* c = pattern; *c != '\0'; ++c) {
+    if (*c != '{') {
+      out += *c;
+    } else if (*++c == 'q') {
+      out += quoted(text_at(*values.at++, *values.kinds++));
+      ++c;
+    } else {
+      append_value(out, *values.at++, *values.kinds++);
+    }
+  }
+  return out;
+}
+
+Error write_error(ErrorCode code, const char* pattern, Values values) {
+  return {code, text_at(*values.at, *values.kinds), write(pattern, {values.at + 1, values.kinds + 1})};
+}
+
+}  // namespace message
+
+void append_number(std::string& out, uint64_t number) {
   char digits[20];
-  out.append(digits, std::to_chars(digits, digits + sizeof(digits), number_).ptr);
+  size_t begin = sizeof(digits);
+  do {
+    digits[--begin] = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  out.append(digits + begin, sizeof(digits) - begin);
 }
 
-std::string concat(std::initializer_list<Piece> pieces) {
-  std::string text;
-  for (const Piece& piece : pieces) piece.append_to(text);
-  return text;
+void append_number(std::string& out, int64_t number) {
+  if (number < 0) out += '-';
+  append_number(out, number < 0 ? ~static_cast<uint64_t>(number) + 1 : static_cast<uint64_t>(number));
 }
 
-Error error_at(ErrorCode code, Piece where, std::initializer_list<Piece> message) {
-  Error error{code, {}, concat(message)};
-  where.append_to(error.where);
-  return error;
+std::string quoted(std::string_view text) {
+  constexpr size_t kShown = 80;
+  std::string out;
+  json::append_quoted(out, text.size() <= kShown ? std::string(text) : text_of("{}...", text.substr(0, kShown)));
+  return out;
 }
 
 }  // namespace wasmquant

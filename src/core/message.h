@@ -1,40 +1,64 @@
-// Error messages from pieces of text and numbers. One call per message: chains of std::string + would cost a kilobyte
-// of WebAssembly each.
-//   return error_at(ErrorCode::file_invalid, name, {"found ", 3, " items, allowed are ", limit});
+// Sentences with gaps: one literal and what goes into it, because each part put together by itself would cost a call of
+// WebAssembly in hundreds of places.
+//   return error_at(ErrorCode::file_invalid, name, "found {} items, allowed are {}", count, limit);
+// {} is text or a whole number as it is, {q} is text in double quotes, shortened when very long.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/error.h"
 
 namespace wasmquant {
 
-/// Text or a whole number; the text must outlive the call it is given to.
-class Piece {
- public:
-  Piece(const char* text) noexcept;  // these two out of line: they stand in every message
-  Piece(std::string_view text) : text_(text) {}
-  Piece(const std::string& text) noexcept;
-  Piece(int number) : Piece(static_cast<int64_t>(number)) {}
-  Piece(int64_t number)
-      : number_(number < 0 ? ~static_cast<uint64_t>(number) + 1 : static_cast<uint64_t>(number)),
-        kind_(number < 0 ? Kind::negative : Kind::number) {}
-  Piece(uint32_t number) : number_(number), kind_(Kind::number) {}
-  Piece(unsigned long number) : number_(number), kind_(Kind::number) {}
-  Piece(unsigned long long number) : number_(number), kind_(Kind::number) {}
+namespace message {
 
-  void append_to(std::string& out) const;
+enum class Kind : char { literal, pointer, string, view, u32, i32, u64, i64 };
 
- private:
-  enum class Kind : uint8_t { text, number, negative };
-  std::string_view text_;
-  uint64_t number_ = 0;
-  Kind kind_ = Kind::text;
+template <class T>
+constexpr Kind kind_of() {
+  if constexpr (std::is_array_v<T>) return Kind::literal;
+  if constexpr (std::is_same_v<T, const char*>) return Kind::pointer;
+  if constexpr (std::is_same_v<T, std::string>) return Kind::string;
+  if constexpr (std::is_same_v<T, std::string_view>) return Kind::view;
+  if constexpr (std::is_integral_v<T>) {
+    if (sizeof(T) == 8) return std::is_signed_v<T> ? Kind::i64 : Kind::u64;
+    if (sizeof(T) == 4) return std::is_signed_v<T> ? Kind::i32 : Kind::u32;
+  }
+}
+
+/// The values that fill the gaps of one message: their addresses and what stands there.
+struct Values {
+  const void* const* at;
+  const Kind* kinds;
 };
+template <Kind... kinds>
+inline constexpr Kind kKinds[] = {kinds..., Kind::literal};
 
-std::string concat(std::initializer_list<Piece> pieces);
-Error error_at(ErrorCode code, Piece where, std::initializer_list<Piece> message);
+std::string write(const char* pattern, Values values);
+/// The first value is the error's `where`.
+Error write_error(ErrorCode code, const char* pattern, Values values);
+
+}  // namespace message
+
+template <class... T>
+std::string text_of(const char* pattern, const T&... values) {
+  const void* const at[] = {&values..., nullptr};
+  return message::write(pattern, {at, message::kKinds<message::kind_of<T>()...>});
+}
+
+template <class Where, class... T>
+Error error_at(ErrorCode code, const Where& where, const char* pattern, const T&... values) {
+  const void* const at[] = {&where, &values...};
+  return message::write_error(code, pattern,
+                              {at, message::kKinds<message::kind_of<Where>(), message::kind_of<T>()...>});
+}
+
+void append_number(std::string& out, uint64_t number);
+void append_number(std::string& out, int64_t number);
+
+/// `text` in double quotes, shortened when very long.
+std::string quoted(std::string_view text);
 
 }  // namespace wasmquant

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "core/list.h"
+
 namespace wasmquant {
 
 // Merge sort, bottom up: stable, so equal elements stay by index, and a tenth of the code of std::sort.
-std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less) {
-  std::vector<uint32_t> order(count), merged(count);
+List<uint32_t> sorted_order(size_t count, const IndexLess& less) {
+  List<uint32_t> order(count), merged(count);
   for (size_t i = 0; i < count; ++i) order[i] = static_cast<uint32_t>(i);
   for (size_t width = 1; width < count; width *= 2) {
     for (size_t begin = 0; begin < count; begin += 2 * width) {
@@ -22,11 +24,27 @@ std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less) {
   return order;
 }
 
-std::optional<uint32_t> first_repeated(size_t count, const IndexLess& less) {
-  const std::vector<uint32_t> order = sorted_order(count, less);
+List<uint32_t> sorted_by_name(size_t count, const NameOf& name_of) {
+  return sorted_order(count, [&](uint32_t a, uint32_t b) { return name_of(a) < name_of(b); });
+}
+
+size_t place_of(std::string_view name, const List<uint32_t>& order, const NameOf& name_of) {
+  size_t begin = 0, end = order.size();
+  while (begin < end) {
+    const size_t middle = begin + (end - begin) / 2;
+    if (name_of(order[middle]) < name)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
+std::optional<uint32_t> first_repeated(size_t count, const NameOf& name_of) {
+  const List<uint32_t> order = sorted_by_name(count, name_of);
   std::optional<uint32_t> first;
   for (size_t i = 1; i < count; ++i)
-    if (!less(order[i - 1], order[i]) && (!first || order[i] < *first)) first = order[i];
+    if (name_of(order[i - 1]) == name_of(order[i]) && (!first || order[i] < *first)) first = order[i];
   return first;
 }
 

@@ -4,29 +4,44 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
-#include <vector>
+
+#include "core/list.h"
 
 namespace wasmquant {
 
-/// Any callable bool(uint32_t a, uint32_t b), not owned: whether element a comes before element b.
-class IndexLess {
+/// Any callable of that signature, not owned.
+template <class Signature>
+class CallableRef;
+template <class Answer, class... Arguments>
+class CallableRef<Answer(Arguments...)> {
  public:
   template <class F>
-  requires std::is_invocable_r_v<bool, const F&, uint32_t, uint32_t> IndexLess(const F& less)
-      : callable_(&less),
-        call_([](const void* f, uint32_t a, uint32_t b) -> bool { return (*static_cast<const F*>(f))(a, b); }) {}
-  bool operator()(uint32_t a, uint32_t b) const { return call_(callable_, a, b); }
+  requires std::is_invocable_r_v<Answer, const F&, Arguments...> CallableRef(const F& callable)
+      : callable_(&callable), call_([](const void* f, Arguments... arguments) -> Answer {
+          return (*static_cast<const F*>(f))(arguments...);
+        }) {}
+  Answer operator()(Arguments... arguments) const { return call_(callable_, arguments...); }
 
  private:
   const void* callable_;
-  bool (*call_)(const void*, uint32_t, uint32_t);
+  Answer (*call_)(const void*, Arguments...);
 };
 
-/// The indices 0 … count - 1 in the order of `less`; equal elements by index. count < 2^32.
-std::vector<uint32_t> sorted_order(size_t count, const IndexLess& less);
+/// Whether element a comes before element b.
+using IndexLess = CallableRef<bool(uint32_t a, uint32_t b)>;
+/// The name of an element.
+using NameOf = CallableRef<std::string_view(uint32_t index)>;
 
-/// The first index whose element equals one before it, given a strict order. O(n log n), whatever a file contains.
-std::optional<uint32_t> first_repeated(size_t count, const IndexLess& less);
+/// The indices 0 … count - 1 in the order of `less`; equal elements by index. count < 2^32.
+List<uint32_t> sorted_order(size_t count, const IndexLess& less);
+List<uint32_t> sorted_by_name(size_t count, const NameOf& name_of);
+
+/// Where `name` stands in an order by name, or would stand.
+size_t place_of(std::string_view name, const List<uint32_t>& order, const NameOf& name_of);
+
+/// The first index whose name is that of one before it. O(n log n), whatever a file contains.
+std::optional<uint32_t> first_repeated(size_t count, const NameOf& name_of);
 
 }  // namespace wasmquant

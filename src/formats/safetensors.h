@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/list.h"
 #include "core/result.h"
 #include "formats/tensor_index.h"
 
@@ -43,8 +44,7 @@ struct Header {
 /// Data in the order of `entries`. `format: "pt"` is added to the metadata when absent.
 /// Errors: tensor-duplicate, file-invalid (a tensor called __metadata__, header over the limit, size overflow, odd
 /// bits).
-Result<Header> write_header(const std::vector<Entry>& entries,
-                            const std::vector<std::pair<std::string, std::string>>& metadata);
+Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata);
 
 /// Byte size of a tensor. Errors: file-invalid on overflow or when the bits do not fill whole bytes.
 Result<uint64_t> tensor_bytes(StorageDtype dtype, const std::vector<uint64_t>& shape, std::string_view name);

@@ -47,7 +47,8 @@ class HeaderListener final : public json::Listener {
     switch (event.depth) {
       case 0:
         if (event.kind == EventKind::object_begin || event.kind == EventKind::object_end) return {};
-        return invalid(concat({"byte ", event.byte}), {"the header must be a JSON object, found ", found(event)});
+        return invalid(text_of("byte {}", event.byte),
+                       text_of("the header must be a JSON object, found {}", found(event)));
       case 1:
         return in_metadata_ ? top_of_metadata(event) : top(event);
       case 2:
@@ -65,11 +66,11 @@ class HeaderListener final : public json::Listener {
 
  private:
   static std::string_view found(const Event& event) { return json::describe(event.kind); }
-  static Error invalid(Piece where, std::initializer_list<Piece> message) {
-    return error_at(ErrorCode::file_invalid, where, message);
+  static Error invalid(std::string_view where, std::string message) {
+    return {ErrorCode::file_invalid, where, std::move(message)};
   }
-  Error invalid_tensor(std::initializer_list<Piece> message) const {
-    return invalid(shown_name(index_.tensors.back().name), message);
+  Error invalid_tensor(std::string message) const {
+    return invalid(shown_name(index_.tensors.back().name), std::move(message));
   }
 
   // Depth 1: names and the values that open or replace a tensor.
@@ -77,7 +78,7 @@ class HeaderListener final : public json::Listener {
     switch (event.kind) {
       case EventKind::key:
         if (event.text == kMetadataName) {
-          if (has_metadata_) return invalid(kMetadataName, {"stands twice in the header; keep one"});
+          if (has_metadata_) return invalid(kMetadataName, "stands twice in the header; keep one");
           in_metadata_ = has_metadata_ = true;
         } else {
           index_.tensors.emplace_back().name = event.text;
@@ -93,14 +94,15 @@ class HeaderListener final : public json::Listener {
       case EventKind::array_end:
         return finish_tensor();
       default:
-        return invalid_tensor({"a tensor must be an object with dtype, shape and data_offsets, found ", found(event)});
+        return invalid_tensor(
+            text_of("a tensor must be an object with dtype, shape and data_offsets, found {}", found(event)));
     }
   }
 
   Status top_of_metadata(const Event& event) {
     if (event.kind == EventKind::object_begin) return {};
     if (event.kind != EventKind::object_end && event.kind != EventKind::null)
-      return invalid(kMetadataName, {"must be an object of strings or null, found ", found(event)});
+      return invalid(kMetadataName, text_of("must be an object of strings or null, found {}", found(event)));
     in_metadata_ = false;
     return {};
   }
@@ -112,8 +114,8 @@ class HeaderListener final : public json::Listener {
     } else if (event.kind == EventKind::string) {
       entries.back().second = event.text;
     } else {
-      return invalid(kMetadataName,
-                     {"the value of '", shown_name(entries.back().first), "' must be a string, found ", found(event)});
+      return invalid(kMetadataName, text_of("the value of '{}' must be a string, found {}",
+                                            shown_name(entries.back().first), found(event)));
     }
     return {};
   }
@@ -128,7 +130,7 @@ class HeaderListener final : public json::Listener {
     }
     const bool closes = event.kind == EventKind::object_end || event.kind == EventKind::array_end;
     if (is_array_ && !closes) {
-      if (item_ >= unknown) return invalid_tensor({"a tensor written as an array has 3 items, found more"});
+      if (item_ >= unknown) return invalid_tensor("a tensor written as an array has 3 items, found more");
       field_ = static_cast<Field>(item_++);
       TRY_VOID(see_field());
     }
@@ -137,11 +139,12 @@ class HeaderListener final : public json::Listener {
       return {};
     }
     if (field_ == dtype) {
-      if (event.kind != EventKind::string) return invalid_tensor({"dtype must be a string, found ", found(event)});
+      if (event.kind != EventKind::string)
+        return invalid_tensor(text_of("dtype must be a string, found {}", found(event)));
       const auto known = dtype_of(event.text);
       if (!known)
         return error_at(ErrorCode::dtype_unsupported, shown_name(tensor.name),
-                        {"dtype '", shown_name(event.text), "' is not one of safetensors (names are case-sensitive)"});
+                        "dtype '{}' is not one of safetensors (names are case-sensitive)", shown_name(event.text));
       tensor.dtype = *known;
       return {};
     }
@@ -150,9 +153,9 @@ class HeaderListener final : public json::Listener {
       return {};
     }
     if (event.kind != EventKind::array_end)
-      return invalid_tensor({kFieldNames[field_], " must be an array of integers, found ", found(event)});
+      return invalid_tensor(text_of("{} must be an array of integers, found {}", kFieldNames[field_], found(event)));
     if (field_ == data_offsets && offset_count_ != 2)
-      return invalid_tensor({"data_offsets must have 2 items, found ", uint32_t{offset_count_}});
+      return invalid_tensor(text_of("data_offsets must have 2 items, found {}", uint32_t{offset_count_}));
     return {};
   }
 
@@ -161,28 +164,29 @@ class HeaderListener final : public json::Listener {
     StoredTensor& tensor = index_.tensors.back();
     if (event.kind != EventKind::integer || event.is_negative)
       return invalid_tensor(
-          {kFieldNames[field_], " must hold integers from 0 to 2^64 - 1, found ",
-           event.kind == EventKind::integer ? concat({"-", event.magnitude}) : std::string(found(event))});
+          text_of("{} must hold integers from 0 to 2^64 - 1, found {}", kFieldNames[field_],
+                  event.kind == EventKind::integer ? text_of("-{}", event.magnitude) : std::string(found(event))));
     if (field_ == shape) {
-      if (tensor.shape.size() == kMaxRank) return invalid_tensor({"shape has more than ", kMaxRank, " dimensions"});
+      if (tensor.shape.size() == kMaxRank)
+        return invalid_tensor(text_of("shape has more than {} dimensions", kMaxRank));
       tensor.shape.push_back(event.magnitude);
       return {};
     }
-    if (offset_count_ == 2) return invalid_tensor({"data_offsets must have 2 items, found more"});
+    if (offset_count_ == 2) return invalid_tensor("data_offsets must have 2 items, found more");
     (offset_count_++ == 0 ? tensor.begin : tensor.end) = event.magnitude;
     return {};
   }
 
   Status see_field() {
     const auto bit = static_cast<uint8_t>(1 << field_);
-    if (seen_ & bit) return invalid_tensor({kFieldNames[field_], " stands twice in this tensor; keep one"});
+    if (seen_ & bit) return invalid_tensor(text_of("{} stands twice in this tensor; keep one", kFieldNames[field_]));
     seen_ |= bit;
     return {};
   }
 
   Status finish_tensor() {
     for (uint8_t i = 0; i < unknown; ++i)
-      if (!(seen_ & (1 << i))) return invalid_tensor({"the field ", kFieldNames[i], " is missing"});
+      if (!(seen_ & (1 << i))) return invalid_tensor(text_of("the field {} is missing", kFieldNames[i]));
     return {};
   }
 
@@ -190,16 +194,16 @@ class HeaderListener final : public json::Listener {
   Status check_unique_names() const {
     const auto& tensors = index_.tensors;
     if (const auto twice =
-            first_repeated(tensors.size(), [&](uint32_t a, uint32_t b) { return tensors[a].name < tensors[b].name; }))
+            first_repeated(tensors.size(), [&](uint32_t i) -> std::string_view { return tensors[i].name; }))
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].name),
-                      {"this name stands twice in the header (compared after unescaping)"});
+                      "this name stands twice in the header (compared after unescaping)");
     return {};
   }
   Status check_unique_metadata() const {
     const auto& entries = index_.metadata;
     if (const auto twice =
-            first_repeated(entries.size(), [&](uint32_t a, uint32_t b) { return entries[a].first < entries[b].first; }))
-      return invalid(kMetadataName, {"the key '", shown_name(entries[*twice].first), "' stands twice; keep one"});
+            first_repeated(entries.size(), [&](uint32_t i) -> std::string_view { return entries[i].first; }))
+      return invalid(kMetadataName, text_of("the key '{}' stands twice; keep one", shown_name(entries[*twice].first)));
     return {};
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/json_events.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
@@ -19,8 +20,8 @@ using json::EventKind;
 constexpr size_t kMaxShards = 10'000;
 constexpr size_t kMaxFileNameBytes = 255;  // of common file systems
 
-Error invalid(Piece where, std::initializer_list<Piece> message) {
-  return error_at(ErrorCode::file_invalid, where, message);
+Error invalid(std::string_view where, std::string message) {
+  return {ErrorCode::file_invalid, where, std::move(message)};
 }
 
 // A colon would make a drive letter, an NTFS stream or a URL scheme.
@@ -36,38 +37,39 @@ class ShardMapListener final : public json::Listener {
   Status on(const Event& event) override {
     if (event.depth == 0) {
       if (event.kind == EventKind::object_begin || event.kind == EventKind::object_end) return {};
-      return invalid(concat({"byte ", event.byte}), {"an index must be a JSON object, found ", found(event)});
+      return invalid(text_of("byte {}", event.byte), text_of("an index must be a JSON object, found {}", found(event)));
     }
     if (event.depth == 1 && event.kind == EventKind::key) {
       in_weight_map_ = event.text == "weight_map";
-      if (in_weight_map_ && has_weight_map_) return invalid("weight_map", {"stands twice in the index; keep one"});
+      if (in_weight_map_ && has_weight_map_) return invalid("weight_map", "stands twice in the index; keep one");
       has_weight_map_ |= in_weight_map_;
       return {};
     }
     if (!in_weight_map_) return {};
     if (event.depth == 1) {
       if (event.kind == EventKind::object_begin || event.kind == EventKind::object_end) return {};
-      return invalid("weight_map", {"must be an object of tensor names and file names, found ", found(event)});
+      return invalid("weight_map", text_of("must be an object of tensor names and file names, found {}", found(event)));
     }
     if (event.kind == EventKind::key) {
       map_.tensors.emplace_back(event.text, 0);
       return {};
     }
     if (event.kind != EventKind::string)
-      return invalid(shown_name(map_.tensors.back().first), {"its file must be a string, found ", found(event)});
+      return invalid(shown_name(map_.tensors.back().first),
+                     text_of("its file must be a string, found {}", found(event)));
     return add_file(event.text);
   }
 
   Result<ShardMap> finish() {
-    if (!has_weight_map_) return invalid("weight_map", {"is missing; it maps tensor names to file names"});
+    if (!has_weight_map_) return invalid("weight_map", "is missing; it maps tensor names to file names");
     const auto& tensors = map_.tensors;
     if (const auto twice =
-            first_repeated(tensors.size(), [&](uint32_t a, uint32_t b) { return tensors[a].first < tensors[b].first; }))
+            first_repeated(tensors.size(), [&](uint32_t i) -> std::string_view { return tensors[i].first; }))
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].first),
-                      {"this name stands twice in the weight_map"});
+                      "this name stands twice in the weight_map");
     // Shards by name, which is their order in the model, whatever order the map mentions them in.
-    std::vector<std::string> files(sorted_.size());
-    std::vector<uint32_t> place(sorted_.size());
+    List<std::string> files(sorted_.size());
+    List<uint32_t> place(sorted_.size());
     for (uint32_t i = 0; i < sorted_.size(); ++i) {
       place[sorted_[i]] = i;
       files[i] = std::move(map_.files[sorted_[i]]);
@@ -90,26 +92,26 @@ class ShardMapListener final : public json::Listener {
         return {};
       }
     }
-    const auto at = std::lower_bound(sorted_.begin(), sorted_.end(), file,
-                                     [&](uint32_t i, std::string_view name) { return map_.files[i] < name; });
-    if (at != sorted_.end() && map_.files[*at] == file) {
-      number = *at;
+    const size_t place = place_of(file, sorted_, [&](uint32_t i) -> std::string_view { return map_.files[i]; });
+    if (place < sorted_.size() && map_.files[sorted_[place]] == file) {
+      number = sorted_[place];
       return {};
     }
     if (!is_plain_file_name(file))
-      return invalid(shown_name(tensor),
-                     {"'", shown_name(file),
-                      "' is not a plain file name: no folders, '..', colons or control characters, 1 to 255 bytes"});
+      return invalid(
+          shown_name(tensor),
+          text_of("'{}' is not a plain file name: no folders, '..', colons or control characters, 1 to 255 bytes",
+                  shown_name(file)));
     if (map_.files.size() == kMaxShards)
-      return invalid(shown_name(tensor), {"the index names more than ", kMaxShards, " files"});
+      return invalid(shown_name(tensor), text_of("the index names more than {} files", kMaxShards));
     number = static_cast<uint32_t>(map_.files.size());
-    sorted_.insert(at, number);
+    sorted_.insert(place, number);
     map_.files.emplace_back(file);
     return {};
   }
 
   ShardMap map_;
-  std::vector<uint32_t> sorted_;  // indices into map_.files, by name
+  List<uint32_t> sorted_;  // indices into map_.files, by name
   bool in_weight_map_ = false;
   bool has_weight_map_ = false;
 };
@@ -128,42 +130,41 @@ Result<ShardMap> read_shard_map(std::string_view text) {
   return listener.finish();
 }
 
-Status check_shards(const ShardMap& map, const std::vector<FileIndex>& files, std::vector<std::string>& unmapped) {
+Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped) {
   if (files.size() != map.files.size())
-    return error_at(ErrorCode::argument_invalid, "",
-                    {"the index names ", map.files.size(), " files, ", files.size(), " were opened"});
-  std::vector<Place> places;
+    return error_at(ErrorCode::argument_invalid, "", "the index names {} files, {} were opened", map.files.size(),
+                    files.size());
+  List<Place> places;
   for (uint32_t file = 0; file < files.size(); ++file)
     for (const StoredTensor& tensor : files[file].tensors) places.push_back({tensor.name, file});
-  const std::vector<uint32_t> order =
-      sorted_order(places.size(), [&places](uint32_t a, uint32_t b) { return places[a].name < places[b].name; });
+  const auto name_of = [&places](uint32_t i) { return places[i].name; };
+  const List<uint32_t> order = sorted_by_name(places.size(), name_of);
   for (size_t i = 1; i < order.size(); ++i) {
     const Place &a = places[order[i - 1]], &b = places[order[i]];
     if (a.name == b.name)
-      return error_at(ErrorCode::tensor_duplicate, shown_name(a.name),
-                      {"this tensor is in ", map.files[a.file], " and in ", map.files[b.file]});
+      return error_at(ErrorCode::tensor_duplicate, shown_name(a.name), "this tensor is in {} and in {}",
+                      map.files[a.file], map.files[b.file]);
   }
 
-  std::vector<bool> is_mapped(places.size());
+  List<bool> is_mapped(places.size());
   for (const auto& [name, file] : map.tensors) {
-    const auto at = std::lower_bound(order.begin(), order.end(), name,
-                                     [&](uint32_t i, const std::string& wanted) { return places[i].name < wanted; });
-    const bool is_stored = at != order.end() && places[*at].name == name;
-    if (!is_stored || places[*at].file != file)
+    const size_t place = place_of(name, order, name_of);
+    const bool is_stored = place < order.size() && places[order[place]].name == name;
+    if (!is_stored || places[order[place]].file != file)
       return error_at(
-          ErrorCode::tensor_missing, shown_name(name),
-          {"the index maps it to ", map.files[file],
-           is_stored ? concat({", but it is in ", map.files[places[*at].file]}) : ", which does not hold it"});
-    is_mapped[*at] = true;
+          ErrorCode::tensor_missing, shown_name(name), "the index maps it to {}{}", map.files[file],
+          is_stored ? text_of(", but it is in {}", map.files[places[order[place]].file]) : ", which does not hold it");
+    is_mapped[order[place]] = true;
   }
   for (size_t i = 0; i < places.size(); ++i)
     if (!is_mapped[i]) unmapped.emplace_back(places[i].name);
   return {};
 }
 
-std::string write_shard_map(const std::vector<std::pair<std::string, std::string>>& tensor_to_file,
-                            uint64_t total_bytes) {
-  std::string out = concat({"{\n  \"metadata\": {\n    \"total_size\": ", total_bytes, "\n  },\n  \"weight_map\": {"});
+std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes) {
+  std::string out = "{\n  \"metadata\": {\n    \"total_size\": ";
+  append_number(out, total_bytes);
+  out += "\n  },\n  \"weight_map\": {";
   for (const auto& entry : tensor_to_file) {
     out += &entry == tensor_to_file.data() ? "\n    " : ",\n    ";
     json::append_quoted(out, entry.first);

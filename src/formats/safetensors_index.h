@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "core/list.h"
 #include "core/result.h"
 #include "formats/tensor_index.h"
 
 namespace wasmquant::safetensors {
 
 struct ShardMap {
-  std::vector<std::string> files;                         // sorted by name
-  std::vector<std::pair<std::string, uint32_t>> tensors;  // name, index into files
+  List<std::string> files;                         // sorted by name
+  List<std::pair<std::string, uint32_t>> tensors;  // name, index into files
 };
 /// Errors: json-invalid, file-invalid (a shard name that is not a plain file name: slash, backslash, "..", empty, NUL,
 /// drive letter; more than 10,000 shards), tensor-duplicate.
@@ -23,10 +23,9 @@ Result<ShardMap> read_shard_map(std::string_view text);
 /// Index and files must agree: every mapped tensor is in its file. Errors: tensor-missing naming tensor and file;
 /// tensor-duplicate when two files hold one name; argument-invalid when `files` are not as many as the map names.
 /// Tensors of a file that the map does not mention go to `unmapped`, by file and offset.
-Status check_shards(const ShardMap& map, const std::vector<FileIndex>& files, std::vector<std::string>& unmapped);
+Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped);
 
 /// The text of an index for these files. total_size = sum of the tensors' bytes.
-std::string write_shard_map(const std::vector<std::pair<std::string, std::string>>& tensor_to_file,
-                            uint64_t total_bytes);
+std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes);
 
 }  // namespace wasmquant::safetensors

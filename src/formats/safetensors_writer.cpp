@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
@@ -12,26 +13,26 @@
 namespace wasmquant::safetensors {
 namespace {
 
-Error invalid(std::string_view name, std::initializer_list<Piece> message) {
-  return error_at(ErrorCode::file_invalid, shown_name(name), message);
+Error invalid(std::string_view name, std::string message) {
+  return {ErrorCode::file_invalid, shown_name(name), std::move(message)};
 }
 
-Status check_names(const std::vector<Entry>& entries) {
+Status check_names(const List<Entry>& entries) {
   for (const Entry& entry : entries) {
     if (entry.name == kMetadataName)
-      return invalid(entry.name, {"a tensor may not have this name: it means the metadata"});
-    if (!json::is_utf8(entry.name)) return invalid(entry.name, {"a tensor name must be valid UTF-8"});
+      return invalid(entry.name, "a tensor may not have this name: it means the metadata");
+    if (!json::is_utf8(entry.name)) return invalid(entry.name, "a tensor name must be valid UTF-8");
   }
   if (const auto twice =
-          first_repeated(entries.size(), [&](uint32_t a, uint32_t b) { return entries[a].name < entries[b].name; }))
+          first_repeated(entries.size(), [&](uint32_t i) -> std::string_view { return entries[i].name; }))
     return error_at(ErrorCode::tensor_duplicate, shown_name(entries[*twice].name),
-                    {"two tensors to be written have this name"});
+                    "two tensors to be written have this name");
   return {};
 }
 
 // Some versions of transformers refuse a file without format: "pt".
-Status append_metadata(std::string& out, const std::vector<std::pair<std::string, std::string>>& metadata) {
-  std::vector<std::string_view> keys;
+Status append_metadata(std::string& out, const List<std::pair<std::string, std::string>>& metadata) {
+  List<std::string_view> keys;
   const auto append = [&](std::string_view key, std::string_view value) {
     out += keys.empty() ? "" : ",";
     json::append_quoted(out, key);
@@ -42,12 +43,12 @@ Status append_metadata(std::string& out, const std::vector<std::pair<std::string
   out += "{\"__metadata__\":{";
   for (const auto& [key, value] : metadata) {
     if (!json::is_utf8(key) || !json::is_utf8(value))
-      return invalid(kMetadataName, {"the entry '", shown_name(key), "' must be valid UTF-8"});
+      return invalid(kMetadataName, text_of("the entry '{}' must be valid UTF-8", shown_name(key)));
     append(key, value);
   }
   if (std::find(keys.begin(), keys.end(), "format") == keys.end()) append("format", "pt");
-  if (const auto twice = first_repeated(keys.size(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; }))
-    return invalid(kMetadataName, {"the key '", shown_name(keys[*twice]), "' is given twice"});
+  if (const auto twice = first_repeated(keys.size(), [&](uint32_t i) -> std::string_view { return keys[i]; }))
+    return invalid(kMetadataName, text_of("the key '{}' is given twice", shown_name(keys[*twice])));
   out += '}';
   return {};
 }
@@ -56,15 +57,14 @@ void append_list(std::string& out, std::span<const uint64_t> numbers) {
   out += '[';
   for (const uint64_t& number : numbers) {
     if (&number != numbers.data()) out += ',';
-    Piece(number).append_to(out);
+    append_number(out, number);
   }
   out += ']';
 }
 
 }  // namespace
 
-Result<Header> write_header(const std::vector<Entry>& entries,
-                            const std::vector<std::pair<std::string, std::string>>& metadata) {
+Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata) {
   TRY_VOID(check_names(entries));
   Header header;
   std::string& out = header.bytes;
@@ -74,7 +74,7 @@ Result<Header> write_header(const std::vector<Entry>& entries,
   for (const Entry& entry : entries) {
     TRY(bytes, tensor_bytes(entry.dtype, entry.shape, entry.name));
     if (bytes > kMaxDataBytes - end)
-      return invalid(entry.name, {"with this tensor the data would exceed ", kMaxDataBytes, " bytes"});
+      return invalid(entry.name, text_of("with this tensor the data would exceed {} bytes", kMaxDataBytes));
     const uint64_t offsets[] = {end, end + bytes};
     out += ',';
     json::append_quoted(out, entry.name);
@@ -93,8 +93,8 @@ Result<Header> write_header(const std::vector<Entry>& entries,
 
   const uint64_t length = out.size() - 8;
   if (length > kMaxHeaderBytes)
-    return error_at(ErrorCode::file_invalid, "",
-                    {"the header would take ", length, " bytes, allowed are ", kMaxHeaderBytes});
+    return error_at(ErrorCode::file_invalid, "", "the header would take {} bytes, allowed are {}", length,
+                    kMaxHeaderBytes);
   for (size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(length >> (8 * i));
   for (uint64_t& offset : header.offsets) offset += out.size();
   header.file_bytes = out.size() + end;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/list.h"
 #include "numeric/storage_dtype.h"
 
 namespace wasmquant {
@@ -20,8 +21,8 @@ struct StoredTensor {
 
 /// One file: its tensors in order of offset and its free metadata in order of appearance.
 struct FileIndex {
-  std::vector<StoredTensor> tensors;
-  std::vector<std::pair<std::string, std::string>> metadata;
+  List<StoredTensor> tensors;
+  List<std::pair<std::string, std::string>> metadata;
 };
 
 }  // namespace wasmquant

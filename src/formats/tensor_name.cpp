@@ -1,5 +1,7 @@
 #include "formats/tensor_name.h"
 
+#include "core/message.h"
+
 namespace wasmquant {
 
 std::string shown_name(std::string_view name) {
@@ -7,7 +9,7 @@ std::string shown_name(std::string_view name) {
   if (name.size() <= kMaxBytes) return std::string(name);
   size_t end = kMaxBytes;
   while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "…";
+  return text_of("{}…", name.substr(0, end));
 }
 
 }  // namespace wasmquant

@@ -50,7 +50,7 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
     if (!left || !right) {
       const Error& error = left ? right.error() : left.error();
       out.diagnostics.push_back(
-          {Severity::warning, "tensor-not-compared", stored.name, concat({error.where, ": ", error.message}), ""});
+          {Severity::warning, "tensor-not-compared", stored.name, text_of("{}: {}", error.where, error.message), ""});
       continue;
     }
     pair.left = std::move(left->task);

@@ -2,10 +2,10 @@
 #pragma once
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "pipeline/model_index.h"
 #include "pipeline/task.h"
 
@@ -21,8 +21,8 @@ struct ComparedPair {
 };
 
 struct Comparison {
-  std::vector<ComparedPair> pairs;
-  std::vector<Diagnostic> diagnostics;  // tensors of one side only, or that cannot be decoded
+  List<ComparedPair> pairs;
+  List<Diagnostic> diagnostics;  // tensors of one side only, or that cannot be decoded
 };
 
 /// The configs are the texts of the models' config.json, or empty. The float tensors of the reference are compared.

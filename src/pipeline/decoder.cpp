@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/list.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -15,10 +16,10 @@ TileRange TensorDecoder::range_of(uint64_t tile) const noexcept {
   return {begin, std::min(begin + task_.tile_lines, lines)};
 }
 
-std::vector<TileRead> TensorDecoder::reads(uint64_t tile) {
+List<TileRead> TensorDecoder::reads(uint64_t tile) {
   const WeightLayout& layout = task_.layout;
   const TileRange range = range_of(tile);
-  std::vector<TileRead> reads;
+  List<TileRead> reads;
   for (size_t c = 0; c < slices_.size(); ++c) {
     const Component& component = layout.components[c];
     TileRead read{static_cast<uint32_t>(c), task_.components[c].file, 0, 0, 0, 1, nullptr};
@@ -61,7 +62,7 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
   codes_.resize(count);
   scratch_.resize(count);
   qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});
-  std::vector<const uint8_t*> slices;
+  List<const uint8_t*> slices;
   for (const Bytes& slice : slices_) slices.push_back(slice.data());
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   if (!layout.single_pass()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/list.h"
 #include "core/result.h"
 #include "pipeline/session.h"
 #include "pipeline/task.h"
@@ -19,7 +20,7 @@ class TensorDecoder {
 
   const TensorTask& task() const noexcept { return task_; }
   /// What the tile needs; the memory is the decoder's and good until the next call.
-  std::vector<TileRead> reads(uint64_t tile);
+  List<TileRead> reads(uint64_t tile);
   /// Values of the tile whose bytes were read last: [lines, columns], or [rows, width] for column tiles.
   std::span<const float> decode(uint64_t tile);
 
@@ -28,7 +29,7 @@ class TensorDecoder {
 
   TensorTask task_;
   bool by_columns_;
-  std::vector<Bytes> slices_;
+  List<Bytes> slices_;
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
   std::vector<float> values_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/list.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
 
@@ -20,37 +21,38 @@ struct Slot {
 }  // namespace
 
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
-                    const std::vector<std::pair<std::string, std::string>>& metadata) {
+                    const List<std::pair<std::string, std::string>>& metadata) {
   const auto data_bytes = [](const PlannedTensor* tensor) {
     uint64_t bytes = 0;
-    for (const Component& component : tensor->outputs) bytes += component.role == Role::shape ? 0 : component.bytes;
+    for (const Component& component : tensor->outputs()) bytes += component.role == Role::shape ? 0 : component.bytes;
     return bytes;
   };
-  std::vector<PlannedTensor*> order;
+  List<PlannedTensor*> order;
   order.reserve(tensors.size());
   const auto less = [&](uint32_t a, uint32_t b) {
     return alignment_class(data_bytes(tensors[a])) > alignment_class(data_bytes(tensors[b]));
   };
   for (const uint32_t i : sorted_order(tensors.size(), less)) order.push_back(tensors[i]);
-  std::vector<Slot> slots;
+  List<Slot> slots;
   std::string known;
   for (PlannedTensor* tensor : order) {
-    tensor->task.components.assign(tensor->outputs.size(), {file_index, 0});
-    for (size_t c = 0; c < tensor->outputs.size(); ++c) {
-      if (tensor->outputs[c].role != Role::shape) continue;
+    tensor->task.components.clear();
+    for (size_t c = 0; c < tensor->outputs().size(); ++c) tensor->task.components.push_back({file_index, 0});
+    for (size_t c = 0; c < tensor->outputs().size(); ++c) {
+      if (tensor->outputs()[c].role != Role::shape) continue;
       slots.push_back({tensor, c});
       for (const uint64_t dimension : tensor->weight.shape)
         for (int byte = 0; byte < 8; ++byte) known += static_cast<char>(dimension >> (8 * byte) & 0xFF);
     }
   }
   for (PlannedTensor* tensor : order)
-    for (size_t c = 0; c < tensor->outputs.size(); ++c)
-      if (tensor->outputs[c].role != Role::shape) slots.push_back({tensor, c});
+    for (size_t c = 0; c < tensor->outputs().size(); ++c)
+      if (tensor->outputs()[c].role != Role::shape) slots.push_back({tensor, c});
 
-  std::vector<safetensors::Entry> entries;
+  List<safetensors::Entry> entries;
   entries.reserve(slots.size());
   for (const Slot& slot : slots) {
-    const Component& component = slot.tensor->outputs[slot.component];
+    const Component& component = slot.tensor->outputs()[slot.component];
     entries.push_back({component.name, component.dtype, component.shape});
   }
   TRY(header, safetensors::write_header(entries, metadata));

@@ -7,6 +7,7 @@
 #pragma once
 #include <span>
 
+#include "core/list.h"
 #include "core/result.h"
 #include "pipeline/plan.h"
 
@@ -14,6 +15,6 @@ namespace wasmquant {
 
 /// Fills `file` and the component locations of `tensors` (all tensors of that file, source order).
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
-                    const std::vector<std::pair<std::string, std::string>>& metadata);
+                    const List<std::pair<std::string, std::string>>& metadata);
 
 }  // namespace wasmquant

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/layer_type.h"
+#include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/safetensors.h"
@@ -12,13 +13,18 @@ namespace {
 
 // A tensor's or header's trouble belongs to a file: say which.
 Error in_file(Error error, const std::string& file) {
-  error.where = error.where.empty() ? file : concat({file, ": ", error.where});
+  error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;
 }
 
+struct NameOfTensor {
+  const List<ModelTensor>& tensors;
+  std::string_view operator()(uint32_t index) const { return tensors[index].stored.name; }
+};
+
 }  // namespace
 
-Result<std::vector<std::string>> ModelIndex::read_shard_map(std::string_view text) {
+Result<List<std::string>> ModelIndex::read_shard_map(std::string_view text) {
   TRY(map, safetensors::read_shard_map(text));
   shard_map_ = std::move(map);
   return shard_map_->files;
@@ -46,9 +52,9 @@ Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
 
 Status ModelIndex::finish() {
   for (const File& file : files_)
-    if (!file.is_read) return Error{ErrorCode::state_invalid, file.name, "its header was not read"};
+    if (!file.is_read) return error_at(ErrorCode::state_invalid, file.name, "its header was not read");
   if (shard_map_) {
-    std::vector<std::string> unmapped;
+    List<std::string> unmapped;
     TRY_VOID(safetensors::check_shards(*shard_map_, indexes_, unmapped));
     for (std::string& name : unmapped) {
       diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name),
@@ -64,28 +70,28 @@ Status ModelIndex::finish() {
       tensor.layer_type = layer_type_of(stored.name, stored.shape);
       tensor.stored = std::move(stored);
     }
-    indexes_[f].tensors = std::vector<StoredTensor>();
+    indexes_[f].tensors = List<StoredTensor>();
   }
-  const auto less = [&](uint32_t a, uint32_t b) { return tensors_[a].stored.name < tensors_[b].stored.name; };
-  by_name_ = sorted_order(tensors_.size(), less);
+  by_name_ = sorted_by_name(tensors_.size(), NameOfTensor{tensors_});
   for (size_t i = 1; i < by_name_.size(); ++i) {
     const ModelTensor &first = tensors_[by_name_[i - 1]], &second = tensors_[by_name_[i]];
     if (first.stored.name != second.stored.name) continue;
     return error_at(ErrorCode::tensor_duplicate, first.stored.name,
-                    {"stands in both ", files_[first.file].name, " and ", files_[second.file].name,
-                     "; a model has each tensor once"});
+                    "stands in both {} and {}; a model has each tensor once", files_[first.file].name,
+                    files_[second.file].name);
   }
   for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
-    if (const ModelTensor* weight = find(concat({tensor.layer, ".weight"}))) tensor.layer_type = weight->layer_type;
+    if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
   }
   return {};
 }
 
 const ModelTensor* ModelIndex::find(std::string_view name) const noexcept {
-  const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                                   [&](uint32_t i, std::string_view n) { return tensors_[i].stored.name < n; });
-  return at != by_name_.end() && tensors_[*at].stored.name == name ? &tensors_[*at] : nullptr;
+  const size_t place = place_of(name, by_name_, NameOfTensor{tensors_});
+  if (place == by_name_.size()) return nullptr;
+  const ModelTensor& found = tensors_[by_name_[place]];
+  return found.stored.name == name ? &found : nullptr;
 }
 
 json::Value ModelIndex::to_json() const {

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "core/result.h"
 #include "formats/safetensors_index.h"
 #include "formats/tensor_index.h"
@@ -32,7 +32,7 @@ class ModelIndex {
   };
 
   /// Parses model.safetensors.index.json; the files it names are then to be added in that order.
-  Result<std::vector<std::string>> read_shard_map(std::string_view text);
+  Result<List<std::string>> read_shard_map(std::string_view text);
   uint32_t add_file(std::string name, uint64_t bytes);
   /// Bytes from offset 0 that read() needs, judged from `prefix`; 0 = prefix is enough.
   Result<uint64_t> need(uint32_t file, std::span<const uint8_t> prefix) const;
@@ -40,10 +40,10 @@ class ModelIndex {
   /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
-  const std::vector<File>& files() const noexcept { return files_; }
-  const std::vector<ModelTensor>& tensors() const noexcept { return tensors_; }
+  const List<File>& files() const noexcept { return files_; }
+  const List<ModelTensor>& tensors() const noexcept { return tensors_; }
   /// The free metadata of a file's header.
-  const std::vector<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
+  const List<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
     return indexes_[file].metadata;
   }
   const ModelTensor* find(std::string_view name) const noexcept;
@@ -51,12 +51,12 @@ class ModelIndex {
   json::Value to_json() const;
 
  private:
-  std::vector<File> files_;
-  std::vector<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
+  List<File> files_;
+  List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
   std::optional<safetensors::ShardMap> shard_map_;
-  std::vector<ModelTensor> tensors_;
-  std::vector<uint32_t> by_name_;  // indexes of tensors_, sorted by name
-  std::vector<Diagnostic> diagnostics_;
+  List<ModelTensor> tensors_;
+  List<uint32_t> by_name_;  // indexes of tensors_, sorted by name
+  List<Diagnostic> diagnostics_;
 };
 
 }  // namespace wasmquant

@@ -5,6 +5,7 @@
 #include "config/config_api.h"
 #include "config/layer_type.h"
 #include "config/resolve.h"
+#include "core/list.h"
 #include "pipeline/file_layout.h"
 
 namespace wasmquant {
@@ -14,7 +15,7 @@ namespace {
 constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
 
 // Names the spec's group size in messages: "group size 128".
-std::string group_text(int64_t size) { return concat({"group size ", size}); }
+std::string group_text(int64_t size) { return text_of("group size {}", size); }
 
 // A preset's groups may not fit an axis: the largest of 128, 64, 32 below the asked size that divides it, else one
 // scale per channel.
@@ -36,7 +37,7 @@ QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis
 class Planner {
  public:
   Planner(const ModelIndex& model, const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-          std::vector<Diagnostic>& diagnostics)
+          List<Diagnostic>& diagnostics)
       : model_(model),
         config_(config),
         format_(format),
@@ -46,12 +47,11 @@ class Planner {
 
   Result<Plan> run() {
     plan_.format = format_.name();
-    const std::vector<ModelTensor>& tensors = model_.tensors();
-    plan_.tensors.reserve(tensors.size());
+    const List<ModelTensor>& tensors = model_.tensors();
     for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (failures_ != 0) {
-      if (failures_ > 1) first_failure_.message += concat({" (and ", failures_ - 1, " more tensors, see diagnostics)"});
+      if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
     }
     TRY_VOID(lay_out_files());
@@ -62,10 +62,13 @@ class Planner {
  private:
   void add_tensor(uint32_t index, const ModelTensor& tensor) {
     const StoredTensor& stored = tensor.stored;
-    PlannedTensor planned;
+    PlannedTensor& planned = plan_.tensors.emplace_back();
     planned.tensor = index;
-    planned.weight = {tensor.layer, tensor.layer_type, stored.shape, stored.dtype,
-                      config_.export_info.value_or(ExportInfo{}).pack_method};
+    planned.weight.layer = tensor.layer;
+    planned.weight.layer_type = tensor.layer_type;
+    planned.weight.shape = stored.shape;
+    planned.weight.source = stored.dtype;
+    if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
     planned.task.name = stored.name;
     planned.task.source = {tensor.file, stored.begin};
     planned.task.source_bytes = stored.end - stored.begin;
@@ -80,10 +83,10 @@ class Planner {
         return;
       }
       planned.task.layout = std::move(*layout);
-      planned.outputs = planned.task.layout.components;
     } else {
       planned.task.is_copy = true;
-      planned.outputs.push_back({Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
+      planned.task.layout.components.push_back(
+          {Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
     }
     set_tiles(planned.task, options_.tile_bytes);
     if (Status fits = check_memory(planned.task); !fits) {
@@ -92,7 +95,6 @@ class Planner {
     }
     if (is_weight(tensor)) outcomes_.push_back({tensor.layer, tensor.layer_type, spec_of(planned.task)});
     count(planned);
-    plan_.tensors.push_back(std::move(planned));
   }
 
   static std::optional<QuantizationSpec> spec_of(const TensorTask& task) {
@@ -106,11 +108,13 @@ class Planner {
   // The passes of a session gather minima and maxima alone.
   static Status check_observer(const std::string& name, const QuantizationSpec& spec) {
     const ObserverInfo& observer = info_of(spec.observer);
-    if (observer.method == ObserverMethod::min_max || info_of(spec.dtype).is_plain_cast()) return {};
+    if (observer.method == ObserverMethod::min_max || observer.method == ObserverMethod::block_max ||
+        info_of(spec.dtype).is_plain_cast())
+      return {};
     return error_at(ErrorCode::not_implemented, name,
-                    {observer.name,
-                     " works on single tensors; models are quantized with min-max observers in this "
-                     "version. Leave observer_cls out for this layer"});
+                    "{} works on single tensors; models are quantized with min-max observers in this version. Leave "
+                    "observer_cls out for this layer",
+                    observer.name);
   }
 
   Result<WeightLayout> fitted_layout(PlannedTensor& planned, const QuantizationSpec& spec) {
@@ -125,11 +129,10 @@ class Planner {
     const QuantizationSpec fitting = with_fitting_groups(spec, shape[axis]);
     const std::string instead =
         fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
-    planned.reason.text +=
-        concat({"; ", group_text(spec.group_size), " does not divide ", shape[axis], ", so ", instead});
+    planned.reason.text += text_of("; {} does not divide {}, so {}", group_text(spec.group_size), shape[axis], instead);
     diagnostics_.push_back(
         {Severity::note, "group-fallback", planned.task.name,
-         concat({group_text(spec.group_size), " does not divide ", shape[axis], "; ", instead, " is used here"}),
+         text_of("{} does not divide {}; {} is used here", group_text(spec.group_size), shape[axis], instead),
          "set \"indivisible_groups\": \"error\" to refuse instead"});
     return format_.layout(planned.weight, fitting);
   }
@@ -142,9 +145,9 @@ class Planner {
     const uint64_t kept_scales = layout.single_pass() ? 0 : layout.granularity.scale_count();
     if (tile_elements <= kMaxTileElements && kept_scales <= kMaxTileElements) return {};
     return error_at(ErrorCode::memory_budget, task.name,
-                    {"its smallest tile has ", tile_elements, " elements and ", kept_scales,
-                     " scales kept between passes; the limit is ", kMaxTileElements,
-                     " each. Exclude the layer, or give it smaller groups or another scheme"});
+                    "its smallest tile has {} elements and {} scales kept between passes; the limit is {} each. "
+                    "Exclude the layer, or give it smaller groups or another scheme",
+                    tile_elements, kept_scales, kMaxTileElements);
   }
 
   void fail(Error error) {
@@ -154,7 +157,7 @@ class Planner {
   }
 
   void count(PlannedTensor& planned) {
-    for (const Component& component : planned.outputs) planned.bytes_after += component.bytes;
+    for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
     plan_.bytes_before += planned.task.source_bytes;
     plan_.bytes_after += planned.bytes_after;
     if (planned.task.is_copy) return;
@@ -164,14 +167,14 @@ class Planner {
   }
 
   Status lay_out_files() {
-    std::vector<std::vector<PlannedTensor*>> by_file(model_.files().size());
+    List<List<PlannedTensor*>> by_file(model_.files().size());
     for (PlannedTensor& planned : plan_.tensors) by_file[model_.tensors()[planned.tensor].file].push_back(&planned);
-    std::vector<std::pair<std::string, std::string>> map;
+    List<std::pair<std::string, std::string>> map;
     for (uint32_t f = 0; f < by_file.size(); ++f) {
       PlannedFile file{model_.files()[f].name, {}, 0};
       TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
       for (const PlannedTensor* planned : by_file[f])
-        for (const Component& component : planned->outputs) map.emplace_back(component.name, file.name);
+        for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);
       plan_.files.push_back(std::move(file));
     }
     if (model_.is_sharded() || by_file.size() > 1)
@@ -189,10 +192,10 @@ class Planner {
   const Config& config_;
   const CheckpointFormat& format_;
   const PlanOptions& options_;
-  std::vector<Diagnostic>& diagnostics_;
+  List<Diagnostic>& diagnostics_;
   Resolver resolver_;
   Plan plan_;
-  std::vector<LayerOutcome> outcomes_;
+  List<LayerOutcome> outcomes_;
   uint64_t failures_ = 0;
   Error first_failure_;
 };
@@ -200,18 +203,18 @@ class Planner {
 }  // namespace
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                       std::vector<Diagnostic>& diagnostics) {
+                       List<Diagnostic>& diagnostics) {
   const CheckpointFormat* format = checkpoint_format_named(options.format);
   if (format == nullptr) {
     for (const std::string_view later : {"awq", "gptq", "gguf", "onnx"}) {
       if (options.format == later) {
-        return error_at(
-            ErrorCode::not_implemented, "format",
-            {"writing ", options.format, " is part of a later version; this one writes ", checkpoint_format_names()});
+        return error_at(ErrorCode::not_implemented, "format",
+                        "writing {} is part of a later version; this one writes {}", options.format,
+                        checkpoint_format_names());
       }
     }
-    return error_at(ErrorCode::argument_invalid, "format",
-                    {"found \"", options.format, "\"; allowed are ", checkpoint_format_names()});
+    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}", options.format,
+                    checkpoint_format_names());
   }
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
   return Planner(model, parsed.config, *format, options, diagnostics).run();

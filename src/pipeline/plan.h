@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/resolve.h"
+#include "core/list.h"
 #include "pipeline/model_index.h"
 #include "pipeline/task.h"
 
@@ -22,8 +22,9 @@ struct PlannedTensor {
   WeightDescription weight;
   Reason reason;
   TensorTask task;
-  std::vector<Component> outputs;  // the layout's components, or the copied tensor
   uint64_t bytes_after = 0;
+
+  const List<Component>& outputs() const noexcept { return task.layout.components; }
 };
 
 struct PlannedFile {
@@ -34,8 +35,8 @@ struct PlannedFile {
 
 struct Plan {
   std::string format;
-  std::vector<PlannedTensor> tensors;  // in the model's order
-  std::vector<PlannedFile> files;
+  List<PlannedTensor> tensors;  // in the model's order
+  List<PlannedFile> files;
   std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
   json::Value quantization_config;
   uint64_t bytes_before = 0, bytes_after = 0;
@@ -45,6 +46,6 @@ struct Plan {
 /// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),
 /// file-invalid. `diagnostics` is filled either way.
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
-                       std::vector<Diagnostic>& diagnostics);
+                       List<Diagnostic>& diagnostics);
 
 }  // namespace wasmquant

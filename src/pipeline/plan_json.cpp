@@ -1,6 +1,7 @@
 #include "pipeline/plan_json.h"
 
 #include "config/write.h"
+#include "core/list.h"
 
 namespace wasmquant {
 namespace {
@@ -24,7 +25,7 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
 
 }  // namespace
 
-json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vector<Diagnostic>& diagnostics) {
+json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diagnostic>& diagnostics) {
   json::Array tensors, tasks, files;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlannedTensor& planned = plan.tensors[i];
@@ -41,7 +42,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const std::vect
     row.set("bytesBefore", planned.task.source_bytes);
     row.set("bytesAfter", planned.bytes_after);
     json::Array outputs;
-    for (const Component& component : planned.outputs) {
+    for (const Component& component : planned.outputs()) {
       json::Value output;
       output.set("name", component.name);
       output.set("dtype", info_of(component.dtype).name);
@@ -102,7 +103,7 @@ json::Value comparison_json(const Comparison& comparison) {
     const bool plain = pair.right.layout.codes == CodeStorage::source_values;
     report.set("action", plain ? (pair.right.layout.source == pair.weight.source ? "copy" : "cast") : "quantize");
     report.set("spec", plain ? json::Value() : config::to_json(pair.right.layout.spec));
-    report.set("reason", to_json(Reason{Rule::no_config, "", concat({"stored as ", pair.right_format})}));
+    report.set("reason", to_json(Reason{Rule::no_config, "", text_of("stored as {}", pair.right_format)}));
     report.set("bytesBefore", pair.bytes_before);
     report.set("bytesAfter", pair.bytes_after);
     json::Value row;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/list.h"
 #include "observers/contiguous.h"
 #include "quantize/quantize.h"
 
@@ -60,7 +61,7 @@ uint64_t unit_lines_of(const WeightLayout& layout) noexcept {
   return round_up(std::max<uint64_t>(kUnitElements / line, 1), multiple);
 }
 
-std::vector<TileRead> TensorSession::reads(uint64_t tile) {
+List<TileRead> TensorSession::reads(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TileRead read;
   read.file = task_.source.file;
@@ -97,17 +98,17 @@ Error TensorSession::not_finite(std::span<const float> x, uint64_t first_element
   const auto at = std::find_if(x.begin(), x.end(), [](float v) { return !std::isfinite(v); });
   const uint64_t element = first_element + static_cast<uint64_t>(at - x.begin());
   std::string message = std::isnan(*at) ? "NaN" : *at > 0 ? "+Infinity" : "-Infinity";
-  message += concat({" at element ", element});
+  message += text_of(" at element {}", element);
   if (task_.layout.shape.size() > 1) {
-    message += concat({" (row ", element / task_.layout.columns, ", column ", element % task_.layout.columns, ")"});
+    message += text_of(" (row {}, column {})", element / task_.layout.columns, element % task_.layout.columns);
   }
-  return error_at(
-      ErrorCode::value_not_finite, task_.name,
-      {message, "; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\""});
+  return error_at(ErrorCode::value_not_finite, task_.name,
+                  "{}; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\"",
+                  message);
 }
 
 Status TensorSession::observe(uint64_t tile) {
-  if (!observer_) return Error{ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass"};
+  if (!observer_) return error_at(ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass");
   const TileRange range = tile_range(task_, tile);
   const uint64_t first = range.begin * task_.layout.columns, count = range.count() * task_.layout.columns;
   for (uint64_t at = 0; at < count; at += kBlockElements) {
@@ -122,15 +123,15 @@ Status TensorSession::observe(uint64_t tile) {
 std::span<const float> TensorSession::state() {
   state_.clear();
   if (observer_) {
-    state_.insert(state_.end(), observer_->min().begin(), observer_->min().end());
-    state_.insert(state_.end(), observer_->max().begin(), observer_->max().end());
+    state_.append(observer_->min().begin(), observer_->min().end());
+    state_.append(observer_->max().begin(), observer_->max().end());
   }
   return state_;
 }
 
 Status TensorSession::merge_state(std::span<const float> state) {
   if (!observer_ || state.size() != 2 * observer_->min().size()) {
-    return Error{ErrorCode::state_invalid, task_.name, "observer state of another tensor"};
+    return error_at(ErrorCode::state_invalid, task_.name, "observer state of another tensor");
   }
   observer_->merge(state.first(state.size() / 2), state.last(state.size() / 2));
   has_qparams_ = false;
@@ -143,7 +144,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
   const uint64_t length = single ? layout.granularity.contiguous_elements() : 0;
   const uint64_t block = single ? length * std::max<uint64_t>(kBlockElements / length, 1) : kBlockElements;
   const uint64_t step = unit_lines();
-  std::vector<uint8_t*> out(slices_.size());
+  List<uint8_t*> out(slices_.size());
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const TileRange unit{begin, std::min(begin + step, tile.end)};
     const uint64_t in_tile = (unit.begin - tile.begin) * layout.columns, count = unit.count() * layout.columns;
@@ -201,7 +202,7 @@ Status TensorSession::run_columns(const TileRange& tile) {
                                                     codes + begin, 0));
     }
   }
-  std::vector<uint8_t*> out(slices_.size());
+  List<uint8_t*> out(slices_.size());
   for (size_t c = 0; c < slices_.size(); ++c) out[c] = slices_[c].data();
   pack_tile(layout, tile, codes_.data(), qparams_, scratch_.data(), out);
   return {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/list.h"
 #include "core/result.h"
 #include "kernels/kernels.h"
 #include "observers/range_observer.h"
@@ -37,7 +38,7 @@ struct TileWrite {
 };
 
 struct TileResult {
-  std::vector<TileWrite> writes;
+  List<TileWrite> writes;
   std::span<const kernels::ErrorSums> sums;  // one per unit; empty for copies
 };
 
@@ -52,7 +53,7 @@ class TensorSession {
   uint32_t passes() const noexcept { return task_.is_copy || !needs_observer() ? 1 : 2; }
 
   /// What the tile needs; the memory behind the pointers is the session's and good until the next call.
-  std::vector<TileRead> reads(uint64_t tile);
+  List<TileRead> reads(uint64_t tile);
   /// Pass 1 on the tile whose bytes were read last. Errors: value-not-finite.
   Status observe(uint64_t tile);
   /// min[], then max[], of the tiles observed so far.
@@ -77,9 +78,9 @@ class TensorSession {
   std::vector<float> values_;  // their quantized values
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
-  std::vector<Bytes> slices_;
-  std::vector<kernels::ErrorSums> sums_;
-  std::vector<float> state_;
+  List<Bytes> slices_;
+  List<kernels::ErrorSums> sums_;
+  List<float> state_;
   std::unique_ptr<RangeObserver> observer_;
   bool has_qparams_ = false;
 };

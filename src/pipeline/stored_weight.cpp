@@ -9,7 +9,7 @@ namespace wasmquant {
 namespace {
 
 const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescription& weight, std::string_view suffix) {
-  return model.find(concat({weight.layer, ".", suffix}));
+  return model.find(text_of("{}.{}", weight.layer, suffix));
 }
 
 // Axis of the scales from their shape: [out, groups], [out, 1], [out], [1] or [].
@@ -49,8 +49,8 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
         return spec;
       }
     }
-    return Error{ErrorCode::shape_mismatch, packed->stored.name,
-                 "its words fit neither 2, 4 nor 8 bits a code for this weight"};
+    return error_at(ErrorCode::shape_mismatch, packed->stored.name,
+                    "its words fit neither 2, 4 nor 8 bits a code for this weight");
   }
   if (plain != nullptr && plain->stored.dtype == StorageDtype::I8) {
     spec.dtype = Dtype::int8;
@@ -60,8 +60,8 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
     spec.dtype = Dtype::fp8_e4m3;
     return spec;
   }
-  return Error{ErrorCode::dtype_unsupported, concat({weight.layer, ".weight_scale"}),
-               "stands beside no weight that compressed-tensors stores with a scale"};
+  return error_at(ErrorCode::dtype_unsupported, text_of("{}.weight_scale", weight.layer),
+                  "stands beside no weight that compressed-tensors stores with a scale");
 }
 
 }  // namespace
@@ -70,16 +70,15 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
   StoredWeightReader reader;
   if (config_text.empty()) return reader;
   TRY(document, json::parse(config_text));
-  const json::Value* block = document.find("quantization_config");
-  if (block == nullptr || block->is_null()) return reader;
-  const json::Value* method = block->find("quant_method");
-  reader.method_ = method == nullptr ? "" : method->as_string();
+  const json::Value& block = document["quantization_config"];
+  if (block.is_null()) return reader;
+  reader.method_ = block["quant_method"].as_string();
   if (reader.method_ == "quark") {
-    TRY(parsed, config::parse_text(json::write(*block), "quark"));
+    TRY(parsed, config::parse_text(json::write(block), "quark"));
     reader.quark_ = std::move(parsed.config);
   } else if (reader.method_ != "compressed-tensors") {
     return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
-                    {"found \"", reader.method_, "\"; this version decodes compressed-tensors and quark"});
+                    "found \"{}\"; this version decodes compressed-tensors and quark", reader.method_);
   }
   return reader;
 }
@@ -88,20 +87,20 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   const ModelTensor* plain = component_tensor(model, weight, "weight");
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
-      return Error{ErrorCode::tensor_missing, concat({weight.layer, ".weight"}), "is not in the quantized model"};
+      return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
     if (!is_quantizable(plain->stored.dtype)) {
-      return error_at(ErrorCode::dtype_unsupported, plain->stored.name,
-                      {"holds ", info_of(plain->stored.dtype).name, " without a scale"});
+      return error_at(ErrorCode::dtype_unsupported, plain->stored.name, "holds {} without a scale",
+                      info_of(plain->stored.dtype).name);
     }
     WeightDescription stored = weight;
     stored.source = plain->stored.dtype;
     return locate(model, "fake-quantized", stored, QuantizationSpec{});
   }
   if (method_ == "quark") {
-    const Resolved resolved = Resolver(quark_).resolve(concat({weight.layer, ".weight"}), weight.shape, true);
+    const Resolved resolved = Resolver(quark_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
     if (!resolved.weight)
-      return Error{ErrorCode::config_invalid, weight.layer,
-                   "has a scale, but quantization_config does not quantize it"};
+      return error_at(ErrorCode::config_invalid, weight.layer,
+                      "has a scale, but quantization_config does not quantize it");
     QuantizationSpec spec = *resolved.weight;
     const bool transposed = info_of(spec.dtype).is_integer && info_of(spec.dtype).bits != 3;
     set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
@@ -116,19 +115,19 @@ Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::st
   StoredWeight found;
   found.format = format;
   TRY(layout, checkpoint_format_named(format)->layout(weight, spec));
-  found.task.name = concat({weight.layer, ".weight"});
+  found.task.name = text_of("{}.weight", weight.layer);
   for (Component& component : layout.components) {
     const ModelTensor* tensor = model.find(component.name);
     if (tensor == nullptr && component.role == Role::shape) {
       found.task.components.push_back({});
       continue;
     }
-    if (tensor == nullptr) return Error{ErrorCode::tensor_missing, component.name, "is not in the quantized model"};
+    if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, component.name, "is not in the quantized model");
     const bool any_float = component.role == Role::scale && is_quantizable(tensor->stored.dtype);
     if (tensor->stored.shape != component.shape || (tensor->stored.dtype != component.dtype && !any_float)) {
-      return error_at(ErrorCode::shape_mismatch, component.name,
-                      {"holds ", describe(tensor->stored.dtype, tensor->stored.shape), "; ", format, " stores ",
-                       describe(component.dtype, component.shape), " for this weight"});
+      return error_at(ErrorCode::shape_mismatch, component.name, "holds {}; {} stores {} for this weight",
+                      describe(tensor->stored.dtype, tensor->stored.shape), format,
+                      describe(component.dtype, component.shape));
     }
     set_dtype(component, tensor->stored.dtype);
     found.task.components.push_back({tensor->file, tensor->stored.begin});

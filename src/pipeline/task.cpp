@@ -22,19 +22,10 @@ Location read_location(const json::Value& value) {
   return {static_cast<uint32_t>(value.items()[0].as_integer()), static_cast<uint64_t>(value.items()[1].as_integer())};
 }
 
-uint64_t read_count(const json::Value& object, std::string_view key) {
-  const json::Value* member = object.find(key);
-  return member == nullptr ? 0 : static_cast<uint64_t>(std::max<int64_t>(member->as_integer(), 0));
-}
+uint64_t count_of(const json::Value& value) { return static_cast<uint64_t>(std::max<int64_t>(value.as_integer(), 0)); }
 
-const std::string& read_text(const json::Value& object, std::string_view key) {
-  static const std::string kEmpty;
-  const json::Value* member = object.find(key);
-  return member == nullptr ? kEmpty : member->as_string();
-}
-
-Error bad_task(Piece message) {
-  return error_at(ErrorCode::argument_invalid, "", {"not a task of this version's plan: ", message});
+Error bad_task(const char* message) {
+  return error_at(ErrorCode::argument_invalid, "", "not a task of this version's plan: {}", message);
 }
 
 }  // namespace
@@ -89,43 +80,38 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
 Result<TensorTask> read_task(std::string_view text) {
   TRY(in, json::parse(text));
   TensorTask task;
-  task.name = read_text(in, "name");
-  if (const json::Value* source = in.find("source")) task.source = read_location(*source);
-  task.source_bytes = read_count(in, "bytes");
-  if (const json::Value* components = in.find("components"))
-    for (const json::Value& at : components->items()) task.components.push_back(read_location(at));
-  task.tile_lines = std::max<uint64_t>(read_count(in, "tile_lines"), 1);
-  task.tiles = read_count(in, "tiles");
-  const json::Value* spec_json = in.find("spec");
-  task.is_copy = spec_json == nullptr;
+  task.name = in["name"].as_string();
+  task.source = read_location(in["source"]);
+  task.source_bytes = count_of(in["bytes"]);
+  for (const json::Value& at : in["components"].items()) task.components.push_back(read_location(at));
+  task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
+  task.tiles = count_of(in["tiles"]);
+  task.non_finite = in["saturate"].as_bool() ? NonFinite::saturate : NonFinite::error;
+  task.is_copy = in["spec"].is_null();
   if (task.is_copy) {
     if (task.components.size() != 1) return bad_task("a copy has one output");
     return task;
   }
-  WeightDescription weight{
-      read_text(in, "layer"), read_text(in, "layer_type"), {}, StorageDtype::F32, PackMethod::reorder};
-  if (const json::Value* natural = in.find("natural_order"); natural != nullptr && natural->as_bool())
-    weight.pack_method = PackMethod::order;
-  if (const json::Value* shape = in.find("shape"))
-    for (const json::Value& d : shape->items()) weight.shape.push_back(static_cast<uint64_t>(d.as_integer()));
-  const auto source = storage_dtype_named(read_text(in, "dtype"));
-  const CheckpointFormat* format = checkpoint_format_named(read_text(in, "format"));
+  WeightDescription weight;
+  weight.layer = in["layer"].as_string();
+  weight.layer_type = in["layer_type"].as_string();
+  if (in["natural_order"].as_bool()) weight.pack_method = PackMethod::order;
+  for (const json::Value& d : in["shape"].items()) weight.shape.push_back(static_cast<uint64_t>(d.as_integer()));
+  const auto source = storage_dtype_named(in["dtype"].as_string());
+  const CheckpointFormat* format = checkpoint_format_named(in["format"].as_string());
   if (!source || format == nullptr) return bad_task("dtype or format");
   weight.source = *source;
-  TRY(spec, config::parse_spec_text(json::write(*spec_json)));
+  TRY(spec, config::parse_spec_text(json::write(in["spec"])));
   TRY(layout, format->layout(weight, spec));
   task.layout = std::move(layout);
-  if (const json::Value* dtypes = in.find("component_dtypes")) {
-    if (dtypes->items().size() != task.layout.components.size()) return bad_task("components");
-    for (size_t c = 0; c < task.layout.components.size(); ++c) {
-      const auto dtype = storage_dtype_named(dtypes->items()[c].as_string());
-      if (!dtype) return bad_task("component dtype");
-      set_dtype(task.layout.components[c], *dtype);
-    }
+  const json::Array& dtypes = in["component_dtypes"].items();
+  if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())
+    return bad_task("components");
+  for (size_t c = 0; c < dtypes.size(); ++c) {
+    const auto dtype = storage_dtype_named(dtypes[c].as_string());
+    if (!dtype) return bad_task("component dtype");
+    set_dtype(task.layout.components[c], *dtype);
   }
-  if (task.components.size() != task.layout.components.size()) return bad_task("components");
-  if (const json::Value* saturate = in.find("saturate"))
-    task.non_finite = saturate->as_bool() ? NonFinite::saturate : NonFinite::error;
   return task;
 }
 

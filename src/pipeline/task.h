@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "checkpoint/checkpoint_format.h"
+#include "core/list.h"
 #include "core/result.h"
 
 namespace wasmquant {
@@ -21,8 +21,8 @@ struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: where the weight's bytes are read
   uint64_t source_bytes = 0;
-  std::vector<Location> components;  // parallel to layout.components; one for a copy
-  bool is_copy = false;              // bytes go over as they are; there is no layout
+  List<Location> components;  // parallel to layout.components
+  bool is_copy = false;       // bytes go over as they are: of the layout only the component counts, the tensor itself
   WeightLayout layout;
   NonFinite non_finite = NonFinite::error;
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)

@@ -26,8 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<config::ExportedLayer> layers;
   std::vector<Resolved> resolved;
   const std::vector<uint64_t> matrix = {16, 64}, image = {8, 3, 3, 3};
-  std::vector<std::string> names = {"lm_head.weight", "model.embed_tokens.weight",
-                                    "model.layers.0.self_attn.q_proj.weight", "weight"};
+  List<std::string> names = {"lm_head.weight", "model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight",
+                             "weight"};
   for (const auto& [name, layer] : config.layer) names.push_back(name + ".weight");
   for (const std::string& name : config.exclude) names.push_back(name + ".inner.weight");
   if (names.size() > 50) names.resize(50);

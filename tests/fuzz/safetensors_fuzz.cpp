@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   require(is_same(*index, *pieces));
 
-  std::vector<safetensors::Entry> entries;
+  List<safetensors::Entry> entries;
   uint64_t end = index->tensors.empty() ? size : index->tensors.front().begin;
   for (const StoredTensor& tensor : index->tensors) {
     require(tensor.begin == end && tensor.end >= tensor.begin);

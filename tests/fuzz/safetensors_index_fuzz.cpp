@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "formats/safetensors_index.h"
 
@@ -24,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const std::string& file : map->files)
     require(!file.empty() && file != ".." && file.find_first_of(std::string("/\\:\0", 4)) == std::string::npos);
 
-  std::vector<std::pair<std::string, std::string>> entries;
-  std::vector<FileIndex> files(map->files.size());
+  List<std::pair<std::string, std::string>> entries;
+  List<FileIndex> files(map->files.size());
   for (const auto& [name, file] : map->tensors) {
     entries.emplace_back(name, map->files[file]);
     files[file].tensors.push_back({.name = name});
@@ -33,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto again = safetensors::read_shard_map(safetensors::write_shard_map(entries, size));
   require(again && again->files == map->files && again->tensors == map->tensors);
 
-  std::vector<std::string> unmapped;
+  List<std::string> unmapped;
   require(static_cast<bool>(safetensors::check_shards(*map, files, unmapped)) && unmapped.empty());
   if (entries.empty()) return 0;
   files[map->tensors.back().second].tensors.pop_back();

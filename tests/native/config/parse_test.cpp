@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/config_api.h"
 #include "config/edit_distance.h"
@@ -14,7 +13,7 @@ using namespace wasmquant;
 namespace {
 
 // "error key-unknown /a/b" lines.
-std::string summary_of(const std::vector<Diagnostic>& diagnostics) {
+std::string summary_of(const List<Diagnostic>& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics) {
     if (!text.empty()) text += "\n";
@@ -265,7 +264,7 @@ TEST_CASE("defaults that Quark demands") {
 }
 
 TEST_CASE("errors sum up the problems and keep them all") {
-  std::vector<Diagnostic> problems;
+  List<Diagnostic> problems;
   const auto parsed = config::parse_text(weight(R"({"dtype":"int9","a":1,"b":2,"c":3,"d":4})"), "auto", &problems);
   REQUIRE_FALSE(static_cast<bool>(parsed));
   CHECK(parsed.error().code == ErrorCode::config_invalid);
@@ -304,7 +303,7 @@ TEST_CASE("maps keep their order, and the source gets current names") {
   CHECK(c.layer[0].first == "z");
   CHECK(c.layer[1].first == "a");
   CHECK(c.layer_type[0].first == "Linear");
-  CHECK(c.exclude == std::vector<std::string>{"q", "b"});
+  CHECK(c.exclude == List<std::string>{"q", "b"});
   CHECK(json::write(*c.source.find("layer_quant_config")->find("z")) ==
         R"({"weight":{"dtype":"int8","is_dynamic":false,"qscheme":"per_channel","ch_axis":1}})");
 }
@@ -312,6 +311,6 @@ TEST_CASE("maps keep their order, and the source gets current names") {
 TEST_CASE("diagnostics as JSON") {
   const Diagnostic d{Severity::warning, "ignored", "/a", "m", ""};
   CHECK(json::write(to_json(d)) == R"({"severity":"warning","code":"ignored","where":"/a","message":"m"})");
-  CHECK(json::write(to_json(std::vector<Diagnostic>{{Severity::note, "c", "", "m", "h"}})) ==
+  CHECK(json::write(to_json(List<Diagnostic>{{Severity::note, "c", "", "m", "h"}})) ==
         R"([{"severity":"note","code":"c","where":"","message":"m","hint":"h"}])");
 }

@@ -132,10 +132,10 @@ TEST_CASE("field by field, or the chosen config whole") {
   const Config field = with("field");
   Resolver by_field(field);
   const LayerConfig merged = by_field.layer_config("x.a", "Linear");
-  CHECK(merged.weight->front().dtype == Dtype::int4);
-  CHECK(merged.bias->front().dtype == Dtype::int8);
-  CHECK(merged.input_tensors->front().dtype == Dtype::int8);
-  CHECK(merged.output_tensors->front().dtype == Dtype::uint8);
+  CHECK(merged.weight.front().dtype == Dtype::int4);
+  CHECK(merged.bias.front().dtype == Dtype::int8);
+  CHECK(merged.input_tensors.front().dtype == Dtype::int8);
+  CHECK(merged.output_tensors.front().dtype == Dtype::uint8);
   const Resolved fallen = by_field.resolve("x.n.weight", shape, true);
   CHECK(fallen.weight->dtype == Dtype::int8);
   CHECK(fallen.reason.rule == Rule::global);
@@ -146,8 +146,8 @@ TEST_CASE("field by field, or the chosen config whole") {
 
   const Config replace = with("replace");
   Resolver by_replace(replace);
-  CHECK_FALSE(by_replace.layer_config("x.a", "Linear").weight);
-  CHECK_FALSE(by_replace.layer_config("x.a", "Linear").input_tensors);
+  CHECK(by_replace.layer_config("x.a", "Linear").weight.empty());
+  CHECK(by_replace.layer_config("x.a", "Linear").input_tensors.empty());
   const Resolved whole = by_replace.resolve("x.n.weight", shape, true);
   CHECK_FALSE(whole.weight);
   CHECK(whole.reason.rule == Rule::layer_glob);

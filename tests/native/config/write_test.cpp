@@ -21,7 +21,7 @@ Config config_of(std::string_view text) {
   return std::move(parsed->config);
 }
 
-bool has_errors(const std::vector<Diagnostic>& diagnostics) {
+bool has_errors(const List<Diagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
                      [](const auto& d) { return d.severity == Severity::error; });
 }
@@ -59,7 +59,7 @@ TEST_CASE("every spec reads back as it was written, without remarks") {
           continue;
         }
         CAPTURE(text);
-        std::vector<Diagnostic> remarks;
+        List<Diagnostic> remarks;
         const auto again = config::parse_spec_text(json::write(config::to_json(*spec)), &remarks);
         REQUIRE(static_cast<bool>(again));
         CHECK(*again == *spec);
@@ -102,16 +102,16 @@ TEST_CASE("presets parse without a remark and survive writing") {
     CHECK(config::check(preset.name).empty());
     const Config config = config_of(preset.name);
     CHECK(config.preset == preset.name);
-    CHECK(config.exclude == std::vector<std::string>{"lm_head"});
+    CHECK(config.exclude == List<std::string>{"lm_head"});
     CHECK(config.indivisible_groups == IndivisibleGroups::fallback);
-    REQUIRE(config.global.weight.has_value());
+    REQUIRE_FALSE(config.global.weight.empty());
     CHECK(config == config_of(json::write(config::to_json(config))));
     CHECK_FALSE(preset.title.empty());
     CHECK(preset.description.ends_with("."));
   }
   const Config uint4 = config_of("uint4_wo_64");
-  CHECK(uint4.global.weight->front().group_size == 64);
-  CHECK_FALSE(uint4.global.weight->front().symmetric);
+  CHECK(uint4.global.weight.front().group_size == 64);
+  CHECK_FALSE(uint4.global.weight.front().symmetric);
 }
 
 // Whatever the config, a reader that takes layer configs whole must find in the block what each layer became.
@@ -140,7 +140,7 @@ TEST_CASE("the block of a finished file tells Quark's reader the truth about eve
                                {"m.wpe2", "Embedding", true, {}}};
   std::vector<config::ExportedLayer> exported;
   for (Layer& layer : layers) {
-    if (!layer.kept) layer.spec = asked.layer_config(layer.name, layer.type).weight->front();
+    if (!layer.kept) layer.spec = asked.layer_config(layer.name, layer.type).weight.front();
     // A group size that did not fit this layer.
     if (std::string_view(layer.name) == "m.1.q") layer.spec.group_size = 32;
   }
@@ -167,10 +167,10 @@ TEST_CASE("the block of a finished file tells Quark's reader the truth about eve
   for (const Layer& layer : layers) {
     CAPTURE(layer.name);
     const LayerConfig found = reader.layer_config(layer.name, layer.type);
-    const bool quantized = !reader.excludes(layer.name) && found.weight.has_value();
+    const bool quantized = !reader.excludes(layer.name) && !found.weight.empty();
     CHECK(quantized == !layer.kept);
     if (quantized) {
-      CHECK(found.weight->front() == layer.spec);
+      CHECK(found.weight.front() == layer.spec);
       CHECK(found.input_tensors == asked.layer_config(layer.name, layer.type).input_tensors);
     }
   }

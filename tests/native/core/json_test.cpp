@@ -236,7 +236,7 @@ TEST_CASE("json: text of a string") {
 
 TEST_CASE("json: invalid UTF-8 is written as U+FFFD, one per broken sequence") {
   const std::string mark = "\xEF\xBF\xBD";
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  const List<std::pair<std::string, std::string>> cases = {
       {"a\xff"s + "b", "a" + mark + "b"},
       {"\xc0\xaf", mark + mark},
       {"\xe2\x82", mark},

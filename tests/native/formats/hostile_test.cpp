@@ -9,8 +9,8 @@ using namespace wasmquant;
 
 namespace {
 
-std::vector<std::string> strings_of(const json::Value* list) {
-  std::vector<std::string> strings;
+List<std::string> strings_of(const json::Value* list) {
+  List<std::string> strings;
   if (list != nullptr)
     for (const json::Value& item : list->items()) strings.push_back(item.as_string());
   return strings;
@@ -18,7 +18,7 @@ std::vector<std::string> strings_of(const json::Value* list) {
 
 struct Answer {
   std::optional<Error> error;
-  std::vector<std::string> tensors, unmapped, missing_files;
+  List<std::string> tensors, unmapped, missing_files;
 };
 
 Answer read_model(const std::string& path, std::mt19937& random) {
@@ -33,7 +33,7 @@ Answer read_model(const std::string& path, std::mt19937& random) {
   }
   const auto map = safetensors::read_shard_map({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!map) return {map.error(), {}, {}, {}};
-  std::vector<FileIndex> files;
+  List<FileIndex> files;
   for (const std::string& name : map->files) {
     const auto shard = test_files::read_bytes(path.substr(0, path.rfind('/') + 1) + name);
     if (!shard) {
@@ -57,7 +57,7 @@ void check_case(const json::Value& expected, std::mt19937& random) {
   const Answer answer = read_model(test_files::path_of("files/hostile/" + file), random);
   if (expected.find("missing_file") != nullptr) {
     CHECK_FALSE(answer.error);
-    CHECK(answer.missing_files == std::vector{expected.find("missing_file")->as_string()});
+    CHECK(answer.missing_files == List<std::string>{expected.find("missing_file")->as_string()});
   } else if (expected.find("ok")->as_bool()) {
     if (answer.error) FAIL_CHECK(answer.error->where, ": ", answer.error->message);
     CHECK(answer.tensors == strings_of(expected.find("tensors")));

@@ -10,8 +10,8 @@ TEST_CASE("shard map: files in order of their names, tensors in order of the tex
   const auto map = safetensors::read_shard_map(
       R"({"metadata":{"total_size":5},"weight_map":{"z":"b.safetensors","a":"a.safetensors","y":"b.safetensors"}})");
   REQUIRE(map);
-  CHECK(map->files == std::vector<std::string>{"a.safetensors", "b.safetensors"});
-  CHECK(map->tensors == std::vector<std::pair<std::string, uint32_t>>{{"z", 1}, {"a", 0}, {"y", 1}});
+  CHECK(map->files == List<std::string>{"a.safetensors", "b.safetensors"});
+  CHECK(map->tensors == List<std::pair<std::string, uint32_t>>{{"z", 1}, {"a", 0}, {"y", 1}});
 }
 
 TEST_CASE("shard map: text is pinned and reads back") {
@@ -22,14 +22,14 @@ TEST_CASE("shard map: text is pinned and reads back") {
         "    \"b\": \"2.safetensors\",\n    \"a\\\"\": \"1.safetensors\"\n  }\n}\n");
   const auto map = safetensors::read_shard_map(text);
   REQUIRE(map);
-  CHECK(map->tensors == std::vector<std::pair<std::string, uint32_t>>{{"b", 1}, {"a\"", 0}});
+  CHECK(map->tensors == List<std::pair<std::string, uint32_t>>{{"b", 1}, {"a\"", 0}});
   const std::string empty = safetensors::write_shard_map({}, 0);
   CHECK(json::write(*json::parse(empty)) == R"({"metadata":{"total_size":0},"weight_map":{}})");
   CHECK(safetensors::read_shard_map(empty)->tensors.empty());
 }
 
 TEST_CASE("shard map: 10,000 files are read, one more is refused") {
-  std::vector<std::pair<std::string, std::string>> entries;
+  List<std::pair<std::string, std::string>> entries;
   for (int i = 0; i < 10'000; ++i) entries.emplace_back("t" + std::to_string(i), std::to_string(i * 7919 % 10'000));
   entries.emplace_back("again", "42");
   const auto map = safetensors::read_shard_map(safetensors::write_shard_map(entries, 0));
@@ -59,7 +59,7 @@ TEST_CASE("shard map: half a million names are read, a duplicate among them is f
 
 TEST_CASE("shard map: the files must be those of the map") {
   const auto map = safetensors::read_shard_map(R"({"weight_map":{"a":"1"}})");
-  std::vector<std::string> unmapped;
+  List<std::string> unmapped;
   const auto status = safetensors::check_shards(*map, {}, unmapped);
   REQUIRE_FALSE(status);
   CHECK(status.error().code == ErrorCode::argument_invalid);

@@ -34,8 +34,8 @@ std::string random_name(std::mt19937& random) {
   return name;
 }
 
-std::vector<Entry> random_entries(std::mt19937& random) {
-  std::vector<Entry> entries;
+List<Entry> random_entries(std::mt19937& random) {
+  List<Entry> entries;
   for (size_t n = random() % 8; n > 0; --n) {
     Entry entry{random_name(random), kStorageDtypes[random() % kStorageDtypes.size()].dtype, {}};
     for (size_t rank = random() % 4; rank > 0; --rank) entry.shape.push_back(random() % 7);
@@ -74,7 +74,7 @@ TEST_CASE("safetensors: random entries survive write and read") {
   std::mt19937 random(4);
   for (int round = 0; round < 2'000; ++round) {
     const auto entries = random_entries(random);
-    const std::vector<std::pair<std::string, std::string>> metadata = {{"", random_name(random)}, {"format", "np"}};
+    const List<std::pair<std::string, std::string>> metadata = {{"", random_name(random)}, {"format", "np"}};
     const auto header = safetensors::write_header(entries, metadata);
     REQUIRE(header);
     REQUIRE(header->bytes.size() % 8 == 0);
@@ -217,7 +217,7 @@ TEST_CASE("safetensors: what the writer refuses") {
 }
 
 TEST_CASE("safetensors: half a million tensors are read without a tree, a duplicate among them is found") {
-  std::vector<Entry> entries;
+  List<Entry> entries;
   for (int i = 0; i < 500'000; ++i)
     entries.push_back({"model.layers." + std::to_string(i) + ".weight", StorageDtype::U8, {1, 2}});
   const auto header = safetensors::write_header(entries, {});

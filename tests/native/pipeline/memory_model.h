@@ -38,11 +38,11 @@ inline std::vector<uint8_t> bytes_of(const Tensor& tensor) {
 
 /// Files by number; grows as pieces are written.
 struct MemoryModel {
-  std::vector<std::string> names;
+  List<std::string> names;
   std::vector<std::vector<uint8_t>> files;
 
   void add_file(const std::string& name, const std::vector<Tensor>& tensors) {
-    std::vector<safetensors::Entry> entries;
+    List<safetensors::Entry> entries;
     for (const Tensor& tensor : tensors) entries.push_back({tensor.name, tensor.dtype, tensor.shape});
     auto header = safetensors::write_header(entries, {});
     REQUIRE(bool(header));
@@ -67,7 +67,7 @@ struct MemoryModel {
     return index;
   }
 
-  void fill(const std::vector<TileRead>& reads) const {
+  void fill(const List<TileRead>& reads) const {
     for (const TileRead& read : reads)
       for (uint64_t row = 0; row < read.rows; ++row) {
         REQUIRE(read.begin + row * read.stride + read.row_bytes <= files[read.file].size());

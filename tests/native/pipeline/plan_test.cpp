@@ -31,7 +31,7 @@ const PlannedTensor& planned(const Plan& plan, const ModelIndex& index, std::str
 
 TEST_CASE("presets leave embeddings, norms and lm_head alone and say why") {
   const ModelIndex index = small_model(256).index();
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int4_wo_128", {}, diagnostics);
   REQUIRE(bool(plan));
   CHECK(planned(*plan, index, "model.embed_tokens.weight").task.is_copy);
@@ -56,7 +56,7 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
   for (const auto& row : rows) {
     CAPTURE(row.columns);
     const ModelIndex index = small_model(row.columns).index();
-    std::vector<Diagnostic> diagnostics;
+    List<Diagnostic> diagnostics;
     auto plan = make_plan(index, "int4_wo_128", {}, diagnostics);
     REQUIRE(bool(plan));
     const QuantizationSpec& spec = planned(*plan, index, "model.layers.0.mlp.up_proj.weight").task.layout.spec;
@@ -67,7 +67,7 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
     CHECK(noted == (row.columns != 256));
   }
   const ModelIndex index = small_model(192).index();
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto plan = make_plan(
       index, R"({"global_quant_config": {"weight": {"dtype": "int4", "qscheme": "per_group", "group_size": 128}}})", {},
       diagnostics);
@@ -78,7 +78,7 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
 
 TEST_CASE("what a format cannot hold is refused before any work, every tensor of it") {
   const ModelIndex index = small_model(256).index();
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto plan = make_plan(index, R"({"global_quant_config": {"weight": {"dtype": "fp8_e5m2", "qscheme": "per_tensor"}}})",
                         {}, diagnostics);
   REQUIRE(!plan);
@@ -100,15 +100,15 @@ TEST_CASE("every byte of an output file belongs to the prefix or to exactly one 
   const ModelIndex index = small_model(256).index();
   for (const char* format : {"compressed-tensors", "quark", "fake-quantized"}) {
     for (const char* preset : {"int4_wo_128", "int8", "fp8", "uint4_wo_32", "bfloat16"}) {
-      std::vector<Diagnostic> diagnostics;
+      List<Diagnostic> diagnostics;
       PlanOptions options;
       options.format = format;
       auto plan = make_plan(index, preset, options, diagnostics);
       REQUIRE(bool(plan));
       std::vector<std::pair<uint64_t, uint64_t>> spans;
       for (const PlannedTensor& tensor : plan->tensors) {
-        for (size_t c = 0; c < tensor.outputs.size(); ++c) {
-          const Component& component = tensor.outputs[c];
+        for (size_t c = 0; c < tensor.outputs().size(); ++c) {
+          const Component& component = tensor.outputs()[c];
           CHECK(tensor.task.components[c].offset % std::max<uint64_t>(info_of(component.dtype).bits / 8, 1) == 0);
           if (component.role != Role::shape) spans.emplace_back(tensor.task.components[c].offset, component.bytes);
         }

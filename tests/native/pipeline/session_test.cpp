@@ -70,7 +70,7 @@ const Case kCases[] = {
 };
 
 Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
-  std::vector<Diagnostic> diagnostics;
+  List<Diagnostic> diagnostics;
   auto plan = make_plan(index, config_of(c.spec), {c.format, {tile_bytes, tile_bytes}}, diagnostics);
   if (!plan) MESSAGE(plan.error().where << ": " << plan.error().message);
   REQUIRE(bool(plan));
@@ -188,7 +188,7 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
       CHECK(run.error().where == "l.weight");
       CHECK(run.error().message.find("NaN at element 2569 (row 40, column 9)") != std::string::npos);
     }
-    std::vector<Diagnostic> diagnostics;
+    List<Diagnostic> diagnostics;
     auto plan =
         make_plan(index, std::string(R"({"non_finite": "saturate", "global_quant_config": {"weight": )") + spec + "}}",
                   {}, diagnostics);

@@ -1,0 +1,34 @@
+#include "core/list.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace wasmquant {
+
+ListStorage::ListStorage(ListStorage&& other) noexcept { swap(other); }
+
+ListStorage::~ListStorage() { ::operator delete(data_); }
+
+void ListStorage::swap(ListStorage& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(capacity_, other.capacity_);
+}
+
+void ListStorage::reserve(size_t count, size_t element_bytes, Relocate relocate) {
+  if (count <= capacity_) return;
+  if (count > PTRDIFF_MAX / element_bytes) std::abort();
+  void* const larger = ::operator new(count* element_bytes);
+  relocate(larger, data_, size_);
+  ::operator delete(data_);
+  data_ = larger;
+  capacity_ = count;
+}
+
+void* ListStorage::append(size_t element_bytes, Relocate relocate) {
+  if (size_ == capacity_) reserve(std::max<size_t>(2 * capacity_, 4), element_bytes, relocate);
+  return static_cast<char*>(data_) + element_bytes * size_++;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,111 @@
+// A growing array with the part of std::vector's interface that is used here. std::vector compiles its growth anew for
+// every element type, half a kilobyte of WebAssembly each; this one grows in one function for all of them.
+// Numbers that kernels work on stay in std::vector.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace wasmquant {
+
+/// What does not depend on the type of the elements.
+class ListStorage {
+ public:
+  size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+ protected:
+  /// Moves `count` elements to where none are yet, and ends those that were moved from.
+  using Relocate = void (*)(void* to, void* from, size_t count);
+
+  ListStorage() noexcept = default;
+  ListStorage(ListStorage&& other) noexcept;
+  ~ListStorage();
+  void swap(ListStorage& other) noexcept;
+  /// Room for `count` elements in all.
+  void reserve(size_t count, size_t element_bytes, Relocate relocate);
+  /// Counts one element more and answers where it is to be made.
+  void* append(size_t element_bytes, Relocate relocate);
+
+  void* data_ = nullptr;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+/// What is put into a list must not lie in that list.
+template <class T>
+class List : public ListStorage {
+ public:
+  using value_type = T;
+
+  List() noexcept = default;
+  explicit List(size_t count) { resize(count); }
+  List(std::initializer_list<T> items) : List(items.begin(), items.end()) {}
+  template <class Iterator>
+  requires(!std::is_integral_v<Iterator>) List(Iterator first, Iterator last) { append(first, last); }
+  List(const List& other) : List(other.begin(), other.end()) {}
+  List(List&& other) noexcept = default;
+  List& operator=(List other) noexcept {
+    ListStorage::swap(other);
+    return *this;
+  }
+  ~List() { clear(); }
+  void swap(List& other) noexcept { ListStorage::swap(other); }
+
+  T* data() noexcept { return static_cast<T*>(data_); }
+  const T* data() const noexcept { return static_cast<const T*>(data_); }
+  T* begin() noexcept { return data(); }
+  const T* begin() const noexcept { return data(); }
+  T* end() noexcept { return data() + size_; }
+  const T* end() const noexcept { return data() + size_; }
+  T& operator[](size_t i) noexcept { return data()[i]; }
+  const T& operator[](size_t i) const noexcept { return data()[i]; }
+  T& front() noexcept { return *begin(); }
+  const T& front() const noexcept { return *begin(); }
+  T& back() noexcept { return end()[-1]; }
+  const T& back() const noexcept { return end()[-1]; }
+
+  void reserve(size_t count) { ListStorage::reserve(count, sizeof(T), relocate); }
+  template <class... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
+    return *std::construct_at(static_cast<T*>(ListStorage::append(sizeof(T), relocate)),
+                              std::forward<Arguments>(arguments)...);
+  }
+  void push_back(const T& item) { emplace_back(item); }
+  void push_back(T&& item) { emplace_back(std::move(item)); }
+  template <class Iterator>
+  void append(Iterator first, Iterator last) {
+    for (; first != last; ++first) emplace_back(*first);
+  }
+  void insert(size_t index, T item) {
+    push_back(std::move(item));
+    std::rotate(begin() + index, end() - 1, end());
+  }
+  void pop_back() noexcept {
+    back().~T();
+    --size_;
+  }
+  void resize(size_t count) {
+    while (size_ > count) pop_back();
+    reserve(count);
+    while (size_ < count) emplace_back();
+  }
+  void clear() noexcept {
+    while (size_ > 0) pop_back();
+  }
+
+  friend bool operator==(const List& a, const List& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+ private:
+  static void relocate(void* to, void* from, size_t count) {
+    T* const source = static_cast<T*>(from);
+    for (size_t i = 0; i < count; ++i) {
+      std::construct_at(static_cast<T*>(to) + i, std::move(source[i]));
+      source[i].~T();
+    }
+  }
+};
+
+}  // namespace wasmquant

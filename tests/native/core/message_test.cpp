@@ -1,0 +1,33 @@
+#include "core/message.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+using namespace wasmquant;
+
+TEST_CASE("gaps take text and whole numbers of every kind") {
+  const std::string string = "string";
+  const std::string_view view = "view";
+  const char* pointer = "pointer";
+  CHECK(text_of("{} {} {} {}", string, view, pointer, "literal") == "string view pointer literal");
+  CHECK(text_of("{} {}", uint32_t{4294967295}, int32_t{-5}) == "4294967295 -5");
+  CHECK(text_of("{}/{}", std::numeric_limits<uint64_t>::max(), std::numeric_limits<int64_t>::min()) ==
+        "18446744073709551615/-9223372036854775808");
+  CHECK(text_of("no gap") == "no gap");
+  CHECK(text_of("{}{}", 0u, std::string_view("{}\0{q}", 6)) == std::string("0{}\0{q}", 7));
+}
+
+TEST_CASE("quoted gaps escape and shorten") {
+  CHECK(text_of("key {q}!", "a\"b") == "key \"a\\\"b\"!");
+  CHECK(wasmquant::quoted(std::string(80, 'x')) == '"' + std::string(80, 'x') + '"');
+  CHECK(wasmquant::quoted(std::string(81, 'x')) == '"' + std::string(80, 'x') + "...\"");
+}
+
+TEST_CASE("an error has its place and its sentence") {
+  const Error error =
+      error_at(ErrorCode::file_invalid, std::string_view("weights"), "found {}, allowed are {}", 3, "2");
+  CHECK(error.code == ErrorCode::file_invalid);
+  CHECK(error.where == "weights");
+  CHECK(error.message == "found 3, allowed are 2");
+}
