@@ -40,8 +40,9 @@ struct ObserverInfo {
     if (dtypes == ObserverDtypes::casts) return dtype.is_plain_cast();
     return dtypes == ObserverDtypes::any || dtype.is_integer;
   }
-  /// Zero points of symmetric unsigned dtypes lie in the middle of the codes, where other observers have 0.
-  constexpr bool centers_unsigned() const {
+  /// Scales are powers of two whatever scale_type says, and zero points of symmetric unsigned dtypes lie in the middle
+  /// of the codes, where other observers have 0.
+  constexpr bool gives_powers_of_two() const {
     return method == ObserverMethod::pow2_min_max || method == ObserverMethod::pow2_min_mse;
   }
 };

@@ -26,7 +26,7 @@ void SpecParser::read_symmetry() {
     return;
   }
   spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
-  if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).centers_unsigned())
+  if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).gives_powers_of_two())
     in_.warning("symmetric-unsigned", "symmetric",
                 text_of("symmetric {} has zero point 0: every negative value becomes 0", name),
                 "set symmetric to false, or use a signed dtype");
@@ -50,7 +50,8 @@ void SpecParser::read_scale() {
                 text_of("{} scales are not implemented by this version", word_of(spec_.scale_type, kScaleTypes)),
                 "use float, float32, float16 or bfloat16");
   if (spec_.scale_type == ScaleType::pof2) {
-    ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
+    if (!info_of(spec_.observer).gives_powers_of_two())
+      ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
     spec_.scale_type = ScaleType::float_;
   }
   if (!info_of(spec_.dtype).is_integer && spec_.round_method != RoundMethod::half_even) {

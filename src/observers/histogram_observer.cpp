@@ -45,9 +45,9 @@ void HistogramObserver::start_pass() {
   histogram_.of_magnitudes = counts_magnitudes(spec(), method_);
   histogram_.skips_zeros = method_ == ObserverMethod::percentile;
   double low = 0, high = 0;
-  if (!batches().empty() && batches().back().range.min()[0] <= batches().back().range.max()[0]) {
-    low = batches().back().range.min()[0];
-    high = batches().back().range.max()[0];
+  if (batch_count() != 0 && range(0).min()[0] <= range(0).max()[0]) {
+    low = range(0).min()[0];
+    high = range(0).max()[0];
   }
   if (histogram_.of_magnitudes) {
     high = std::max(-low, high);

@@ -12,7 +12,7 @@ class MinMaxObserver final : public Observer {
  private:
   void choose(Observation& observation) const override {
     observation.qparams = is_placeholder_ ? std::vector<QParams>(observation.min.size(), QParams{1.0f, 0.0f})
-                                          : batches().back().range.finish();
+                                          : range(batch_count() - 1).finish();
   }
 
   bool is_placeholder_;

@@ -6,35 +6,35 @@
 
 namespace wasmquant {
 
-Status Observer::take_in(Batch&& next, bool is_merge) {
-  const auto found = std::lower_bound(batches_.begin(), batches_.end(), next.number,
-                                      [](const Batch& batch, uint64_t number) { return batch.number < number; });
-  current_ = static_cast<size_t>(found - batches_.begin());
-  const bool is_known = found != batches_.end() && found->number == next.number;
+Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) {
+  size_t at = 0;
+  while (at < batches_.size() && batches_[at]->number < number) ++at;
+  const bool is_known = at < batches_.size() && batches_[at]->number == number;
+  current_ = at;
   if (batches_.empty() || (keeps_batches_ && !is_known)) {
-    batches_.insert(found, std::move(next));
+    batches_.insert(batches_.begin() + static_cast<ptrdiff_t>(at),
+                    std::make_unique<Batch>(Batch{number, std::move(range)}));
     return {};
   }
   if (!keeps_batches_) current_ = 0;
-  Batch& seen = batches_[current_];
-  const bool same_scales = seen.granularity.scale_shape == next.granularity.scale_shape;
-  if (!is_known && (replaces() || (!same_scales && !is_merge))) {
-    if (next.number > seen.number)
-      seen = std::move(next);
-    else
-      current_ = kNone;
+  Batch& seen = *batches_[current_];
+  const bool same_scales = seen.range.granularity().scale_shape == range.granularity().scale_shape;
+  const bool starts_anew = !is_known && (replaces() || (!same_scales && !is_merge));
+  if (starts_anew && number < seen.number) {
+    current_ = kNone;
     return {};
   }
-  if (!same_scales) {
-    current_ = kNone;
-    return error_at(ErrorCode::shape_mismatch, "",
-                    {seen.range.min().size(), " and ", next.range.min().size(),
-                     " scales do not go together: the shapes of their scales differ"});
+  if (!starts_anew) {
+    if (!same_scales) {
+      current_ = kNone;
+      return error_at(ErrorCode::shape_mismatch, "",
+                      "{} and {} scales do not go together: the shapes of their scales differ",
+                      seen.range.min().size(), range.min().size());
+    }
+    range.merge(seen.range);  // the newcomer has the granularity of the coming pieces
   }
-  // The ranges move to the newcomer, whose granularity the coming pieces have.
-  next.range.merge(seen.range);
-  next.number = std::max(next.number, seen.number);
-  seen = std::move(next);
+  seen.number = std::max(number, seen.number);
+  seen.range = std::move(range);
   return {};
 }
 
@@ -42,26 +42,33 @@ Status Observer::take_in(Batch&& next, bool is_merge) {
 Status Observer::find(uint64_t number) {
   current_ = kNone;
   for (size_t i = 0; i < batches_.size(); ++i)
-    if (batches_[i].number == number || (!keeps_batches_ && !replaces() && number < batches_[i].number)) current_ = i;
-  if (current_ != kNone || (!batches_.empty() && number < batches_.back().number && !keeps_batches_)) return {};
-  return error_at(ErrorCode::state_invalid, "", {"batch ", number, " was not part of the first pass"});
+    if (batches_[i]->number == number || (!keeps_batches_ && !replaces() && number < batches_[i]->number)) current_ = i;
+  if (current_ != kNone || (!batches_.empty() && number < batches_.back()->number && !keeps_batches_)) return {};
+  return error_at(ErrorCode::state_invalid, "", "batch {} was not part of the first pass", number);
 }
 
 Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, spec_));
-  if (pass_ == 1) {
-    RangeObserver range(granularity, spec_);
-    return take_in(Batch{batch, std::move(granularity), std::move(range)}, false);
-  }
+  if (pass_ == 1) return take_in(batch, RangeObserver(granularity, spec_), false);
   TRY_VOID(find(batch));
-  if (current_ != kNone) start_batch(current_, granularity);
+  if (current_ == kNone) return {};
+  const size_t scales = range(current_).min().size();
+  if (granularity.scale_count() != scales) {
+    current_ = kNone;
+    return error_at(ErrorCode::shape_mismatch, "", "batch {} has {} scales, in the first pass it had {}", batch,
+                    granularity.scale_count(), scales);
+  }
+  start_batch(current_, granularity);
   return {};
 }
 
 int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
-  if (pass_ == 1 && current_ != kNone) return batches_[current_].range.update(x, at);
+  if (pass_ == 1 && current_ != kNone) return batches_[current_]->range.update(x, at);
   if (pass_ == 2) {
-    if (current_ != kNone) count(x, at);
+    if (current_ != kNone) {
+      count(x, at);
+      has_counted_ |= !x.empty();
+    }
     return -1;
   }
   const int64_t index = kernels::find_non_finite(x);
@@ -73,9 +80,12 @@ Status Observer::merge(const Observer& other) {
     return Error{ErrorCode::state_invalid, "", "observers of different specs or in different passes cannot be merged"};
   if (pass_ == 2) {
     merge_counts(other);
+    has_counted_ |= other.has_counted_;
     return {};
   }
-  for (const Batch& batch : other.batches_) TRY_VOID(take_in(Batch(batch), true));
+  for (const std::unique_ptr<Batch>& batch : other.batches_)
+    TRY_VOID(take_in(batch->number, RangeObserver(batch->range), true));
+  current_ = kNone;
   return {};
 }
 
@@ -83,6 +93,7 @@ Status Observer::next_pass() {
   if (pass_ == passes_) return Error{ErrorCode::state_invalid, "", "the observer has seen all that it needs"};
   ++pass_;
   current_ = kNone;
+  has_counted_ = false;
   start_pass();
   return {};
 }
@@ -101,13 +112,14 @@ Result<Observation> Observer::finish() const {
     observation.max = {0.0f};
     return observation;
   }
-  if (pass_ != passes_)
+  const RangeObserver& last = batches_.back()->range;
+  const bool lacks_counts = passes_ == 2 && !has_counted_ && last.granularity().element_count() != 0;
+  if (pass_ != passes_ || lacks_counts)
     return Error{ErrorCode::state_invalid, "",
                  "this observer has to see the data twice: first its range, then how it is spread"};
-  const Batch& last = batches_.back();
-  observation.granularity = last.granularity;
-  observation.min.assign(last.range.min().begin(), last.range.min().end());
-  observation.max.assign(last.range.max().begin(), last.range.max().end());
+  observation.granularity = last.granularity();
+  observation.min.assign(last.min().begin(), last.min().end());
+  observation.max.assign(last.max().begin(), last.max().end());
   choose(observation);
   return observation;
 }
@@ -116,9 +128,9 @@ Status observe(Observer& observer, uint64_t batch, std::span<const float> x, con
   TRY(granularity, granularity_of(shape, observer.spec()));
   if (granularity.element_count() != x.size())
     return error_at(ErrorCode::shape_mismatch, "",
-                    {"the shape has ", granularity.element_count(), " elements, the data ", x.size()});
+                    "the shape has {} elements, the data {}", granularity.element_count(), x.size());
   if (const int64_t index = kernels::find_non_finite(x); index >= 0)
-    return error_at(ErrorCode::value_not_finite, "", {"element ", index, " is NaN or infinite"});
+    return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite", index);
   TRY_VOID(observer.begin(batch, shape));
   observer.update(x, 0);
   return {};

@@ -6,8 +6,8 @@
 //   finish()
 //
 // Sharing: at the end of a pass one observer merges all others, and before next_pass() each of them merges that one.
-// Pieces and batches may go to any observer in any order: ranges are minima and maxima, all else is exact counts, so
-// the result is the same to the bit.
+// Pieces and batches may go to any observer in any order: ranges are minima and maxima, all else is counts and exact
+// sums, so the result is the same to the bit.
 //
 // What a further batch does to the range, as AMD Quark keeps its state between calls (spec 4.1):
 //   dynamic specs, per_group   each batch replaces the range (per_group with block_max observers: accumulate)
@@ -15,6 +15,7 @@
 //   per_channel, static        ranges accumulate while the number of channels stays; another number starts anew
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -57,7 +58,8 @@ class Observer {
   /// has other scales than before; state-invalid in pass 2 for a batch that pass 1 did not have.
   Status begin(uint64_t batch, const std::vector<uint64_t>& shape);
   /// Elements [at, at + x.size()) of the flat batch. Returns the flat index of the first non-finite element, or -1; in
-  /// pass 2 always -1. Such elements are left out.
+  /// pass 2 always -1. Such elements are left out. Nothing is taken in without a begin() after the last merge() or
+  /// next_pass().
   int64_t update(std::span<const float> x, uint64_t at) noexcept;
   /// Adds what `other`, of the same spec and options and in the same pass, has seen in this pass. Errors: state-invalid
   /// when they do not belong together, shape-mismatch when their scales do not.
@@ -66,13 +68,12 @@ class Observer {
   Status next_pass();
   /// Back to the state before the first batch.
   void reset() noexcept;
-  /// Error: state-invalid when a pass is missing.
+  /// Error: state-invalid when a pass is missing, or the second one saw nothing of what the first one did.
   Result<Observation> finish() const;
 
  protected:
   struct Batch {
     uint64_t number;
-    Granularity granularity;
     RangeObserver range;
   };
 
@@ -80,7 +81,8 @@ class Observer {
       : spec_(spec), passes_(passes), keeps_batches_(keeps_batches) {}
 
   /// In rising order of their numbers. Unless it keeps all batches, the only one holds the range of all that count.
-  const std::vector<Batch>& batches() const noexcept { return batches_; }
+  size_t batch_count() const noexcept { return batches_.size(); }
+  const RangeObserver& range(size_t index) const noexcept { return batches_[index]->range; }
   /// Whether each batch replaces the one before.
   bool replaces() const noexcept {
     return spec_.is_dynamic || (spec_.qscheme == QScheme::per_group &&
@@ -88,9 +90,9 @@ class Observer {
   }
 
   // ---- pass 2, for observers that have one
-  /// All ranges are known. Also called by reset(), without batches.
+  /// All ranges are known.
   virtual void start_pass() {}
-  /// The following pieces are of batches()[index].
+  /// The following pieces are of batch `index`, as in range(index).
   virtual void start_batch(size_t /*index*/, const Granularity&) {}
   virtual void count(std::span<const float> /*x*/, uint64_t /*at*/) noexcept {}
   virtual void merge_counts(const Observer& /*other*/) noexcept {}
@@ -100,14 +102,15 @@ class Observer {
 
  private:
   // Makes the batch part of the state and current, or nothing current where a later one has replaced it.
-  Status take_in(Batch&& next, bool is_merge);
+  Status take_in(uint64_t number, RangeObserver&& range, bool is_merge);
   Status find(uint64_t number);
 
   QuantizationSpec spec_;
   uint32_t passes_, pass_ = 1;
   bool keeps_batches_;
-  std::vector<Batch> batches_;
-  size_t current_ = kNone;  // index in batches_
+  std::vector<std::unique_ptr<Batch>> batches_;
+  size_t current_ = kNone;    // index in batches_
+  bool has_counted_ = false;  // anything in pass 2
   static constexpr size_t kNone = static_cast<size_t>(-1);
 };
 

@@ -5,24 +5,15 @@
 //                 step for all channels; ties go to the largest
 // Source: AMD Quark, spec 4.4, 4.5.
 #pragma once
-#include <array>
+#include <iterator>
 
 #include "observers/exact_sum.h"
 #include "observers/observer.h"
 
 namespace wasmquant {
 
-/// scale = 2^-position.
-struct Pow2QParams {
-  int32_t position = 0;
-  float zero_point = 0;
-
-  float scale() const noexcept;
-  friend bool operator==(const Pow2QParams&, const Pow2QParams&) = default;
-};
-
-/// min > max (nothing seen) and the range 0 give scale 1.
-Pow2QParams pow2_qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
+/// min > max (nothing seen) and the range 0 give scale 1. Scales are 2^-127..2^127.
+QParams pow2_qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
 class Pow2Observer final : public Observer {
  public:
@@ -30,8 +21,8 @@ class Pow2Observer final : public Observer {
       : Observer(spec, least_error ? 2 : 1, !spec.is_dynamic), votes_(votes) {}
 
  private:
-  static constexpr int32_t kSteps = 5;  // positions -2..2 around the one of the range
-  using Errors = std::array<ExactSum, kSteps>;
+  static constexpr float kFactors[] = {4, 2, 1, 0.5f, 0.25f};  // times the scale of the range
+  static constexpr size_t kSteps = std::size(kFactors);
 
   // Ranges over the batches up to `next`, exclusive, from the last change of the number of channels on.
   struct Running {
@@ -40,7 +31,7 @@ class Pow2Observer final : public Observer {
   };
   // Takes in the next batch. True if that starts anew.
   bool advance(Running& running) const;
-  std::vector<Pow2QParams> qparams_of(const Running& running) const;
+  std::vector<QParams> qparams_of(const Running& running) const;
 
   void start_pass() override;
   void start_batch(size_t index, const Granularity& granularity) override;
@@ -49,7 +40,7 @@ class Pow2Observer final : public Observer {
   void choose(Observation& observation) const override;
 
   Votes votes_;
-  std::vector<Errors> errors_;  // one per batch
+  std::vector<ExactSum> errors_;  // [batches][kSteps]
   Running running_;
   // Of the batch that is counted.
   size_t counted_ = 0;

@@ -24,6 +24,7 @@ class RangeObserver {
   void merge(std::span<const float> min, std::span<const float> max) noexcept;
   void reset() noexcept;
 
+  const Granularity& granularity() const noexcept { return granularity_; }
   std::span<const float> min() const noexcept { return min_; }
   std::span<const float> max() const noexcept { return max_; }
   /// Scales of these ranges by qparams_of, internal order.

@@ -46,6 +46,7 @@ TEST_CASE("weight specs: what is accepted, refused and remarked") {
       {R"({"dtype":"fp8_e4m3","observer_cls":"PerTensorPercentileObserver"})", ""},
       {R"({"dtype":"int4","qscheme":"per_tensor","observer_cls":"PerTensorMSE"})", ""},
       {R"({"dtype":"uint8","symmetric":true,"observer_cls":"PerChannelPowOf2MinMSEObserver"})", ""},
+      {R"({"dtype":"int8","scale_type":"pof2","observer_cls":"PerTensorPowOf2MinMaxObserver"})", ""},
       {R"({"dtype":"fp8_e4m3","scale_type":null,"symmetric":null})", ""},
       {R"({"dtype":"fp8_e4m3","qscheme":"per_group","group_size":32,"scale_format":"float32"})", ""},
       {R"({"dtype":"bfloat16"})", ""},

@@ -119,6 +119,7 @@ TEST_CASE("passes: the second one is asked for, and has the batches of the first
       CHECK(static_cast<bool>(observer->next_pass()));
       CHECK(code_of(observer->merge(*earlier)) == ErrorCode::state_invalid);
       CHECK(code_of(observer->begin(4, {2, 2})) == ErrorCode::state_invalid);
+      CHECK_FALSE(static_cast<bool>(observer->finish()));
       CHECK(static_cast<bool>(observe(*observer, 3, kFirst, {2, 2})));
     }
     CHECK(code_of(observer->next_pass()) == ErrorCode::state_invalid);
@@ -128,6 +129,17 @@ TEST_CASE("passes: the second one is asked for, and has the batches of the first
     CHECK(observer->pass() == 1);
     CHECK(finished(*observer).qparams[0].scale == 1.0f);
   }
+}
+
+TEST_CASE("a batch keeps its scales in the second pass") {
+  QuantizationSpec spec;
+  spec.observer = ObserverId::PerChannelPowOf2MinMSEObserver;
+  spec.qscheme = QScheme::per_channel;
+  const auto observer = make_observer(spec);
+  CHECK(static_cast<bool>(observe(*observer, 0, kFirst, {2, 2})));
+  CHECK(static_cast<bool>(observer->next_pass()));
+  CHECK(code_of(observer->begin(0, {4, 1})) == ErrorCode::shape_mismatch);
+  CHECK(static_cast<bool>(observe(*observer, 0, kFirst, {2, 2})));
 }
 
 TEST_CASE("update names the first element that is not finite and leaves it out") {

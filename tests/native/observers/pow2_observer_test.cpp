@@ -97,10 +97,10 @@ TEST_CASE("per channel: scales of their own, one step for all in the search, 128
 
 TEST_CASE("the nearest power is by logarithm: the square root of 2 divides") {
   QuantizationSpec spec = spec_of(Dtype::uint8, false, ObserverId::PerTensorPowOf2MinMaxObserver);
-  CHECK(pow2_qparams_of(0, 255.0f * 1.4142f, spec).position == 0);
-  CHECK(pow2_qparams_of(0, 255.0f * 1.4143f, spec).position == -1);
-  CHECK(pow2_qparams_of(0, 255.0f * 0.7072f, spec).position == 0);
-  CHECK(pow2_qparams_of(0, 255.0f * 0.7071f, spec).position == 1);
+  CHECK(pow2_qparams_of(0, 255.0f * 1.4142f, spec).scale == 1);
+  CHECK(pow2_qparams_of(0, 255.0f * 1.4143f, spec).scale == 2);
+  CHECK(pow2_qparams_of(0, 255.0f * 0.7072f, spec).scale == 1);
+  CHECK(pow2_qparams_of(0, 255.0f * 0.7071f, spec).scale == 0.5f);
 }
 
 TEST_CASE("exact sums do not depend on order") {
