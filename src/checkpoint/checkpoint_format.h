@@ -1,6 +1,7 @@
 // Checkpoint formats: what the weights of a model and its config.json look like for one family of runtimes.
 // A format is one file that chooses layouts, plus its row in registry.cpp.
 #pragma once
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -51,8 +52,10 @@ std::string checkpoint_format_names();
 /// Fills what follows from shape and spec: rows, columns, granularity. Errors of granularity_of.
 Result<WeightLayout> begin_layout(const WeightDescription& weight, const QuantizationSpec& spec);
 /// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
-void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix,
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
                    StorageDtype dtype, std::vector<uint64_t> shape);
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
+                   StorageDtype dtype, std::initializer_list<uint64_t> shape);
 /// Values in bfloat16 or float16, the same in every format.
 WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
 /// The storage dtype of scales: that of spec.scale_type, float32 unless it names another.

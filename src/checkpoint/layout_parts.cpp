@@ -19,11 +19,16 @@ Result<WeightLayout> begin_layout(const WeightDescription& weight, const Quantiz
   return layout;
 }
 
-void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, std::string_view suffix,
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
                    StorageDtype dtype, std::vector<uint64_t> shape) {
   uint64_t bytes = info_of(dtype).bits / 8;
   for (const uint64_t dimension : shape) bytes *= dimension;
   layout.components.push_back({role, text_of("{}.{}", weight.layer, suffix), dtype, std::move(shape), bytes});
+}
+
+void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
+                   StorageDtype dtype, std::initializer_list<uint64_t> shape) {
+  add_component(layout, weight, role, suffix, dtype, std::vector<uint64_t>(shape));
 }
 
 void set_dtype(Component& component, StorageDtype dtype) noexcept {

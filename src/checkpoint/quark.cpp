@@ -50,6 +50,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
   }
   const uint64_t rows = layout.rows, columns = layout.columns;
   const bool per_group = spec.qscheme == QScheme::per_group;
+  const uint64_t lines = per_group ? columns : rows, across = per_group ? rows : columns;  // as the codes are stored
   const uint64_t groups = per_group ? columns / layout.granularity.block : 1;
   const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
                                            : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
@@ -68,16 +69,14 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
     case 8: {
       const StorageDtype storage = dtype.is_signed ? StorageDtype::I8 : StorageDtype::U8;
       layout.codes = per_group ? CodeStorage::columns_bytes : CodeStorage::rows_bytes;
-      add_component(layout, weight, Role::codes, "weight", storage,
-                    per_group ? std::vector<uint64_t>{columns, rows} : weight.shape);
+      add_component(layout, weight, Role::codes, "weight", storage, {lines, across});
       add_scales(layout, weight, storage, scales);
       return std::move(layout);
     }
     case 4: {
       layout.codes = per_group ? CodeStorage::columns_nibble_words : CodeStorage::rows_nibble_words;
       add_component(layout, weight, Role::codes, "weight", StorageDtype::I32,
-                    per_group ? std::vector<uint64_t>{columns, packing::words_per_row(rows, 4)}
-                              : std::vector<uint64_t>{rows, packing::words_per_row(columns, 4)});
+                    {lines, packing::words_per_row(across, 4)});
       add_component(layout, weight, Role::scale, "weight_scale", scale_storage(spec), scales);
       layout.zero_point = ZeroPointStorage::nibble_words;
       const uint64_t words = spec.qscheme == QScheme::per_tensor ? 1 : packing::words_per_row(rows, 4);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace wasmquant {
@@ -20,7 +21,11 @@ void ListStorage::reserve(size_t count, size_t element_bytes, Relocate relocate)
   if (count <= capacity_) return;
   if (count > PTRDIFF_MAX / element_bytes) std::abort();
   void* const larger = ::operator new(count* element_bytes);
-  relocate(larger, data_, size_);
+  if (relocate != nullptr) {
+    relocate(larger, data_, size_);
+  } else if (size_ != 0) {
+    std::memcpy(larger, data_, size_ * element_bytes);
+  }
   ::operator delete(data_);
   data_ = larger;
   capacity_ = count;

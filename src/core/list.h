@@ -18,7 +18,7 @@ class ListStorage {
   bool empty() const noexcept { return size_ == 0; }
 
  protected:
-  /// Moves `count` elements to where none are yet, and ends those that were moved from.
+  /// Moves `count` elements to where none are yet, and ends those that were moved from. Null: their bytes are copied.
   using Relocate = void (*)(void* to, void* from, size_t count);
 
   ListStorage() noexcept = default;
@@ -67,10 +67,10 @@ class List : public ListStorage {
   T& back() noexcept { return end()[-1]; }
   const T& back() const noexcept { return end()[-1]; }
 
-  void reserve(size_t count) { ListStorage::reserve(count, sizeof(T), relocate); }
+  void reserve(size_t count) { ListStorage::reserve(count, sizeof(T), how_to_move()); }
   template <class... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    return *std::construct_at(static_cast<T*>(ListStorage::append(sizeof(T), relocate)),
+    return *std::construct_at(static_cast<T*>(ListStorage::append(sizeof(T), how_to_move())),
                               std::forward<Arguments>(arguments)...);
   }
   void push_back(const T& item) { emplace_back(item); }
@@ -99,6 +99,13 @@ class List : public ListStorage {
   friend bool operator==(const List& a, const List& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
  private:
+  static constexpr Relocate how_to_move() noexcept {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      return nullptr;
+    } else {
+      return relocate;
+    }
+  }
   static void relocate(void* to, void* from, size_t count) {
     T* const source = static_cast<T*>(from);
     for (size_t i = 0; i < count; ++i) {
