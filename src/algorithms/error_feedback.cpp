@@ -85,7 +85,8 @@ Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t colum
     sum += diagonal[j] = value;
   }
   const auto comes_first = [&](uint32_t a, uint32_t b) { return desc_act && diagonal[a] > diagonal[b]; };
-  feedback.order = sorted_order(n, comes_first);
+  const List<uint32_t> order = sorted_order(n, comes_first);
+  feedback.order.assign(order.begin(), order.end());
   if (n == 0) return feedback;
   if (desc_act) permute_symmetric(hessian, feedback.order);
   const double damping = damp_percent * sum / static_cast<double>(n);
