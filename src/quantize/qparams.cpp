@@ -67,7 +67,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       quant_min_(static_cast<float>(info_of(spec.dtype).quant_min)),
       quant_max_(static_cast<float>(info_of(spec.dtype).quant_max)),
       second_scale_(second_scale) {
-  divisor_ = steps_ / 2;
+  divisor_ = info_of(spec.dtype).is_block() ? 1.0f : steps_ / 2;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
   const FloatFormat format = float_format_of(spec);
   mantissa_bits_ = format.mantissa_bits;
@@ -121,16 +121,16 @@ float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noex
   return scale > 0 ? scale : kScaleEpsilon;
 }
 
+float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept {
+  float magnitude = 0;
+  for (size_t i = 0; i < min.size(); ++i)
+    if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
+  return second_scale_of(magnitude, spec);
+}
+
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
                        std::span<QParams> qparams) noexcept {
-  float second_scale = 1.0f;
-  if (spec.scale_format == ScaleFormat::e4m3) {
-    float magnitude = 0;
-    for (size_t i = 0; i < min.size(); ++i)
-      if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
-    second_scale = second_scale_of(magnitude, spec);
-  }
-  const ScaleRule rule(spec, second_scale);
+  const ScaleRule rule(spec, spec.scale_format == ScaleFormat::e4m3 ? second_scale_of(min, max, spec) : 1.0f);
   for (size_t i = 0; i < qparams.size(); ++i) qparams[i] = rule(min[i], max[i]);
 }
 

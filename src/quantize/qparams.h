@@ -54,6 +54,8 @@ class ScaleRule {
 
 /// The scale of a whole tensor over its block scales (scale_format e4m3).
 float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noexcept;
+/// From the ranges of all blocks.
+float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept;
 
 /// A tensor's ranges, one per scale; with scale_format e4m3 under the second scale of the whole.
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
