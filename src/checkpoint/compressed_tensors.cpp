@@ -141,10 +141,10 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
 
 void add_bytes(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
-  const std::vector<uint64_t> scale_shape =
-      layout.spec.qscheme == QScheme::per_block     ? layout.granularity.scale_shape
-      : layout.spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{layout.rows, 1}
-                                                    : std::vector<uint64_t>{1};
+  const std::vector<uint64_t> scale_shape = layout.spec.qscheme == QScheme::per_block ? layout.granularity.scale_shape
+                                            : layout.spec.qscheme == QScheme::per_channel
+                                                ? std::vector<uint64_t>{layout.rows, 1}
+                                                : std::vector<uint64_t>{1};
   layout.codes = CodeStorage::rows_bytes;
   layout.code_offset = dtype.is_integer ? shift_to_signed(dtype) : int16_t{0};
   add_component(layout, weight, Role::codes, "weight", dtype.is_integer ? StorageDtype::I8 : StorageDtype::F8_E4M3,

@@ -264,13 +264,12 @@ float stored_second(const WeightLayout& layout, float second_scale) noexcept {
 
 float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept {
   if (layout.spec.scale_format == ScaleFormat::float32) return scale;
-  const StorageDtype dtype =
-      layout.spec.scale_format == ScaleFormat::e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::U8;
+  const StorageDtype dtype = layout.spec.scale_format == ScaleFormat::e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::U8;
   const ScaleStorage storage{dtype, layout.spec.scale_format, stored_second(layout, second_scale),
                              layout.reciprocal_second_scale};
-  uint8_t stored;
-  storage.store(layout.spec.scale_format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, &stored);
-  return storage.load(&stored);
+  uint8_t stored[sizeof(float)];
+  storage.store(layout.spec.scale_format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, stored);
+  return storage.load(stored);
 }
 
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
@@ -322,8 +321,7 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
         unpack_codes(layout, code_matrix(layout, tile), slices[c], scratch, codes);
         break;
       case Role::scale: {
-        const ScaleStorage storage{component.dtype, layout.spec.scale_format, second,
-                                   layout.reciprocal_second_scale};
+        const ScaleStorage storage{component.dtype, layout.spec.scale_format, second, layout.reciprocal_second_scale};
         for (uint64_t i = 0; i < scales.count(); ++i)
           qparams[scales.internal(i)].scale = storage.load(slices[c] + i * info_of(component.dtype).bits / 8);
         break;

@@ -9,9 +9,10 @@
 //   fp4, fp6          U8 [out, in*bits/8], a little-endian bit stream along each row
 //   mx int8           I8 [out, in]
 // Scales of floats and mx are never transposed: [out, groups] or [out blocks, in blocks], e8m0 and e5m3 as U8, e4m3 as
-// F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Zero points are written for every other integer dtype,
-// zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
-//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h; Quark itself refuses to store them, this layout is
+// F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Zero points are written for every other integer
+// dtype, zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
+//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h; Quark itself refuses to store them, this layout
+//   is
 //                     ours
 #pragma once
 #include "checkpoint/checkpoint_format.h"

@@ -33,8 +33,8 @@ enum class WeightFormat : uint8_t { real_quantized, fake_quantized };
 struct QuantizationSpec {
   Dtype dtype = Dtype::int8;
   QScheme qscheme = QScheme::per_tensor;
-  int64_t ch_axis = 0;     // may be negative (from the end); per_channel and per_group
-  int64_t group_size = 0;  // per_group: > 0, or -1 = the whole axis
+  int64_t ch_axis = 0;                         // may be negative (from the end); per_channel and per_group
+  int64_t group_size = 0;                      // per_group: > 0, or -1 = the whole axis
   uint32_t block_rows = 0, block_columns = 0;  // per_block: both > 0
   bool symmetric = true;
   bool is_dynamic = false;

@@ -65,8 +65,8 @@ void SpecParser::read_group_size(const json::Value* group) {
               text_of("{} has blocks of pairs: {} elements are not allowed", dtype.name, spec_.group_size),
               "an even number, commonly 16 or 32");
   if (!dtype.pair_shift && spec_.group_size != dtype.default_block)
-    in_.error("value-invalid", "group_size", text_of("{} has blocks of {} elements", dtype.name, dtype.default_block + 0u),
-              "leave the key out");
+    in_.error("value-invalid", "group_size",
+              text_of("{} has blocks of {} elements", dtype.name, dtype.default_block + 0u), "leave the key out");
 }
 
 void SpecParser::read_block_size() {
@@ -100,7 +100,8 @@ void SpecParser::read_scale_format() {
   } else if (is_mx_ && format != ScaleFormat::e8m0) {
     in_.error("value-invalid", "scale_format", text_of("dtype mx has e8m0 scales, not {}", name), "leave the key out");
   } else if (dtype_known_ && !is_mx_ && dtype.is_integer && format != ScaleFormat::float32) {
-    in_.error("value-invalid", "scale_format", text_of("scale_format {} needs a floating dtype, not {}", name, dtype.name),
+    in_.error("value-invalid", "scale_format",
+              text_of("scale_format {} needs a floating dtype, not {}", name, dtype.name),
               "for MX integers use dtype mx with mx_element_dtype int8");
   } else if (format == ScaleFormat::e4m3 && known_scheme_ && spec_.qscheme != QScheme::per_group) {
     in_.error("value-invalid", "scale_format", "scale_format e4m3 is for the scales of groups",

@@ -82,9 +82,10 @@ Value to_json(const QuantizationSpec& spec) {
   put(members, "ch_axis", has_axis ? Value(spec.ch_axis) : Value(nullptr));
   members.emplace_back("group_size",
                        !cast && spec.qscheme == QScheme::per_group ? Value(spec.group_size) : Value(nullptr));
-  put(members, "block_size", spec.qscheme == QScheme::per_block
-                                 ? Value(Array{Value(int64_t{spec.block_rows}), Value(int64_t{spec.block_columns})})
-                                 : Value(nullptr));
+  put(members, "block_size",
+      spec.qscheme == QScheme::per_block
+          ? Value(Array{Value(int64_t{spec.block_rows}), Value(int64_t{spec.block_columns})})
+          : Value(nullptr));
   put(members, "symmetric", unless_cast(spec.symmetric));
   put(members, "round_method", unless_cast(word_of(spec.round_method, kRoundMethods)));
   put(members, "scale_type", unless_cast(word_of(spec.scale_type, kScaleTypes)));
@@ -101,7 +102,8 @@ Value to_json(const QuantizationSpec& spec) {
     put(members, "exponent_bits", int64_t{spec.exponent_bits});
     put(members, "mantissa_bits", int64_t{spec.mantissa_bits});
   }
-  if (dtype.is_integer && !is_mx_integer) put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
+  if (dtype.is_integer && !is_mx_integer)
+    put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
   return members;
 }
 

@@ -19,7 +19,7 @@ struct QuantizePairShift {
       I<Arch> largest(0);
       for (size_t i = 0; i < format.block; i += simd::lanes<Arch>)
         largest = simd::max_int<Arch>(largest, rule.magnitude(x + i));
-      const auto exponent = static_cast<uint32_t>(xsimd::reduce_max(largest)) >> 23;
+      const auto exponent = static_cast<uint32_t>(simd::largest_lane<Arch>(largest)) >> 23;
       exponents[begin / format.block] = static_cast<uint8_t>(exponent);
       // 2^-E; no element survives in a block whose exponent field is 0.
       const F<Arch> inverse(

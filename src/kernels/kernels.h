@@ -80,8 +80,7 @@ void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Aff
 
 /// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale.
 /// y may be x.
-void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round,
-                       float* y) noexcept;
+void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
 // ---- quantize_float.cpp: any minifloat whose magnitudes float32 holds as normal numbers (exponent_bits <= 7,
 // mantissa_bits <= 10). Division by the scale, not multiplication by the reciprocal; runs as above.

@@ -23,7 +23,7 @@ struct MaxMagnitude {
     for (; i + simd::step<Arch> <= x.size(); i += simd::step<Arch>)
       for (size_t k = 0; k < 4; ++k)
         max[k] = simd::max_int<Arch>(max[k], simd::as_int<Arch>(simd::load<Arch>(x.data() + i + k * kLanes)) & no_sign);
-    int32_t bits = xsimd::reduce_max(
+    int32_t bits = simd::largest_lane<Arch>(
         simd::max_int<Arch>(simd::max_int<Arch>(max[0], max[1]), simd::max_int<Arch>(max[2], max[3])));
     for (; i < x.size(); ++i) {
       const int32_t magnitude = std::bit_cast<int32_t>(x[i]) & 0x7FFFFFFF;

@@ -188,8 +188,7 @@ uint8_t quantize_pair_shift_block(std::span<const float> x, const BlockFloatForm
     shifts[i / 2] = static_cast<uint8_t>(shift);
     for (size_t k = 0; k < 2 && i + k < x.size(); ++k) {
       const double units = pair[k] * power_of_two(format.fraction_bits() + shift - exponent);
-      codes[i + k] = static_cast<int8_t>(
-          std::clamp(std::nearbyint(units), -limit, limit));
+      codes[i + k] = static_cast<int8_t>(std::clamp(std::nearbyint(units), -limit, limit));
     }
   }
   return static_cast<uint8_t>(field);

@@ -21,8 +21,7 @@ void quantize_codes8_each(std::span<const float> x, const float* inverse, const 
                           float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept;
 void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
                        float* y) noexcept;
-void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round,
-                       float* y) noexcept;
+void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
 void quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
                     uint8_t* codes) noexcept;

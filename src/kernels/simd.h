@@ -99,6 +99,16 @@ XSIMD_INLINE I<Arch> max_int(const I<Arch>& a, const I<Arch>& b) noexcept {
   else
     return xsimd::max(a, b);
 }
+/// The largest lane. xsimd goes through memory on WASM.
+template <class Arch>
+XSIMD_INLINE int32_t largest_lane(const I<Arch>& v) noexcept {
+  if constexpr (is_wasm<Arch>) {
+    const auto half = wasm_i32x4_max(v.data, wasm_i32x4_shuffle(v.data, v.data, 2, 3, 0, 1));
+    return wasm_i32x4_extract_lane(wasm_i32x4_max(half, wasm_i32x4_shuffle(half, half, 1, 0, 3, 2)), 0);
+  } else {
+    return xsimd::reduce_max(v);
+  }
+}
 /// mask ? a : b per lane, for a mask from comparing floats or signed integers.
 template <class Arch, class Mask>
 XSIMD_INLINE U<Arch> select(const Mask& mask, const U<Arch>& a, const U<Arch>& b) noexcept {
@@ -288,9 +298,9 @@ struct MinifloatCodec {
         step(std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - f.bias - f.mantissa_bits) << 23)),
         first_normal(int32_t{1} << f.mantissa_bits) {}
 
-  /// Nearest-even code of a finite magnitude. Beyond the format's range the codes just go on. Normal: round the mantissa
-  /// in place (the carry moves the exponent), then rebias. Subnormal: adding a power of two whose last mantissa bit
-  /// weighs one subnormal step makes the adder round.
+  /// Nearest-even code of a finite magnitude. Beyond the format's range the codes just go on. Normal: round the
+  /// mantissa in place (the carry moves the exponent), then rebias. Subnormal: adding a power of two whose last
+  /// mantissa bit weighs one subnormal step makes the adder round.
   XSIMD_INLINE U<Arch> encode(const F<Arch>& magnitude) const noexcept {
     const U<Arch> bits = as_uint<Arch>(magnitude);
     const U<Arch> normal = (bits + ((bits >> shift) & odd) + round_and_rebias) >> shift;

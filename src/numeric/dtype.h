@@ -55,29 +55,43 @@ struct DtypeInfo {
 };
 
 inline constexpr std::array kDtypes = {
-#define WASMQUANT_INT(id, bits, is_signed)                                            \
-  DtypeInfo{Dtype::id,                                                                \
-            #id,                                                                      \
-            DtypeKind::integer,                                                       \
-            bits,                                                                     \
-            true,                                                                     \
-            is_signed,                                                                \
-            is_signed ? -(int64_t{1} << (bits - 1)) : 0,                              \
-            is_signed ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << (bits)) - 1,  \
-            0,                                                                        \
-            0,                                                                        \
-            0,                                                                        \
-            Specials::none,                                                           \
-            Zeros::one,                                                               \
-            0,                                                                        \
+#define WASMQUANT_INT(id, bits, is_signed)                                           \
+  DtypeInfo{Dtype::id,                                                               \
+            #id,                                                                     \
+            DtypeKind::integer,                                                      \
+            bits,                                                                    \
+            true,                                                                    \
+            is_signed,                                                               \
+            is_signed ? -(int64_t{1} << (bits - 1)) : 0,                             \
+            is_signed ? (int64_t{1} << (bits - 1)) - 1 : (int64_t{1} << (bits)) - 1, \
+            0,                                                                       \
+            0,                                                                       \
+            0,                                                                       \
+            Specials::none,                                                          \
+            Zeros::one,                                                              \
+            0,                                                                       \
             false},
-#define WASMQUANT_FLOAT(id, bits, e, m, bias, specials, zeros)                                               \
-  DtypeInfo{Dtype::id, #id, DtypeKind::floating, bits, false, (bits) == 1 + (e) + (m), 0, 0, e, m, bias, \
-            Specials::specials, Zeros::zeros, 0, false},
+#define WASMQUANT_FLOAT(id, bits, e, m, bias, specials, zeros) \
+  DtypeInfo{Dtype::id,                                         \
+            #id,                                               \
+            DtypeKind::floating,                               \
+            bits,                                              \
+            false,                                             \
+            (bits) == 1 + (e) + (m),                           \
+            0,                                                 \
+            0,                                                 \
+            e,                                                 \
+            m,                                                 \
+            bias,                                              \
+            Specials::specials,                                \
+            Zeros::zeros,                                      \
+            0,                                                 \
+            false},
 #define WASMQUANT_MINIFLOAT(id) \
   DtypeInfo{Dtype::id, #id, DtypeKind::floating, 0, false, true, 0, 0, 0, 0, 0, Specials::none, Zeros::two, 0, false},
-#define WASMQUANT_BLOCK(id, bits, length, shift) \
-  DtypeInfo{Dtype::id, #id, DtypeKind::block, bits, false, true, 0, 0, 0, 0, 0, Specials::none, Zeros::one, length, shift},
+#define WASMQUANT_BLOCK(id, bits, length, shift)                                 \
+  DtypeInfo{Dtype::id, #id, DtypeKind::block, bits,       false,  true, 0, 0, 0, \
+            0,         0,   Specials::none,   Zeros::one, length, shift},
 #include "numeric/dtypes.def"
 };
 

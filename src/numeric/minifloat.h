@@ -94,7 +94,7 @@ constexpr uint32_t encode(const FloatFormat& format, float x, Overflow overflow)
     return sign | format.nan_code() | (carries_payload ? fraction >> (23 - format.mantissa_bits) : 0);
   }
   if (bits >> 31 && !format.is_signed) return 0;
-  const uint32_t beyond = overflow == Overflow::saturate            ? format.max_code()
+  const uint32_t beyond = overflow == Overflow::saturate      ? format.max_code()
                           : format.specials == Specials::ieee ? format.infinity()
                                                               : format.nan_code();
   if (exponent_field == 0xFF) return sign | beyond;

@@ -28,8 +28,8 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
     if (!same_scales) {
       current_ = kNone;
       return error_at(ErrorCode::shape_mismatch, "",
-                      "{} and {} scales do not go together: the shapes of their scales differ",
-                      seen.range.min().size(), range.min().size());
+                      "{} and {} scales do not go together: the shapes of their scales differ", seen.range.min().size(),
+                      range.min().size());
     }
     range.merge(seen.range);  // the newcomer has the granularity of the coming pieces
   }
@@ -127,8 +127,8 @@ Result<Observation> Observer::finish() const {
 Status observe(Observer& observer, uint64_t batch, std::span<const float> x, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, observer.spec()));
   if (granularity.element_count() != x.size())
-    return error_at(ErrorCode::shape_mismatch, "",
-                    "the shape has {} elements, the data {}", granularity.element_count(), x.size());
+    return error_at(ErrorCode::shape_mismatch, "", "the shape has {} elements, the data {}",
+                    granularity.element_count(), x.size());
   if (const int64_t index = kernels::find_non_finite(x); index >= 0)
     return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite", index);
   TRY_VOID(observer.begin(batch, shape));

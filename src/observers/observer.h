@@ -85,8 +85,8 @@ class Observer {
   const RangeObserver& range(size_t index) const noexcept { return batches_[index]->range; }
   /// Whether each batch replaces the one before.
   bool replaces() const noexcept {
-    return spec_.is_dynamic || (spec_.qscheme == QScheme::per_group &&
-                                info_of(spec_.observer).method != ObserverMethod::block_max);
+    return spec_.is_dynamic ||
+           (spec_.qscheme == QScheme::per_group && info_of(spec_.observer).method != ObserverMethod::block_max);
   }
 
   // ---- pass 2, for observers that have one

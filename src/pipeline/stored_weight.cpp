@@ -130,7 +130,8 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool says_all = !dtype.is_integer || spec.scale_format != ScaleFormat::float32;  // the config, to the letter
     const bool transposed = dtype.is_integer && dtype.bits != 3;
-    if (!says_all) set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
+    if (!says_all)
+      set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
     return locate(model, method_, weight, spec);
   }
   TRY(spec, compressed_tensors_spec(model, weight));

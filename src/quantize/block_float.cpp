@@ -55,7 +55,8 @@ BlockFloatTensor quantize_blocks(const Granularity& g, const QuantizationSpec& s
       kernels::quantize_block_float(line.x, format, line.exponents.data(), line.shifts.data(), line.codes.data());
       scatter(line.codes.data(), line.count, inner, t.codes.data() + o * line.count * inner + i);
       scatter(line.exponents.data(), line.blocks, inner, t.exponents.data() + o * line.blocks * inner + i);
-      if (format.pair_shift) scatter(line.shifts.data(), line.pairs, inner, t.shifts.data() + o * line.pairs * inner + i);
+      if (format.pair_shift)
+        scatter(line.shifts.data(), line.pairs, inner, t.shifts.data() + o * line.pairs * inner + i);
     }
   }
   return t;
@@ -69,7 +70,8 @@ void dequantize_blocks(const Granularity& g, const QuantizationSpec& spec, const
     for (size_t i = 0; i < inner; ++i) {
       gather(t.codes.data() + o * line.count * inner + i, line.count, inner, line.codes.data());
       gather(t.exponents.data() + o * line.blocks * inner + i, line.blocks, inner, line.exponents.data());
-      if (format.pair_shift) gather(t.shifts.data() + o * line.pairs * inner + i, line.pairs, inner, line.shifts.data());
+      if (format.pair_shift)
+        gather(t.shifts.data() + o * line.pairs * inner + i, line.pairs, inner, line.shifts.data());
       kernels::dequantize_block_float(line.codes, format, line.exponents.data(), line.shifts.data(), line.x.data());
       scatter(line.x.data(), line.count, inner, y + o * line.count * inner + i);
     }

@@ -10,8 +10,8 @@
 namespace wasmquant {
 
 /// Everything is laid out as the tensor is: codes one per element; exponents where scales would be (internal order of
-/// Granularity); shifts [outer, ceil(axis / 2), inner], one byte (0 or 1) per pair of neighbours along the axis, empty for
-/// formats without.
+/// Granularity); shifts [outer, ceil(axis / 2), inner], one byte (0 or 1) per pair of neighbours along the axis, empty
+/// for formats without.
 struct BlockFloatTensor {
   std::vector<int8_t> codes;
   std::vector<uint8_t> exponents;

@@ -45,9 +45,8 @@ struct Granularity {
 };
 
 /// Errors: shape-mismatch (ch_axis out of range, groups along an empty axis, more than 2^64 elements),
-/// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or of a tensor that is not
-/// 2-D). bfloat16 and float16 are per_tensor,
-/// whatever the spec says.
+/// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or of a tensor that is
+/// not 2-D). bfloat16 and float16 are per_tensor, whatever the spec says.
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec);
 
 /// One run of consecutive elements that use one scale (scale_stride 0) or consecutive scales (scale_stride 1).
@@ -64,7 +63,7 @@ template <class Visit>
 void for_each_run(const Granularity& g, uint64_t begin, uint64_t end, Visit&& visit) {
   const uint64_t line = g.axis * g.inner;
   if (begin >= end) return;
-  const bool by_inner = g.split_inner && g.inner > 1;              // each inner position its own scale
+  const bool by_inner = g.split_inner && g.inner > 1;               // each inner position its own scale
   const bool by_axis = g.inner == 1 && g.block == 1 && g.axis > 1;  // channels along the last axis
   const uint64_t unit = by_inner ? g.inner : by_axis ? g.axis : g.block * g.inner;
   const uint64_t scales_of_line = g.blocks() * (g.split_inner ? g.inner : 1);

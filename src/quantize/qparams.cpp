@@ -10,7 +10,6 @@
 namespace wasmquant {
 namespace {
 
-constexpr float kSmallestNormal = 0x1p-126f;
 constexpr float kSmallestE5m3 = 0x1p-17f;
 constexpr float kMaxBlockScale = 448.0f;  // of fp8_e4m3
 // An MX integer counts as an element with 8 mantissa bits and values below 2 (spec 3.4).
@@ -136,13 +135,12 @@ void qparams_of_ranges(std::span<const float> min, std::span<const float> max, c
 
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept { return ScaleRule(spec)(min, max); }
 
-kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept {
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  const auto quant_min = static_cast<float>(dtype.quant_min), quant_max = static_cast<float>(dtype.quant_max);
-  if (!is_mx_integer(spec))
-    return {q.scale, 1.0f / std::max(q.scale, kSmallestNormal), q.zero_point, quant_min, quant_max};
-  const float step = std::max(q.scale / static_cast<float>(1 << (dtype.bits - 2)), kSmallestNormal);
-  return {step, 1.0f / step, 0.0f, -quant_max, quant_max};
-}
+GridRule::GridRule(const QuantizationSpec& spec) noexcept
+    : is_mx_(is_mx_integer(spec)),
+      unit_(is_mx_ ? static_cast<float>(power_of_two(2 - info_of(spec.dtype).bits)) : 1.0f),
+      quant_min_(static_cast<float>(is_mx_ ? -info_of(spec.dtype).quant_max : info_of(spec.dtype).quant_min)),
+      quant_max_(static_cast<float>(info_of(spec.dtype).quant_max)) {}
+
+kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept { return GridRule(spec)(q); }
 
 }  // namespace wasmquant

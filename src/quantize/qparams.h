@@ -7,7 +7,8 @@
 //   scale_format e8m0:     a power of two (block_scale.cpp); with an integer dtype this is the MX integer format, whose
 //                          values are code * scale / 2^(bits - 2)
 //   scale_format e5m3:     (amax / max_finite) as fp8_e5m3, 2^-23 if that is 0
-//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of (amax / max_finite) /
+//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of (amax / max_finite)
+//   /
 //                          second, 1 if that is 0; scale = that code's value * second (NVFP4)
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.
@@ -64,7 +65,21 @@ void qparams_of_ranges(std::span<const float> min, std::span<const float> max, c
 /// One range by a rule made for it. Not for scale_format e4m3.
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
-/// The code grid of one scale. For integer dtypes.
+/// The code grids of scales. For integer dtypes; one spec's constants worked out once.
+class GridRule {
+ public:
+  explicit GridRule(const QuantizationSpec& spec) noexcept;
+  kernels::Affine operator()(const QParams& q) const noexcept {
+    constexpr float kSmallestNormal = 0x1p-126f;
+    const float divisor = q.scale * unit_ > kSmallestNormal ? q.scale * unit_ : kSmallestNormal;
+    return {is_mx_ ? divisor : q.scale, 1.0f / divisor, q.zero_point, quant_min_, quant_max_};
+  }
+
+ private:
+  bool is_mx_;  // MX integers: the step is scale / 2^(bits - 2), and no smaller than 2^-126
+  float unit_;  // that power of two; 1 for others
+  float quant_min_, quant_max_;
+};
 kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

@@ -1,4 +1,5 @@
-// Codes and values of a piece, one operation per dtype family and direction. runs.h cuts the piece, the kernels compute.
+// Codes and values of a piece, one operation per dtype family and direction. runs.h cuts the piece, the kernels
+// compute.
 #include "quantize/quantize.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ bool has_fractional_zero_point(const QuantizationSpec& spec) noexcept {
 
 // What all operations know: the piece and its scales. Each uses the pointers that it needs.
 struct Piece : PieceOperation {
-  Piece(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept : spec(piece_spec), q(scales) {}
+  Piece(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
+      : spec(piece_spec), grid(piece_spec), q(scales) {}
 
   // A column of a patch as runs of one element: for operations that have no better way.
   void patch(const Patch& p) noexcept override {
@@ -28,6 +30,7 @@ struct Piece : PieceOperation {
   }
 
   const QuantizationSpec& spec;
+  GridRule grid;
   std::span<const QParams> q;
   const float* x = nullptr;
   float* y = nullptr;
@@ -38,7 +41,7 @@ struct Piece : PieceOperation {
 struct Grids {
   Affine of[kRuns];
   Grids(const Piece& piece, const RunsOfScale& r) noexcept {
-    for (size_t i = 0; i < r.runs(); ++i) of[i] = affine_of(piece.q[r.scale + i], piece.spec);
+    for (size_t i = 0; i < r.runs(); ++i) of[i] = piece.grid(piece.q[r.scale + i]);
   }
 };
 
@@ -55,7 +58,7 @@ struct PatchGrids {
   float quant_min = 0, quant_max = 0;
   PatchGrids(const Piece& piece, const Patch& p) noexcept {
     for (size_t i = 0; i < p.columns; ++i) {
-      const Affine a = affine_of(piece.q[p.scale + i], piece.spec);
+      const Affine a = piece.grid(piece.q[p.scale + i]);
       scale[i] = a.scale;
       inverse[i] = a.inverse;
       zero_point[i] = a.zero_point;

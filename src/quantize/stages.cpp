@@ -30,7 +30,8 @@ constexpr QParams kUnscaled{1.0f, 0.0f};
 
 Result<TwoStages> TwoStages::create(const QuantizationSpec& first, const QuantizationSpec& second,
                                     const std::vector<uint64_t>& shape) {
-  if (!has_scale(first) || !has_scale(second)) return unfit("a list of specs has scales in every stage; plain casts and block dtypes stand alone");
+  if (!has_scale(first) || !has_scale(second))
+    return unfit("a list of specs has scales in every stage; plain casts and block dtypes stand alone");
   if (second.is_scale_quant) {
     if (first.qscheme != QScheme::per_group) return unfit("is_scale_quant needs a first stage that is per_group");
     if (second.qscheme != QScheme::per_tensor) return unfit("scales are quantized per_tensor");
@@ -74,7 +75,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
   scales.other = qparams_of(low, high, first_);
   // The cast is monotonous: the ends of a range of codes are the codes of its ends.
   const FloatFormat format = float_format_of(first_);
-  const auto number = [&](float v) { return decode(format, encode(format, v / scales.other.scale, Overflow::saturate)); };
+  const auto number = [&](float v) {
+    return decode(format, encode(format, v / scales.other.scale, Overflow::saturate));
+  };
   std::vector<float> code_min(min.begin(), min.end()), code_max(max.begin(), max.end());
   for (size_t i = 0; i < min.size(); ++i) {
     if (min[i] > max[i]) continue;

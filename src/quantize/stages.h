@@ -2,7 +2,8 @@
 //   progressive   the first stage's codes, read as numbers, are quantized again by the second:
 //                   v = code1(x) as a number,  q = code2(v);   back: value1(cast1(value2(q)))
 //                 e.g. fp8_e4m3 per tensor, then int4 per channel.
-//   scale quant   the second stage (is_scale_quant) quantizes the first's scales; codes are of the first stage, computed
+//   scale quant   the second stage (is_scale_quant) quantizes the first's scales; codes are of the first stage,
+//   computed
 //                 with the scales that come back. E.g. fp4 per group of 16, its scales fp8_e4m3 per tensor.
 #pragma once
 #include <cstdint>
@@ -18,9 +19,9 @@ namespace wasmquant {
 class TwoStages {
  public:
   /// Errors: spec-invalid for lists that are neither of the above: a first stage of a progressive list that is not per
-  /// tensor or not floating (its ranges could not be had from those of the second), scale quant of a first stage that is
-  /// not per group or has integer zero points to scale, a second stage that is not per tensor; block dtypes and plain
-  /// casts anywhere. Also those of granularity_of.
+  /// tensor or not floating (its ranges could not be had from those of the second), scale quant of a first stage that
+  /// is not per group or has integer zero points to scale, a second stage that is not per tensor; block dtypes and
+  /// plain casts anywhere. Also those of granularity_of.
   static Result<TwoStages> create(const QuantizationSpec& first, const QuantizationSpec& second,
                                   const std::vector<uint64_t>& shape);
 
@@ -31,9 +32,9 @@ class TwoStages {
   const QuantizationSpec& code_spec() const noexcept { return is_scale_quant() ? first_ : second_; }
 
   struct Scales {
-    std::vector<QParams> of_codes;     // one per scale of granularity(): what codes are computed and read with
-    QParams other;                     // progressive: of the first stage; scale quant: of the scales
-    std::vector<uint32_t> scale_codes; // scale quant: codes of the scales, internal order
+    std::vector<QParams> of_codes;      // one per scale of granularity(): what codes are computed and read with
+    QParams other;                      // progressive: of the first stage; scale quant: of the scales
+    std::vector<uint32_t> scale_codes;  // scale quant: codes of the scales, internal order
   };
   /// From the tensor's ranges, one per scale.
   Scales scales_of(std::span<const float> min, std::span<const float> max) const;

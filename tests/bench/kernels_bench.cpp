@@ -72,6 +72,7 @@ enum class Work : uint8_t { codes, pack, pack_and_error };
 template <class Kernels>
 void quantize_groups(Buffers& b, size_t count, const QuantizationSpec& spec, Work work) {
   const ScaleRule rule(spec);
+  const GridRule grid_of(spec);
   const bool is_integer = info_of(spec.dtype).is_integer;
   const auto group = static_cast<size_t>(spec.group_size);
   kernels::ErrorSums error;
@@ -84,7 +85,7 @@ void quantize_groups(Buffers& b, size_t count, const QuantizationSpec& spec, Wor
     for (size_t i = 0; i < kBlock / group; ++i) {
       const QParams q = rule(-magnitude[i], magnitude[i]);
       scale[i] = q.scale;
-      if (is_integer) grid[i] = affine_of(q, spec);
+      if (is_integer) grid[i] = grid_of(q);
     }
     if (is_integer)
       Kernels::quantize_codes8(x, grid, group, RoundMethod::half_even, kernels::Path::real, codes);
@@ -145,7 +146,8 @@ std::vector<Row> rows_of(Buffers& b) {
        [=](size_t n) { g_sink = r::reduce_extent(x(n)).max; }},
       {"accumulate_extent", 4, [=, &b](size_t n) { k::accumulate_extent(x(n), b.low.data(), b.high.data()); },
        [=, &b](size_t n) { r::accumulate_extent(x(n), b.low.data(), b.high.data()); }},
-      {"quantize_int8", 4, [=, &b](size_t n) { k::quantize_codes8(x(n), &int8, kOneRun, kRound, k::Path::real, b.codes.data()); },
+      {"quantize_int8", 4,
+       [=, &b](size_t n) { k::quantize_codes8(x(n), &int8, kOneRun, kRound, k::Path::real, b.codes.data()); },
        [=, &b](size_t n) { r::quantize_codes8(x(n), &int8, kOneRun, kRound, k::Path::real, b.codes.data()); }},
       {"quantize_int16", 4,
        [=, &b](size_t n) { k::quantize_codes16(x(n), &int8, kOneRun, kRound, k::Path::real, b.halves.data()); },
@@ -166,17 +168,14 @@ std::vector<Row> rows_of(Buffers& b) {
        [=, &b](size_t n) { quantize_rows(x(n), r::quantize_block_float, b, Dtype::mx6, 32); }},
       {"error_between", 4, [=, &b](size_t n) { g_sink = k::error_between(x(n), b.y.data()).noise; },
        [=, &b](size_t n) { g_sink = r::error_between(x(n), b.y.data()).noise; }},
-      {"quantize_fp8_e4m3", 4,
-       [=, &b](size_t n) { k::quantize_float(x(n), &scale, kOneRun, fp8, b.codes.data()); },
+      {"quantize_fp8_e4m3", 4, [=, &b](size_t n) { k::quantize_float(x(n), &scale, kOneRun, fp8, b.codes.data()); },
        [=, &b](size_t n) { r::quantize_float(x(n), &scale, kOneRun, fp8, b.codes.data()); }},
-      {"quantize_fp6_e3m2", 4,
-       [=, &b](size_t n) { k::quantize_float(x(n), &scale, kOneRun, fp6, b.codes.data()); },
+      {"quantize_fp6_e3m2", 4, [=, &b](size_t n) { k::quantize_float(x(n), &scale, kOneRun, fp6, b.codes.data()); },
        [=, &b](size_t n) { r::quantize_float(x(n), &scale, kOneRun, fp6, b.codes.data()); }},
       {"fake_quantize_fp8_e4m3", 4,
        [=, &b](size_t n) { k::fake_quantize_float(x(n), &scale, kOneRun, fp8, b.y.data()); },
        [=, &b](size_t n) { r::fake_quantize_float(x(n), &scale, kOneRun, fp8, b.y.data()); }},
-      {"dequantize_fp8_e4m3", 4,
-       [=, &b](size_t n) { k::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); },
+      {"dequantize_fp8_e4m3", 4, [=, &b](size_t n) { k::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); },
        [=, &b](size_t n) { r::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); }},
       {"widen_bf16", 2, [=, &b](size_t n) { k::widen_bf16(halves(n), b.y.data()); },
        [=, &b](size_t n) { r::widen_bf16(halves(n), b.y.data()); }},

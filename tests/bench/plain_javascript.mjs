@@ -18,7 +18,7 @@ function nearestEven(v) {
 }
 
 function clamp(v, low, high) {
-  return v < low ? low : v > high ? high : v;
+  return Math.min(Math.max(v, low), high);
 }
 
 function absmax(begin, end) {
@@ -94,5 +94,6 @@ for (const [name, run] of Object.entries(rows)) {
     best = Math.min(best, performance.now() - start);
   }
   const gbps = (count * 4) / best / 1e6;
-  console.log(options.json ? JSON.stringify({ name, gbps }) : `${name.padEnd(22)} ${gbps.toFixed(2).padStart(8)}`);
+  const line = options.json ? JSON.stringify({ name, gbps }) : `${name.padEnd(22)} ${gbps.toFixed(2).padStart(8)}`;
+  process.stdout.write(`${line}\n`);
 }

@@ -19,8 +19,8 @@ struct Comparison {
   bool exact = true;
   bool sign_of_zero = true;
   double relative = 0, absolute = 0, absolute_of_max = 0;
-  double share = 1;        // of the entries that have to agree
-  double loss_factor = 0;  // output error allowed, in units of params.loss; 0: not compared
+  double share = 1;                       // of the entries that have to agree
+  double loss_factor = 0;                 // output error allowed, in units of params.loss; 0: not compared
   std::optional<double> candidate_slack;  // R of the last form; the rest is for the role `errors`
 };
 /// Nothing when the text says more than the forms above.

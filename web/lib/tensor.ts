@@ -115,7 +115,11 @@ function checkPairShifts({ spec, shape, pairShifts }: QuantizedTensor): void {
   const at = axis < 0 ? axis + shape.length : axis;
   const pairs = elementsOf(shape.map((size, i) => (i === at ? Math.ceil(size / 2) : size)));
   if (pairShifts?.length !== pairs)
-    throw failure('shape-mismatch', 'pairShifts', `has ${pairShifts?.length ?? 0} elements, this tensor has ${pairs} pairs`);
+    throw failure(
+      'shape-mismatch',
+      'pairShifts',
+      `has ${pairShifts?.length ?? 0} elements, this tensor has ${pairs} pairs`,
+    );
 }
 
 export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor): Float32Array {

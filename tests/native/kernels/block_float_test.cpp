@@ -7,9 +7,9 @@ namespace wasmquant::kernels {
 namespace {
 
 const std::vector<BlockFloatFormat>& formats() {
-  static const std::vector<BlockFloatFormat> all = {
-      block_float_of(Dtype::mx6), block_float_of(Dtype::mx6, 32), block_float_of(Dtype::mx9),
-      block_float_of(Dtype::mx9, 32), block_float_of(Dtype::mx9, 10), block_float_of(Dtype::bfp16)};
+  static const std::vector<BlockFloatFormat> all = {block_float_of(Dtype::mx6),     block_float_of(Dtype::mx6, 32),
+                                                    block_float_of(Dtype::mx9),     block_float_of(Dtype::mx9, 32),
+                                                    block_float_of(Dtype::mx9, 10), block_float_of(Dtype::bfp16)};
   return all;
 }
 

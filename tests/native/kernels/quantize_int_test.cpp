@@ -4,8 +4,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-constexpr std::array kRounds = {RoundMethod::half_even, RoundMethod::round, RoundMethod::floor,
-                               RoundMethod::half_away};
+constexpr std::array kRounds = {RoundMethod::half_even, RoundMethod::round, RoundMethod::floor, RoundMethod::half_away};
 constexpr size_t kOneRun = size_t{1} << 20;
 constexpr std::array kPaths = {Path::fake, Path::real};
 

@@ -44,7 +44,7 @@ std::vector<Setting> settings() {
           spec.qscheme = qscheme;
           spec.ch_axis = ch_axis;
           spec.group_size = group_size;
-          all.push_back({{6, 520}, spec});  // more columns than one patch holds
+          all.push_back({{6, 520}, spec});                           // more columns than one patch holds
           if (!dtype.is_integer && qscheme == QScheme::per_group) {  // a short last group
             spec.group_size = ch_axis == 0 ? 4 : 32;
             all.push_back({{6, 520}, spec});
