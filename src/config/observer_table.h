@@ -26,7 +26,7 @@ enum class ObserverMethod : uint8_t {
   pow2_min_mse,          // 4.5
   placeholder,           // none: plain casts have no scale
 };
-enum class ObserverDtypes : uint8_t { any, integers, casts };
+enum class ObserverDtypes : uint8_t { any, integers, blocks, casts };
 
 /// One row of observers.def.
 struct ObserverInfo {
@@ -38,6 +38,7 @@ struct ObserverInfo {
 
   constexpr bool serves(const DtypeInfo& dtype) const {
     if (dtypes == ObserverDtypes::casts) return dtype.is_plain_cast();
+    if (dtypes == ObserverDtypes::blocks) return !dtype.is_integer;
     return dtypes == ObserverDtypes::any || dtype.is_integer;
   }
   /// Scales are powers of two whatever scale_type says, and zero points of symmetric unsigned dtypes lie in the middle

@@ -147,7 +147,7 @@ void SpecParser::choose_observer(const ObserverInfo* named) {
       if (kObservers[i].qscheme == spec_.qscheme) spec_.observer = kObservers[i].id;
     if (spec_.qscheme == QScheme::per_group && (is_mx_ || !dtype.is_integer))
       spec_.observer = spec_.dtype == Dtype::bfp16 ? ObserverId::PerBlockBFPObserver : ObserverId::PerBlockMXObserver;
-  } else if (const bool by_scheme = named->serves(dtype) || !dtype_known_;
+  } else if (const bool by_scheme = named->serves(dtype) || is_mx_ || !dtype_known_;
              !by_scheme || named->qscheme != spec_.qscheme) {
     in_.error("observer-mismatch", "observer_cls",
               text_of("{} does not serve {}{}", in_.find("observer_cls")->as_string(),

@@ -104,9 +104,10 @@ Result<Granularity> granularity_of_blocks(const std::vector<uint64_t>& shape, co
 }  // namespace
 
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec) {
-  if (spec.qscheme == QScheme::per_block) return granularity_of_blocks(shape, spec);
+  const bool is_cast = info_of(spec.dtype).is_plain_cast();
+  if (spec.qscheme == QScheme::per_block && !is_cast) return granularity_of_blocks(shape, spec);
   Granularity g;
-  if (spec.qscheme == QScheme::per_tensor || info_of(spec.dtype).is_plain_cast()) {
+  if (spec.qscheme == QScheme::per_tensor || is_cast) {
     TRY(elements, product(shape, 0, shape.size()));
     g.inner = elements;
     return g;

@@ -214,7 +214,7 @@ TEST_CASE("whole configs: what is accepted, refused and remarked") {
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"int8","is_dynamic":true}}})", ""},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"fp4","qscheme":"per_group","group_size":32,)"
        R"("observer_cls":"PerBlockMXObserver","is_dynamic":true}}})",
-       "warning not-applied /global_quant_config/input_tensors/dtype"},
+       ""},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"int8","qscheme":"per_group","group_size":32}}})",
        "error value-invalid /global_quant_config/input_tensors/is_dynamic"},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"output_tensors":{"dtype":"int8","qscheme":"per_channel"}}})",

@@ -32,6 +32,7 @@ inline std::vector<QuantizationSpec> specs_of_all_observers() {
         spec.qscheme = row.qscheme;
         spec.ch_axis = -1;
         spec.group_size = 2;
+        spec.block_rows = spec.block_columns = 2;
         specs.push_back(spec);
       }
   return specs;
