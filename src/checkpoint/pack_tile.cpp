@@ -90,6 +90,11 @@ void add_offset(uint8_t* codes, uint64_t count, int offset) noexcept {
   for (uint64_t i = 0; i < count; ++i) codes[i] = static_cast<uint8_t>(codes[i] + delta);
 }
 
+// Four-bit words without padding between rows are one stream of nibbles, for which there is a kernel.
+bool is_nibble_stream(const WeightLayout& layout, CodeMatrix m) noexcept {
+  return layout.bits == 4 && m.columns % 8 == 0;
+}
+
 void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, uint8_t* scratch,
                 uint8_t* out) noexcept {
   const uint64_t count = m.rows * m.columns;
@@ -99,6 +104,8 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       if (layout.code_offset != 0) add_offset(out, count, layout.code_offset);
       return;
     case CodeStorage::rows_words:
+      if (is_nibble_stream(layout, m))
+        return kernels::pack_nibbles({codes, static_cast<size_t>(count)}, static_cast<uint32_t>(layout.code_offset), out);
       packing::pack_words(codes, m.rows, m.columns, layout.bits, static_cast<uint32_t>(layout.code_offset),
                           reinterpret_cast<uint32_t*>(out));
       return;
@@ -106,6 +113,7 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       packing::pack_nibble_words(codes, m.rows, m.columns, layout.order, reinterpret_cast<uint32_t*>(out));
       return;
     case CodeStorage::rows_bit_stream:
+      if (layout.bits == 4) return kernels::pack_nibbles({codes, static_cast<size_t>(count)}, 0, out);
       packing::pack_bits({codes, count}, layout.bits, out);
       return;
     case CodeStorage::columns_bytes:
@@ -139,6 +147,9 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
       if (layout.code_offset != 0) add_offset(codes, count, -layout.code_offset);
       return;
     case CodeStorage::rows_words:
+      if (is_nibble_stream(layout, m))
+        return kernels::unpack_nibbles({in, static_cast<size_t>(count / 2)}, static_cast<size_t>(count),
+                                       static_cast<uint32_t>(layout.code_offset), is_signed, codes);
       packing::unpack_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.bits,
                             static_cast<uint32_t>(layout.code_offset), is_signed, codes);
       return;

@@ -3,6 +3,7 @@
 //   stream: bits k*Bits .. k*Bits + Bits-1 = code k (Bits bytes, least significant first)
 // Three halvings turn one into the other: bytes to pairs in 16 bits, quads in 32, all eight in 64. No tables and no
 // lanes, so the loops around it need no SIMD of their own.
+// Always inline: these loops stand in files compiled for size and for speed, and the linker keeps one copy of a function.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -22,14 +23,14 @@ constexpr uint64_t in_each_32(uint64_t v) { return v * 0x0000000100000001u; }
 constexpr uint64_t low_mask(uint32_t bits) { return (uint64_t{1} << bits) - 1; }
 
 /// Bytes added modulo 256, no carry from one to the next.
-constexpr uint64_t add_bytes(uint64_t a, uint64_t b) {
+[[gnu::always_inline]] constexpr uint64_t add_bytes(uint64_t a, uint64_t b) {
   constexpr uint64_t kTop = in_each_byte(0x80);
   return ((a & ~kTop) + (b & ~kTop)) ^ ((a ^ b) & kTop);
 }
 
 /// Octet to stream; bits of a code above `Bits` are dropped.
 template <uint32_t Bits>
-constexpr uint64_t to_stream(uint64_t w) {
+[[gnu::always_inline]] constexpr uint64_t to_stream(uint64_t w) {
   constexpr uint64_t kCode = in_each_16(low_mask(Bits)), kPair = in_each_32(low_mask(2 * Bits)),
                      kQuad = low_mask(4 * Bits);
   w = (w & kCode) | ((w >> 8 & kCode) << Bits);
@@ -39,7 +40,7 @@ constexpr uint64_t to_stream(uint64_t w) {
 
 /// Stream to octet, codes unsigned.
 template <uint32_t Bits>
-constexpr uint64_t to_octet(uint64_t v) {
+[[gnu::always_inline]] constexpr uint64_t to_octet(uint64_t v) {
   constexpr uint64_t kCode = in_each_16(low_mask(Bits)), kPair = in_each_32(low_mask(2 * Bits)),
                      kQuad = low_mask(4 * Bits);
   v = (v & kQuad) | ((v >> (4 * Bits) & kQuad) << 32);
@@ -49,13 +50,13 @@ constexpr uint64_t to_octet(uint64_t v) {
 
 /// Unsigned codes of `Bits` bits to two's complement bytes: (v ^ s) - s with s = 2^(Bits-1).
 template <uint32_t Bits>
-constexpr uint64_t extend_sign(uint64_t octet) {
+[[gnu::always_inline]] constexpr uint64_t extend_sign(uint64_t octet) {
   constexpr uint64_t kSign = uint64_t{1} << (Bits - 1);
   return add_bytes(octet ^ in_each_byte(kSign), in_each_byte((0x100 - kSign) & 0xFF));
 }
 
 /// Up to 8 bytes as the low end of a word, zeros above.
-inline uint64_t load_low(const uint8_t* in, size_t count) noexcept {
+[[gnu::always_inline]] inline uint64_t load_low(const uint8_t* in, size_t count) noexcept {
   uint64_t w = 0;
   std::memcpy(&w, in, count);
   return w;

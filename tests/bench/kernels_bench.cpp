@@ -20,11 +20,17 @@
 namespace wasmquant::bench {
 namespace {
 
-constexpr size_t kBlock = 1024, kRow = 4096, kOneRun = size_t{1} << 30;
+constexpr size_t kBlock = 1024, kRow = 4096, kChannel = 1024, kOneRun = size_t{1} << 30;
+
+kernels::Affine affine_of(float scale, float zero_point, float quant_min, float quant_max) {
+  return {scale, 1.0f / scale, zero_point, quant_min, quant_max};
+}
 
 struct Buffers {
   explicit Buffers(size_t count)
       : x(count), y(count), low(count), high(count), halves(count), codes(count), bytes(count / 2) {
+    for (size_t i = 0; i < count / kChannel; ++i)
+      grids.push_back(affine_of(0.0004f + 1e-6f * static_cast<float>(i % 100), 0, -128, 127));
     uint32_t state = 12345;  // sums of uniform numbers: bell-shaped like weights, about 0.02 wide
     for (float& v : x) {
       float sum = 0;
@@ -39,11 +45,8 @@ struct Buffers {
   std::vector<float> x, y, low, high;
   std::vector<uint16_t> halves;
   std::vector<uint8_t> codes, bytes;
+  std::vector<kernels::Affine> grids;  // one per channel
 };
-
-kernels::Affine affine_of(float scale, float zero_point, float quant_min, float quant_max) {
-  return {scale, 1.0f / scale, zero_point, quant_min, quant_max};
-}
 
 /// The kernels and their oracles behind one face, so that a row is written once.
 struct Fast {
@@ -154,6 +157,9 @@ std::vector<Row> rows_of(Buffers& b) {
        [=, &b](size_t n) { r::quantize_codes16(x(n), &int8, kOneRun, kRound, k::Path::real, b.halves.data()); }},
       {"fake_quantize_int8", 4, [=, &b](size_t n) { k::fake_quantize_int(x(n), &int8, kOneRun, kRound, b.y.data()); },
        [=, &b](size_t n) { r::fake_quantize_int(x(n), &int8, kOneRun, kRound, b.y.data()); }},
+      {"fake_quantize_int8_channels", 4,
+       [=, &b](size_t n) { k::fake_quantize_int(x(n), b.grids.data(), kChannel, kRound, b.y.data()); },
+       [=, &b](size_t n) { r::fake_quantize_int(x(n), b.grids.data(), kChannel, kRound, b.y.data()); }},
       {"dequantize_int8", 4, [=, &b](size_t n) { k::dequantize_codes8(codes(n), true, &int8, kOneRun, b.y.data()); },
        [=, &b](size_t n) { r::dequantize_codes8(codes(n), true, &int8, kOneRun, b.y.data()); }},
       groups("int4_g128_pack", group_spec(Dtype::int4, 128, ScaleFormat::float32), Work::pack),
@@ -224,7 +230,7 @@ int bench_kernels(const Options& options) {
     std::printf("%s, %zu MiB of float32, %s of %zu interleaved rounds\n",
                 kernels::name_of(kernels::active_arch()).data(), options.mib,
                 options.statistic == Statistic::fastest ? "fastest" : "median", options.rounds);
-    std::printf("%-22s %8s %10s %12s\n", "kernel", "GB/s", "/ memcpy", "/ reference");
+    std::printf("%-28s %8s %10s %12s\n", "kernel", "GB/s", "/ memcpy", "/ reference");
   }
   for (const Row& row : rows_of(buffers)) {
     if (row.name.find(options.only) == std::string::npos) continue;
@@ -238,7 +244,7 @@ int bench_kernels(const Options& options) {
       std::printf("{\"name\": \"%s\", \"gbps\": %.3f, \"ratio_to_memcpy\": %.4f, \"ratio_to_reference\": %.3f}\n",
                   row.name.c_str(), kernel, kernel / copy, kernel / reference);
     else
-      std::printf("%-22s %8.2f %10.3f %12.2f   (memcpy %.1f)\n", row.name.c_str(), kernel, kernel / copy,
+      std::printf("%-28s %8.2f %10.3f %12.2f   (memcpy %.1f)\n", row.name.c_str(), kernel, kernel / copy,
                   kernel / reference, copy);
     std::fflush(stdout);
   }
