@@ -28,13 +28,40 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
     if (!same_scales) {
       current_ = kNone;
       return error_at(ErrorCode::shape_mismatch, "",
-                      "{} and {} scales do not go together: the shapes of their scales differ",
-                      seen.range.min().size(), range.min().size());
+                      "{} and {} scales do not go together: the shapes of their scales differ", seen.range.min().size(),
+                      range.min().size());
     }
     range.merge(seen.range);  // the newcomer has the granularity of the coming pieces
+  } else {
+    seen.pieces.clear();
   }
   seen.number = std::max(number, seen.number);
   seen.range = std::move(range);
+  return {};
+}
+
+void Observer::drop_data() noexcept {
+  for (size_t i = 0; i < batches_.size(); ++i)
+    if (!keeps_data_of(i)) batches_[i]->pieces.clear();
+}
+
+std::vector<float> Observer::data(size_t index) const {
+  const Batch& batch = *batches_[index];
+  std::vector<float> values(static_cast<size_t>(batch.range.granularity().element_count()));
+  for (const Piece& piece : batch.pieces)
+    std::copy(piece.values.begin(), piece.values.end(), values.begin() + static_cast<ptrdiff_t>(piece.at));
+  return values;
+}
+
+Status Observer::check_data() const {
+  for (size_t i = 0; i < batches_.size(); ++i) {
+    uint64_t seen = 0;
+    for (const Piece& piece : batches_[i]->pieces) seen += piece.values.size();
+    const uint64_t elements = batches_[i]->range.granularity().element_count();
+    if (keeps_data_of(i) && seen < elements)
+      return error_at(ErrorCode::state_invalid, "", "batch {} is not complete: {} of {} elements were seen",
+                      batches_[i]->number, seen, elements);
+  }
   return {};
 }
 
@@ -49,7 +76,12 @@ Status Observer::find(uint64_t number) {
 
 Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, spec_));
-  if (pass_ == 1) return take_in(batch, RangeObserver(granularity, spec_), false);
+  if (pass_ == 1) {
+    TRY_VOID(take_in(batch, RangeObserver(granularity, spec_), false));
+    if (data_ != Data::none && current_ != kNone) batches_[current_]->shape = shape;
+    drop_data();
+    return {};
+  }
   TRY_VOID(find(batch));
   if (current_ == kNone) return {};
   const size_t scales = range(current_).min().size();
@@ -63,7 +95,10 @@ Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
 }
 
 int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
-  if (pass_ == 1 && current_ != kNone) return batches_[current_]->range.update(x, at);
+  if (pass_ == 1 && current_ != kNone) {
+    if (keeps_data_of(current_)) batches_[current_]->pieces.push_back(Piece{at, {x.begin(), x.end()}});
+    return batches_[current_]->range.update(x, at);
+  }
   if (pass_ == 2) {
     if (current_ != kNone) {
       count(x, at);
@@ -83,8 +118,14 @@ Status Observer::merge(const Observer& other) {
     has_counted_ |= other.has_counted_;
     return {};
   }
-  for (const std::unique_ptr<Batch>& batch : other.batches_)
+  for (const std::unique_ptr<Batch>& batch : other.batches_) {
     TRY_VOID(take_in(batch->number, RangeObserver(batch->range), true));
+    if (data_ == Data::none || current_ == kNone) continue;
+    Batch& own = *batches_[current_];
+    own.shape = batch->shape;
+    if (keeps_data_of(current_)) own.pieces.append(batch->pieces.begin(), batch->pieces.end());
+    drop_data();
+  }
   current_ = kNone;
   return {};
 }
@@ -110,8 +151,10 @@ Result<Observation> Observer::finish() const {
     observation.qparams = {QParams{1.0f, 0.0f}};
     observation.min = {0.0f};
     observation.max = {0.0f};
+    observation.spec = spec_;
     return observation;
   }
+  TRY_VOID(check_data());
   const RangeObserver& last = batches_.back()->range;
   const bool lacks_counts = passes_ == 2 && !has_counted_ && last.granularity().element_count() != 0;
   if (pass_ != passes_ || lacks_counts)
@@ -121,14 +164,15 @@ Result<Observation> Observer::finish() const {
   observation.min.assign(last.min().begin(), last.min().end());
   observation.max.assign(last.max().begin(), last.max().end());
   choose(observation);
+  observation.spec = spec_for_data(spec_, observation.min);
   return observation;
 }
 
 Status observe(Observer& observer, uint64_t batch, std::span<const float> x, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, observer.spec()));
   if (granularity.element_count() != x.size())
-    return error_at(ErrorCode::shape_mismatch, "",
-                    "the shape has {} elements, the data {}", granularity.element_count(), x.size());
+    return error_at(ErrorCode::shape_mismatch, "", "the shape has {} elements, the data {}",
+                    granularity.element_count(), x.size());
   if (const int64_t index = kernels::find_non_finite(x); index >= 0)
     return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite", index);
   TRY_VOID(observer.begin(batch, shape));
