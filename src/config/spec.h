@@ -33,8 +33,8 @@ enum class WeightFormat : uint8_t { real_quantized, fake_quantized };
 /// quant_max, by -quant_min, or by 2^(bits - 1). Asymmetric: the range by quant_max - quant_min, with code_count by
 /// 2^bits.
 enum class ScaleDivisor : uint8_t { half_range, largest_code, smallest_code, code_count };
-/// Power of two that the threshold becomes, by its logarithm in float32 as torch has it; ceil_unfloored comes before
-/// smallest_threshold, the others after it.
+/// Power of two that the threshold becomes, by its logarithm in float32 as torch has it: ceil after smallest_threshold,
+/// floor and ceil_unfloored before it.
 enum class ThresholdRounding : uint8_t { none, floor, ceil, ceil_unfloored };
 /// When the zero point is added. by_path: after rounding in simulated values, before it in files.
 enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding };

@@ -12,14 +12,14 @@ float exponential(float v) noexcept { return static_cast<float>(exp2_of(v / kLn2
 
 }  // namespace
 
-Classes classes_of(std::span<const uint64_t> shape) noexcept {
+Classes classes_of(std::span<const uint64_t> shape, uint64_t count) noexcept {
   Classes layout;
-  if (shape.size() == 1) layout.classes = shape[0];
-  if (shape.size() < 2) return layout;
-  layout.outer = shape[0];
-  layout.classes = shape[1];
-  for (const uint64_t length : shape.subspan(2)) layout.inner *= length;
-  return layout;
+  if (shape.size() >= 2) {
+    layout.outer = shape[0];
+    layout.classes = shape[1];
+    for (const uint64_t length : shape.subspan(2)) layout.inner *= length;
+  }
+  return layout.outer * layout.classes * layout.inner == count ? layout : Classes{1, count, 1};
 }
 
 void log_softmax(std::span<float> v, const Classes& layout) noexcept {

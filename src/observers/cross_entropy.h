@@ -6,11 +6,12 @@
 
 namespace wasmquant {
 
-/// A tensor as [outer, classes, inner]: the softmax goes over the second dimension. Tensors of one are all classes.
+/// A tensor as [outer, classes, inner]: the softmax goes over the second dimension. Tensors of one are all classes, and
+/// so are `count` elements that are not all of the tensor.
 struct Classes {
   uint64_t outer = 1, classes = 1, inner = 1;
 };
-Classes classes_of(std::span<const uint64_t> shape) noexcept;
+Classes classes_of(std::span<const uint64_t> shape, uint64_t count) noexcept;
 
 /// log_softmax of v in place, each step rounded to float32.
 void log_softmax(std::span<float> v, const Classes& layout) noexcept;

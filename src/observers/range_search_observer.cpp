@@ -107,6 +107,14 @@ class Loss {
   std::optional<CrossEntropy> entropy_;
 };
 
+// Elements of a row of sums: those behind one index of the first dimension; of a channel all (grid) or each (sections).
+size_t row_of(std::span<const uint64_t> shape, size_t count, bool is_flat_slice, bool by_grid) noexcept {
+  if (is_flat_slice) return by_grid ? count : 1;
+  uint64_t elements = 1;
+  for (const uint64_t length : shape) elements *= length;
+  return shape.empty() || elements != count ? count : count / static_cast<size_t>(shape[0]);
+}
+
 }  // namespace
 
 void RangeSearchObserver::choose(Observation& observation) const {
@@ -122,10 +130,11 @@ void RangeSearchObserver::choose(Observation& observation) const {
     const ScaleSlices slices(is_whole ? one : range(batch).granularity(), data(batch));
     for (size_t scale = 0; scale < slices.count(); ++scale) {
       const std::span<const float> x = slices[scale];
+      if (x.empty()) continue;
       const std::span<const uint64_t> dimensions = std::span<const uint64_t>(shape(batch)).subspan(has_slices ? 1 : 0);
-      const bool has_rows = scales == 1 || has_slices;
-      const size_t row = !has_rows ? (by_grid ? x.size() : 1) : dimensions.empty() ? 1 : x.size() / dimensions[0];
-      const Loss loss = by_cross_entropy_ ? Loss(spec(), x, classes_of(dimensions)) : Loss(spec(), x, row);
+      const Loss loss = by_cross_entropy_
+                            ? Loss(spec(), x, classes_of(dimensions, x.size()))
+                            : Loss(spec(), x, row_of(dimensions, x.size(), scales > 1 && !has_slices, by_grid));
       Range found{};
       if (by_grid) {
         double* const sums = table.data() + scale * bounds.table_size();

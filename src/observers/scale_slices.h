@@ -11,7 +11,7 @@ namespace wasmquant {
 
 class ScaleSlices {
  public:
-  /// `x` is a whole tensor.
+  /// `x` is a whole tensor; elements that are not finite are left out.
   ScaleSlices(const Granularity& granularity, std::vector<float> x);
 
   size_t count() const noexcept { return begin_.size() - 1; }

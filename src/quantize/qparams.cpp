@@ -72,12 +72,18 @@ float integer_divisor(const QuantizationSpec& spec, bool is_magnitude) noexcept 
 
 // 2^floor or 2^ceil of log2(threshold) rounded to float32: the logarithm of a number just beside a power of two may be
 // whole. 0 stays 0.
-float power_of_two_by(ThresholdRounding rounding, float threshold) noexcept {
-  if (rounding == ThresholdRounding::none || rounding == ThresholdRounding::ceil_unfloored || !(threshold > 0))
-    return threshold;
+float power_of_two_by(float threshold, bool up) noexcept {
+  if (!(threshold > 0)) return threshold;
   const auto log2 = static_cast<float>(log2_of(threshold));
-  const float exponent = rounding == ThresholdRounding::floor ? std::floor(log2) : std::ceil(log2);
+  const float exponent = up ? std::ceil(log2) : std::floor(log2);
   return static_cast<float>(power_of_two(std::min(static_cast<int>(exponent), 127)));
+}
+
+float rounded_threshold(float threshold, const GridRule& grid) noexcept {
+  if (grid.threshold_rounding == ThresholdRounding::floor) threshold = power_of_two_by(threshold, false);
+  if (grid.threshold_rounding == ThresholdRounding::ceil_unfloored) threshold = power_of_two_by(threshold, true);
+  threshold = std::max(threshold, grid.smallest_threshold);
+  return grid.threshold_rounding == ThresholdRounding::ceil ? power_of_two_by(threshold, true) : threshold;
 }
 
 }  // namespace
@@ -106,10 +112,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
 }
 
 float ScaleRule::scale_of_threshold(float threshold) const noexcept {
-  if (grid_.threshold_rounding == ThresholdRounding::ceil_unfloored)
-    threshold = power_of_two_by(ThresholdRounding::ceil, threshold);
-  threshold = std::max(threshold, grid_.smallest_threshold);
-  return power_of_two_by(grid_.threshold_rounding, threshold) / divisor_;
+  return rounded_threshold(threshold, grid_) / divisor_;
 }
 
 float ScaleRule::scale_of_magnitude(float amax) const noexcept {
