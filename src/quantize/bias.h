@@ -9,8 +9,8 @@
 
 namespace wasmquant {
 
-/// codes[i] = round_half_even(bias[i] / scale[i]), saturated to `bits` (8, 16, 24 or 32) bits; `weight` is one scale or one
-/// per element. Errors: shape-mismatch, argument-invalid (bits), value-not-finite (names the element).
+/// codes[i] = round_half_even(bias[i] / scale[i]), saturated to `bits` (8, 16, 24 or 32) bits; `weight` is one scale or
+/// one per element. Errors: shape-mismatch, argument-invalid (bits), value-not-finite (names the element).
 Status quantize_bias(std::span<const float> bias, float input_scale, std::span<const QParams> weight, uint32_t bits,
                      std::span<int32_t> codes, std::span<float> scales);
 
