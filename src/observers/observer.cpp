@@ -6,6 +6,12 @@
 
 namespace wasmquant {
 
+bool Observer::is_complete(const Batch& batch) noexcept {
+  uint64_t seen = 0;
+  for (const Piece& piece : batch.pieces) seen += piece.values.size();
+  return seen >= batch.range.granularity().element_count();
+}
+
 Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) {
   size_t at = 0;
   while (at < batches_.size() && batches_[at]->number < number) ++at;
@@ -34,13 +40,18 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
     range.merge(seen.range);  // the newcomer has the granularity of the coming pieces
   } else {
     seen.pieces.clear();
+    seen.summary.clear();
   }
   seen.number = std::max(number, seen.number);
   seen.range = std::move(range);
   return {};
 }
 
-void Observer::drop_data() noexcept {
+void Observer::drop_data() {
+  if (data_ == Data::until_complete && current_ != kNone) {
+    Batch& batch = *batches_[current_];
+    if (batch.summary.empty() && is_complete(batch)) batch.summary = summary_of(current_);
+  }
   for (size_t i = 0; i < batches_.size(); ++i)
     if (!keeps_data_of(i)) batches_[i]->pieces.clear();
 }
@@ -54,14 +65,10 @@ std::vector<float> Observer::data(size_t index) const {
 }
 
 Status Observer::check_data() const {
-  for (size_t i = 0; i < batches_.size(); ++i) {
-    uint64_t seen = 0;
-    for (const Piece& piece : batches_[i]->pieces) seen += piece.values.size();
-    const uint64_t elements = batches_[i]->range.granularity().element_count();
-    if (keeps_data_of(i) && seen < elements)
-      return error_at(ErrorCode::state_invalid, "", "batch {} is not complete: {} of {} elements were seen",
-                      batches_[i]->number, seen, elements);
-  }
+  for (size_t i = 0; i < batches_.size() && data_ != Data::none; ++i)
+    if (keeps_data_of(i) && !is_complete(*batches_[i]))
+      return error_at(ErrorCode::state_invalid, "", "batch {} is not complete: only some of its {} elements were seen",
+                      batches_[i]->number, batches_[i]->range.granularity().element_count());
   return {};
 }
 
@@ -96,8 +103,12 @@ Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
 
 int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
   if (pass_ == 1 && current_ != kNone) {
-    if (keeps_data_of(current_)) batches_[current_]->pieces.push_back(Piece{at, {x.begin(), x.end()}});
-    return batches_[current_]->range.update(x, at);
+    const int64_t found = batches_[current_]->range.update(x, at);
+    if (data_ != Data::none && keeps_data_of(current_)) {
+      batches_[current_]->pieces.push_back(Piece{at, {x.begin(), x.end()}});
+      drop_data();
+    }
+    return found;
   }
   if (pass_ == 2) {
     if (current_ != kNone) {
@@ -124,6 +135,7 @@ Status Observer::merge(const Observer& other) {
     Batch& own = *batches_[current_];
     own.shape = batch->shape;
     if (keeps_data_of(current_)) own.pieces.append(batch->pieces.begin(), batch->pieces.end());
+    if (own.summary.empty()) own.summary = batch->summary;
     drop_data();
   }
   current_ = kNone;

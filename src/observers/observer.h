@@ -84,8 +84,8 @@ class Observer {
   Result<Observation> finish() const;
 
  protected:
-  /// Whose elements are kept in memory.
-  enum class Data : uint8_t { none, last_batch, all_batches };
+  /// Whose elements are kept in memory. until_complete: each batch's, until all of it is here; its summary_of stays.
+  enum class Data : uint8_t { none, until_complete, last_batch, all_batches };
   struct Piece {
     uint64_t at;
     std::vector<float> values;
@@ -95,6 +95,7 @@ class Observer {
     RangeObserver range;
     std::vector<uint64_t> shape = {};  // with the pieces
     List<Piece> pieces = {};
+    std::vector<float> summary = {};
   };
 
   Observer(const QuantizationSpec& spec, uint32_t passes, bool keeps_batches, Data data = Data::none)
@@ -106,6 +107,9 @@ class Observer {
   /// The elements of a batch that were kept, and its shape.
   std::vector<float> data(size_t index) const;
   const std::vector<uint64_t>& shape(size_t index) const noexcept { return batches_[index]->shape; }
+  const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
+  /// What is to be kept of a complete batch; not empty.
+  virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
   /// Whether each batch replaces the one before.
   bool replaces() const noexcept {
     const ObserverMethod method = info_of(spec_.observer).method;
@@ -130,10 +134,12 @@ class Observer {
   Status find(uint64_t number);
   // Whether the data of batch `index` is of use, as far as is known now.
   bool keeps_data_of(size_t index) const noexcept {
+    if (data_ == Data::until_complete) return batches_[index]->summary.empty();
     return data_ == Data::all_batches || (data_ == Data::last_batch && index + 1 == batches_.size());
   }
-  // Batch current_ has come; what it makes useless goes.
-  void drop_data() noexcept;
+  // Batch current_ or more of it has come; what is no longer of use goes.
+  void drop_data();
+  static bool is_complete(const Batch& batch) noexcept;
   Status check_data() const;
 
   QuantizationSpec spec_;

@@ -98,7 +98,8 @@ Result<std::string> brevitas_gptq(const DialectCase& c) {
   TRY(feedback, error_feedback_of(std::move(hessian), layer.columns(), options.damp_percent, flag(c, "act_order")));
   std::vector<float> values = layer.weight.as_floats();
   std::vector<uint8_t> codes(values.size() * code_bytes_of(layer.weight_settings.spec));
-  TRY(scales, gptq(feedback, layer.weight_settings.spec, options, layer.weight.shape[0], values, codes));
+  TRY_VOID(gptq(feedback, layer.weight_settings.spec, options, layer.weight.shape[0], values, codes,
+                layer.weight_scales.qparams));
   AGREE(c.difference_by_rule("scale", scales_of(layer.weight_scales)));
   return c.difference_by_rule("y", doubles(values));
 }
