@@ -6,8 +6,8 @@
 
 #include "observers/bounded_minimum.h"
 #include "observers/cross_entropy.h"
-#include "observers/pairwise_sum.h"
 #include "observers/scale_slices.h"
+#include "observers/squared_error.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -76,35 +76,28 @@ struct Grid {
   }
 };
 
-// Loss of elements that share a range, in float32 as in aihwkit: a search has to see the same values as equal, or it
-// goes another way in flat valleys (asymmetric ranges of one rounded zero point).
+// Loss of elements that share a range.
 class Loss {
  public:
-  // Squares are summed by rows of `row` elements, then over the rows.
-  Loss(const QuantizationSpec& spec, std::span<const float> x, size_t row)
-      : spec_(spec), x_(x), y_(x.size()), row_(row), row_sums_(x.size() / row) {}
+  Loss(const QuantizationSpec& spec, std::span<const float> x, size_t row) : spec_(spec), x_(x), error_(x, row) {}
   Loss(const QuantizationSpec& spec, std::span<const float> x, const Classes& layout)
-      : spec_(spec), x_(x), y_(x.size()), entropy_(std::in_place, x, layout) {}
+      : spec_(spec), x_(x), error_({}), entropy_(std::in_place, x, layout), y_(x.size()) {}
 
-  double operator()(const Range& range) const noexcept {
+  double operator()(const Range& range) noexcept {
     const Grid grid(spec_, range);
+    if (!entropy_) return error_(grid.spec, grid.qparams);
     Granularity g;
     g.inner = x_.size();
     fake_quantize(g, grid.spec, {&grid.qparams, 1}, x_, 0, y_.data());
-    if (entropy_) return (*entropy_)(y_);
-    for (size_t i = 0; i < x_.size(); ++i) y_[i] = (x_[i] - y_[i]) * (x_[i] - y_[i]);
-    for (size_t i = 0; i < row_sums_.size(); ++i)
-      row_sums_[i] = pairwise_sum(std::span<const float>(y_).subspan(i * row_, row_));
-    return pairwise_sum(row_sums_);
+    return (*entropy_)(y_);
   }
 
  private:
   const QuantizationSpec& spec_;
   std::span<const float> x_;
-  mutable std::vector<float> y_;
-  size_t row_ = 1;
-  mutable std::vector<float> row_sums_;
+  SquaredError error_;
   std::optional<CrossEntropy> entropy_;
+  std::vector<float> y_;
 };
 
 // Elements of a row of sums: those behind one index of the first dimension; of a channel all (grid) or each (sections).
@@ -132,16 +125,15 @@ void RangeSearchObserver::choose(Observation& observation) const {
       const std::span<const float> x = slices[scale];
       if (x.empty()) continue;
       const std::span<const uint64_t> dimensions = std::span<const uint64_t>(shape(batch)).subspan(has_slices ? 1 : 0);
-      const Loss loss = by_cross_entropy_
-                            ? Loss(spec(), x, classes_of(dimensions, x.size()))
-                            : Loss(spec(), x, row_of(dimensions, x.size(), scales > 1 && !has_slices, by_grid));
+      Loss loss = by_cross_entropy_ ? Loss(spec(), x, classes_of(dimensions, x.size()))
+                                    : Loss(spec(), x, row_of(dimensions, x.size(), scales > 1 && !has_slices, by_grid));
       Range found{};
       if (by_grid) {
         double* const sums = table.data() + scale * bounds.table_size();
         for (size_t i = 0; i < bounds.table_size(); ++i) sums[i] += loss(bounds.candidate(i));
         found = bounds.candidate(static_cast<size_t>(std::min_element(sums, sums + bounds.table_size()) - sums));
       } else {
-        found = search_sections(bounds, loss);
+        found = search_sections(bounds, [&](const Range& candidate) { return loss(candidate); });
       }
       for (size_t i = scale; i < (is_whole ? scales : scale + 1); ++i) {
         observation.min[i] = static_cast<float>(found.low);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quantize/quantize.h"
+#include "kernels/kernels.h"
 
 namespace wasmquant {
 
@@ -36,23 +36,6 @@ ScaleSlices::ScaleSlices(const Granularity& g, std::vector<float> x)
   for (size_t i = 0; i < values_.size(); ++i)
     sorted[static_cast<size_t>(next[static_cast<size_t>(scales[i])]++)] = values_[i];
   values_ = std::move(sorted);
-}
-
-double squared_error(std::span<const float> x, const QuantizationSpec& spec, const QParams& qparams) noexcept {
-  constexpr size_t kBlock = 512;
-  float y[kBlock];
-  double sum = 0;
-  Granularity g;
-  for (size_t begin = 0; begin < x.size(); begin += kBlock) {
-    const std::span<const float> block = x.subspan(begin, std::min(kBlock, x.size() - begin));
-    g.inner = block.size();
-    fake_quantize(g, spec, {&qparams, 1}, block, 0, y);
-    for (size_t i = 0; i < block.size(); ++i) {
-      const double error = y[i] - block[i];
-      sum += error * error;
-    }
-  }
-  return sum;
 }
 
 }  // namespace wasmquant

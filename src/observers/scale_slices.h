@@ -25,7 +25,4 @@ class ScaleSlices {
   std::vector<uint64_t> begin_;  // [scales + 1]
 };
 
-/// Sum of (fake_quantize(x) - x)^2 for elements of one scale: differences in float32, squares and sum in float64.
-double squared_error(std::span<const float> x, const QuantizationSpec& spec, const QParams& qparams) noexcept;
-
 }  // namespace wasmquant

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/order.h"
-#include "observers/scale_slices.h"
+#include "observers/squared_error.h"
 
 namespace wasmquant {
 namespace {
@@ -50,9 +50,8 @@ float search_fibonacci(float from, const LossOf& loss) {
 Threshold search_threshold(std::span<const float> x, const QuantizationSpec& spec, const Threshold& from, float low,
                            SearchMethod method) {
   const ScaleRule rule(spec);
-  const auto loss = [&](float length, float low_end) {
-    return static_cast<float>(squared_error(x, spec, rule.of_threshold(length, low_end)));
-  };
+  SquaredError error(x);
+  const auto loss = [&](float length, float low_end) { return error(spec, rule.of_threshold(length, low_end)); };
   const auto loss_of_length = [&](float length) { return loss(length, low); };
   Threshold found;
   found.length = method == SearchMethod::grid ? search_grid(from.length, loss_of_length)

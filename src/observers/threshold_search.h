@@ -15,7 +15,7 @@ struct Threshold {
 /// the length is searched.
 ///   grid      i t/20 for i = 2..20, the first of the best (0.12.1)
 ///   sections  Fibonacci search on [t/20, t], 19 rounds (0.10.3)
-/// Then, for asymmetric specs, the lower end by the grid. Losses are compared as float32.
+/// Then, for asymmetric specs, the lower end by the grid.
 Threshold search_threshold(std::span<const float> x, const QuantizationSpec& spec, const Threshold& from, float low,
                            SearchMethod method);
 

@@ -36,19 +36,6 @@ std::vector<double> zero_points_of(const Observation& found) {
   return zero_points;
 }
 
-std::vector<double> codes_of(const Observation& found, const std::vector<float>& x) {
-  const DtypeInfo& dtype = info_of(found.spec.dtype);
-  const uint32_t width = code_bytes_of(found.spec);
-  std::vector<uint8_t> bytes(x.size() * width);
-  quantize(found.granularity, found.spec, found.qparams, kernels::Path::real, x, 0, bytes.data());
-  std::vector<double> codes;
-  for (size_t i = 0; i < bytes.size(); i += width) {
-    const int32_t code = width == 1 ? bytes[i] : bytes[i] | bytes[i + 1] << 8;
-    codes.push_back(dtype.is_signed ? (width == 1 ? static_cast<int8_t>(code) : static_cast<int16_t>(code)) : code);
-  }
-  return codes;
-}
-
 // Everything to the bit, or a search's squared error.
 Result<std::string> same_result(const DialectCase& c, const Observation& found, const Tensor& tensor) {
   const std::vector<float> x = tensor.as_floats(), y = fake_quantized(found, x, tensor.shape);

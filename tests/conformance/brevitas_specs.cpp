@@ -115,12 +115,4 @@ Result<Observation> observe_one(const BrevitasTensor& tensor, const Tensor& x) {
   return observer->finish();
 }
 
-std::vector<float> fake_quantized(const Observation& found, const std::vector<float>& x,
-                                  const std::vector<uint64_t>& shape) {
-  std::vector<float> y(x.size());
-  const Result<Granularity> g = granularity_of(shape, found.spec);
-  if (g) fake_quantize(*g, found.spec, found.qparams, x, 0, y.data());
-  return y;
-}
-
 }  // namespace conformance

@@ -20,7 +20,4 @@ Result<wasmquant::Observation> observe_all(const BrevitasTensor& tensor, const T
 /// One whole tensor.
 Result<wasmquant::Observation> observe_one(const BrevitasTensor& tensor, const Tensor& x);
 
-std::vector<float> fake_quantized(const wasmquant::Observation& found, const std::vector<float>& x,
-                                  const std::vector<uint64_t>& shape);
-
 }  // namespace conformance

@@ -2,6 +2,7 @@
 
 #include "compare.h"
 #include "golden_case.h"
+#include "quantize/quantize.h"
 
 namespace conformance {
 
@@ -75,6 +76,27 @@ double squared_error_of(const std::vector<float>& x, const std::vector<float>& y
   double sum = 0;
   for (size_t i = 0; i < x.size(); ++i) sum += (double{y[i]} - x[i]) * (double{y[i]} - x[i]);
   return sum;
+}
+
+std::vector<float> fake_quantized(const Observation& found, const std::vector<float>& x,
+                                  const std::vector<uint64_t>& shape) {
+  std::vector<float> y(x.size());
+  const Result<Granularity> g = granularity_of(shape, found.spec);
+  if (g) fake_quantize(*g, found.spec, found.qparams, x, 0, y.data());
+  return y;
+}
+
+std::vector<double> codes_of(const Observation& found, const std::vector<float>& x) {
+  const DtypeInfo& dtype = info_of(found.spec.dtype);
+  const uint32_t width = code_bytes_of(found.spec);
+  std::vector<uint8_t> bytes(x.size() * width);
+  quantize(found.granularity, found.spec, found.qparams, kernels::Path::real, x, 0, bytes.data());
+  std::vector<double> codes;
+  for (size_t i = 0; i < bytes.size(); i += width) {
+    const int32_t code = width == 1 ? bytes[i] : bytes[i] | bytes[i + 1] << 8;
+    codes.push_back(dtype.is_signed ? (width == 1 ? static_cast<int8_t>(code) : static_cast<int16_t>(code)) : code);
+  }
+  return codes;
 }
 
 Result<Dtype> integer_dtype(bool is_signed, int64_t bits) {

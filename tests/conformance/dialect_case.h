@@ -11,6 +11,7 @@
 #include "config/spec.h"
 #include "core/json.h"
 #include "core/result.h"
+#include "observers/observer.h"
 #include "tensors.h"
 
 namespace conformance {
@@ -55,6 +56,11 @@ Tensor batch_of(const Tensor& batches, size_t index);
 std::vector<double> doubles(const std::vector<float>& values);
 /// (y - x)^2 summed in float64.
 double squared_error_of(const std::vector<float>& x, const std::vector<float>& y);
+/// Values of codes, for a tensor that may have another shape than the observed one.
+std::vector<float> fake_quantized(const wasmquant::Observation& found, const std::vector<float>& x,
+                                  const std::vector<uint64_t>& shape);
+/// Codes of integers of up to 16 bits, of a tensor of the observed shape.
+std::vector<double> codes_of(const wasmquant::Observation& found, const std::vector<float>& x);
 /// intN or uintN, if the library has it.
 Result<wasmquant::Dtype> integer_dtype(bool is_signed, int64_t bits);
 

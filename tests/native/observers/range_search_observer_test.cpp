@@ -12,7 +12,7 @@
 #include "observers/order_statistics.h"
 #include "observers/pairwise_sum.h"
 #include "observers/registry.h"
-#include "observers/scale_slices.h"
+#include "observers/squared_error.h"
 
 using namespace wasmquant;
 
@@ -42,6 +42,11 @@ Observation seen(const QuantizationSpec& spec, const ObserverOptions& options,
   auto found = observer->finish();
   REQUIRE(found);
   return *found;
+}
+
+double error_of(const std::vector<float>& x, const QuantizationSpec& spec, const QParams& qparams) {
+  SquaredError error(x);
+  return error(spec, qparams);
 }
 
 }  // namespace
@@ -124,7 +129,7 @@ TEST_CASE("a grid finds the least error of its ranges over all batches") {
   for (int i = 1; i <= 30; ++i) {
     const auto r = static_cast<float>(i * step);
     double error = 0;
-    for (const auto& batch : batches) error += squared_error(batch, spec, qparams_of(-r, r, spec));
+    for (const auto& batch : batches) error += error_of(batch, spec, qparams_of(-r, r, spec));
     if (error >= least) continue;
     least = error;
     best = r;
@@ -138,9 +143,9 @@ TEST_CASE("sections do no worse than the whole range, and take the last batch") 
     const QuantizationSpec spec = spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
     const std::vector<float> x = values(3, 200);
     const auto range = std::minmax_element(x.begin(), x.end());
-    const double whole = squared_error(x, spec, qparams_of(*range.first, *range.second, spec));
+    const double whole = error_of(x, spec, qparams_of(*range.first, *range.second, spec));
     const Observation found = seen(spec, {}, {values(4, 200), x}, {200});
-    CHECK(squared_error(x, spec, found.qparams[0]) <= whole * 1.001);
+    CHECK(error_of(x, spec, found.qparams[0]) <= whole * 1.001);
   }
 }
 

@@ -7,8 +7,8 @@
 
 #include "config/dialect_grids.h"
 #include "observers/registry.h"
-#include "observers/scale_slices.h"
 #include "observers/sharing.h"
+#include "observers/squared_error.h"
 #include "observers/threshold_search.h"
 
 using namespace wasmquant;
@@ -30,6 +30,11 @@ std::vector<float> values(size_t count, float outlier) {
   for (size_t i = 0; i < count; ++i) x.push_back(static_cast<float>((i * 7919) % 1013) / 1013.0f - 0.4f);
   x[count / 2] = outlier;
   return x;
+}
+
+double error_of(const std::vector<float>& x, const QuantizationSpec& spec, const QParams& qparams) {
+  SquaredError error(x);
+  return error(spec, qparams);
 }
 
 }  // namespace
@@ -76,12 +81,12 @@ TEST_CASE("weights: a searched threshold is the best of its candidates") {
       const float low = std::min(*std::min_element(x.begin(), x.end()), 0.0f), high = 6.0f;
       const Threshold from = spec.symmetric ? Threshold{high, 0} : Threshold{high - low, low};
       const ScaleRule rule(spec);
-      double least = squared_error(x, spec, rule.of_threshold(from.length, from.low));
+      double least = error_of(x, spec, rule.of_threshold(from.length, from.low));
       for (int i = 2; i <= 20; ++i)
-        least = std::min(least,
-                         squared_error(x, spec, rule.of_threshold(from.length / 20 * static_cast<float>(i), from.low)));
+        least =
+            std::min(least, error_of(x, spec, rule.of_threshold(from.length / 20 * static_cast<float>(i), from.low)));
       const Threshold grid = search_threshold(x, spec, from, from.low, SearchMethod::grid);
-      CHECK(squared_error(x, spec, rule.of_threshold(grid.length, grid.low)) <= least * (1 + 1e-6));
+      CHECK(error_of(x, spec, rule.of_threshold(grid.length, grid.low)) <= least * (1 + 1e-6));
       const Threshold fibonacci = search_threshold(x, spec, from, from.low, SearchMethod::sections);
       CHECK(fibonacci.length <= from.length);
       CHECK(fibonacci.length >= from.length / 20);
