@@ -16,40 +16,46 @@ namespace {
 struct Range {
   double low, high;
 };
+// Shifts of the grid to either side: those of 8 bits. Wider codes have as many in larger steps, not 2^bits / 4.
+constexpr double kMostShifts = 64;
+
 using LossOfRange = CallableRef<double(const Range&)>;
 
 // What of the first batch and the spec is the same for all searches of a tensor.
 struct Bounds {
   Bounds(const RangeObserver& first, const QuantizationSpec& spec, const ObserverOptions& options) noexcept
-      : candidates(options.candidates), intervals(static_cast<double>((uint64_t{1} << info_of(spec.dtype).bits) - 1)) {
+      : candidates(std::max(options.candidates, 1u)),
+        intervals(static_cast<double>((uint64_t{1} << info_of(spec.dtype).bits) - 1)) {
     float min = std::numeric_limits<float>::infinity(), max = -min;
     for (const float value : first.min()) min = std::min(min, value);
     for (const float value : first.max()) max = std::max(max, value);
     if (min > max) min = max = 0;
     is_one_sided = min >= 0;
-    is_flat = is_one_sided || spec.symmetric;
+    is_flat = is_one_sided || spec.symmetric || !info_of(spec.dtype).is_integer;
     bottom = min - options.range_margin;
     top = max + options.range_margin;
     reach = is_flat ? std::max(std::fabs(double{min}), double{max}) + options.range_margin
                     : std::max(std::fabs(top), std::fabs(bottom));
-    shifts = static_cast<uint32_t>((uint64_t{1} << info_of(spec.dtype).bits) / 4);
+    quarter = std::floor((intervals + 1) / 4);
+    shifts = static_cast<uint32_t>(std::clamp(quarter, 1.0, kMostShifts));
+    coarseness = std::max(quarter / kMostShifts, 1.0);
   }
 
-  size_t table_size() const noexcept { return size_t{candidates} * (is_flat ? 1 : 2 * std::max(shifts, 1u)); }
+  size_t table_size() const noexcept { return size_t{candidates} * (is_flat ? 1 : 2 * shifts); }
   // Candidate of the grid: by r, then by s, up before down.
   Range candidate(size_t index) const noexcept {
     const double step = reach / candidates;
     if (is_flat) return flat(step * static_cast<double>(index + 1));
-    const size_t sides = 2 * std::max(shifts, 1u);
+    const size_t sides = 2 * shifts;
     const auto r = static_cast<double>(index / sides + 1);
-    const double shift = static_cast<double>(index % sides / 2) * (2 * step * r / intervals);
+    const double shift = static_cast<double>(index % sides / 2) * (2 * step * r / intervals) * coarseness;
     const double signed_shift = index % 2 == 0 ? shift : -shift;
     return {std::max(-step * r + signed_shift, bottom), std::min(step * r + signed_shift, top)};
   }
   Range flat(double r) const noexcept { return {is_one_sided ? 0 : -r, r}; }
 
   uint32_t candidates, shifts;
-  double intervals, bottom, top, reach;
+  double intervals, quarter, coarseness, bottom, top, reach;
   bool is_one_sided, is_flat;
 };
 
@@ -58,7 +64,7 @@ Range search_sections(const Bounds& bounds, const LossOfRange& loss) noexcept {
   if (bounds.is_flat)
     return bounds.flat(bounded_minimum([&](double r) { return loss(bounds.flat(r)); }, nearest, bounds.reach).at);
   const auto shifted = [&](double r) {
-    const double most = 2 * r / bounds.intervals * bounds.shifts;
+    const double most = 2 * r / bounds.intervals * bounds.quarter;
     return bounded_minimum([&](double s) { return loss({-r + s, r + s}); }, -most, most);
   };
   const double r = bounded_minimum([&](double at) { return shifted(at).value; }, nearest, bounds.reach).at;

@@ -1,7 +1,7 @@
 // aihwkit's MSE and cross-entropy estimators (aihwkit-brevitas 1.5). The first batch says how far ranges reach and
 // whether all data is >= 0; it is that of the whole tensor for channels, too.
 //   reach  max|x| + margin; with two ends to find, the larger magnitude of min - margin and max + margin
-//   flat (symmetric, or nothing below zero): ranges (-r, r) or (0, r)      else: (-r + s, r + s)
+//   flat (symmetric, or nothing below zero): ranges (-r, r) or (0, r)      else: (-r + s, r + s), integers only
 //   grid      r = i * reach / N for i = 1..N, and s in steps of 2 r / (2^bits - 1), fewer than 2^bits / 4 of them to
 //             either side, ends clamped to min - margin and max + margin; errors of all batches add up; the first of
 //             the best

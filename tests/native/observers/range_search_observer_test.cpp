@@ -168,3 +168,21 @@ TEST_CASE("cross entropy gives channels of matrices one range") {
       seen(spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver), {}, {values(6, 60)}, {4, 3, 5});
   CHECK(std::count(slices.max.begin(), slices.max.end(), slices.max[0]) < 4);
 }
+
+TEST_CASE("wide codes and minifloats are searched, too") {
+  for (const Dtype dtype : {Dtype::uint16, Dtype::int32, Dtype::minifloat, Dtype::uint2}) {
+    CAPTURE(info_of(dtype).name);
+    for (const SearchMethod method : {SearchMethod::grid, SearchMethod::sections}) {
+      QuantizationSpec spec = spec_of(false, ObserverId::PerTensorRangeMSEObserver);
+      spec.dtype = dtype;
+      spec.exponent_bits = 4;
+      spec.mantissa_bits = 3;
+      ObserverOptions options;
+      options.search = method;
+      options.candidates = 10;
+      const Observation found = seen(spec, options, {values(7, 40)}, {40});
+      CHECK(found.min[0] < found.max[0]);
+      CHECK(std::isfinite(found.qparams[0].scale));
+    }
+  }
+}
