@@ -91,7 +91,7 @@ struct QuantizeInt final : Piece {
       const size_t end = std::min(r.count, (i + 1) * r.run);
       for (size_t begin = i * r.run; begin < end; begin += kPatch) {
         const size_t count = std::min(kPatch, end - begin);
-        for (size_t k = 0; k < count; ++k) ratio[k] = x[r.at + begin + k] / grids.of[i].scale;
+        kernels::divide({x + r.at + begin, count}, &grids.of[i].scale, 0, ratio);
         codes_at(r.at + begin, {ratio, count}, grids.of + i, count);
       }
     }
@@ -119,7 +119,7 @@ struct QuantizeInt final : Piece {
     float ratio[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
-      for (size_t i = 0; i < p.columns && spec.grid.divides; ++i) ratio[i] = x[at + i] / grids.scale[i];
+      if (spec.grid.divides) kernels::divide({x + at, p.columns}, grids.scale, 1, ratio);
       grids.quantize({spec.grid.divides ? ratio : x + at, p.columns}, spec, path, codes + at);
     }
   }
