@@ -82,6 +82,12 @@ void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Aff
 /// y may be x.
 void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
+// ---- divide.cpp
+
+/// y[i] = x[i] / divisors[i * stride], correctly rounded; stride is 0 (one divisor) or 1. For grids whose codes are of
+/// quotients: the kernels above with `inverse` 1. y may be x; which NaN a NaN gives is open.
+void divide(std::span<const float> x, const float* divisors, size_t stride, float* y) noexcept;
+
 // ---- quantize_float.cpp: any minifloat whose magnitudes float32 holds as normal numbers (exponent_bits <= 7,
 // mantissa_bits <= 10). Division by the scale, not multiplication by the reciprocal; runs as above.
 

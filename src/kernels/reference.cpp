@@ -144,6 +144,10 @@ void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run
   }
 }
 
+void divide(std::span<const float> x, const float* divisors, size_t stride, float* y) noexcept {
+  for (size_t i = 0; i < x.size(); ++i) y[i] = x[i] / divisors[i * stride];
+}
+
 void quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
                     uint8_t* codes) noexcept {
   for (size_t i = 0; i < x.size(); ++i)

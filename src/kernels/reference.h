@@ -23,6 +23,8 @@ void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Aff
                        float* y) noexcept;
 void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
+void divide(std::span<const float> x, const float* divisors, size_t stride, float* y) noexcept;
+
 void quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
                     uint8_t* codes) noexcept;
 void dequantize_float(std::span<const uint8_t> codes, const float* scales, size_t run, const FloatFormat& format,

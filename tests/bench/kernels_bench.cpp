@@ -75,7 +75,7 @@ enum class Work : uint8_t { codes, pack, pack_and_error };
 template <class Kernels>
 void quantize_groups(Buffers& b, size_t count, const QuantizationSpec& spec, Work work) {
   const ScaleRule rule(spec);
-  const GridRule grid_of(spec);
+  const AffineRule grid_of(spec);
   const bool is_integer = info_of(spec.dtype).is_integer;
   const auto group = static_cast<size_t>(spec.group_size);
   kernels::ErrorSums error;
