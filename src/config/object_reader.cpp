@@ -49,7 +49,13 @@ std::string pointer_to(const std::string& where, std::string_view name) {
   return text_of("{}/{}", where, json::pointer_token(name));
 }
 
-ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out)
+void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
+                  DiagnosticList& out) {
+  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)), did_you_mean(word, words));
+}
+
+ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
+                           bool lenient)
     : value_(value), where_(std::move(where)), out_(out) {
   if (!value_.is_object()) {
     out_.error("type-invalid", where_, text_of("expected an object, found {}", json::describe(value_.kind())));
@@ -63,8 +69,8 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
       List<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
       if (!out_.full())
         for (const Key& row : keys) names.push_back(row.name);
-      out_.error("key-unknown", pointer_to(where_, member.first), text_of("there is no key {q} here", member.first),
-                 did_you_mean(member.first, names));
+      out_.add({lenient ? Severity::warning : Severity::error, "key-unknown", pointer_to(where_, member.first),
+                text_of("there is no key {q} here", member.first), did_you_mean(member.first, names)});
       continue;
     }
     if (member.second.is_null()) continue;
@@ -99,8 +105,7 @@ int ObjectReader::word(const char* name, std::span<const std::string_view> words
   if (value == nullptr) return -1;
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i] == value->as_string()) return static_cast<int>(i);
-  out_.error("value-unknown", at(name), text_of("{q} is none of: {}", value->as_string(), joined(words)),
-             did_you_mean(value->as_string(), words));
+  unknown_word(value->as_string(), at(name), words, out_);
   return -1;
 }
 

@@ -1,6 +1,7 @@
 // A whole config (Quark's QConfig), alone or inside a config.json, with this library's own keys beside Quark's.
 #include <algorithm>
 
+#include "config/dialects.h"
 #include "config/edit_distance.h"
 #include "config/object_reader.h"
 #include "config/parse.h"
@@ -43,30 +44,6 @@ constexpr Key kExportKeys[] = {
     {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
     {"weight_format", kString}, {"weight_merge_groups", kArray},
 };
-
-// "auto" and "quark" are read; the other dialects have their names reserved.
-bool accept_dialect(std::string_view name, const std::string& where, DiagnosticList& out) {
-  if (name == "auto" || name == "quark") return true;
-  if (std::find(kDialects.begin(), kDialects.end(), name) != kDialects.end())
-    out.error("not-implemented", where, text_of("configs of {} are not read by this version", name),
-              "write the config in the quark dialect");
-  else
-    out.error("value-unknown", where, text_of("there is no dialect {q}", name), did_you_mean(name, kDialects));
-  return false;
-}
-
-// The dialect that a config names itself, by `dialect` or by `quant_method`.
-bool accept_own_dialect(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  const json::Value* dialect = value.find("dialect");
-  if (dialect != nullptr && dialect->is_string() &&
-      !accept_dialect(dialect->as_string(), pointer_to(where, "dialect"), out))
-    return false;
-  const json::Value* method = value.find("quant_method");
-  if (method == nullptr || !method->is_string() || method->as_string() == "quark") return true;
-  out.error("not-implemented", pointer_to(where, "quant_method"),
-            text_of("quant_method {q} is not read by this version", method->as_string()), "only \"quark\" is");
-  return false;
-}
 
 void warn_algorithms(const ObjectReader& in, const char* key) {
   const json::Value* value = in.find(key);
@@ -246,7 +223,14 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
 }  // namespace
 
 std::optional<Config> parse(const json::Value& value, std::string_view dialect, DiagnosticList& out) {
-  if (!accept_dialect(dialect, "", out)) return std::nullopt;
+  std::optional<Dialect> asked;
+  if (dialect != "auto") {
+    asked = dialect_named(dialect);
+    if (!asked) {
+      unknown_word(dialect, "", kDialectNames, out);
+      return std::nullopt;
+    }
+  }
   if (value.is_string()) return parse_preset(value.as_string(), out);
   std::string where;
   const json::Value* block = &value;
@@ -259,8 +243,18 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
               "give a quantization config or a preset's name");
     return std::nullopt;
   }
-  if (block->is_object() && !accept_own_dialect(*block, where, out)) return std::nullopt;
-  return parse_config(*block, where, out);
+  std::optional<Dialect> own = Dialect::quark;
+  if (block->is_object()) own = detect_dialect(*block, where, out);
+  if (!own) return std::nullopt;
+  if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
+    out.error("dialect-mismatch", where,
+              text_of("the config says that it is {}, {} was asked for", name_of(*own), name_of(*asked)),
+              "leave the dialect to be recognised");
+    return std::nullopt;
+  }
+  const Dialect used = asked.value_or(*own);
+  if (used == Dialect::quark) return parse_config(*block, where, out);
+  return parse_dialect(used, *block, where, out);
 }
 
 }  // namespace wasmquant::config
