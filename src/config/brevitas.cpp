@@ -247,7 +247,7 @@ class Parser {
       const std::string place = text_of("{}/{}", where, i);
       const Algorithm* found = nullptr;
       List<std::string_view> known;
-      const std::string& name = item["name"].as_string();
+      const std::string name = item["name"].as_string();  // a copy: the item is replaced below
       for (const Algorithm& row : kAlgorithmTable) {
         if (row.name == name) found = &row;
         if (row.before == before) known.push_back(row.name);

@@ -188,7 +188,11 @@ std::string Conversion::weight_where(const Entry& entry) const {
   return text_of("{}/{}", entry.where, config_.weight_key);
 }
 
-void Conversion::lose(const std::string& where, const std::string& message) { losses_.warning("lost", where, message); }
+void Conversion::lose(const std::string& where, const std::string& message) {
+  for (const Diagnostic& known : losses_.items())
+    if (known.where == where && known.message == message) return;
+  losses_.warning("lost", where, message);
+}
 
 void Conversion::compare_numbers(const DialectNumbers& have, const DialectNumbers& get, const std::string& where) {
   std::string names;

@@ -6,6 +6,7 @@
 #include "config/object_reader.h"
 #include "config/parse.h"
 #include "config/presets.h"
+#include "config/quark_algorithms.h"
 #include "config/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -44,32 +45,6 @@ constexpr Key kExportKeys[] = {
     {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
     {"weight_format", kString}, {"weight_merge_groups", kArray},
 };
-
-void warn_algorithms(const ObjectReader& in, const char* key) {
-  const json::Value* value = in.find(key);
-  if (value == nullptr) return;
-  std::string names;
-  const auto visit = [&](const json::Value& item, const std::string& where) {
-    const json::Value* name = item.find("name");
-    if (name == nullptr || !name->is_string()) {
-      in.out().error("key-missing", where, "an algorithm config is an object with a name",
-                     text_of("one of: {}", joined(kAlgorithms)));
-    } else if (std::find(kAlgorithms.begin(), kAlgorithms.end(), name->as_string()) == kAlgorithms.end()) {
-      in.out().error("value-unknown", pointer_to(where, "name"),
-                     text_of("there is no algorithm {q}", name->as_string()),
-                     did_you_mean(name->as_string(), kAlgorithms));
-    } else {
-      if (!names.empty()) names += ", ";
-      names += name->as_string();
-    }
-  };
-  if (value->is_object()) visit(*value, in.at(key));
-  for (size_t i = 0; i < value->items().size(); ++i) visit(value->items()[i], text_of("{}/{}", in.at(key), i));
-  if (!names.empty())
-    in.warning("not-applied", key,
-               text_of("this version rounds weights to nearest without algorithms; not applied: {}", names),
-               "remove the key");
-}
 
 void read_strings(const ObjectReader& in, const char* key, List<std::string>& target) {
   const json::Value* value = in.find(key);
@@ -120,7 +95,16 @@ void read_layer_types(const ObjectReader& in, LayerMap& target) {
   }
 }
 
-void warn_not_applied(const ObjectReader& in) {
+void check_names(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  if (!value.is_array())
+    out.error_in("type-invalid", where, nullptr, nullptr, "expected a list of names, found {}",
+                 json::describe(value.kind()));
+  for (size_t i = 0; i < value.items().size(); ++i)
+    if (!value.items()[i].is_string())
+      out.error_in("type-invalid", where, text_of("{}", i).c_str(), nullptr, "expected a name");
+}
+
+void warn_carried(const ObjectReader& in) {
   const auto warn = [&](const char* key, std::string_view what) {
     in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
   };
@@ -138,8 +122,14 @@ void warn_not_applied(const ObjectReader& in) {
   for (const Diagnostic& problem : cache_problems.items())
     if (problem.severity == Severity::error) in.out().add(problem);
 
-  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty())
+  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty()) {
+    for (size_t i = 0; i < groups->items().size(); ++i)
+      check_names(groups->items()[i], text_of("{}/{}", in.at("shared_scale_groups"), i), in.out());
     warn("shared_scale_groups", "every weight gets its own scales");
+  }
+  if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
+  if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
+    in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* sync = in.find("sync_moe_expert_input_amax"); sync != nullptr && sync->as_bool())
     warn("sync_moe_expert_input_amax", "activations have no scales");
   if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
@@ -147,8 +137,6 @@ void warn_not_applied(const ObjectReader& in) {
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
     in.warning("not-applied", "keep_prequantized_layers",
                "layers that are quantized already are always kept as they are", "remove the key");
-  warn_algorithms(in, "pre_quant_opt_config");
-  warn_algorithms(in, "algo_config");
 }
 
 void read_export(const ObjectReader& in, Config& config) {
@@ -207,7 +195,11 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
   if (const json::Value* level = in.find("log_severity_level");
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
     out.error("value-invalid", in.at("log_severity_level"), "expected 0 to 4");
-  warn_not_applied(in);
+  warn_carried(in);
+  const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
+  const json::Value* cache = in.find("kv_cache_quant_config");
+  check_algorithms(in, "pre_quant_opt_config", config.global, false);
+  check_algorithms(in, "algo_config", config.global, keeps_rope && cache != nullptr && !cache->members().empty());
   read_export(in, config);
 
   if (out.errors() != errors_before) return config;
@@ -231,7 +223,11 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
       return std::nullopt;
     }
   }
-  if (value.is_string()) return parse_preset(value.as_string(), out);
+  if (value.is_string()) {
+    if (!asked || asked == Dialect::quark) return parse_preset(value.as_string(), out);
+    out.error("dialect-mismatch", "", text_of("{q} would be a preset, and those are quark's", value.as_string()));
+    return std::nullopt;
+  }
   std::string where;
   const json::Value* block = &value;
   if (const json::Value* inner = value.find("quantization_config")) {

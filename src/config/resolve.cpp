@@ -158,7 +158,8 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     add(Rule::layer_type, config, type);
     break;
   }
-  if (layer_type != "Embedding") add(Rule::global, config_.global, "");
+  const bool has_global = config_.dialect == Dialect::quark || !(config_.global == LayerConfig());
+  if (has_global && layer_type != "Embedding") add(Rule::global, config_.global, "");
   return found;
 }
 
@@ -177,7 +178,7 @@ LayerConfig Resolver::layer_config(std::string_view layer, std::string_view laye
 }
 
 std::string Resolver::pointer(const Candidate& candidate) const {
-  if (!candidate.where.empty()) return std::string(candidate.where);
+  if (!candidate.where.empty() || config_.dialect != Dialect::quark) return std::string(candidate.where);
   if (candidate.rule == Rule::global) return text_of("{}/global_quant_config", config_.where);
   return pointer_to(text_of("{}{}", config_.where,
                             candidate.rule == Rule::layer_type ? "/layer_type_quant_config" : "/layer_quant_config"),
@@ -237,9 +238,10 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
     if (deciding.rule != Rule::global) passed_over += text_of("{} has no weight spec, so ", name);
   }
   return kept(Rule::no_config, {},
-              type == "Embedding" ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
-                                    "or Embedding in layer_type_quant_config, to quantize it"
-                                  : "no config with a weight spec applies to this layer");
+              type == "Embedding" && config_.dialect == Dialect::quark
+                  ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
+                    "or Embedding in layer_type_quant_config, to quantize it"
+                  : "no config with a weight spec applies to this layer");
 }
 
 }  // namespace wasmquant
