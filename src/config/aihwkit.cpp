@@ -61,7 +61,7 @@ constexpr std::string_view kClasses[] = {"Linear", "LayerNorm", "Embedding", "Co
 constexpr size_t kDefaultConversions = 4;
 
 void out_of_range(DiagnosticList& out, const std::string& where, const char* allowed) {
-  out.error("value-invalid", where, text_of("expected {}", allowed));
+  out.error_in("value-invalid", where, nullptr, nullptr, "expected {}", allowed);
 }
 
 class Parser {
@@ -81,7 +81,8 @@ class Parser {
     modules("instance_qconfig_map", source_.members()[3].second, config_.layer);
     for (auto& [name, value] : source_.members()[4].second.members()) {
       const std::string where = pointer_to(at("input_activation_qconfig_map"), name);
-      if (name.empty()) out_.error("value-invalid", where, "the model as a whole cannot be wrapped", "name a module");
+      if (name.empty())
+        out_.error_in("value-invalid", where, nullptr, "name a module", "the model as a whole cannot be wrapped");
       config_.input_quantizers.emplace_back(name, tensor(value, where, false));
       if (!config_.input_quantizers.back().second.empty()) activations_ = true;
     }
@@ -90,20 +91,22 @@ class Parser {
       config_.exclude.push_back(excluded[i].as_string());
       config_.exclude_where.push_back(text_of("{}/{}", at("excluded_modules"), i));
       if (is_glob(excluded[i].as_string()))
-        out_.warning("exact-names", config_.exclude_where.back(), "aihwkit compares names exactly: this is no pattern",
-                     "name the module, or the one that contains what you mean");
+        out_.warning_in("exact-names", config_.exclude_where.back(), nullptr,
+                        "name the module, or the one that contains what you mean",
+                        "aihwkit compares names exactly: this is no pattern");
     }
     if (source_["append_default_conversions"].as_bool()) {
       append_default_conversions(standard);
     } else if (given_.find("default_qconfig") != nullptr) {
-      out_.warning("default-inert", at("default_qconfig"),
-                   "default_qconfig does nothing by itself: it is a template for append_default_conversions",
-                   "add \"append_default_conversions\": true, or fill module_qconfig_map");
+      out_.warning_in("default-inert", config_.where, "default_qconfig",
+                      "add \"append_default_conversions\": true, or fill module_qconfig_map",
+                      "default_qconfig does nothing by itself: it is a template for append_default_conversions");
     }
     if (source_["non_finite"].as_string() == "saturate") config_.non_finite = NonFinite::saturate;
     if (activations_) warn_not_applied(out_, config_.where, "activations need data to calibrate with");
     if (!weights_ && out_.errors() == 0)
-      out_.warning("nothing-quantized", config_.where, "no entry has n_bits for weights: every tensor stays as it is");
+      out_.warning_in("nothing-quantized", config_.where, nullptr, nullptr,
+                      "no entry has n_bits for weights: every tensor stays as it is");
     config_.source = std::move(source_);
     return std::move(config_);
   }
@@ -117,7 +120,8 @@ class Parser {
       const bool by_class = &target == &config_.layer_type;
       // "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are one class; a layer keeps its dots.
       std::string plain = by_class ? name.substr(name.rfind('.') + 1) : name;
-      if (by_class && plain.empty()) out_.error("value-invalid", where, "a class name must not be empty");
+      if (by_class && plain.empty())
+        out_.error_in("value-invalid", where, nullptr, nullptr, "a class name must not be empty");
       quantized_module(value, plain, by_class, where);
       LayerConfig layer = this->layer(value.members()[1].second, pointer_to(where, "module_qconfig"));
       if (by_class && (plain == "LayerNorm" || plain == "BatchNorm2d") && !layer.weight.empty())
@@ -172,7 +176,8 @@ class Parser {
     json::Value& parameters = value.members().back().second;
     const std::string at = pointer_to(where, "range_estimator_params");
     if (spec.numbers.estimator == RangeEstimator::allminmax) {
-      if (!parameters.is_null()) out_.error("value-invalid", at, "allminmax has no parameters", "remove the key");
+      if (!parameters.is_null())
+        out_.error_in("value-invalid", at, nullptr, "remove the key", "allminmax has no parameters");
     } else {
       if (parameters.is_null()) parameters = json::Object{};
       parameters = complete(parameters, at, kParameters[estimator], out_);
@@ -184,8 +189,8 @@ class Parser {
     spec.symmetric = value["symmetric"].as_bool();
     const bool per_channel = is_weight && value["per_channel"].as_bool();
     if (bits == 1 && spec.symmetric) {
-      out_.error("value-invalid", pointer_to(where, "n_bits"), "one symmetric bit has no positive code to scale to",
-                 "set symmetric to false, or use 2 bits");
+      out_.error_in("value-invalid", where, "n_bits", "set symmetric to false, or use 2 bits",
+                    "one symmetric bit has no positive code to scale to");
     } else if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where, "n_bits"), out_)) {
       spec.dtype = *dtype;
     }

@@ -97,8 +97,8 @@ class Parser {
   Config parse() {
     const json::Value& layer = source_["global_quant_config"];
     if (layer.is_null() && given_.is_object()) {
-      out_.error("key-missing", config_.where, "global_quant_config is missing",
-                 "add \"global_quant_config\": {\"weight\": {\"bit_width\": 8}}");
+      out_.error_in("key-missing", config_.where, nullptr,
+                    "add \"global_quant_config\": {\"weight\": {\"bit_width\": 8}}", "global_quant_config is missing");
     }
     const std::string at_layer = at("global_quant_config");
     has_inputs_ = !layer["input_tensors"].is_null();
@@ -112,9 +112,8 @@ class Parser {
       warn_not_applied(out_, at_layer, "activations need data to calibrate with");
 
     if (const json::Value& backend = source_["backend"]; backend.as_string() != "layerwise")
-      out_.error("value-invalid", at("backend"),
-                 text_of("Brevitas has {}, Quark's extension offers layerwise alone", backend.as_string()),
-                 "leave the key out");
+      out_.error_in("value-invalid", config_.where, "backend", "leave the key out",
+                    "Brevitas has {}, Quark's extension offers layerwise alone", backend.as_string());
     algorithms(source_.members()[3].second, at("pre_quant_opt_config"), true);
     algorithms(source_.members()[4].second, at("algo_config"), false);
     const json::Array& excluded = source_["exclude"].items();
@@ -124,7 +123,8 @@ class Parser {
     }
     if (source_["non_finite"].as_string() == "saturate") config_.non_finite = NonFinite::saturate;
     if (out_.errors() == 0 && layer["weight"].is_null())
-      out_.warning("nothing-quantized", config_.where, "there is no weight spec: every tensor stays as it is");
+      out_.warning_in("nothing-quantized", config_.where, nullptr, nullptr,
+                      "there is no weight spec: every tensor stays as it is");
     config_.source = std::move(source_);
     return std::move(config_);
   }
@@ -163,7 +163,7 @@ class Parser {
       unsupported(where, "qscheme", text_of("{} does not exist here", qscheme),
                   use == Use::weight ? "use per_tensor or per_channel" : "use per_tensor");
     } else if (per_channel && use == Use::input) {
-      out_.warning("ignored", pointer_to(where, "qscheme"), "inputs are always per_tensor", "leave the key out");
+      out_.warning_in("ignored", where, "qscheme", "leave the key out", "inputs are always per_tensor");
       per_channel = false;
     }
     set_rows(spec, per_channel);
@@ -179,12 +179,12 @@ class Parser {
 
   void read_integer(const json::Value& value, const std::string& where, QuantizationSpec& spec) {
     for (const char* key : {"exponent_bit_width", "mantissa_bit_width"})
-      if (!value[key].is_null()) out_.warning("ignored", pointer_to(where, key), "int_quant has no such width");
+      if (!value[key].is_null()) out_.warning_in("ignored", where, key, nullptr, "int_quant has no such width");
     const std::string at = pointer_to(where, "bit_width");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits < 2) {
-      out_.error("value-invalid", at, text_of("{} bits are too few for a narrow range", bits),
-                 "use 2 to 8 bits, or 16");
+      out_.error_in("value-invalid", at, nullptr, "use 2 to 8 bits, or 16", "{} bits are too few for a narrow range",
+                    bits);
     } else if (const auto dtype = integer_dtype(bits, spec.symmetric, at, out_)) {
       spec.dtype = *dtype;
     }
@@ -193,21 +193,20 @@ class Parser {
   void read_float(const json::Value& value, const std::string& where, QuantizationSpec& spec) {
     const json::Value &exponent = value["exponent_bit_width"], &mantissa = value["mantissa_bit_width"];
     if (exponent.is_null() || mantissa.is_null()) {
-      out_.error("key-missing", where, "float_quant needs exponent_bit_width and mantissa_bit_width",
-                 "4 and 3 for fp8 e4m3, with bit_width 8");
+      out_.error_in("key-missing", where, nullptr, "4 and 3 for fp8 e4m3, with bit_width 8",
+                    "float_quant needs exponent_bit_width and mantissa_bit_width");
       return;
     }
     const int64_t e = exponent.as_integer(), m = mantissa.as_integer(), bits = value["bit_width"].as_integer();
     if (e < 1 || e > kMaxExponentBits) {
-      out_.error("value-invalid", pointer_to(where, "exponent_bit_width"), text_of("{} exponent bits", e),
-                 "1 to 7; with 8 the largest value would not fit float32");
+      out_.error_in("value-invalid", where, "exponent_bit_width",
+                    "1 to 7; with 8 the largest value would not fit float32", "{} exponent bits", e);
     } else if (m < (fibonacci_ ? 1 : 0) || m > kMaxMantissaBits) {
-      out_.error("value-invalid", pointer_to(where, "mantissa_bit_width"), text_of("{} mantissa bits", m),
-                 fibonacci_ ? "1 to 10" : "0 to 10");
+      out_.error_in("value-invalid", where, "mantissa_bit_width", fibonacci_ ? "1 to 10" : "0 to 10",
+                    "{} mantissa bits", m);
     } else if (bits != 1 + e + m) {
-      out_.error("value-invalid", pointer_to(where, "bit_width"),
-                 text_of("bit_width is {}, a sign, {} and {} bits are {}", bits, e, m, 1 + e + m),
-                 "bit_width is 8 when it is not given");
+      out_.error_in("value-invalid", where, "bit_width", "bit_width is 8 when it is not given",
+                    "bit_width is {}, a sign, {} and {} bits are {}", bits, e, m, 1 + e + m);
     }
     spec.dtype = Dtype::minifloat;
     spec.exponent_bits = static_cast<uint8_t>(e);
@@ -217,23 +216,21 @@ class Parser {
   void check_bias(const json::Value& value, const std::string& where) {
     if (value.is_null()) return;
     if (!has_inputs_)
-      out_.error("key-missing", where,
-                 "a bias has the scale of its input times that of its weight, and there is no input spec",
-                 "add input_tensors, or remove bias");
+      out_.error_in("key-missing", where, nullptr, "add input_tensors, or remove bias",
+                    "a bias has the scale of its input times that of its weight, and there is no input spec");
     if (value["quant_type"].as_string() == "float_quant")
-      out_.error("value-invalid", pointer_to(where, "quant_type"), "biases are quantized to integers only");
+      out_.error_in("value-invalid", where, "quant_type", nullptr, "biases are quantized to integers only");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits != 8 && bits != 16 && bits != 24 && bits != 32)
-      out_.error("value-invalid", pointer_to(where, "bit_width"), text_of("there are no biases of {} bits", bits),
-                 "8, 16, 24 or 32");
+      out_.error_in("value-invalid", where, "bit_width", "8, 16, 24 or 32", "there are no biases of {} bits", bits);
     for (const Key& key : kSpecRows) {
       const std::string_view name = key.name;
       if (name == "bit_width" || name == "quant_type") continue;
       json::Value standard;
       if (key.standard != nullptr) standard = std::move(*json::parse(key.standard));
       if (!(value[key.name] == standard))
-        out_.warning("ignored", pointer_to(where, key.name),
-                     "biases are per tensor, symmetric, with the scale of input times weight", "leave the key out");
+        out_.warning_in("ignored", pointer_to(where, key.name), nullptr, "leave the key out",
+                        "biases are per tensor, symmetric, with the scale of input times weight");
     }
     warn_not_applied(out_, where, "biases stay as they are");
   }
@@ -258,49 +255,48 @@ class Parser {
       }
       item = complete(item, place, found->keys, out_);
       if (found->before != before) {
-        out_.error("value-invalid", pointer_to(place, "name"), text_of("{} does not stand in this list", name),
-                   before ? "it belongs to algo_config" : "it belongs to pre_quant_opt_config");
+        out_.error_in("value-invalid", place, "name",
+                      before ? "it belongs to algo_config" : "it belongs to pre_quant_opt_config",
+                      "{} does not stand in this list", name);
       }
       if (!names.empty()) names += ", ";
       names += name;
       if (name == "Preprocess" && preprocess == SIZE_MAX) preprocess = i;
       const bool is_search = name == "GPTQ" || name == "GPFQ" || name == "GPFA2Q";
       if (is_search && searches++ != 0)
-        out_.error("value-invalid", place, "only one of GPTQ, GPFQ and GPFA2Q can be applied");
+        out_.error_in("value-invalid", place, nullptr, nullptr, "only one of GPTQ, GPFQ and GPFA2Q can be applied");
       if (is_search && name != "GPTQ" && !has_inputs_)
-        out_.error("key-missing", place, text_of("{} needs quantized inputs", name),
-                   "add input_tensors to global_quant_config");
+        out_.error_in("key-missing", place, nullptr, "add input_tensors to global_quant_config",
+                      "{} needs quantized inputs", name);
       if (name == "ActivationEqualization" && !item["is_layerwise"].as_bool())
-        out_.error("value-invalid", pointer_to(place, "is_layerwise"), "the backend is layerwise");
+        out_.error_in("value-invalid", place, "is_layerwise", nullptr, "the backend is layerwise");
       check_numbers(item, place);
     }
     if (before && !list.items().empty() && preprocess != 0)
-      out_.warning("preprocess-order", where,
-                   preprocess == SIZE_MAX ? "the list has no Preprocess" : "Preprocess is not the first of the list",
-                   "the other steps expect a model that it has gone through");
+      out_.warning_in(
+          "preprocess-order", where, nullptr, "the other steps expect a model that it has gone through",
+          preprocess == SIZE_MAX ? "the list has no Preprocess" : "Preprocess is not the first of the list");
     if (names.empty()) return;
     if (before && given_[before ? "pre_quant_opt_config" : "algo_config"].is_null())
-      out_.warning(
-          "default-preprocess", config_.where,
+      out_.warning_in(
+          "default-preprocess", config_.where, nullptr, "set it to []",
           "pre_quant_opt_config is not given, which means [Preprocess]: upstream folds batch norms and equalizes "
-          "layers before anything is quantized; this version does not",
-          "set it to []");
+          "layers before anything is quantized; this version does not");
     else
-      out_.warning("not-applied", where,
-                   text_of("this version rounds weights to nearest without algorithms; not applied: {}", names),
-                   "set it to []");
+      out_.warning_in("not-applied", where, nullptr, "set it to []",
+                      "this version rounds weights to nearest without algorithms; not applied: {}", names);
   }
 
   void check_numbers(const json::Value& item, const std::string& where) {
     for (const char* key : {"alpha", "channel_splitting_ratio", "percentage_of_processed_inputs"}) {
       const json::Value* number = item.find(key);
       if (number != nullptr && !(number->as_number() >= 0 && number->as_number() <= 1))
-        out_.error("value-invalid", pointer_to(where, key), "expected a number from 0 to 1");
+        out_.error_in("value-invalid", where, key, nullptr, "expected a number from 0 to 1");
     }
     for (const char* key : {"equalize_iterations", "accumulator_bit_width"}) {
       const json::Value* number = item.find(key);
       if (number != nullptr && (number->as_integer() < 0 || number->as_integer() > 10'000))
-        out_.error("value-invalid", pointer_to(where, key), "expected a number from 0 to 10000");
+        out_.error_in("value-invalid", where, key, nullptr, "expected a number from 0 to 10000");
     }
   }
 

@@ -58,7 +58,8 @@ bool complete_value(const json::Value& value, const std::string& where, const Ke
       } else if (item.is_string()) {
         items.push_back(item);
       } else {
-        out.error("type-invalid", place, text_of("expected a string, found {}", json::describe(item.kind())));
+        out.error_in("type-invalid", place, nullptr, nullptr, "expected a string, found {}",
+                     json::describe(item.kind()));
       }
     }
     into = std::move(items);

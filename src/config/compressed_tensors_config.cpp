@@ -70,8 +70,9 @@ class Parser {
     const std::string groups = pointer_to(where, "config_groups");
     for (const auto& [name, group] : source["config_groups"].members()) read_group(group, pointer_to(groups, name));
     if (value.is_object() && source["config_groups"].members().empty())
-      out_.error("key-missing", where, "config_groups is missing or empty",
-                 "add {\"group_0\": {\"targets\": [\"Linear\"], \"weights\": {\"num_bits\": 8}}}");
+      out_.error_in("key-missing", where, nullptr,
+                    "add {\"group_0\": {\"targets\": [\"Linear\"], \"weights\": {\"num_bits\": 8}}}",
+                    "config_groups is missing or empty");
 
     const json::Array& ignore = source["ignore"].items();
     for (size_t i = 0; i < ignore.size(); ++i) {
@@ -108,7 +109,7 @@ class Parser {
     layer.output_tensors = arguments(group["output_activations"], pointer_to(where, "output_activations"), false);
     const json::Array& targets = group["targets"].items();
     if (targets.empty())
-      out_.error("key-missing", where, "a group needs targets", "[\"Linear\"] for every linear layer");
+      out_.error_in("key-missing", where, nullptr, "[\"Linear\"] for every linear layer", "a group needs targets");
     for (size_t i = 0; i < targets.size(); ++i) {
       const std::string& target = targets[i].as_string();
       check_regex(target, text_of("{}/targets/{}", where, i), out_);
@@ -130,20 +131,20 @@ class Parser {
     } else if (bits == 8 || bits == 4) {
       spec.dtype = bits == 8 ? Dtype::fp8_e4m3 : Dtype::fp4;
     } else {
-      out_.error("not-implemented", pointer_to(where, "num_bits"), text_of("floats of {} bits are not known", bits),
-                 "8 is fp8 e4m3, 4 is fp4 e2m1");
+      out_.error_in("not-implemented", where, "num_bits", "8 is fp8 e4m3, 4 is fp4 e2m1",
+                    "floats of {} bits are not known", bits);
     }
     if (is_float && !spec.symmetric)
-      out_.error("value-invalid", pointer_to(where, "symmetric"), "floats have no zero point", "set it to true");
+      out_.error_in("value-invalid", where, "symmetric", "set it to true", "floats have no zero point");
     read_strategy(value, where, spec, is_weight);
     if (const std::string& order = value["actorder"].as_string(); !order.empty() && order != "static" && is_weight)
-      out_.warning("not-applied", pointer_to(where, "actorder"), "weights are rounded to nearest in their own order",
-                   "leave the key out");
+      out_.warning_in("not-applied", where, "actorder", "leave the key out",
+                      "weights are rounded to nearest in their own order");
     if (const std::string& observer = value["observer"].as_string();
         is_weight && !observer.empty() && observer.find("minmax") == std::string::npos) {
       if (observer == "mse" && spec.qscheme == QScheme::per_tensor) spec.observer = ObserverId::PerTensorMSEObserver;
-      out_.warning("not-applied", pointer_to(where, "observer"),
-                   text_of("observer {q} is not compressed-tensors' own search here", observer), "use minmax");
+      out_.warning_in("not-applied", where, "observer", "use minmax",
+                      "observer {q} is not compressed-tensors' own search here", observer);
     }
     if (out_.errors() != errors_before) return {};
     return Stages{spec};
@@ -163,8 +164,8 @@ class Parser {
       spec.group_size = group.as_integer();
       spec.observer = ObserverId::PerGroupMinMaxObserver;
       if (spec.group_size < 1 || spec.group_size > int64_t{1} << 31)
-        out_.error("value-invalid", pointer_to(where, "group_size"),
-                   text_of("strategy {} needs a group size", strategy), "commonly 32, 64 or 128");
+        out_.error_in("value-invalid", where, "group_size", "commonly 32, 64 or 128", "strategy {} needs a group size",
+                      strategy);
       if (spec.dtype == Dtype::fp4 || value["scale_dtype"].as_string().find("uint8") != std::string::npos) {
         spec.observer = ObserverId::PerBlockMXObserver;
         spec.scale_format = strategy == "tensor_group" ? ScaleFormat::e4m3 : ScaleFormat::e8m0;
@@ -174,14 +175,14 @@ class Parser {
       spec.qscheme = QScheme::per_block;
       spec.observer = ObserverId::PerBlock2DMinMaxObserver;
       if (!set_block(spec, block))
-        out_.error("value-invalid", pointer_to(where, "block_structure"), "expected two sizes, such as [128, 128]");
+        out_.error_in("value-invalid", where, "block_structure", nullptr, "expected two sizes, such as [128, 128]");
     } else if (strategy == "attn_head") {
       out_.add({is_weight ? Severity::error : Severity::warning, is_weight ? "not-implemented" : "not-applied",
                 pointer_to(where, "strategy"), "one scale per attention head is not known here", ""});
     }
     if (spec.qscheme != QScheme::per_group && !group.is_null() && group.as_integer() > 0)
-      out_.error("value-invalid", pointer_to(where, "group_size"),
-                 text_of("group_size has no effect with strategy {}", strategy), "set it to null");
+      out_.error_in("value-invalid", where, "group_size", "set it to null", "group_size has no effect with strategy {}",
+                    strategy);
   }
 
   DiagnosticList& out_;

@@ -57,7 +57,7 @@ class QuarkWriter {
       if (known)
         types.emplace_back(name, std::move(entry));
       else if (!entry.weight.empty() || !entry.output_tensors.empty())
-        conversion_.lose(entry.where, text_of("Quark quantizes no layers of class {}", name));
+        conversion_.lose(entry.where, "Quark quantizes no layers of class {}", name);
     }
     out_.layer_type = std::move(types);
     for (auto& [name, entry] : out_.layer) {
@@ -84,13 +84,12 @@ class QuarkWriter {
       bool exact;
       spec.dtype = quark_float(spec, exact);
       if (spec.dtype == Dtype::minifloat) {
-        conversion_.lose(where, text_of("Quark has no float of {} exponent and {} mantissa bits",
-                                        spec.exponent_bits + 0, spec.mantissa_bits + 0));
+        conversion_.lose(where, "Quark has no float of {} exponent and {} mantissa bits", spec.exponent_bits + 0,
+                         spec.mantissa_bits + 0);
         return false;
       }
       if (!exact)
-        conversion_.lose(where,
-                         text_of("{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name));
+        conversion_.lose(where, "{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name);
       spec.exponent_bits = spec.mantissa_bits = 0;
     }
     if (spec.numbers.estimator == RangeEstimator::observer) return true;
@@ -146,8 +145,8 @@ class QuarkWriter {
         } else if (name == "GPTQ") {
           step("gptq").set("desc_act", items[i]["act_order"]);
         } else {
-          conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, list, i),
-                           text_of("Quark has no counterpart of {}", name));
+          conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, list, i), "Quark has no counterpart of {}",
+                           name);
         }
       }
     }
@@ -188,10 +187,16 @@ std::string Conversion::weight_where(const Entry& entry) const {
   return text_of("{}/{}", entry.where, config_.weight_key);
 }
 
-void Conversion::lose(const std::string& where, const std::string& message) {
+void Conversion::add_loss(const std::string& where, const char* pattern, message::Values values) {
+  std::string text = message::write(pattern, values);
   for (const Diagnostic& known : losses_.items())
-    if (known.where == where && known.message == message) return;
-  losses_.warning("lost", where, message);
+    if (known.where == where && known.message == text) return;
+  losses_.add({Severity::warning, "lost", where, std::move(text), ""});
+}
+
+bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
+  if (stages.size() > 1) lose(where, "{} has one step for each tensor", name_of(to_));
+  return stages.size() == 1;
 }
 
 void Conversion::compare_numbers(const DialectNumbers& have, const DialectNumbers& get, const std::string& where) {
@@ -212,20 +217,20 @@ void Conversion::compare_numbers(const DialectNumbers& have, const DialectNumber
   differ(have.search != get.search, "search of the range");
   differ(have.percentile != get.percentile, "percentile");
   differ(have.momentum != get.momentum && have.estimator == RangeEstimator::running_minmax, "running average");
-  if (!names.empty()) lose(where, text_of("{} computes with its own numbers: {}", name_of(to_), names));
+  if (!names.empty()) lose(where, "{} computes with its own numbers: {}", name_of(to_), names);
 }
 
 void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& where) {
   const std::string_view to = name_of(to_);
   if (spec.round_method != RoundMethod::half_even)
-    lose(where, text_of("{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods)));
+    lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
   if (spec.scale_type != ScaleType::float_)
-    lose(where, text_of("{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes)));
-  if (spec.zero_point_type == ZeroPointType::float32) lose(where, text_of("{} has whole zero points only", to));
+    lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
+  if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
-    lose(where, text_of("{} has no symmetric unsigned codes", to));
+    lose(where, "{} has no symmetric unsigned codes", to);
   if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
-    lose(where, text_of("{} has channels along axis 0, not {}", to, spec.ch_axis));
+    lose(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
 }
 
 void Conversion::lose_carried(std::string_view understood) {
@@ -236,7 +241,7 @@ void Conversion::lose_carried(std::string_view understood) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)
         lose(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
-             text_of("{} has no quantizer at the input of a module alone", name_of(to_)));
+             "{} has no quantizer at the input of a module alone", name_of(to_));
     return;
   }
   for (const char* key :
@@ -247,15 +252,15 @@ void Conversion::lose_carried(std::string_view understood) {
     if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||
         (value->is_object() && value->members().empty()))
       continue;
-    lose(text_of("{}/{}", config_.where, key), text_of("{} has nothing like {}", name_of(to_), key));
+    lose(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
   }
 }
 
 void Conversion::lose_activations(const Entry& entry) {
   const std::string_view to = name_of(to_);
-  if (!entry.layer.input_tensors.empty()) lose(entry.where, text_of("{} says nothing about inputs", to));
-  if (!entry.layer.output_tensors.empty()) lose(entry.where, text_of("{} says nothing about outputs", to));
-  if (!entry.layer.bias.empty()) lose(entry.where, text_of("{} says nothing about biases", to));
+  if (!entry.layer.input_tensors.empty()) lose(entry.where, "{} says nothing about inputs", to);
+  if (!entry.layer.output_tensors.empty()) lose(entry.where, "{} says nothing about outputs", to);
+  if (!entry.layer.bias.empty()) lose(entry.where, "{} says nothing about biases", to);
 }
 
 Converted convert(const Config& config, Dialect to) {

@@ -40,7 +40,14 @@ class Conversion {
   std::string exclude_where(size_t entry) const;
   std::string weight_where(const Entry& entry) const;
 
-  void lose(const std::string& where, const std::string& message);
+  /// A loss at `where`, said once; the message has gaps (core/message.h).
+  template <class... T>
+  void lose(const std::string& where, const char* pattern, const T&... values) {
+    const void* const at[] = {&values..., nullptr};
+    add_loss(where, pattern, {at, message::kKinds<message::kind_of<T>()...>});
+  }
+  /// Whether there is one spec, and not several steps, which other dialects than Quark's have no words for.
+  bool is_one_step(const Stages& stages, const std::string& where);
   /// One loss for all numbers of a spec that come out otherwise there.
   void compare_numbers(const DialectNumbers& have, const DialectNumbers& get, const std::string& where);
   /// Losses for what only Quark's specs say: rounding, scale types, fractional zero points, another axis than 0.
@@ -52,6 +59,8 @@ class Conversion {
   DiagnosticList& losses() noexcept { return losses_; }
 
  private:
+  void add_loss(const std::string& where, const char* message, message::Values values);
+
   const Config& config_;
   Dialect to_;
   List<Entry> entries_;

@@ -104,8 +104,8 @@ Config parse_dialect(Dialect dialect, const json::Value& block, const std::strin
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out) {
   for (const DtypeInfo& row : kDtypes)
     if (row.is_integer && row.bits == bits && row.is_signed == is_signed) return row.dtype;
-  out.error("not-implemented", where, text_of("this version has no integers of {} bits", bits),
-            "use 2 to 8 bits, or 16");
+  out.error_in("not-implemented", where, nullptr, "use 2 to 8 bits, or 16", "this version has no integers of {} bits",
+               bits);
   return std::nullopt;
 }
 
@@ -115,14 +115,15 @@ void set_rows(QuantizationSpec& spec, bool per_channel) noexcept {
 }
 
 void warn_not_applied(DiagnosticList& out, const std::string& where, std::string_view what) {
-  out.warning("not-applied", where, text_of("this version quantizes weights only: {}", what));
+  out.warning_in("not-applied", where, nullptr, nullptr, "this version quantizes weights only: {}", what);
 }
 
 void check_regex(std::string_view pattern, const std::string& where, DiagnosticList& out) {
   std::string problem;
   if (is_regex(pattern)) Regex(pattern.substr(3), &problem);
   if (!problem.empty())
-    out.error("pattern-invalid", where, text_of("{q} cannot be used: {}", pattern, problem), "name the layers instead");
+    out.error_in("pattern-invalid", where, nullptr, "name the layers instead", "{q} cannot be used: {}", pattern,
+                 problem);
 }
 
 }  // namespace wasmquant::config

@@ -54,6 +54,12 @@ void unknown_word(std::string_view word, const std::string& where, std::span<con
   out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)), did_you_mean(word, words));
 }
 
+void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
+                 Severity severity, DiagnosticList& out) {
+  out.add({severity, "key-unknown", pointer_to(where, key), text_of("there is no key {q} here", key),
+           out.full() ? std::string() : did_you_mean(key, keys)});  // a hint that is not kept costs the most
+}
+
 ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
                            bool lenient)
     : value_(value), where_(std::move(where)), out_(out) {
@@ -66,11 +72,10 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     for (const Key& row : keys)
       if (member.first == row.name || (row.old_name != nullptr && member.first == row.old_name)) key = &row;
     if (key == nullptr) {
-      List<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
-      if (!out_.full())
-        for (const Key& row : keys) names.push_back(row.name);
-      out_.add({lenient ? Severity::warning : Severity::error, "key-unknown", pointer_to(where_, member.first),
-                text_of("there is no key {q} here", member.first), did_you_mean(member.first, names)});
+      List<std::string_view> names;
+      for (const Key& row : keys) names.push_back(row.name);
+      unknown_key(member.first, where_, std::span(names.data(), names.size()),
+                  lenient ? Severity::warning : Severity::error, out_);
       continue;
     }
     if (member.second.is_null()) continue;

@@ -99,6 +99,10 @@ std::string_view word_at(std::string_view words, size_t index) noexcept;
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
                   DiagnosticList& out);
 
+/// The diagnostic of a key that is none of `keys`; `where` is that of its object.
+void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
+                 Severity severity, DiagnosticList& out);
+
 /// `where` + "/" + the escaped name.
 std::string pointer_to(const std::string& where, std::string_view name);
 

@@ -194,7 +194,7 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
   in.word("quant_mode", kQuantModes);
   if (const json::Value* level = in.find("log_severity_level");
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
-    out.error("value-invalid", in.at("log_severity_level"), "expected 0 to 4");
+    out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
   warn_carried(in);
   const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
   const json::Value* cache = in.find("kv_cache_quant_config");
@@ -204,10 +204,11 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
 
   if (out.errors() != errors_before) return config;
   if (in.find("global_quant_config") == nullptr && config.layer_type.empty() && config.layer.empty())
-    out.error("key-missing", where, "the config has neither global_quant_config nor layer configs",
-              "add \"global_quant_config\": {\"weight\": {\"dtype\": \"int8\"}}");
+    out.error_in("key-missing", where, nullptr, "add \"global_quant_config\": {\"weight\": {\"dtype\": \"int8\"}}",
+                 "the config has neither global_quant_config nor layer configs");
   else if (!has_weights(config))
-    out.warning("nothing-quantized", where, "no config has a weight spec: every tensor stays as it is");
+    out.warning_in("nothing-quantized", where, nullptr, nullptr,
+                   "no config has a weight spec: every tensor stays as it is");
   config.source = with_current_names(value);
   return config;
 }
@@ -225,7 +226,8 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
   }
   if (value.is_string()) {
     if (!asked || asked == Dialect::quark) return parse_preset(value.as_string(), out);
-    out.error("dialect-mismatch", "", text_of("{q} would be a preset, and those are quark's", value.as_string()));
+    out.error_in("dialect-mismatch", "", nullptr, nullptr, "{q} would be a preset, and those are quark's",
+                 value.as_string());
     return std::nullopt;
   }
   std::string where;
@@ -235,17 +237,16 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
     where = "/quantization_config";
   } else if (value.find("global_quant_config") == nullptr &&
              (value.find("model_type") != nullptr || value.find("architectures") != nullptr)) {
-    out.error("key-missing", "", "this config.json has no quantization_config",
-              "give a quantization config or a preset's name");
+    out.error_in("key-missing", "", nullptr, "give a quantization config or a preset's name",
+                 "this config.json has no quantization_config");
     return std::nullopt;
   }
   std::optional<Dialect> own = Dialect::quark;
   if (block->is_object()) own = detect_dialect(*block, where, out);
   if (!own) return std::nullopt;
   if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
-    out.error("dialect-mismatch", where,
-              text_of("the config says that it is {}, {} was asked for", name_of(*own), name_of(*asked)),
-              "leave the dialect to be recognised");
+    out.error_in("dialect-mismatch", where, nullptr, "leave the dialect to be recognised",
+                 "the config says that it is {}, {} was asked for", name_of(*own), name_of(*asked));
     return std::nullopt;
   }
   const Dialect used = asked.value_or(*own);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "config/edit_distance.h"
 #include "config/vocabulary.h"
 #include "core/message.h"
 
@@ -59,8 +58,7 @@ class Checker {
     for (const Fields& fields : kFields)
       if (index_in(name->as_string(), fields.names) >= 0) row = &fields;
     if (row == nullptr) {
-      out_.error("value-unknown", pointer_to(where_, "name"), text_of("there is no algorithm {q}", name->as_string()),
-                 did_you_mean(name->as_string(), kAlgorithms));
+      unknown_word(name->as_string(), pointer_to(where_, "name"), kAlgorithms, out_);
       return {};
     }
     check_fields(row->fields);
@@ -111,8 +109,7 @@ class Checker {
                               : member.is_object();
       }
       if (!known)
-        out_.error("key-unknown", pointer_to(where_, key), text_of("there is no key {q} here", key),
-                   did_you_mean(key, std::span(names.data(), names.size())));
+        unknown_key(key, where_, std::span(names.data(), names.size()), Severity::error, out_);
       else if (!fits)
         out_.error_in("type-invalid", where_, key.c_str(), nullptr,
                       "found {}, which is not of the kind that is expected", json::describe(member.kind()));

@@ -139,8 +139,8 @@ class Parser {
     spec.symmetric = is_awq ? !base["zero_point"].as_bool() : choice("sym").as_bool();
     const int64_t bits = choice("bits").as_integer(), group = choice("group_size").as_integer();
     if (bits < 2 || bits > 8 || (is_awq && bits != 4))
-      out_.error("value-invalid", pointer_to(where, "bits"),
-                 text_of("{} has no codes of {} bits", name_of(config_.dialect), bits), is_awq ? "4" : "2, 3, 4 or 8");
+      out_.error_in("value-invalid", where, "bits", is_awq ? "4" : "2, 3, 4 or 8", "{} has no codes of {} bits",
+                    name_of(config_.dialect), bits);
     else if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where, "bits"), out_))
       spec.dtype = *dtype;
     set_rows(spec, true);
@@ -150,8 +150,8 @@ class Parser {
       spec.ch_axis = -1;
       spec.group_size = group;
       if (group < 1 || group > int64_t{1} << 31)
-        out_.error("value-invalid", pointer_to(where, "group_size"), text_of("group_size {} is no group size", group),
-                   "a positive number, or -1 for whole rows");
+        out_.error_in("value-invalid", where, "group_size", "a positive number, or -1 for whole rows",
+                      "group_size {} is no group size", group);
     }
     if (out_.errors() != errors_before) return {};
     return Stages{spec};
@@ -174,8 +174,8 @@ class Parser {
       layer.weight = integers(value, source, where);
       config_.layer.emplace_back(pattern, std::move(layer));
     }
-    out_.warning("not-applied", config_.where,
-                 "this version rounds weights to nearest; GPTQ's error feedback is not applied");
+    out_.warning_in("not-applied", config_.where, nullptr, nullptr,
+                    "this version rounds weights to nearest; GPTQ's error feedback is not applied");
   }
 
   void read_fp8(const json::Value& source) {
@@ -186,7 +186,8 @@ class Parser {
       spec.qscheme = QScheme::per_block;
       spec.observer = ObserverId::PerBlock2DMinMaxObserver;
       if (!set_block(spec, block.items()))
-        out_.error("value-invalid", at("weight_block_size"), "expected two sizes, such as [128, 128]");
+        out_.error_in("value-invalid", config_.where, "weight_block_size", nullptr,
+                      "expected two sizes, such as [128, 128]");
     }
     config_.global.weight = Stages{spec};
     if (!source["activation_scheme"].is_null()) {
@@ -206,7 +207,7 @@ class Parser {
     if (!source["kv_cache_scheme"].is_null())
       warn_not_applied(out_, at("kv_cache_scheme"), "the kv cache keeps its dtype");
     if (!source["scale_fmt"].is_null())
-      out_.warning("not-applied", at("scale_fmt"), "scales are float32, not powers of two");
+      out_.warning_in("not-applied", config_.where, "scale_fmt", nullptr, "scales are float32, not powers of two");
   }
 
   DiagnosticList& out_;

@@ -71,12 +71,11 @@ class Writer {
   json::Value tensor(const Stages& stages, const std::string& where, bool is_weight) {
     json::Value out;
     out.set("n_bits", 0);
-    if (stages.empty()) return out;
+    if (!conversion_.is_one_step(stages, where)) return out;
     const QuantizationSpec& spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
-    if (!dtype.is_integer || stages.size() > 1) {
-      conversion_.lose(where, stages.size() > 1 ? std::string("aihwkit has one step for each tensor")
-                                                : text_of("aihwkit has integers only, not {}", dtype.name));
+    if (!dtype.is_integer) {
+      conversion_.lose(where, "aihwkit has integers only, not {}", dtype.name);
       return out;
     }
     if (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block)
@@ -91,7 +90,7 @@ class Writer {
     if (mse)
       numbers.search = RangeSearch::golden_section;
     else if (spec.numbers.estimator == RangeEstimator::observer && method != ObserverMethod::min_max)
-      conversion_.lose(where, text_of("aihwkit has no counterpart of {}", info_of(spec.observer).name));
+      conversion_.lose(where, "aihwkit has no counterpart of {}", info_of(spec.observer).name);
     conversion_.compare_numbers(spec.numbers, numbers, where);
 
     out.set("n_bits", static_cast<int64_t>(dtype.bits));

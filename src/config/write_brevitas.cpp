@@ -49,12 +49,11 @@ class Writer {
 
  private:
   json::Value tensor(const Stages& stages, const std::string& where, bool is_weight) {
-    if (stages.empty()) return nullptr;
+    if (!conversion_.is_one_step(stages, where)) return nullptr;
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
-    if (stages.size() > 1 || dtype.is_block() || dtype.is_plain_cast()) {
-      conversion_.lose(where, stages.size() > 1 ? std::string("Brevitas has one step for each tensor")
-                                                : text_of("Brevitas has no {}", dtype.name));
+    if (dtype.is_block() || dtype.is_plain_cast()) {
+      conversion_.lose(where, "Brevitas has no {}", dtype.name);
       return nullptr;
     }
     if (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block) {
@@ -81,14 +80,14 @@ class Writer {
       choice.pof2 = false;
     }
     if (!own && !choice.mse && !choice.pof2 && method != ObserverMethod::min_max)
-      conversion_.lose(where, text_of("Brevitas has no counterpart of {}", info_of(spec.observer).name));
+      conversion_.lose(where, "Brevitas has no counterpart of {}", info_of(spec.observer).name);
     const FloatFormat format = dtype.is_integer ? FloatFormat{} : float_format_of(spec);
     if (!dtype.is_integer && !format.is_signed) {
       conversion_.lose(where, "Brevitas' floats have a sign");
       return nullptr;
     }
     if (!dtype.is_integer && format.specials != Specials::none)
-      conversion_.lose(where, text_of("{} has no NaN there, and another largest value", dtype.name));
+      conversion_.lose(where, "{} has no NaN there, and another largest value", dtype.name);
     conversion_.compare_numbers(spec.numbers, brevitas_numbers(spec, choice), where);
 
     json::Value out;
@@ -120,8 +119,8 @@ class Writer {
         out.set("act_order", items[i]["desc_act"].is_null() || items[i]["desc_act"].as_bool());
         after.push_back(std::move(out));
       } else {
-        conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, key, i),
-                         text_of("Brevitas has no counterpart of {}", name));
+        conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, key, i), "Brevitas has no counterpart of {}",
+                         name);
       }
     }
   }

@@ -82,14 +82,12 @@ class GroupWriter {
   }
 
   json::Value arguments(const Stages& stages, const std::string& where) {
-    if (stages.empty()) return nullptr;
+    if (!conversion_.is_one_step(stages, where)) return nullptr;
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool is_float = !dtype.is_integer;
-    if (stages.size() > 1 || dtype.bits > 8 || dtype.is_block() ||
-        (is_float && spec.dtype != Dtype::fp8_e4m3 && spec.dtype != Dtype::fp4)) {
-      conversion_.lose(where, stages.size() > 1 ? std::string("compressed-tensors has one step for each tensor")
-                                                : text_of("compressed-tensors has no {}", dtype.name));
+    if (dtype.bits > 8 || dtype.is_block() || (is_float && spec.dtype != Dtype::fp8_e4m3 && spec.dtype != Dtype::fp4)) {
+      conversion_.lose(where, "compressed-tensors has no {}", dtype.name);
       return nullptr;
     }
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
@@ -98,7 +96,7 @@ class GroupWriter {
     conversion_.compare_numbers(spec.numbers, {}, where);
     if (info_of(spec.observer).method != ObserverMethod::min_max &&
         info_of(spec.observer).method != ObserverMethod::block_max)
-      conversion_.lose(where, text_of("{} is not said there", info_of(spec.observer).name));
+      conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
     const bool nvfp4 = spec.scale_format == ScaleFormat::e4m3;
     const bool group = spec.qscheme == QScheme::per_group;
     json::Value out;
@@ -153,8 +151,8 @@ class UniformWriter {
       if (!entry.layer.weight.empty()) scheme(entry, own);
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
-        conversion_.lose(entry.where, text_of("{} has one scheme for all {}", name_of(to_),
-                                              to_ == Dialect::awq ? "layers" : "classes"));
+        conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
+                         to_ == Dialect::awq ? "layers" : "classes");
         continue;
       }
       const std::string regex = regex_of(entry.kind == Entry::Kind::name ? glob_of(entry.name) : entry.name);
@@ -181,8 +179,8 @@ class UniformWriter {
                                           : dtype.bits == 2 || dtype.bits == 3 || dtype.bits == 4 || dtype.bits == 8;
     const bool rows = spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_channel;
     if (!dtype.is_integer || !bits || !rows || entry.layer.weight.size() > 1) {
-      conversion_.lose(where, text_of("{} has no {} {}", name_of(to_), dtype.name,
-                                      rows ? "weights" : "with one scale for the tensor"));
+      conversion_.lose(where, "{} has no {} {}", name_of(to_), dtype.name,
+                       rows ? "weights" : "with one scale for the tensor");
       return;
     }
     if (to_ == Dialect::awq && spec.symmetric)
@@ -217,7 +215,7 @@ class UniformWriter {
                 : items[i]["desc_act"].is_null() ? json::Value(true)
                                                  : items[i]["desc_act"];
       else
-        conversion_.lose(text_of("{}/algo_config/{}", config.where, i), text_of("gptq has no {}", name));
+        conversion_.lose(text_of("{}/algo_config/{}", config.where, i), "gptq has no {}", name);
     }
     out.set("desc_act", order);
     out.set("lm_head", lm_head);
