@@ -1,12 +1,15 @@
 #include "tensor_functions.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "config/parse.h"
 #include "config/write.h"
 #include "core/bytes.h"
 #include "core/list.h"
+#include "numeric/e8m0.h"
 #include "observers/registry.h"
+#include "quantize/block_float.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant::bindings {
@@ -17,6 +20,7 @@ struct TensorWork {
   std::vector<float> widened;
   Bytes codes;
   std::vector<float> values, scale, zero_point, min, max;
+  std::vector<uint8_t> exponents, shifts;
 };
 TensorWork& work() {
   static TensorWork instance;
@@ -78,6 +82,7 @@ struct Input {
   std::span<const float> x;
   Granularity granularity;
   std::vector<QParams> qparams;
+  float second_scale = 1.0f;  // of scale_format e4m3
 };
 
 Result<Input> observed(Address address, const std::string& dtype, const std::string& shape_text,
@@ -90,6 +95,8 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   TRY(x, read_values(address, dtype, count_of(in.shape)));
   in.x = x;
   TRY(observation, observe_tensor(in.spec, in.x, in.shape));
+  if (in.spec.scale_format == ScaleFormat::e4m3)
+    in.second_scale = second_scale_of(observation.min, observation.max, in.spec);
   in.granularity = std::move(observation.granularity);
   in.qparams = std::move(observation.qparams);
   return in;
@@ -115,6 +122,26 @@ void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec&
   out.set("zeroPointType", zero_point_type(spec));
 }
 
+// Exponent bytes in the order of the scale shape, from scales that are powers of two times 2^-fraction_bits.
+void set_exponents(json::Value& out, int fraction_bits) {
+  TensorWork& w = work();
+  w.exponents.resize(w.scale.size());
+  for (size_t i = 0; i < w.scale.size(); ++i)
+    w.exponents[i] = static_cast<uint8_t>(std::ilogb(w.scale[i]) + fraction_bits + kE8m0Bias);
+  out.set("sharedExponents", address(w.exponents.data()));
+}
+
+// Codes, exponents and shifts; `qparams` become the unshifted steps.
+void quantize_in_blocks(Input& in) {
+  TensorWork& w = work();
+  BlockFloatTensor blocks = quantize_blocks(in.granularity, in.spec, in.x);
+  const int fraction_bits = block_float_of(in.spec.dtype).fraction_bits();
+  std::memcpy(w.codes.data(), blocks.codes.data(), blocks.codes.size());
+  w.shifts = std::move(blocks.shifts);
+  for (size_t i = 0; i < in.qparams.size(); ++i)
+    in.qparams[i] = {static_cast<float>(power_of_two(blocks.exponents[i] - kBlockExponentBias - fraction_bits)), 0};
+}
+
 }  // namespace
 
 std::string quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
@@ -123,19 +150,30 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
   if (!in) return fail(in.error(), diagnostics);
   TensorWork& w = work();
   const DtypeInfo& info = info_of(in->spec.dtype);
-  w.codes.resize(in->x.size() * info.code_bytes());
-  quantize(in->granularity, in->spec, in->qparams, kernels::Path::real, in->x, 0, w.codes.data());
+  const uint32_t code_bytes = code_bytes_of(in->spec);
+  w.codes.resize(in->x.size() * code_bytes);
+  if (info.is_block())
+    quantize_in_blocks(*in);
+  else
+    quantize(in->granularity, in->spec, in->qparams, kernels::Path::real, in->x, 0, w.codes.data());
   json::Value codes;
   codes.set("pointer", address(w.codes.data()));
   codes.set("count", static_cast<uint64_t>(in->x.size()));
-  codes.set("bytes", static_cast<int64_t>(info.code_bytes()));
-  codes.set("signed", info.is_integer && info.is_signed);
+  codes.set("bytes", static_cast<int64_t>(code_bytes));
+  codes.set("signed", (info.is_integer && info.is_signed) || info.is_block());
   json::Value out;
   out.set("spec", config::to_json(in->spec));
   out.set("codes", std::move(codes));
   out.set("scaleShape", in->granularity.scale_shape);
   out.set("scaleCount", static_cast<uint64_t>(in->qparams.size()));
   set_qparams(out, in->granularity, in->spec, in->qparams);
+  if (info.is_block()) set_exponents(out, block_float_of(in->spec.dtype).fraction_bits());
+  if (in->spec.scale_format == ScaleFormat::e8m0) set_exponents(out, 0);
+  if (info.pair_shift) {
+    out.set("pairShifts", address(w.shifts.data()));
+    out.set("pairCount", static_cast<uint64_t>(w.shifts.size()));
+  }
+  if (in->spec.scale_format == ScaleFormat::e4m3) out.set("secondScale", static_cast<double>(in->second_scale));
   return ok(std::move(out));
 }
 
@@ -145,14 +183,17 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
   if (!in) return fail(in.error(), diagnostics);
   std::vector<float>& y = work().values;
   y.resize(in->x.size());
-  fake_quantize(in->granularity, in->spec, in->qparams, in->x, 0, y.data());
+  if (info_of(in->spec.dtype).is_block())
+    fake_quantize_blocks(in->granularity, in->spec, in->x, y.data());
+  else
+    fake_quantize(in->granularity, in->spec, in->qparams, in->x, 0, y.data());
   json::Value out;
   out.set("pointer", address(y.data()));
   out.set("count", static_cast<uint64_t>(y.size()));
   return ok(std::move(out));
 }
 
-std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape_text,
+std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape_text,
                               std::string spec_text) {
   List<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
@@ -172,7 +213,21 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   }
   std::vector<float>& y = work().values;
   y.resize(count_of(*shape));
-  dequantize(*granularity, *spec, qparams, pointer<const uint8_t>(codes), y.size(), 0, y.data());
+  if (info_of(spec->dtype).is_block()) {
+    BlockFloatTensor blocks;
+    const BlockFloatFormat format = block_float_of(spec->dtype);
+    blocks.codes.assign(pointer<const int8_t>(codes), pointer<const int8_t>(codes) + y.size());
+    for (const QParams& q : qparams)
+      blocks.exponents.push_back(
+          static_cast<uint8_t>(std::ilogb(q.scale) + format.fraction_bits() + kBlockExponentBias));
+    if (format.pair_shift) {
+      const uint64_t pairs = granularity->outer * ((granularity->axis + 1) / 2) * granularity->inner;
+      blocks.shifts.assign(pointer<const uint8_t>(shifts), pointer<const uint8_t>(shifts) + pairs);
+    }
+    dequantize_blocks(*granularity, *spec, blocks, y.data());
+  } else {
+    dequantize(*granularity, *spec, qparams, pointer<const uint8_t>(codes), y.size(), 0, y.data());
+  }
   json::Value out;
   out.set("pointer", address(y.data()));
   out.set("count", static_cast<uint64_t>(y.size()));

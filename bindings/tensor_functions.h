@@ -11,7 +11,7 @@ namespace wasmquant::bindings {
 
 std::string quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec);
 std::string fake_quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec);
-std::string dequantize_tensor(Address codes, Address scale, Address zero_point, std::string shape, std::string spec);
+std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape, std::string spec);
 
 /// An observer that JavaScript holds. A spec that is none is reported by every call.
 class BoundObserver : Counted {

@@ -6,6 +6,7 @@
 
 #include "algorithms/column_groups.h"
 #include "algorithms/linear_algebra.h"
+#include "core/message.h"
 #include "observers/observer.h"
 #include "quantize/quantize.h"
 
@@ -51,7 +52,7 @@ struct Gptq {
 
   // Codes of the strip's column, its error, and its value in place of the weight.
   void quantize_column(size_t i, size_t row, size_t count, float* w, float* error) noexcept {
-    const size_t column = feedback.order[i], bytes = info_of(spec.dtype).code_bytes();
+    const size_t column = feedback.order[i], bytes = code_bytes_of(spec);
     const std::span<const QParams> scales(qparams.data() + column / group_size * rows + row, count);
     Granularity g;
     g.axis = count;  // one scale per element
@@ -128,22 +129,26 @@ void permute_columns(std::span<float> weight, const std::vector<uint32_t>& order
 
 Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
                                   const GptqOptions& options, uint64_t rows, std::span<float> weight,
-                                  std::span<uint8_t> codes) {
+                                  std::span<uint8_t> codes, std::span<const QParams> given) {
   const size_t columns = feedback.columns();
   TRY(g, granularity_of({rows, columns}, spec));
   TRY(group_size, columns_per_scale(spec, rows, columns));
   const auto height = static_cast<size_t>(rows);
-  TRY_VOID(check(feedback, options, rows, weight, codes.size() / info_of(spec.dtype).code_bytes(), group_size));
+  TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec), group_size));
+  if (!given.empty() && given.size() != g.scale_count())
+    return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {}", given.size(),
+                    g.scale_count());
 
   for (size_t at = 0; at < weight.size(); at += columns)
     for (const uint32_t j : feedback.dead) weight[at + j] = 0;
   RangeObserver observer(g, spec);
   observer.update(weight, 0);
   std::vector<QParams> qparams = observer.finish();  // [rows][groups], or one
+  if (!given.empty()) qparams.assign(given.begin(), given.end());
   if (weight.empty()) return qparams;
 
   Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), group_size};
-  work.static_groups = options.static_groups || group_size == columns;
+  work.static_groups = options.static_groups || group_size == columns || !given.empty();
   const size_t groups = columns / group_size;
   const bool is_shared = qparams.size() == 1;
   for (size_t group = 0; group < groups; ++group)

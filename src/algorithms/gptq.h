@@ -29,10 +29,12 @@ struct GptqOptions {
 /// Rows do not know of each other unless the spec is per_tensor: tiles of whole rows give what the whole gives.
 /// `spec` has scales per tensor, per row or per group of columns, and the observer that serves its qscheme; codes are
 /// those of the fake path. With static_groups a group is a run of columns of the layer whatever their order.
-/// Errors: shape-mismatch, group-size-invalid, value-not-finite (names the element), spec-invalid (other axes;
-/// static_groups false with columns out of order), argument-invalid (block_size 0).
+/// `given`, in internal order, are scales found otherwise (a search; Brevitas, whose scales are those of the weight
+/// before dead columns became 0); static_groups then. Signs by data are those of the dtype. Errors: shape-mismatch,
+/// group-size-invalid, value-not-finite (names the element), spec-invalid (other axes; static_groups false with columns
+/// out of order), argument-invalid (block_size 0).
 Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
                                   const GptqOptions& options, uint64_t rows, std::span<float> weight,
-                                  std::span<uint8_t> codes);
+                                  std::span<uint8_t> codes, std::span<const QParams> given = {});
 
 }  // namespace wasmquant

@@ -10,8 +10,6 @@
 namespace wasmquant {
 namespace {
 
-constexpr double kSmallestWeightMax = 1e-5;
-
 Error sizes_differ(const char* what, size_t a, size_t b) {
   return {ErrorCode::shape_mismatch, "", what + std::to_string(a) + " and " + std::to_string(b)};
 }
@@ -37,8 +35,9 @@ Status smooth_scales(std::span<const float> activation_max, std::span<const floa
     if (length != activation_max.size())
       return sizes_differ("lengths of activations and weights or scales: ", activation_max.size(), length);
   for (size_t j = 0; j < scales.size(); ++j) {
-    const double weight = std::max<double>(weight_max[j], kSmallestWeightMax);
-    const double scale = power(activation_max[j], options.alpha) / power(weight, 1 - options.alpha);
+    const double weight = std::max<double>(weight_max[j], options.weight_clamp_min);
+    const bool is_negligible = activation_max[j] <= options.negligible || weight_max[j] <= options.negligible;
+    const double scale = is_negligible ? 1 : power(activation_max[j], options.alpha) / power(weight, 1 - options.alpha);
     scales[j] = static_cast<float>(std::max(scale, options.scale_clamp_min));
     if (!std::isfinite(activation_max[j]) || !std::isfinite(weight_max[j]) || !std::isfinite(scales[j]))
       return Error{ErrorCode::value_not_finite, "",

@@ -1,7 +1,8 @@
 // SmoothQuant: the range of activations moves into the weights that read them. Each input feature j of a set of linear
 // layers is divided by s_j where it is made, and their columns j are multiplied by s_j.
-//   s_j = max(a_j^alpha / w_j^(1 - alpha), scale_clamp_min),  a_j = max |x_j|,  w_j = max(max |W_ij|, 1e-5)
-// Source: G. Xiao et al., "SmoothQuant", 2022, equation 4; AMD Quark's clamps (spec 7.1).
+//   s_j = max(a_j^alpha / w_j^(1 - alpha), scale_clamp_min),  a_j = max |x_j|,  w_j = max(max |W_ij|, weight_clamp_min)
+// Source: G. Xiao et al., "SmoothQuant", 2022, equation 4; AMD Quark's clamps (spec 7.1). Brevitas (aihwkit-brevitas 3)
+// has none, and leaves features alone where there is nothing to balance: {alpha, 0, 0, 1e-9}.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,6 +15,8 @@ namespace wasmquant {
 struct SmoothQuantOptions {
   double alpha = 1.0;  // 0: nothing moves but the weights' own range; 1: all of the activations' range moves
   double scale_clamp_min = 1e-3;
+  double weight_clamp_min = 1e-5;
+  double negligible = -1;  // s_j = 1 where a_j or max |W_ij| is not above this
 };
 
 /// max[j] = max(max[j], |x_ij|) over the rows of x [*, max.size()]: weights of several layers, tiles of one, or

@@ -12,28 +12,44 @@ bool is_row_scheme(const QuantizationSpec& spec, size_t dimensions) {
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(dimensions) : spec.ch_axis;
   if (spec.qscheme == QScheme::per_channel) return axis == 0;
   if (spec.qscheme == QScheme::per_group) return axis == last;
-  return spec.qscheme == QScheme::per_tensor;
+  return true;
 }
 
-enum class Compressor : uint8_t { pack_quantized, int_quantized, float_quantized };
+enum class Compressor : uint8_t {
+  pack_quantized,
+  int_quantized,
+  float_quantized,
+  mxfp4_pack_quantized,
+  nvfp4_pack_quantized,
+  mxfp8_quantized
+};
+constexpr std::string_view kCompressors[] = {"pack-quantized",       "int-quantized",        "float-quantized",
+                                             "mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized"};
 
 Compressor compressor_of(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
+  if (spec.scale_format == ScaleFormat::e4m3) return Compressor::nvfp4_pack_quantized;
+  if (spec.scale_format == ScaleFormat::e8m0)
+    return dtype.bits == 8 ? Compressor::mxfp8_quantized : Compressor::mxfp4_pack_quantized;
   if (!dtype.is_integer) return Compressor::float_quantized;
   if (dtype.bits == 8 && spec.qscheme != QScheme::per_group) return Compressor::int_quantized;
   return Compressor::pack_quantized;
 }
 
-std::string_view name_of(Compressor compressor) {
-  switch (compressor) {
-    case Compressor::pack_quantized:
-      return "pack-quantized";
-    case Compressor::int_quantized:
-      return "int-quantized";
-    case Compressor::float_quantized:
-      return "float-quantized";
+std::string_view name_of(Compressor compressor) { return kCompressors[static_cast<size_t>(compressor)]; }
+
+// Whether the loader of that compressor would take the spec: its dtype, and groups of the one size it knows.
+bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
+  switch (compressor_of(spec)) {
+    case Compressor::mxfp4_pack_quantized:
+      return spec.dtype == Dtype::fp4 && spec.group_size == 32 && columns % 32 == 0;
+    case Compressor::nvfp4_pack_quantized:
+      return spec.dtype == Dtype::fp4 && spec.group_size == 16 && columns % 16 == 0;
+    case Compressor::mxfp8_quantized:
+      return spec.dtype == Dtype::fp8_e4m3 && spec.group_size == 32 && columns % 32 == 0;
+    default:
+      return false;
   }
-  return "";
 }
 
 // What the format has no place for; empty when it can hold the weight.
@@ -43,6 +59,16 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
     return text_of("a quantized layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
   if (!is_row_scheme(spec, weight.shape.size())) return text_of("{} with this scale layout", dtype.name);
   if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
+  const uint64_t rows = weight.shape[0], columns = weight.shape[1];
+  if (spec.scale_format == ScaleFormat::e5m3) return "e5m3 scales";
+  if (spec.scale_format != ScaleFormat::float32) {
+    if (!is_block_scaled(spec, columns))
+      return text_of("{} in groups of {} on rows of {}", dtype.name, spec.group_size, columns);
+    return {};
+  }
+  if (spec.qscheme == QScheme::per_block &&
+      (spec.dtype != Dtype::fp8_e4m3 || rows % spec.block_rows != 0 || columns % spec.block_columns != 0))
+    return text_of("{} in blocks of {} by {}", dtype.name, spec.block_rows, spec.block_columns);
   if (compressor_of(spec) == Compressor::pack_quantized) {
     if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
     if (dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8) return text_of("{} words", dtype.name);
@@ -64,15 +90,25 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   block.set("num_bits", static_cast<int64_t>(dtype.bits));
   block.set("type", dtype.is_integer ? "int" : "float");
   block.set("symmetric", !dtype.is_integer || spec.symmetric);
-  block.set("strategy", spec.qscheme == QScheme::per_group     ? "group"
+  block.set("strategy", spec.scale_format == ScaleFormat::e4m3 ? "tensor_group"
+                        : spec.qscheme == QScheme::per_group   ? "group"
                         : spec.qscheme == QScheme::per_channel ? "channel"
+                        : spec.qscheme == QScheme::per_block   ? "block"
                                                                : "tensor");
   block.set("group_size", spec.qscheme == QScheme::per_group ? json::Value(group_size) : json::Value());
-  block.set("block_structure", nullptr);
+  block.set("block_structure", spec.qscheme != QScheme::per_block
+                                   ? json::Value()
+                                   : json::Value(json::Array{json::Value(int64_t{spec.block_rows}),
+                                                             json::Value(int64_t{spec.block_columns})}));
   block.set("dynamic", false);
   block.set("actorder", nullptr);
   block.set("observer", "minmax");
   block.set("observer_kwargs", json::Object{});
+  if (spec.scale_format != ScaleFormat::float32) {
+    const char* stored = spec.scale_format == ScaleFormat::e4m3 ? "torch.float8_e4m3fn" : "torch.uint8";
+    block.set("scale_dtype", stored);
+    block.set("zp_dtype", stored);
+  }
   return block;
 }
 
@@ -80,7 +116,7 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
 // value, so unless the config asks for a scale type, scales are of the weight's own dtype and the codes are chosen for
 // those.
 QuantizationSpec with_loaded_scales(QuantizationSpec spec, StorageDtype source) {
-  if (spec.scale_type != ScaleType::float_) return spec;
+  if (spec.scale_type != ScaleType::float_ || spec.scale_format != ScaleFormat::float32) return spec;
   if (source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
   if (source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
   return spec;
@@ -106,7 +142,9 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
 void add_bytes(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
   const std::vector<uint64_t> scale_shape =
-      layout.spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{layout.rows, 1} : std::vector<uint64_t>{1};
+      layout.spec.qscheme == QScheme::per_block     ? layout.granularity.scale_shape
+      : layout.spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{layout.rows, 1}
+                                                    : std::vector<uint64_t>{1};
   layout.codes = CodeStorage::rows_bytes;
   layout.code_offset = dtype.is_integer ? shift_to_signed(dtype) : int16_t{0};
   add_component(layout, weight, Role::codes, "weight", dtype.is_integer ? StorageDtype::I8 : StorageDtype::F8_E4M3,
@@ -116,6 +154,20 @@ void add_bytes(WeightLayout& layout, const WeightDescription& weight) {
     layout.zero_point = ZeroPointStorage::bytes;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I8, scale_shape);
   }
+}
+
+void add_block_scaled(WeightLayout& layout, const WeightDescription& weight) {
+  const bool is_fp4 = layout.spec.dtype == Dtype::fp4;
+  layout.codes = is_fp4 ? CodeStorage::rows_bit_stream : CodeStorage::rows_bytes;
+  add_component(layout, weight, Role::codes, is_fp4 ? "weight_packed" : "weight",
+                is_fp4 ? StorageDtype::U8 : StorageDtype::F8_E4M3,
+                {layout.rows, is_fp4 ? layout.columns / 2 : layout.columns});
+  const bool is_nvfp4 = layout.spec.scale_format == ScaleFormat::e4m3;
+  add_component(layout, weight, Role::scale, "weight_scale", is_nvfp4 ? StorageDtype::F8_E4M3 : StorageDtype::U8,
+                layout.granularity.scale_shape);
+  if (!is_nvfp4) return;
+  layout.reciprocal_second_scale = true;
+  add_component(layout, weight, Role::second_scale, "weight_global_scale", StorageDtype::F32, {1});
 }
 
 }  // namespace
@@ -129,11 +181,13 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "compressed-tensors cannot hold {}; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, "
-        "uint8 and fp8_e4m3 per tensor or per channel, with one scale per row or per group of a row. Change the spec, "
-        "exclude the layer, or write quark or fake-quantized",
+        "uint8 and fp8_e4m3 per tensor or per channel, fp8_e4m3 per whole block, and fp4 and fp8_e4m3 in the groups of "
+        "mxfp4, nvfp4 and mxfp8. Change the spec, exclude the layer, or write quark or fake-quantized",
         part);
   }
-  if (compressor_of(spec) == Compressor::pack_quantized) {
+  if (spec.scale_format != ScaleFormat::float32) {
+    add_block_scaled(layout, weight);
+  } else if (compressor_of(spec) == Compressor::pack_quantized) {
     add_packed(layout, weight);
   } else {
     add_bytes(layout, weight);

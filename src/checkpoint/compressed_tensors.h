@@ -4,6 +4,12 @@
 //                    asymmetric: P.weight_zero_point I32 [ceil(out*bits/32), groups]
 //   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1], asymmetric: P.weight_zero_point I8 like the
 //   scale float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]
+//   mxfp4-pack-quantized, nvfp4-pack-quantized
+//                    P.weight_packed U8 [out, in/2], first code in the low nibble; mxfp4: P.weight_scale U8 [out, in/32]
+//                    e8m0; nvfp4: P.weight_scale F8_E4M3 [out, in/16] and P.weight_global_scale F32 [1], the reciprocal
+//                    of the tensor's scale
+//   mxfp8-quantized  P.weight F8_E4M3 [out, in], P.weight_scale U8 [out, in/32] e8m0
+//   float-quantized per block: P.weight F8_E4M3, P.weight_scale [out blocks, in blocks]
 // Source: vllm-project/compressed-tensors; widths 2, 4 and 8 lie the same in all its releases.
 #pragma once
 #include "checkpoint/checkpoint_format.h"

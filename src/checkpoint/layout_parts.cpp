@@ -8,7 +8,7 @@ Result<WeightLayout> begin_layout(const WeightDescription& weight, const Quantiz
   layout.shape = weight.shape;
   layout.source = weight.source;
   layout.spec = spec;
-  layout.bits = info_of(spec.dtype).bits;
+  layout.bits = static_cast<uint8_t>(code_bits_of(spec));
   // The scales' arrangement decides the matrix: all later dimensions of a row are its columns.
   // A vector is a column: a tile may then have any number of its elements.
   layout.rows = weight.shape.empty() ? 1 : weight.shape[0];

@@ -5,6 +5,7 @@
 
 #include "checkpoint/weight_layout.h"
 #include "kernels/kernels.h"
+#include "numeric/e8m0.h"
 
 namespace wasmquant {
 namespace {
@@ -37,27 +38,52 @@ ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noex
   return {tile.count(), count / std::max<uint64_t>(tile.count(), 1), false};
 }
 
-void store_scale(float value, StorageDtype dtype, uint8_t* out) noexcept {
-  if (dtype == StorageDtype::F32) {
-    std::memcpy(out, &value, 4);
-  } else {
-    uint16_t bits;
-    (dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)({&value, 1}, &bits);
-    std::memcpy(out, &bits, 2);
-  }
-}
+constexpr float kSmallestE5m3 = 0x1p-17f;  // a scale of zero could not be divided by
+constexpr FloatFormat kE4m3 = float_format_of(Dtype::fp8_e4m3), kE5m3 = float_format_of(Dtype::fp8_e5m3);
 
-float load_scale(const uint8_t* in, StorageDtype dtype) noexcept {
-  float value;
-  if (dtype == StorageDtype::F32) {
-    std::memcpy(&value, in, 4);
-  } else {
+// Scales in their component's dtype. Bytes: e4m3 under the second scale, else e8m0 or e5m3 as the spec says.
+struct ScaleStorage {
+  StorageDtype dtype;
+  ScaleFormat format;
+  float second;  // as the file has it; readers divide by a reciprocal one, so that is what a scale is
+  bool is_reciprocal;
+
+  void store(float value, uint8_t* out) const noexcept {
     uint16_t bits;
-    std::memcpy(&bits, in, 2);
-    (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)({&bits, 1}, &value);
+    switch (dtype) {
+      case StorageDtype::F32:
+        std::memcpy(out, &value, 4);
+        return;
+      case StorageDtype::F8_E4M3:
+        *out = static_cast<uint8_t>(encode(kE4m3, is_reciprocal ? value * second : value / second, Overflow::saturate));
+        return;
+      case StorageDtype::U8:
+        *out = format == ScaleFormat::e8m0 ? export_e8m0(value)
+                                           : static_cast<uint8_t>(encode(kE5m3, value, Overflow::saturate));
+        return;
+      default:
+        (dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)({&value, 1}, &bits);
+        std::memcpy(out, &bits, 2);
+    }
   }
-  return value;
-}
+  float load(const uint8_t* in) const noexcept {
+    float value;
+    uint16_t bits;
+    switch (dtype) {
+      case StorageDtype::F32:
+        std::memcpy(&value, in, 4);
+        return value;
+      case StorageDtype::F8_E4M3:
+        return is_reciprocal ? decode(kE4m3, *in) / second : decode(kE4m3, *in) * second;
+      case StorageDtype::U8:
+        return format == ScaleFormat::e8m0 ? decode_e8m0(*in) : decode(kE5m3, *in);
+      default:
+        std::memcpy(&bits, in, 2);
+        (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)({&bits, 1}, &value);
+        return value;
+    }
+  }
+};
 
 void add_offset(uint8_t* codes, uint64_t count, int offset) noexcept {
   const auto delta = static_cast<uint8_t>(offset);
@@ -96,6 +122,7 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       for (uint64_t i = 0; i < count; ++i) words[i] = is_signed ? static_cast<int8_t>(scratch[i]) : scratch[i];
       return;
     }
+    case CodeStorage::rows_block_float:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
       return;
@@ -136,6 +163,7 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
       packing::transpose_bytes(scratch, m.columns, m.rows, codes);
       return;
     }
+    case CodeStorage::rows_block_float:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
       return;
@@ -228,10 +256,26 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
   }
 }
 
+float stored_second(const WeightLayout& layout, float second_scale) noexcept {
+  return layout.reciprocal_second_scale ? 1.0f / second_scale : second_scale;
+}
+
 }  // namespace
 
+float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept {
+  if (layout.spec.scale_format == ScaleFormat::float32) return scale;
+  const StorageDtype dtype =
+      layout.spec.scale_format == ScaleFormat::e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::U8;
+  const ScaleStorage storage{dtype, layout.spec.scale_format, stored_second(layout, second_scale),
+                             layout.reciprocal_second_scale};
+  uint8_t stored;
+  storage.store(layout.spec.scale_format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, &stored);
+  return storage.load(&stored);
+}
+
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
-               std::span<const QParams> qparams, uint8_t* scratch, std::span<uint8_t* const> slices) noexcept {
+               std::span<const QParams> qparams, float second_scale, uint8_t* scratch,
+               std::span<uint8_t* const> slices) noexcept {
   const ScaleMatrix scales = scale_matrix(layout, tile);
   for (size_t c = 0; c < layout.components.size(); ++c) {
     const Component& component = layout.components[c];
@@ -241,11 +285,18 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
       case Role::codes:
         pack_codes(layout, code_matrix(layout, tile), codes, scratch, slices[c]);
         break;
-      case Role::scale:
+      case Role::scale: {
+        const ScaleStorage storage{component.dtype, layout.spec.scale_format, stored_second(layout, second_scale),
+                                   layout.reciprocal_second_scale};
         for (uint64_t i = 0; i < scales.count(); ++i)
-          store_scale(qparams[scales.internal(i)].scale, component.dtype,
-                      slices[c] + i * info_of(component.dtype).bits / 8);
+          storage.store(qparams[scales.internal(i)].scale, slices[c] + i * info_of(component.dtype).bits / 8);
         break;
+      }
+      case Role::second_scale: {
+        const float stored = stored_second(layout, second_scale);
+        std::memcpy(slices[c], &stored, 4);
+        break;
+      }
       case Role::zero_point:
         pack_zero_points(layout, scales, qparams, slices[c]);
         break;
@@ -259,17 +310,25 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
 void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                  uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept {
   const ScaleMatrix scales = scale_matrix(layout, tile);
+  float second = 1.0f;
+  for (size_t c = 0; c < layout.components.size(); ++c) {
+    if (layout.components[c].role != Role::second_scale) continue;
+    std::memcpy(&second, slices[c], 4);
+  }
   for (size_t c = 0; c < layout.components.size(); ++c) {
     const Component& component = layout.components[c];
     switch (component.role) {
       case Role::codes:
         unpack_codes(layout, code_matrix(layout, tile), slices[c], scratch, codes);
         break;
-      case Role::scale:
+      case Role::scale: {
+        const ScaleStorage storage{component.dtype, layout.spec.scale_format, second,
+                                   layout.reciprocal_second_scale};
         for (uint64_t i = 0; i < scales.count(); ++i)
-          qparams[scales.internal(i)].scale =
-              load_scale(slices[c] + i * info_of(component.dtype).bits / 8, component.dtype);
+          qparams[scales.internal(i)].scale = storage.load(slices[c] + i * info_of(component.dtype).bits / 8);
         break;
+      }
+      case Role::second_scale:
       case Role::zero_point:
         unpack_zero_points(layout, scales, slices[c], qparams);
         break;

@@ -10,27 +10,78 @@ namespace {
 std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (weight.shape.size() != 2) return text_of("{}-dimensional weights", weight.shape.size());
-  if (dtype.bits == 16) return std::string(dtype.name);
+  const bool is_mx_integer = dtype.is_integer && spec.scale_format == ScaleFormat::e8m0;
+  const bool has_place = dtype.is_integer ? dtype.bits == 8 || dtype.bits == 4 || (dtype.is_signed && dtype.bits < 4)
+                                          : dtype.is_block() || (dtype.bits != 0 && dtype.bits <= 8);
+  if (!has_place || (is_mx_integer && dtype.bits != 8)) return std::string(dtype.name);
   if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + 2 : spec.ch_axis;
   const bool per_group = spec.qscheme == QScheme::per_group;
   if (per_group && axis != 1) return text_of("{} groups along axis {}", dtype.name, axis);
   if (spec.qscheme == QScheme::per_channel && axis != 0) return text_of("{} channels along axis {}", dtype.name, axis);
-  if (!dtype.is_integer && per_group) return text_of("{} per group", dtype.name);
+  if (spec.qscheme == QScheme::per_block && dtype.is_integer) return text_of("{} per block", dtype.name);
   const uint64_t columns = weight.shape[1];
+  if (!dtype.is_integer && !dtype.is_block() && columns * dtype.bits % 8 != 0)
+    return text_of("{} rows of {} elements, which do not fill bytes", dtype.name, columns);
   if (dtype.bits == 3 && columns % 8 != 0)
     return text_of("int3 rows of {} elements (a multiple of 8 is needed)", columns);
   if (dtype.bits == 2 && !per_group) return "int2 other than per group";
   return {};
 }
 
-// Scales and zero points beside codes that are not packed into words.
+// Scales and zero points beside integer codes that are not packed into words.
 void add_scales(WeightLayout& layout, const WeightDescription& weight, StorageDtype zero_point,
                 const std::vector<uint64_t>& scale_shape) {
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), scale_shape);
-  if (!info_of(layout.spec.dtype).is_integer) return;
   layout.zero_point = zero_point == StorageDtype::I32 ? ZeroPointStorage::int32 : ZeroPointStorage::bytes;
   add_component(layout, weight, Role::zero_point, "weight_zero_point", zero_point, scale_shape);
+}
+
+StorageDtype float_storage(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::fp8_e4m3:
+      return StorageDtype::F8_E4M3;
+    case Dtype::fp8_e5m2:
+      return StorageDtype::F8_E5M2;
+    case Dtype::fp8_e4m3fnuz:
+      return StorageDtype::F8_E4M3FNUZ;
+    case Dtype::fp8_e5m2fnuz:
+      return StorageDtype::F8_E5M2FNUZ;
+    case Dtype::int8:
+      return StorageDtype::I8;
+    default:
+      return StorageDtype::U8;
+  }
+}
+
+// Floats, MX integers and block dtypes: rows as they are, or as bit streams, scales in their own formats.
+void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
+  const QuantizationSpec& spec = layout.spec;
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (dtype.is_block()) {
+    const BlockFloatFormat format = block_float_of(spec.dtype, static_cast<uint32_t>(layout.granularity.block));
+    layout.codes = CodeStorage::rows_block_float;
+    add_component(layout, weight, Role::codes, "weight", StorageDtype::U8,
+                  {layout.rows, packing::block_row_bytes(layout.columns, format)});
+    return;
+  }
+  layout.codes = dtype.bits == 8 ? CodeStorage::rows_bytes : CodeStorage::rows_bit_stream;
+  add_component(layout, weight, Role::codes, "weight", float_storage(spec.dtype),
+                {layout.rows, layout.columns * dtype.bits / 8});
+  const std::vector<uint64_t>& scales = layout.granularity.scale_shape;
+  switch (spec.scale_format) {
+    case ScaleFormat::float32:
+      add_component(layout, weight, Role::scale, "weight_scale", scale_storage(spec), scales);
+      return;
+    case ScaleFormat::e4m3:
+      add_component(layout, weight, Role::scale, "weight_scale", StorageDtype::F8_E4M3, scales);
+      add_component(layout, weight, Role::second_scale, "weight_scale_2", StorageDtype::F32, std::vector<uint64_t>{});
+      return;
+    case ScaleFormat::e8m0:
+    case ScaleFormat::e5m3:
+      add_component(layout, weight, Role::scale, "weight_scale", StorageDtype::U8, scales);
+      return;
+  }
 }
 
 }  // namespace
@@ -42,10 +93,9 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
   if (const std::string part = unsupported_part(weight, spec); !part.empty()) {
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
-        "the quark format cannot hold {}; it holds int2, int3, int4, uint4, int8, uint8, fp8_e4m3 and fp8_e5m2, with "
-        "scales per tensor, per channel of axis 0 or per group along the last axis. Change the spec, exclude the "
-        "layer, "
-        "or write fake-quantized",
+        "the quark format cannot hold {}; it holds int2, int3, int4, uint4, int8, uint8, fp8, fp6, fp4 and block dtypes, "
+        "with scales per tensor, per channel of axis 0 or per group along the last axis. Change the spec, exclude the "
+        "layer, or write fake-quantized",
         part);
   }
   const uint64_t rows = layout.rows, columns = layout.columns;
@@ -58,11 +108,8 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
   const std::vector<uint64_t> scales = per_group ? std::vector<uint64_t>{groups, rows} : row_scales;
   layout.order = weight.pack_method == PackMethod::order ? packing::WordOrder::order : packing::WordOrder::reorder;
 
-  if (!dtype.is_integer) {
-    layout.codes = CodeStorage::rows_bytes;
-    add_component(layout, weight, Role::codes, "weight",
-                  spec.dtype == Dtype::fp8_e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::F8_E5M2, weight.shape);
-    add_scales(layout, weight, StorageDtype::I8, scales);
+  if (!dtype.is_integer || spec.scale_format == ScaleFormat::e8m0) {
+    add_unpacked(layout, weight);
     return std::move(layout);
   }
   switch (dtype.bits) {

@@ -5,9 +5,14 @@
 //                     ceil(in/8)], scale [out] or [].
 //   int8 uint8        per_group transposed bytes [in, out]; otherwise [out, in] as they are
 //   int3              U8 [out, in*3/8], a little-endian bit stream along each row; scale not transposed
-//   fp8               native, not transposed
-// Zero points are written for every integer dtype, zeros when symmetric. Source: AMD Quark export, spec
-// sections 6.1-6.6.
+//   fp8               native, not transposed; fp8_e5m3, which has no storage dtype, as U8
+//   fp4, fp6          U8 [out, in*bits/8], a little-endian bit stream along each row
+//   mx int8           I8 [out, in]
+// Scales of floats and mx are never transposed: [out, groups] or [out blocks, in blocks], e8m0 and e5m3 as U8, e4m3 as
+// F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Zero points are written for every other integer dtype,
+// zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
+//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h; Quark itself refuses to store them, this layout is
+//                     ours
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"

@@ -6,14 +6,14 @@ namespace {
 
 // Groups along the columns of one row; 1 for per_channel and per_tensor.
 uint64_t groups_per_row(const WeightLayout& layout) noexcept {
-  return layout.spec.qscheme == QScheme::per_group ? layout.columns / layout.granularity.block : 1;
+  return layout.spec.qscheme == QScheme::per_group ? layout.granularity.blocks() : 1;
 }
 
 }  // namespace
 
 bool WeightLayout::single_pass() const noexcept {
   const uint64_t contiguous = granularity.contiguous_elements();
-  return contiguous != 0 && columns % contiguous == 0;
+  return contiguous != 0 && columns % contiguous == 0 && spec.scale_format != ScaleFormat::e4m3;
 }
 
 uint64_t WeightLayout::line_multiple() const noexcept {
@@ -26,7 +26,8 @@ uint64_t WeightLayout::line_multiple() const noexcept {
 
 Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
   const bool first = tile.begin == 0;
-  if (component.role == Role::shape || (component.role != Role::codes && !layout.single_pass())) {
+  const bool of_whole_tensor = component.role == Role::shape || component.role == Role::second_scale;
+  if (of_whole_tensor || (component.role != Role::codes && !layout.single_pass())) {
     return first ? Slice{0, component.bytes} : Slice{};
   }
   // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.

@@ -21,7 +21,7 @@
 
 namespace wasmquant {
 
-enum class Role : uint8_t { codes, scale, zero_point, shape };
+enum class Role : uint8_t { codes, scale, second_scale, zero_point, shape };
 
 /// One tensor of the file.
 struct Component {
@@ -43,7 +43,8 @@ enum class CodeStorage : uint8_t {
   rows_bytes,            // [rows, columns], one byte a code
   rows_words,            // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
   rows_nibble_words,     // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
-  rows_bit_stream,       // [rows, columns * bits / 8] bytes, least significant bit first
+  rows_bit_stream,       // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
+  rows_block_float,      // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
   columns_bytes,         // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
@@ -68,6 +69,7 @@ struct WeightLayout {
   uint8_t bits = 8;         // of a stored code
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
   packing::WordOrder order = packing::WordOrder::order;
+  bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
 
@@ -81,7 +83,7 @@ struct WeightLayout {
   uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
   /// A tile has a multiple of this many lines, except the last one.
   uint64_t line_multiple() const noexcept;
-  /// Each scale's elements lie inside one tile: the range and the codes come from one pass.
+  /// Each scale's elements lie inside one tile, and depend on nothing else: the range and the codes come from one pass.
   bool single_pass() const noexcept;
 };
 
@@ -104,11 +106,15 @@ Slice slice_to_read(const WeightLayout& layout, const Component& component, cons
 /// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not single_pass.
 uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept;
 
+/// The scale as it will be read back: formats of 8 bits have a smallest one, and codes must be chosen for that.
+float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept;
+
 /// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices`
-/// parallel to components. `scratch` holds at least the tile's element count, for transposed layouts. Not for
-/// source_values and cast_values.
+/// parallel to components. `second_scale`: of scale_format e4m3. `scratch` holds at least the tile's element count, for
+/// transposed layouts. Not for source_values, cast_values and rows_block_float.
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
-               std::span<const QParams> qparams, uint8_t* scratch, std::span<uint8_t* const> slices) noexcept;
+               std::span<const QParams> qparams, float second_scale, uint8_t* scratch,
+               std::span<uint8_t* const> slices) noexcept;
 /// The reverse.
 void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                  uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;

@@ -4,6 +4,7 @@
 // `append_default_conversions: true` stands for the call of that name.
 #include "config/aihwkit.h"
 
+#include "config/dialect_grids.h"
 #include "config/dialects.h"
 #include "config/name_match.h"
 #include "core/message.h"
@@ -54,6 +55,15 @@ constexpr Key kMapKeys[] = {
     {"append_default_conversions", kBool, nullptr, "false"},
     {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
     {"$schema", kString},
+};
+
+// By estimator: per tensor, per channel.
+constexpr ObserverId kObservers[][2] = {
+    {ObserverId::PerTensorCurrentMinMaxObserver, ObserverId::PerChannelCurrentMinMaxObserver},
+    {ObserverId::PerTensorMinMaxObserver, ObserverId::PerChannelMinMaxObserver},
+    {ObserverId::PerTensorRunningMinMaxObserver, ObserverId::PerChannelRunningMinMaxObserver},
+    {ObserverId::PerTensorRangeMSEObserver, ObserverId::PerChannelRangeMSEObserver},
+    {ObserverId::PerTensorRangeCrossEntropyObserver, ObserverId::PerChannelRangeCrossEntropyObserver},
 };
 
 // Classes that have a quantized module; the first kDefaultConversions are those of append_default_conversions.
@@ -124,6 +134,8 @@ class Parser {
         out_.error_in("value-invalid", where, nullptr, nullptr, "a class name must not be empty");
       quantized_module(value, plain, by_class, where);
       LayerConfig layer = this->layer(value.members()[1].second, pointer_to(where, "module_qconfig"));
+      // Upstream's embedding never quantizes what it returns.
+      if (value.members()[0].second.as_string().ends_with("QuantEmbedding")) layer.output_tensors.clear();
       if (by_class && (plain == "LayerNorm" || plain == "BatchNorm2d") && !layer.weight.empty())
         warn_not_applied(out_, where, "norms keep their weights");
       target.emplace_back(std::move(plain), std::move(layer));
@@ -161,7 +173,9 @@ class Parser {
     for (size_t i = 0; i < kDefaultConversions; ++i) {
       bool present = false;
       for (const auto& [type, layer] : config_.layer_type) present |= type == kClasses[i];
-      if (!present) config_.layer_type.emplace_back(kClasses[i], standard);
+      if (present) continue;
+      config_.layer_type.emplace_back(kClasses[i], standard);
+      if (kClasses[i] == "Embedding") config_.layer_type.back().second.output_tensors.clear();
     }
     weights_ |= !standard.weight.empty();
     activations_ |= !standard.output_tensors.empty();
@@ -171,17 +185,17 @@ class Parser {
   Stages tensor(json::Value& value, const std::string& where, bool is_weight) {
     const size_t errors_before = out_.errors();
     QuantizationSpec spec;
-    const auto estimator = static_cast<size_t>(index_in(value["range_estimator"].as_string(), kRangeEstimators));
-    spec.numbers.estimator = static_cast<RangeEstimator>(1 + estimator);
+    const auto row = static_cast<size_t>(index_in(value["range_estimator"].as_string(), kRangeEstimators));
+    const auto estimator = static_cast<RangeEstimator>(row);
     json::Value& parameters = value.members().back().second;
     const std::string at = pointer_to(where, "range_estimator_params");
-    if (spec.numbers.estimator == RangeEstimator::allminmax) {
+    if (estimator == RangeEstimator::allminmax) {
       if (!parameters.is_null())
         out_.error_in("value-invalid", at, nullptr, "remove the key", "allminmax has no parameters");
     } else {
       if (parameters.is_null()) parameters = json::Object{};
-      parameters = complete(parameters, at, kParameters[estimator], out_);
-      read_parameters(parameters, at, spec.numbers);
+      parameters = complete(parameters, at, kParameters[row], out_);
+      read_parameters(parameters, at, spec.observer_options);
     }
 
     const int64_t bits = value["n_bits"].as_integer();
@@ -194,39 +208,40 @@ class Parser {
     } else if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where, "n_bits"), out_)) {
       spec.dtype = *dtype;
     }
-    if (spec.numbers.estimator == RangeEstimator::cross_entropy && per_channel) {
-      const bool golden = spec.numbers.search == RangeSearch::golden_section;
+    if (estimator == RangeEstimator::cross_entropy && per_channel) {
+      const bool golden = spec.observer_options.search == SearchMethod::sections;
       out_.add({golden ? Severity::error : Severity::warning, golden ? "value-invalid" : "per-channel-ignored",
                 pointer_to(where, "per_channel"),
                 "cross_entropy has one loss for the whole tensor, never one per channel",
                 golden ? "set per_channel to false, or use MSE" : "all channels get one range"});
     }
     set_rows(spec, per_channel);
-    set_aihwkit_numbers(spec.numbers, spec.symmetric);
+    spec.observer = kObservers[row][per_channel];
+    spec.grid = aihwkit_grid();
     if (out_.errors() != errors_before) return {};
     return Stages{spec};
   }
 
-  void read_parameters(const json::Value& value, const std::string& where, DialectNumbers& numbers) {
+  void read_parameters(const json::Value& value, const std::string& where, ObserverOptions& options) {
     if (const json::Value* percentile = value.find("percentile")) {
-      numbers.percentile = percentile->as_number();
-      if (!(numbers.percentile >= 0 && numbers.percentile <= 100))
+      options.tail_percent = percentile->as_number();
+      if (!(options.tail_percent >= 0 && options.tail_percent <= 100))
         out_of_range(out_, pointer_to(where, "percentile"), "a number from 0 to 100");
     }
     if (const json::Value* momentum = value.find("momentum")) {
-      numbers.momentum = momentum->as_number();
-      if (!(numbers.momentum >= 0 && numbers.momentum <= 1))
+      options.momentum = momentum->as_number();
+      if (!(options.momentum >= 0 && options.momentum <= 1))
         out_of_range(out_, pointer_to(where, "momentum"), "a number from 0 to 1");
     }
     if (const json::Value* method = value.find("range_opt_method")) {
-      numbers.search = static_cast<RangeSearch>(1 + index_in(method->as_string(), kOptMethods));
+      options.search = static_cast<SearchMethod>(index_in(method->as_string(), kOptMethods));
       const int64_t candidates = value["num_candidates"].as_integer();
-      numbers.range_margin = value["range_margin"].as_number();
+      options.range_margin = value["range_margin"].as_number();
       if (candidates < 1 || candidates > 100'000)
         out_of_range(out_, pointer_to(where, "num_candidates"), "a number from 1 to 100000");
       else
-        numbers.candidates = static_cast<uint32_t>(candidates);
-      if (!(numbers.range_margin >= 0 && numbers.range_margin <= 1e30))
+        options.candidates = static_cast<uint32_t>(candidates);
+      if (!(options.range_margin >= 0 && options.range_margin <= 1e30))
         out_of_range(out_, pointer_to(where, "range_margin"), "a number that is not negative");
     }
   }
@@ -239,13 +254,6 @@ class Parser {
 };
 
 }  // namespace
-
-void set_aihwkit_numbers(DialectNumbers& numbers, bool symmetric) noexcept {
-  numbers.divisor = ScaleDivisor::top_code;
-  numbers.floor = ScaleFloor::scale_1e_8;
-  numbers.sign_by_data = symmetric;
-  numbers.divides = true;
-}
 
 Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return Parser(value, where, out).parse();

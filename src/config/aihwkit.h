@@ -1,15 +1,12 @@
-// Words and numbers that the parser and the writer of aihwkit's dialect share (spec 1.1, 1.4).
+// Words that the parser and the writer of aihwkit's dialect share (spec 1.1).
 #pragma once
-#include "config/dialect_numbers.h"
+#include "config/spec.h"
 
 namespace wasmquant::config {
 
-/// In the order of RangeEstimator, from current_minmax.
 inline constexpr char kRangeEstimators[] = "current_minmax|allminmax|running_minmax|MSE|cross_entropy";
-/// In the order of RangeSearch, from grid.
+enum class RangeEstimator : uint8_t { current_minmax, allminmax, running_minmax, mse, cross_entropy };
+/// In the order of SearchMethod.
 inline constexpr char kOptMethods[] = "grid|golden_section";
-
-/// The choices that every spec of aihwkit makes; the estimator's are left as they are.
-void set_aihwkit_numbers(DialectNumbers& numbers, bool symmetric) noexcept;
 
 }  // namespace wasmquant::config

@@ -4,6 +4,7 @@
 // Ours: `brevitas_version`, and `exclude`, which the extension does not have.
 #include "config/brevitas.h"
 
+#include "config/dialect_grids.h"
 #include "config/dialects.h"
 #include "config/name_match.h"
 #include "core/message.h"
@@ -91,7 +92,7 @@ class Parser {
     config_.dialect = Dialect::brevitas;
     config_.where = where;
     config_.resolution = Resolution::replace;
-    fibonacci_ = source_["brevitas_version"].as_string() == "0.10.3";
+    is_old_ = source_["brevitas_version"].as_string() == "0.10.3";
   }
 
   Config parse() {
@@ -146,7 +147,7 @@ class Parser {
     const bool is_float = value["quant_type"].as_string() == "float_quant";
     const std::string& scale = value["scale_type"].as_string();
     const std::string& qscheme = value["qscheme"].as_string();
-    BrevitasChoice choice{use == Use::weight, scale == "pof2", value["param_type"].as_string() == "mse", fibonacci_};
+    BrevitasChoice choice{use == Use::weight, scale == "pof2", value["param_type"].as_string() == "mse", is_old_};
 
     if (choice.pof2 ? is_float : scale != "float")
       unsupported(where, "scale_type", text_of("{} scales do not go with {}", scale, value["quant_type"].as_string()),
@@ -172,7 +173,7 @@ class Parser {
     else
       read_integer(value, where, spec);
     if (choice.mse && is_float && !choice.is_weight) choice.mse = false;  // upstream: the same as stats
-    spec.numbers = brevitas_numbers(spec, choice);
+    set_brevitas_numbers(spec, choice);
     if (out_.errors() != errors_before) return {};
     return Stages{spec};
   }
@@ -201,9 +202,9 @@ class Parser {
     if (e < 1 || e > kMaxExponentBits) {
       out_.error_in("value-invalid", where, "exponent_bit_width",
                     "1 to 7; with 8 the largest value would not fit float32", "{} exponent bits", e);
-    } else if (m < (fibonacci_ ? 1 : 0) || m > kMaxMantissaBits) {
-      out_.error_in("value-invalid", where, "mantissa_bit_width", fibonacci_ ? "1 to 10" : "0 to 10",
-                    "{} mantissa bits", m);
+    } else if (m < (is_old_ ? 1 : 0) || m > kMaxMantissaBits) {
+      out_.error_in("value-invalid", where, "mantissa_bit_width", is_old_ ? "1 to 10" : "0 to 10", "{} mantissa bits",
+                    m);
     } else if (bits != 1 + e + m) {
       out_.error_in("value-invalid", where, "bit_width", "bit_width is 8 when it is not given",
                     "bit_width is {}, a sign, {} and {} bits are {}", bits, e, m, 1 + e + m);
@@ -304,29 +305,24 @@ class Parser {
   json::Value source_;
   DiagnosticList& out_;
   Config config_;
-  bool fibonacci_ = false, has_inputs_ = false;
+  bool is_old_ = false, has_inputs_ = false;
 };
 
 }  // namespace
 
-DialectNumbers brevitas_numbers(const QuantizationSpec& spec, const BrevitasChoice& choice) noexcept {
-  DialectNumbers numbers;
-  const bool is_integer = info_of(spec.dtype).is_integer;
-  numbers.narrow = is_integer && choice.is_weight;
-  if (is_integer)
-    numbers.divisor = choice.is_weight && !choice.pof2 ? ScaleDivisor::top_code : ScaleDivisor::half_codes;
-  numbers.floor = ScaleFloor::threshold_1e_10;
-  numbers.divides = true;
-  numbers.zero_point_before_rounding = is_integer && !spec.symmetric;
-  numbers.zero_below_only = is_integer && !spec.symmetric;
-  numbers.threshold_to_pof2 = choice.pof2;
-  numbers.estimator = choice.mse ? RangeEstimator::mse : RangeEstimator::stats;
-  if (choice.mse) {
-    numbers.search = choice.fibonacci ? RangeSearch::fibonacci : RangeSearch::grid;
-    numbers.candidates = 20;
-  }
-  if (!choice.is_weight && !choice.mse && is_integer) numbers.percentile = 99.999;
-  return numbers;
+void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept {
+  const bool is_integer = info_of(spec.dtype).is_integer, per_channel = spec.qscheme == QScheme::per_channel;
+  spec.grid =
+      brevitas_grid(choice.is_weight, choice.pof2, choice.is_old ? BrevitasVersion::v0_10_3 : BrevitasVersion::v0_12_1);
+  spec.scale_type = choice.pof2 ? ScaleType::pof2 : ScaleType::float_;
+  spec.observer_options.search = choice.is_old ? SearchMethod::sections : SearchMethod::grid;
+  if (!choice.is_weight)
+    spec.observer = !is_integer  ? ObserverId::PerTensorMeanMaxObserver
+                    : choice.mse ? ObserverId::PerTensorMeanThresholdMSEObserver
+                                 : ObserverId::PerTensorMeanPercentileObserver;
+  else if (choice.mse)
+    spec.observer =
+        per_channel ? ObserverId::PerChannelThresholdMSEObserver : ObserverId::PerTensorThresholdMSEObserver;
 }
 
 Config parse_brevitas(const json::Value& value, const std::string& where, DiagnosticList& out) {

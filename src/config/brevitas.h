@@ -12,10 +12,10 @@ struct BrevitasChoice {
   bool is_weight = true;
   bool pof2 = false;
   bool mse = false;
-  bool fibonacci = false;  // how 0.10.3 searches; 0.12.1 tries a grid
+  bool is_old = false;  // 0.10.3
 };
 
-/// The choices that Brevitas makes for a spec whose dtype and symmetry are set.
-DialectNumbers brevitas_numbers(const QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
+/// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.
+void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
 
 }  // namespace wasmquant::config

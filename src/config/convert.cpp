@@ -28,16 +28,15 @@ Dtype quark_float(const QuantizationSpec& spec, bool& exact) {
 }
 
 ObserverId observer_of(const QuantizationSpec& spec) {
-  const DialectNumbers& numbers = spec.numbers;
   const bool channel = spec.qscheme == QScheme::per_channel;
-  const bool mse = numbers.search != RangeSearch::none;
-  if (numbers.threshold_to_pof2 && channel)
+  const bool mse = is_search(spec);
+  if (spec.grid.threshold_rounding != ThresholdRounding::none && channel)
     return mse ? ObserverId::PerChannelPowOf2MinMSEObserver : ObserverId::PerChannelPowOf2MinMaxObserver;
-  if (numbers.threshold_to_pof2)
+  if (spec.grid.threshold_rounding != ThresholdRounding::none)
     return mse ? ObserverId::PerTensorPowOf2MinMSEObserver : ObserverId::PerTensorPowOf2MinMaxObserver;
   if (channel) return ObserverId::PerChannelMinMaxObserver;
   if (mse) return ObserverId::PerTensorMSEObserver;
-  return numbers.percentile > 0 ? ObserverId::PerTensorPercentileObserver : spec.observer;
+  return is_min_max(spec) ? ObserverId::PerTensorMinMaxObserver : ObserverId::PerTensorPercentileObserver;
 }
 
 class QuarkWriter {
@@ -92,10 +91,14 @@ class QuarkWriter {
         conversion_.lose(where, "{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name);
       spec.exponent_bits = spec.mantissa_bits = 0;
     }
-    if (spec.numbers.estimator == RangeEstimator::observer) return true;
-    conversion_.compare_numbers(spec.numbers, {}, where);
-    spec.observer = observer_of(spec);
-    spec.numbers = {};
+    if (spec.grid == GridRule()) return true;
+    QuantizationSpec here = spec;
+    here.observer = observer_of(spec);
+    here.grid = {};
+    here.observer_options = {};
+    here.scale_type = ScaleType::float_;
+    conversion_.compare_numbers(spec, here, where);
+    spec = here;
     return true;
   }
 
@@ -199,32 +202,61 @@ bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
   return stages.size() == 1;
 }
 
-void Conversion::compare_numbers(const DialectNumbers& have, const DialectNumbers& get, const std::string& where) {
+void Conversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where) {
+  const GridRule &a = have.grid, &b = get.grid;
   std::string names;
   const auto differ = [&](bool different, const char* name) {
     if (!different) return;
     if (!names.empty()) names += ", ";
     names += name;
   };
-  differ(have.divisor != get.divisor, "divisor of the scale");
-  differ(have.narrow != get.narrow, "number of codes");
-  differ(have.sign_by_data != get.sign_by_data, "signedness by the data");
-  differ(have.divides != get.divides, "division by the scale");
-  differ(have.zero_point_before_rounding != get.zero_point_before_rounding, "place of the zero point");
-  differ(have.zero_below_only != get.zero_below_only, "ranges without 0");
-  differ(have.threshold_to_pof2 != get.threshold_to_pof2, "power-of-two rule");
-  differ(have.floor != get.floor, "smallest scale");
-  differ(have.search != get.search, "search of the range");
-  differ(have.percentile != get.percentile, "percentile");
-  differ(have.momentum != get.momentum && have.estimator == RangeEstimator::running_minmax, "running average");
+  differ(a.divisor != b.divisor, "divisor of the scale");
+  differ(a.narrow != b.narrow, "number of codes");
+  differ(have.symmetric && a.sign_by_data != b.sign_by_data, "signedness by the data");
+  differ(a.divides != b.divides, "division by the scale");
+  differ(!have.symmetric && a.zero_point_order != b.zero_point_order, "place of the zero point");
+  differ(!have.symmetric && a.max_includes_zero != b.max_includes_zero, "ranges without 0");
+  differ(a.threshold_rounding != b.threshold_rounding, "power-of-two rule");
+  differ(a.smallest_scale != b.smallest_scale || a.smallest_threshold != b.smallest_threshold, "smallest scale");
+  differ(is_search(have) && !(a == b), "search of the range");
+  differ(!is_search(have) && !is_min_max(have) && have.observer != get.observer, "choice of the range");
   if (!names.empty()) lose(where, "{} computes with its own numbers: {}", name_of(to_), names);
+}
+
+bool is_search(const QuantizationSpec& spec) noexcept {
+  switch (info_of(spec.observer).method) {
+    case ObserverMethod::mse:
+    case ObserverMethod::mse_last_bins:
+    case ObserverMethod::pow2_min_mse:
+    case ObserverMethod::range_mse:
+    case ObserverMethod::range_cross_entropy:
+    case ObserverMethod::threshold_mse:
+    case ObserverMethod::mean_threshold_mse:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_min_max(const QuantizationSpec& spec) noexcept {
+  switch (info_of(spec.observer).method) {
+    case ObserverMethod::min_max:
+    case ObserverMethod::block_max:
+    case ObserverMethod::mean_max:
+      return true;
+    case ObserverMethod::last_range:
+    case ObserverMethod::moving_range:
+      return spec.observer_options.tail_percent == 0;
+    default:
+      return false;
+  }
 }
 
 void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& where) {
   const std::string_view to = name_of(to_);
   if (spec.round_method != RoundMethod::half_even)
     lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
-  if (spec.scale_type != ScaleType::float_)
+  if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
     lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
   if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)

@@ -49,7 +49,7 @@ class Conversion {
   /// Whether there is one spec, and not several steps, which other dialects than Quark's have no words for.
   bool is_one_step(const Stages& stages, const std::string& where);
   /// One loss for all numbers of a spec that come out otherwise there.
-  void compare_numbers(const DialectNumbers& have, const DialectNumbers& get, const std::string& where);
+  void compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where);
   /// Losses for what only Quark's specs say: rounding, scale types, fractional zero points, another axis than 0.
   void lose_choices(const QuantizationSpec& spec, const std::string& where);
   /// Losses for algorithms, the kv cache and all else that is carried beside the entries; `understood` is not lost.
@@ -66,6 +66,11 @@ class Conversion {
   List<Entry> entries_;
   DiagnosticList losses_;
 };
+
+/// Whether the range is the best of several by the error it gives.
+bool is_search(const QuantizationSpec& spec) noexcept;
+/// Whether it is the least and the largest value.
+bool is_min_max(const QuantizationSpec& spec) noexcept;
 
 json::Value write_aihwkit(Conversion& conversion);
 json::Value write_brevitas(Conversion& conversion);

@@ -65,7 +65,7 @@ std::optional<Dialect> detect_dialect(const json::Value& block, const std::strin
 Status require_computed_numbers(const Config& config) {
   bool own = false;
   const auto look = [&](const LayerConfig& layer) {
-    for (const QuantizationSpec& spec : layer.weight) own |= spec.numbers.estimator != RangeEstimator::observer;
+    for (const QuantizationSpec& spec : layer.weight) own |= !(spec.grid == GridRule());
   };
   look(config.global);
   for (const auto& [name, layer] : config.layer_type) look(layer);

@@ -25,6 +25,16 @@ enum class ObserverMethod : uint8_t {
   pow2_min_max,          // 4.4
   pow2_min_mse,          // 4.5
   placeholder,           // none: plain casts have no scale
+  // IBM aihwkit (aihwkit-brevitas 1.5)
+  last_range,           // of the last batch, its tails cut off or not
+  moving_range,         // a moving average of the batches' ranges
+  range_mse,            // the range with the least squared error, beyond that of the data, too
+  range_cross_entropy,  // the same by cross entropy
+  // Brevitas (2.5, 2.7): what the scale divides, averaged over batches
+  mean_percentile,     // order statistics
+  mean_max,            // the largest magnitude or the length of the range
+  threshold_mse,       // the threshold with the least squared error, then the zero point
+  mean_threshold_mse,  // the same for activations, powers of two being taken of the average
 };
 enum class ObserverDtypes : uint8_t { any, integers, casts };
 

@@ -22,6 +22,11 @@ Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   if (value->is_object()) {
     auto spec = parse_spec(*value, where, use, out);
     if (!spec) return {};
+    if (spec->is_scale_quant) {
+      out.error("value-invalid", text_of("{}/is_scale_quant", where), "only the second of two stages quantizes scales",
+                "give a list of two specs, or set it to false");
+      return {};
+    }
     return Stages{*spec};
   }
   const json::Array& items = value->items();
@@ -32,6 +37,10 @@ Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   Stages stages;
   for (size_t i = 0; i < items.size(); ++i)
     if (auto spec = parse_spec(items[i], text_of("{}/{}", where, i), use, out)) stages.push_back(*spec);
+  for (size_t i = 0; i < stages.size(); ++i)
+    if (stages[i].is_scale_quant && (i == 0 || stages.size() != 2))
+      out.error("value-invalid", text_of("{}/{}/is_scale_quant", where, i),
+                "only the second of two stages quantizes scales", "set it to false");
   if (items.size() > 1 && use == TensorUse::weight)
     out.error("not-implemented", where,
               text_of("several stages ({}) are not implemented by this version", items.size()), "give one spec");

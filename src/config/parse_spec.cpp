@@ -9,6 +9,7 @@ std::optional<QuantizationSpec> SpecParser::parse() {
   if (dtype_known_ && info_of(spec_.dtype).is_plain_cast()) {
     read_plain_cast();
   } else {
+    read_minifloat();
     read_qscheme();
     read_axis_and_group();
     if (dtype_known_) read_symmetry();

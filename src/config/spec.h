@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "config/dialect_numbers.h"
+#include "config/observer_options.h"
 #include "config/observer_table.h"
 #include "config/qscheme.h"
 #include "core/json.h"
@@ -30,6 +30,35 @@ enum class Resolution : uint8_t { field, replace };
 enum class PackMethod : uint8_t { order, reorder };
 enum class WeightFormat : uint8_t { real_quantized, fake_quantized };
 
+/// What a scale divides its threshold by. Symmetric: the largest magnitude by (quant_max - quant_min) / 2, by
+/// quant_max, by -quant_min, or by 2^(bits - 1). Asymmetric: the range by quant_max - quant_min, with code_count by
+/// 2^bits.
+enum class ScaleDivisor : uint8_t { half_range, largest_code, smallest_code, code_count };
+/// Power of two that the threshold becomes, by its logarithm in float32 as torch has it: ceil after smallest_threshold,
+/// floor and ceil_unfloored before it.
+enum class ThresholdRounding : uint8_t { none, floor, ceil, ceil_unfloored };
+/// When the zero point is added. by_path: after rounding in simulated values, before it in files.
+enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding };
+
+/// Where tools that say the same words ("8 bits, symmetric, min-max") count differently; the defaults are AMD Quark's.
+/// (config/dialect_grids.h has the others.) Floors are float32 numbers.
+struct GridRule {
+  ScaleDivisor divisor = ScaleDivisor::half_range;
+  ThresholdRounding threshold_rounding = ThresholdRounding::none;
+  ZeroPointOrder zero_point_order = ZeroPointOrder::by_path;
+  bool narrow = false;                   // integers use one code less: -2^(bits - 1), or 2^bits - 1 of unsigned dtypes
+  bool sign_by_data = false;             // signed integers become unsigned where no range of the tensor goes below zero
+  bool divides = false;                  // codes are of x / scale, not of x * (1 / scale)
+  bool max_includes_zero = true;         // asymmetric: ranges below zero reach up to it (down to it they always do)
+  bool zero_point_of_unfloored = false;  // asymmetric: from the scale before smallest_scale
+  bool pads_groups = false;              // integer groups may end short
+  float smallest_scale = 0x1p-23f;
+  float smallest_threshold = 0;
+  float smallest_max = 0;  // upper end of a range that includes zero
+
+  friend bool operator==(const GridRule&, const GridRule&) = default;
+};
+
 /// How one tensor is quantized, every choice made. bfloat16 and float16 use `dtype` alone (plain casts).
 struct QuantizationSpec {
   Dtype dtype = Dtype::int8;
@@ -48,7 +77,8 @@ struct QuantizationSpec {
 
   uint8_t exponent_bits = 0, mantissa_bits = 0;  // dtype minifloat alone: 1..7 and 0..10
   bool is_scale_quant = false;  // second stage of two: quantizes the scales of the first, not its codes
-  DialectNumbers numbers;       // of specs that come from another dialect than Quark's
+  GridRule grid;
+  ObserverOptions observer_options;
 
   friend bool operator==(const QuantizationSpec&, const QuantizationSpec&) = default;
 };
@@ -57,6 +87,15 @@ struct QuantizationSpec {
 constexpr FloatFormat float_format_of(const QuantizationSpec& spec) {
   return spec.dtype == Dtype::minifloat ? plain_minifloat(spec.exponent_bits, spec.mantissa_bits)
                                         : float_format_of(spec.dtype);
+}
+/// Ends of the codes of an integer spec.
+constexpr int64_t quant_min_of(const QuantizationSpec& spec) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  return dtype.quant_min + (spec.grid.narrow && dtype.is_signed ? 1 : 0);
+}
+constexpr int64_t quant_max_of(const QuantizationSpec& spec) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  return dtype.quant_max - (spec.grid.narrow && !dtype.is_signed ? 1 : 0);
 }
 /// Bits of one code; block dtypes: without the shared parts.
 constexpr uint32_t code_bits_of(const QuantizationSpec& spec) {

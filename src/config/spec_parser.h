@@ -1,5 +1,6 @@
 // The rules of one tensor spec, by subject. Internal to the parser: spec_scheme.cpp has dtype, observer, qscheme, axis
-// and group; spec_values.cpp has symmetry, zero point, scale, and the keys without effect.
+// and group; spec_blocks.cpp has MX elements, minifloats, blocks and their scales; spec_values.cpp has symmetry, zero
+// point, scale, and the keys without effect.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -28,6 +29,8 @@ inline constexpr Key kSpecKeys[] = {
     {"is_scale_quant", kBool},
     {"enable_buffer_reuse", kBool},
     {"max_input_numel", kInteger},
+    {"exponent_bits", kInteger},
+    {"mantissa_bits", kInteger},
 };
 
 class SpecParser {
@@ -42,14 +45,21 @@ class SpecParser {
   // comes with an unsupported dtype (its observer, its scale format) is not reported on top of it.
   void unsupported(const char* code, const char* key, const std::string& message, const std::string& hint);
   bool read_dtype();
+  // dtype mx: the element dtype, and that scales are powers of two.
+  bool read_mx_element();
+  void read_minifloat();
   // bfloat16 and float16 are casts: nothing else matters, and nothing else is kept.
   void read_plain_cast();
   void read_qscheme();
   // The observer that is named, when it is one of ours.
   const ObserverInfo* read_observer();
+  void choose_observer(const ObserverInfo* named);
   void read_axis_and_group();
+  void read_group_size(const json::Value* group);
+  void read_block_size();
   void read_symmetry();
   void read_scale();
+  void read_scale_format();
   void read_dynamic();
   void read_without_effect();
 
@@ -57,6 +67,7 @@ class SpecParser {
   TensorUse use_;
   QuantizationSpec spec_;
   bool dtype_known_ = false;
+  bool is_mx_ = false;              // dtype mx: spec_.dtype is its element
   bool known_scheme_ = true;        // spec_.qscheme is one of ours
   bool dtype_unsupported_ = false;  // a dtype of Quark that this version lacks
   bool holds_ = true;               // QuantizationSpec can hold it

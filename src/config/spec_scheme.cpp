@@ -13,9 +13,10 @@ constexpr int64_t kMaxAxes = 8;
 constexpr int64_t kMaxGroupSize = int64_t{1} << 31;
 
 std::string supported_dtypes() {
-  std::string text;
+  std::string text = "mx";
   for (const DtypeInfo& row : kDtypes) {
-    if (!text.empty()) text += ", ";
+    if (row.dtype == Dtype::uint16) continue;
+    text += ", ";
     text += row.name;
   }
   return text;
@@ -47,16 +48,15 @@ bool SpecParser::read_dtype() {
     return false;
   }
   const std::string& name = value->as_string();
+  if (name == "mx") return read_mx_element();
+  if (name == info_of(Dtype::uint16).name) {
+    unsupported("dtype-unsupported", "dtype", "uint16 has no quantized range", "use int16 or uint8");
+    dtype_unsupported_ = true;
+    return false;
+  }
   if (const auto dtype = dtype_named(name)) {
     spec_.dtype = *dtype;
     return true;
-  }
-  for (std::string_view known : kQuarkDtypes) {
-    if (known != name) continue;
-    unsupported("dtype-unsupported", "dtype", text_of("dtype {} is not supported by this version", name),
-                text_of("supported: {}", supported_dtypes()));
-    dtype_unsupported_ = true;
-    return false;
   }
   const std::string hint = did_you_mean(name, kQuarkDtypes);
   in_.error("value-unknown", "dtype", text_of("there is no dtype {q}", name),
@@ -108,6 +108,7 @@ const ObserverInfo* SpecParser::read_observer() {
 
 void SpecParser::read_qscheme() {
   const ObserverInfo* observer = read_observer();
+  const bool in_blocks = is_mx_ || info_of(spec_.dtype).is_block();
   if (in_.find("qscheme") != nullptr) {
     const int index = in_.word("qscheme", kQSchemes);
     if (index < 0) {
@@ -117,6 +118,8 @@ void SpecParser::read_qscheme() {
     spec_.qscheme = static_cast<QScheme>(index);
   } else if (observer != nullptr) {
     spec_.qscheme = observer->qscheme;
+  } else if (in_blocks) {
+    spec_.qscheme = QScheme::per_group;
   } else if (in_.find("group_size") != nullptr || in_.find("ch_axis") != nullptr) {
     const bool group = in_.find("group_size") != nullptr;
     in_.out().error("key-missing", in_.where(),
@@ -125,21 +128,27 @@ void SpecParser::read_qscheme() {
     known_scheme_ = false;
     return;
   }
-  if (spec_.qscheme == QScheme::per_block) {
+  if (in_blocks && spec_.qscheme != QScheme::per_group) {
+    in_.error("value-invalid", "qscheme",
+              text_of("{} is made of blocks along one axis, not {}", in_.find("dtype")->as_string(),
+                      word_of(spec_.qscheme, kQSchemes)),
+              "use per_group, or leave the key out");
     known_scheme_ = false;
-    unsupported("not-implemented", "qscheme", "qscheme per_block is not implemented by this version",
-                "use per_tensor, per_channel or per_group");
     return;
   }
+  choose_observer(observer);
+}
+
+void SpecParser::choose_observer(const ObserverInfo* named) {
   const DtypeInfo& dtype = info_of(spec_.dtype);
-  if (observer == nullptr) {
-    for (const ObserverInfo& row : kObservers) {
-      if (row.qscheme != spec_.qscheme) continue;
-      spec_.observer = row.id;  // the first row of a scheme is its min-max observer
-      break;
-    }
-  } else if (const bool by_scheme = observer->serves(dtype) || !dtype_known_;
-             !by_scheme || observer->qscheme != spec_.qscheme) {
+  if (named == nullptr) {
+    // The first row of a scheme is its min-max observer; Quark observes groups of floats as blocks, to the same effect.
+    for (size_t i = kObservers.size(); i-- > 0;)
+      if (kObservers[i].qscheme == spec_.qscheme) spec_.observer = kObservers[i].id;
+    if (spec_.qscheme == QScheme::per_group && (is_mx_ || !dtype.is_integer))
+      spec_.observer = spec_.dtype == Dtype::bfp16 ? ObserverId::PerBlockBFPObserver : ObserverId::PerBlockMXObserver;
+  } else if (const bool by_scheme = named->serves(dtype) || !dtype_known_;
+             !by_scheme || named->qscheme != spec_.qscheme) {
     in_.error("observer-mismatch", "observer_cls",
               text_of("{} does not serve {}{}", in_.find("observer_cls")->as_string(),
                       by_scheme ? "qscheme " : "dtype ", by_scheme ? word_of(spec_.qscheme, kQSchemes) : dtype.name),
@@ -159,6 +168,7 @@ void SpecParser::read_axis_and_group() {
       (group->as_integer() == 0 || group->as_integer() < -1 || group->as_integer() > kMaxGroupSize)) {
     in_.error("value-invalid", "group_size", text_of("group_size {} is no group size", group->as_integer()),
               "a positive number, or -1 for the whole axis");
+    group = nullptr;
   } else if (group != nullptr && known_scheme_ && spec_.qscheme != QScheme::per_group) {
     ignored("group_size", text_of("group_size has no effect with qscheme {}", word_of(spec_.qscheme, kQSchemes)));
   }
@@ -177,13 +187,10 @@ void SpecParser::read_axis_and_group() {
       return;
     case QScheme::per_group:
       spec_.ch_axis = axis != nullptr ? axis->as_integer() : -1;
-      if (group != nullptr)
-        spec_.group_size = group->as_integer();
-      else if (in_.find("group_size") == nullptr)
-        in_.out().error("key-missing", in_.where(), "per_group needs a group_size",
-                        "commonly 32, 64 or 128; -1 for the whole axis");
+      read_group_size(group);
       return;
     case QScheme::per_block:
+      read_block_size();
       return;
   }
 }

@@ -1,5 +1,5 @@
 // How codes and scales are computed: symmetry, zero point, rounding, scale type; and the keys of Quark that have no
-// effect on the dtypes of this version.
+// effect on weight files.
 #include "config/spec_parser.h"
 #include "config/vocabulary.h"
 #include "core/message.h"
@@ -26,6 +26,9 @@ void SpecParser::read_symmetry() {
     return;
   }
   spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
+  if (is_mx_ && !spec_.symmetric)
+    in_.error("value-invalid", "symmetric", "MX integers have no zero point and cannot be asymmetric",
+              "leave the key out");
   if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).gives_powers_of_two())
     in_.warning("symmetric-unsigned", "symmetric",
                 text_of("symmetric {} has zero point 0: every negative value becomes 0", name),
@@ -45,25 +48,16 @@ void SpecParser::read_symmetry() {
 void SpecParser::read_scale() {
   in_.read_word("round_method", kRoundMethods, spec_.round_method);
   in_.read_word("scale_type", kScaleTypes, spec_.scale_type);
-  if (spec_.scale_type == ScaleType::float8_e5m3 || spec_.scale_type == ScaleType::float8_e8m0fnu)
-    unsupported("not-implemented", "scale_type",
-                text_of("{} scales are not implemented by this version", word_of(spec_.scale_type, kScaleTypes)),
-                "use float, float32, float16 or bfloat16");
   if (spec_.scale_type == ScaleType::pof2) {
     if (!info_of(spec_.observer).gives_powers_of_two())
       ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
     spec_.scale_type = ScaleType::float_;
   }
-  if (!info_of(spec_.dtype).is_integer && spec_.round_method != RoundMethod::half_even) {
-    ignored("round_method", "floating-point dtypes always round half to even");
+  if (dtype_known_ && !info_of(spec_.dtype).is_integer && spec_.round_method != RoundMethod::half_even) {
+    ignored("round_method", text_of("{} always rounds half to even", info_of(spec_.dtype).name));
     spec_.round_method = RoundMethod::half_even;
   }
-  if (const int format = in_.word("scale_format", kScaleFormats); format >= 0 && kScaleFormats[format] != "float32")
-    unsupported("not-implemented", "scale_format",
-                text_of("scale_format {} is not implemented by this version", kScaleFormats[format]),
-                "leave it out, or use float32");
-  if (in_.word("scale_calculation_mode", kScaleCalculationModes) >= 0)
-    ignored("scale_calculation_mode", "scale_calculation_mode only applies to power-of-two block scales");
+  read_scale_format();
 }
 
 void SpecParser::read_dynamic() {
@@ -85,18 +79,19 @@ void SpecParser::read_without_effect() {
                       block->items()[1].is_integer();
     if (!pair && !block->is_integer())
       in_.error("type-invalid", "block_size", "expected two integers");
-    else if (known_scheme_)
+    else if (known_scheme_ && spec_.qscheme != QScheme::per_block)
       ignored("block_size", "block_size only applies to qscheme per_block");
+    else if (!pair && known_scheme_)
+      in_.error("type-invalid", "block_size", "expected two integers");
   }
-  if (const json::Value* element = in_.find("mx_element_dtype")) {
+  if (const json::Value* element = in_.find("mx_element_dtype"); element != nullptr && !is_mx_) {
     if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
       ignored("mx_element_dtype", text_of("mx_element_dtype ({}) only applies to dtype mx", element->as_string()));
   }
   if (in_.find("qat_spec") != nullptr)
     in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
-  if (const json::Value* scale = in_.find("is_scale_quant"); scale != nullptr && scale->as_bool())
-    unsupported("not-implemented", "is_scale_quant", "quantized scales are not implemented by this version",
-                "leave the key out or set it to false");
+  const json::Value* scale = in_.find("is_scale_quant");
+  spec_.is_scale_quant = scale != nullptr && scale->as_bool();
   if (const json::Value* limit = in_.find("max_input_numel"); limit != nullptr && limit->as_integer() <= 0)
     in_.error("value-invalid", "max_input_numel", "expected a positive number of elements");
 }

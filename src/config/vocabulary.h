@@ -11,7 +11,7 @@
 namespace wasmquant::config {
 
 inline constexpr std::array<std::string_view, 4> kQSchemes = {"per_tensor", "per_channel", "per_group", "per_block"};
-inline constexpr std::array<std::string_view, 3> kRoundMethods = {"half_even", "round", "floor"};
+inline constexpr std::array<std::string_view, 4> kRoundMethods = {"half_even", "round", "floor", "half_away"};
 inline constexpr std::array<std::string_view, 7> kScaleTypes = {"float",    "pof2",        "float32",       "float16",
                                                                 "bfloat16", "float8_e5m3", "float8_e8m0fnu"};
 inline constexpr std::array<std::string_view, 2> kZeroPointTypes = {"int32", "float32"};
@@ -21,15 +21,20 @@ inline constexpr std::array<std::string_view, 2> kResolutions = {"field", "repla
 inline constexpr std::array<std::string_view, 2> kPackMethods = {"order", "reorder"};
 inline constexpr std::array<std::string_view, 2> kWeightFormats = {"real_quantized", "fake_quantized"};
 
-inline constexpr std::array<std::string_view, 4> kScaleFormats = {"e8m0", "e4m3", "e5m3", "float32"};
+inline constexpr std::array<std::string_view, 4> kScaleFormats = {"float32", "e8m0", "e4m3", "e5m3"};
 inline constexpr std::array<std::string_view, 3> kScaleCalculationModes = {"even", "floor", "ceil"};
 inline constexpr std::array<std::string_view, 2> kTargetDevices = {"cpu", "ipu"};
 inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
 
-/// Every dtype of Quark; those that numeric/dtypes.def lacks are refused by name.
+/// Every dtype of Quark. Two of them are no row of numeric/dtypes.def that a config may name: mx is its element dtype
+/// with e8m0 scales, and uint16 has no quantized range in Quark.
 inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
     "int8",     "uint8",    "int16",    "uint16",   "int32",    "int4", "uint4", "int3", "int2", "bfloat16", "float16",
     "fp8_e4m3", "fp8_e5m2", "fp8_e5m3", "fp6_e3m2", "fp6_e2m3", "fp4",  "mx",    "mx6",  "mx9",  "bfp16"};
+
+/// What dtype mx may be made of.
+inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8_e4m3", "fp8_e5m2",
+                                                                "fp6_e3m2", "fp6_e2m3", "fp4"};
 
 inline constexpr std::string_view kObserverSuffix = "Observer";
 

@@ -65,31 +65,45 @@ Value export_to_json(const ExportInfo& info) {
 Value to_json(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   const bool cast = dtype.is_plain_cast();
-  const bool has_axis = !cast && spec.qscheme != QScheme::per_tensor;
+  // With e8m0 scales an integer is an element of Quark's dtype mx.
+  const bool is_mx_integer = dtype.is_integer && spec.scale_format == ScaleFormat::e8m0;
+  const bool has_format = spec.scale_format != ScaleFormat::float32 ||
+                          (dtype.kind == DtypeKind::floating && spec.qscheme == QScheme::per_group);
+  const bool has_axis = !cast && (spec.qscheme == QScheme::per_channel || spec.qscheme == QScheme::per_group);
   const auto unless_cast = [cast](Value value) { return cast ? Value(nullptr) : std::move(value); };
   std::string_view observer = "PlaceholderObserver";
   for (const ObserverInfo& row : kObservers)
     if (!cast && row.id == spec.observer) observer = row.name;
 
   Object members;
-  put(members, "dtype", dtype.name);
+  put(members, "dtype", is_mx_integer ? std::string_view("mx") : dtype.name);
   put(members, "is_dynamic", unless_cast(spec.is_dynamic));
   put(members, "qscheme", unless_cast(word_of(spec.qscheme, kQSchemes)));
   put(members, "ch_axis", has_axis ? Value(spec.ch_axis) : Value(nullptr));
   members.emplace_back("group_size",
                        !cast && spec.qscheme == QScheme::per_group ? Value(spec.group_size) : Value(nullptr));
-  put(members, "block_size", nullptr);
+  put(members, "block_size",
+      spec.qscheme == QScheme::per_block
+          ? Value(Array{Value(int64_t{spec.block_rows}), Value(int64_t{spec.block_columns})})
+          : Value(nullptr));
   put(members, "symmetric", unless_cast(spec.symmetric));
   put(members, "round_method", unless_cast(word_of(spec.round_method, kRoundMethods)));
   put(members, "scale_type", unless_cast(word_of(spec.scale_type, kScaleTypes)));
-  put(members, "scale_format", nullptr);
-  put(members, "scale_calculation_mode", nullptr);
-  put(members, "mx_element_dtype", nullptr);
+  put(members, "scale_format", !cast && has_format ? Value(word_of(spec.scale_format, kScaleFormats)) : Value(nullptr));
+  put(members, "scale_calculation_mode",
+      spec.scale_format == ScaleFormat::e8m0 ? Value(word_of(spec.scale_calculation_mode, kScaleCalculationModes))
+                                             : Value(nullptr));
+  put(members, "mx_element_dtype", is_mx_integer ? Value(dtype.name) : Value(nullptr));
   put(members, "observer_cls", observer);
-  put(members, "is_scale_quant", false);
+  put(members, "is_scale_quant", spec.is_scale_quant);
   put(members, "enable_buffer_reuse", false);
   put(members, "max_input_numel", kMaxInputNumel);
-  if (dtype.is_integer) put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
+  if (spec.dtype == Dtype::minifloat) {
+    put(members, "exponent_bits", int64_t{spec.exponent_bits});
+    put(members, "mantissa_bits", int64_t{spec.mantissa_bits});
+  }
+  if (dtype.is_integer && !is_mx_integer)
+    put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
   return members;
 }
 

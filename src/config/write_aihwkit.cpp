@@ -2,6 +2,7 @@
 // entries for the classes of a global config that have a quantized module.
 #include "config/aihwkit.h"
 #include "config/convert.h"
+#include "config/dialect_grids.h"
 #include "config/name_match.h"
 #include "core/message.h"
 
@@ -82,16 +83,12 @@ class Writer {
       conversion_.lose(where, "aihwkit has no groups: one scale for each channel instead");
     conversion_.lose_choices(spec, where);
     if (spec.is_dynamic) conversion_.lose(where, "aihwkit's ranges are fixed after calibration");
-    DialectNumbers numbers;
-    set_aihwkit_numbers(numbers, spec.symmetric);
-    const ObserverMethod method = info_of(spec.observer).method;
-    const bool mse = spec.numbers.search != RangeSearch::none || method == ObserverMethod::mse ||
-                     method == ObserverMethod::pow2_min_mse || method == ObserverMethod::mse_last_bins;
-    if (mse)
-      numbers.search = RangeSearch::golden_section;
-    else if (spec.numbers.estimator == RangeEstimator::observer && method != ObserverMethod::min_max)
+    const bool mse = is_search(spec), min_max = is_min_max(spec);
+    if (!mse && !min_max && spec.grid == GridRule())
       conversion_.lose(where, "aihwkit has no counterpart of {}", info_of(spec.observer).name);
-    conversion_.compare_numbers(spec.numbers, numbers, where);
+    QuantizationSpec here = spec;
+    here.grid = aihwkit_grid();
+    conversion_.compare_numbers(spec, here, where);
 
     out.set("n_bits", static_cast<int64_t>(dtype.bits));
     out.set("symmetric", spec.symmetric);

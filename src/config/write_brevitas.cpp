@@ -68,18 +68,16 @@ class Writer {
       spec.qscheme = QScheme::per_tensor;
     }
 
-    const bool own = spec.numbers.estimator != RangeEstimator::observer;
-    const ObserverMethod method = info_of(spec.observer).method;
     BrevitasChoice choice;
     choice.is_weight = is_weight;
-    choice.pof2 = spec.numbers.threshold_to_pof2 || (!own && info_of(spec.observer).gives_powers_of_two());
-    choice.mse = spec.numbers.search != RangeSearch::none ||
-                 (!own && (method == ObserverMethod::mse || method == ObserverMethod::pow2_min_mse));
+    choice.pof2 =
+        spec.grid.threshold_rounding != ThresholdRounding::none || info_of(spec.observer).gives_powers_of_two();
+    choice.mse = is_search(spec);
     if (choice.pof2 && !spec.symmetric) {
       conversion_.lose(where, "Brevitas has no asymmetric weights with power-of-two scales");
       choice.pof2 = false;
     }
-    if (!own && !choice.mse && !choice.pof2 && method != ObserverMethod::min_max)
+    if (!choice.mse && !choice.pof2 && !is_min_max(spec) && spec.grid == GridRule())
       conversion_.lose(where, "Brevitas has no counterpart of {}", info_of(spec.observer).name);
     const FloatFormat format = dtype.is_integer ? FloatFormat{} : float_format_of(spec);
     if (!dtype.is_integer && !format.is_signed) {
@@ -88,7 +86,9 @@ class Writer {
     }
     if (!dtype.is_integer && format.specials != Specials::none)
       conversion_.lose(where, "{} has no NaN there, and another largest value", dtype.name);
-    conversion_.compare_numbers(spec.numbers, brevitas_numbers(spec, choice), where);
+    QuantizationSpec here = spec;
+    set_brevitas_numbers(here, choice);
+    conversion_.compare_numbers(spec, here, where);
 
     json::Value out;
     out.set("qscheme", spec.qscheme == QScheme::per_tensor ? "per_tensor" : "per_channel");

@@ -86,17 +86,19 @@ class GroupWriter {
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool is_float = !dtype.is_integer;
-    if (dtype.bits > 8 || dtype.is_block() || (is_float && spec.dtype != Dtype::fp8_e4m3 && spec.dtype != Dtype::fp4)) {
-      conversion_.lose(where, "compressed-tensors has no {}", dtype.name);
+    if (spec.scale_format == ScaleFormat::e5m3 || dtype.bits > 8 || dtype.is_block() ||
+        (is_float && spec.dtype != Dtype::fp8_e4m3 && spec.dtype != Dtype::fp4)) {
+      conversion_.lose(where, "compressed-tensors has no {}{}", dtype.name,
+                       spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
       return nullptr;
     }
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
     if (token) spec.ch_axis = 0;
     conversion_.lose_choices(spec, where);
-    conversion_.compare_numbers(spec.numbers, {}, where);
-    if (info_of(spec.observer).method != ObserverMethod::min_max &&
-        info_of(spec.observer).method != ObserverMethod::block_max)
-      conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
+    QuantizationSpec here = spec;
+    here.grid = {};
+    conversion_.compare_numbers(spec, here, where);
+    if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
     const bool nvfp4 = spec.scale_format == ScaleFormat::e4m3;
     const bool group = spec.qscheme == QScheme::per_group;
     json::Value out;
@@ -188,7 +190,9 @@ class UniformWriter {
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
     conversion_.lose_choices(compared, where);
-    conversion_.compare_numbers(spec.numbers, {}, where);
+    QuantizationSpec here = spec;
+    here.grid = {};
+    conversion_.compare_numbers(spec, here, where);
     out.set("bits", static_cast<int64_t>(dtype.bits));
     out.set("group_size", spec.qscheme == QScheme::per_group ? spec.group_size : int64_t{-1});
     out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);

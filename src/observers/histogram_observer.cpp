@@ -7,6 +7,8 @@
 namespace wasmquant {
 namespace {
 
+constexpr double kPercentile = 99.99999999;
+
 uint32_t default_bins(ObserverMethod method) noexcept {
   switch (method) {
     case ObserverMethod::percentile:
@@ -39,6 +41,7 @@ HistogramObserver::HistogramObserver(const QuantizationSpec& spec, ObserverMetho
                                      const ObserverOptions& options) noexcept
     : Observer(spec, 2, false), method_(method), options_(options) {
   if (options_.bins == 0) options_.bins = default_bins(method);
+  if (options_.percentile == 0) options_.percentile = kPercentile;
 }
 
 void HistogramObserver::start_pass() {

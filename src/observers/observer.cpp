@@ -6,6 +6,12 @@
 
 namespace wasmquant {
 
+bool Observer::is_complete(const Batch& batch) noexcept {
+  uint64_t seen = 0;
+  for (const Piece& piece : batch.pieces) seen += piece.values.size();
+  return seen >= batch.range.granularity().element_count();
+}
+
 Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) {
   size_t at = 0;
   while (at < batches_.size() && batches_[at]->number < number) ++at;
@@ -28,13 +34,41 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
     if (!same_scales) {
       current_ = kNone;
       return error_at(ErrorCode::shape_mismatch, "",
-                      "{} and {} scales do not go together: the shapes of their scales differ",
-                      seen.range.min().size(), range.min().size());
+                      "{} and {} scales do not go together: the shapes of their scales differ", seen.range.min().size(),
+                      range.min().size());
     }
     range.merge(seen.range);  // the newcomer has the granularity of the coming pieces
+  } else {
+    seen.pieces.clear();
+    seen.summary.clear();
   }
   seen.number = std::max(number, seen.number);
   seen.range = std::move(range);
+  return {};
+}
+
+void Observer::drop_data() {
+  if (data_ == Data::until_complete && current_ != kNone) {
+    Batch& batch = *batches_[current_];
+    if (batch.summary.empty() && is_complete(batch)) batch.summary = summary_of(current_);
+  }
+  for (size_t i = 0; i < batches_.size(); ++i)
+    if (!keeps_data_of(i)) batches_[i]->pieces.clear();
+}
+
+std::vector<float> Observer::data(size_t index) const {
+  const Batch& batch = *batches_[index];
+  std::vector<float> values(static_cast<size_t>(batch.range.granularity().element_count()));
+  for (const Piece& piece : batch.pieces)
+    std::copy(piece.values.begin(), piece.values.end(), values.begin() + static_cast<ptrdiff_t>(piece.at));
+  return values;
+}
+
+Status Observer::check_data() const {
+  for (size_t i = 0; i < batches_.size() && data_ != Data::none; ++i)
+    if (keeps_data_of(i) && !is_complete(*batches_[i]))
+      return error_at(ErrorCode::state_invalid, "", "batch {} is not complete: only some of its {} elements were seen",
+                      batches_[i]->number, batches_[i]->range.granularity().element_count());
   return {};
 }
 
@@ -49,7 +83,12 @@ Status Observer::find(uint64_t number) {
 
 Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, spec_));
-  if (pass_ == 1) return take_in(batch, RangeObserver(granularity, spec_), false);
+  if (pass_ == 1) {
+    TRY_VOID(take_in(batch, RangeObserver(granularity, spec_), false));
+    if (data_ != Data::none && current_ != kNone) batches_[current_]->shape = shape;
+    drop_data();
+    return {};
+  }
   TRY_VOID(find(batch));
   if (current_ == kNone) return {};
   const size_t scales = range(current_).min().size();
@@ -63,7 +102,14 @@ Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
 }
 
 int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
-  if (pass_ == 1 && current_ != kNone) return batches_[current_]->range.update(x, at);
+  if (pass_ == 1 && current_ != kNone) {
+    const int64_t found = batches_[current_]->range.update(x, at);
+    if (data_ != Data::none && keeps_data_of(current_)) {
+      batches_[current_]->pieces.push_back(Piece{at, {x.begin(), x.end()}});
+      drop_data();
+    }
+    return found;
+  }
   if (pass_ == 2) {
     if (current_ != kNone) {
       count(x, at);
@@ -83,8 +129,15 @@ Status Observer::merge(const Observer& other) {
     has_counted_ |= other.has_counted_;
     return {};
   }
-  for (const std::unique_ptr<Batch>& batch : other.batches_)
+  for (const std::unique_ptr<Batch>& batch : other.batches_) {
     TRY_VOID(take_in(batch->number, RangeObserver(batch->range), true));
+    if (data_ == Data::none || current_ == kNone) continue;
+    Batch& own = *batches_[current_];
+    own.shape = batch->shape;
+    if (keeps_data_of(current_)) own.pieces.append(batch->pieces.begin(), batch->pieces.end());
+    if (own.summary.empty()) own.summary = batch->summary;
+    drop_data();
+  }
   current_ = kNone;
   return {};
 }
@@ -110,8 +163,10 @@ Result<Observation> Observer::finish() const {
     observation.qparams = {QParams{1.0f, 0.0f}};
     observation.min = {0.0f};
     observation.max = {0.0f};
+    observation.spec = spec_;
     return observation;
   }
+  TRY_VOID(check_data());
   const RangeObserver& last = batches_.back()->range;
   const bool lacks_counts = passes_ == 2 && !has_counted_ && last.granularity().element_count() != 0;
   if (pass_ != passes_ || lacks_counts)
@@ -121,14 +176,15 @@ Result<Observation> Observer::finish() const {
   observation.min.assign(last.min().begin(), last.min().end());
   observation.max.assign(last.max().begin(), last.max().end());
   choose(observation);
+  observation.spec = spec_for_data(spec_, observation.min);
   return observation;
 }
 
 Status observe(Observer& observer, uint64_t batch, std::span<const float> x, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, observer.spec()));
   if (granularity.element_count() != x.size())
-    return error_at(ErrorCode::shape_mismatch, "",
-                    "the shape has {} elements, the data {}", granularity.element_count(), x.size());
+    return error_at(ErrorCode::shape_mismatch, "", "the shape has {} elements, the data {}",
+                    granularity.element_count(), x.size());
   if (const int64_t index = kernels::find_non_finite(x); index >= 0)
     return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite", index);
   TRY_VOID(observer.begin(batch, shape));

@@ -13,30 +13,23 @@
 //   dynamic specs, per_group   each batch replaces the range (per_group with block_max observers: accumulate)
 //   per_tensor, static         ranges accumulate, whatever the shapes
 //   per_channel, static        ranges accumulate while the number of channels stays; another number starts anew
+// Observers of the other tools say in their own files what they make of several batches.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "core/list.h"
 #include "core/result.h"
 #include "observers/range_observer.h"
 
 namespace wasmquant {
 
-/// When an observer that votes (PowOf2) is asked: Quark asks after every batch, its unit tests also once at the end.
-enum class Votes : uint8_t { every_batch, last_batch };
-
-struct ObserverOptions {
-  uint32_t bins = 0;                // of a histogram; 0: the method's own number
-  double percentile = 99.99999999;  // in percent
-  int64_t first_candidate = -3;     // bin of the first mse_last_bins candidate, negative from the end
-  Votes votes = Votes::every_batch;
-};
-
 /// What an observer found. Everything in internal scale order.
 struct Observation {
   Granularity granularity;        // of the last batch
+  QuantizationSpec spec;          // the observer's, for this data (spec_for_data)
   std::vector<QParams> qparams;   // before the first batch: one scale 1, zero point 0
   std::vector<float> min, max;    // chosen range of each scale; min > max where nothing was seen
   std::vector<float> candidates;  // of the MSE methods: upper ends that were tried,
@@ -72,21 +65,37 @@ class Observer {
   Result<Observation> finish() const;
 
  protected:
+  /// Whose elements are kept in memory. until_complete: each batch's, until all of it is here; its summary_of stays.
+  enum class Data : uint8_t { none, until_complete, last_batch, all_batches };
+  struct Piece {
+    uint64_t at;
+    std::vector<float> values;
+  };
   struct Batch {
     uint64_t number;
     RangeObserver range;
+    std::vector<uint64_t> shape = {};  // with the pieces
+    List<Piece> pieces = {};
+    std::vector<float> summary = {};
   };
 
-  Observer(const QuantizationSpec& spec, uint32_t passes, bool keeps_batches)
-      : spec_(spec), passes_(passes), keeps_batches_(keeps_batches) {}
+  Observer(const QuantizationSpec& spec, uint32_t passes, bool keeps_batches, Data data = Data::none)
+      : spec_(spec), passes_(passes), keeps_batches_(keeps_batches), data_(data) {}
 
   /// In rising order of their numbers. Unless it keeps all batches, the only one holds the range of all that count.
   size_t batch_count() const noexcept { return batches_.size(); }
   const RangeObserver& range(size_t index) const noexcept { return batches_[index]->range; }
+  /// The elements of a batch that were kept, and its shape.
+  std::vector<float> data(size_t index) const;
+  const std::vector<uint64_t>& shape(size_t index) const noexcept { return batches_[index]->shape; }
+  const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
+  /// What is to be kept of a complete batch; not empty.
+  virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
   /// Whether each batch replaces the one before.
   bool replaces() const noexcept {
-    return spec_.is_dynamic || (spec_.qscheme == QScheme::per_group &&
-                                info_of(spec_.observer).method != ObserverMethod::block_max);
+    const ObserverMethod method = info_of(spec_.observer).method;
+    return spec_.is_dynamic || method == ObserverMethod::last_range ||
+           (spec_.qscheme == QScheme::per_group && method != ObserverMethod::block_max);
   }
 
   // ---- pass 2, for observers that have one
@@ -104,10 +113,20 @@ class Observer {
   // Makes the batch part of the state and current, or nothing current where a later one has replaced it.
   Status take_in(uint64_t number, RangeObserver&& range, bool is_merge);
   Status find(uint64_t number);
+  // Whether the data of batch `index` is of use, as far as is known now.
+  bool keeps_data_of(size_t index) const noexcept {
+    if (data_ == Data::until_complete) return batches_[index]->summary.empty();
+    return data_ == Data::all_batches || (data_ == Data::last_batch && index + 1 == batches_.size());
+  }
+  // Batch current_ or more of it has come; what is no longer of use goes.
+  void drop_data();
+  static bool is_complete(const Batch& batch) noexcept;
+  Status check_data() const;
 
   QuantizationSpec spec_;
   uint32_t passes_, pass_ = 1;
   bool keeps_batches_;
+  Data data_;
   std::vector<std::unique_ptr<Batch>> batches_;
   size_t current_ = kNone;    // index in batches_
   bool has_counted_ = false;  // anything in pass 2

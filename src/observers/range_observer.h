@@ -29,6 +29,8 @@ class RangeObserver {
   std::span<const float> max() const noexcept { return max_; }
   /// Scales of these ranges by qparams_of, internal order.
   std::vector<QParams> finish() const;
+  /// Of the whole tensor, for scale_format e4m3.
+  float second_scale() const noexcept;
 
  private:
   Granularity granularity_;

@@ -1,8 +1,11 @@
 #include "observers/registry.h"
 
+#include "observers/batch_range_observer.h"
 #include "observers/histogram_observer.h"
 #include "observers/min_max_observer.h"
 #include "observers/pow2_observer.h"
+#include "observers/range_search_observer.h"
+#include "observers/threshold_observer.h"
 
 namespace wasmquant {
 namespace {
@@ -33,6 +36,17 @@ std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const Obse
     case ObserverMethod::pow2_min_max:
     case ObserverMethod::pow2_min_mse:
       return std::make_unique<Pow2Observer>(spec, method == ObserverMethod::pow2_min_mse, options.votes);
+    case ObserverMethod::last_range:
+    case ObserverMethod::moving_range:
+      return std::make_unique<BatchRangeObserver>(spec, method == ObserverMethod::moving_range, options);
+    case ObserverMethod::range_mse:
+    case ObserverMethod::range_cross_entropy:
+      return std::make_unique<RangeSearchObserver>(spec, method == ObserverMethod::range_cross_entropy, options);
+    case ObserverMethod::mean_percentile:
+    case ObserverMethod::mean_max:
+    case ObserverMethod::threshold_mse:
+    case ObserverMethod::mean_threshold_mse:
+      return std::make_unique<ThresholdObserver>(spec, method, options);
     default:
       return std::make_unique<HistogramObserver>(spec, method, options);
   }

@@ -59,6 +59,19 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
     }
     return values_;
   }
+  if (layout.codes == CodeStorage::rows_block_float) {
+    const BlockFloatFormat format = block_float_of(layout.spec.dtype, static_cast<uint32_t>(layout.granularity.block));
+    const size_t row_bytes = packing::block_row_bytes(layout.columns, format);
+    std::vector<uint8_t> exponents(layout.granularity.blocks()), shifts((layout.columns + 1) / 2);
+    std::vector<int8_t> codes(layout.columns);
+    for (uint64_t line = 0; line < range.count(); ++line) {
+      packing::unpack_block_row(slices_.front().data() + line * row_bytes, layout.columns, format, exponents.data(),
+                                shifts.data(), codes.data());
+      kernels::dequantize_block_float(codes, format, exponents.data(), shifts.data(),
+                                      values_.data() + line * layout.columns);
+    }
+    return values_;
+  }
   codes_.resize(count);
   scratch_.resize(count);
   qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});

@@ -6,6 +6,7 @@
 
 #include "core/list.h"
 #include "observers/contiguous.h"
+#include "quantize/block_float.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -49,7 +50,8 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)) {
 }
 
 bool TensorSession::needs_observer() const noexcept {
-  return task_.layout.codes != CodeStorage::cast_values && !task_.layout.single_pass();
+  return task_.layout.codes != CodeStorage::cast_values && !info_of(task_.layout.spec.dtype).is_block() &&
+         !task_.layout.single_pass();
 }
 
 uint64_t TensorSession::unit_lines() const noexcept { return unit_lines_of(task_.layout); }
@@ -159,6 +161,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
         const std::span<QParams> q = std::span(qparams_).subspan(at / length, x.size() / length);
         if (!observe_contiguous(x, length, layout.spec, q) && task_.non_finite == NonFinite::error)
           return not_finite(x, in_tensor + at);
+        make_storable(q);
         const Granularity g = consecutive_scales(q.size(), length);
         quantize(g, layout.spec, q, kernels::Path::real, x, 0, codes_.data() + at);
         sums.append(quantization_error(g, layout.spec, q, x, codes_.data() + at, 0));
@@ -174,7 +177,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
       out[c] =
           slices_[c].data() + (slice_of(layout, component, unit).offset - slice_of(layout, component, tile).offset);
     }
-    pack_tile(layout, unit, codes_.data(), qparams_, scratch_.data(), out);
+    pack_tile(layout, unit, codes_.data(), qparams_, second_scale_, scratch_.data(), out);
   }
   return {};
 }
@@ -204,7 +207,40 @@ Status TensorSession::run_columns(const TileRange& tile) {
   }
   List<uint8_t*> out(slices_.size());
   for (size_t c = 0; c < slices_.size(); ++c) out[c] = slices_[c].data();
-  pack_tile(layout, tile, codes_.data(), qparams_, scratch_.data(), out);
+  pack_tile(layout, tile, codes_.data(), qparams_, second_scale_, scratch_.data(), out);
+  return {};
+}
+
+// Scales that are stored in 8 bits have a smallest one: the codes are chosen for what will be read back.
+void TensorSession::make_storable(std::span<QParams> qparams) const noexcept {
+  if (task_.layout.spec.scale_format == ScaleFormat::float32) return;
+  for (QParams& q : qparams) q.scale = storable_scale(task_.layout, q.scale, second_scale_);
+}
+
+// Block dtypes: row by row, exponents, shifts and codes in one stream.
+Status TensorSession::run_blocks(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const BlockFloatFormat format = block_float_of(layout.spec.dtype, static_cast<uint32_t>(layout.granularity.block));
+  const size_t row_bytes = packing::block_row_bytes(layout.columns, format);
+  std::vector<uint8_t> exponents(layout.granularity.blocks()), shifts((layout.columns + 1) / 2);
+  std::vector<int8_t> codes(layout.columns);
+  values_.resize(layout.columns);
+  const uint64_t step = unit_lines();
+  for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
+    kernels::ErrorSums sums;
+    for (uint64_t line = begin; line < std::min(begin + step, tile.end); ++line) {
+      const uint64_t in_tile = line - tile.begin;
+      const std::span<const float> x = widened(in_tile * layout.columns, layout.columns);
+      if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
+        return not_finite(x, line * layout.columns);
+      kernels::quantize_block_float(x, format, exponents.data(), shifts.data(), codes.data());
+      kernels::dequantize_block_float(codes, format, exponents.data(), shifts.data(), values_.data());
+      sums.append(kernels::error_between(x, values_.data()));
+      packing::pack_block_row(codes, format, exponents.data(), shifts.data(),
+                              slices_.front().data() + in_tile * row_bytes);
+    }
+    sums_.push_back(sums);
+  }
   return {};
 }
 
@@ -215,7 +251,10 @@ Status TensorSession::run_values(const TileRange& tile) {
   const bool single = !is_cast && layout.single_pass();
   const StorageDtype stored = layout.components.front().dtype;
   const uint64_t length = single ? layout.granularity.contiguous_elements() : 0;
-  const uint64_t block = single ? length * std::max<uint64_t>(kBlockElements / length, 1) : kBlockElements;
+  const bool is_block = info_of(layout.spec.dtype).is_block();
+  const uint64_t block = is_block ? layout.columns  // whole lines
+                         : single ? length * std::max<uint64_t>(kBlockElements / length, 1)
+                                  : kBlockElements;
   const uint64_t step = unit_lines();
   std::vector<QParams> local;
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
@@ -227,10 +266,13 @@ Status TensorSession::run_values(const TileRange& tile) {
       const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
       uint8_t* out = slices_.front().data() + (in_tile + at) * element_bytes(stored);
       if (values_.size() < x.size()) values_.resize(x.size());
-      if (is_cast) {
+      if (is_cast || is_block) {
         if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
           return not_finite(x, in_tensor + at);
-        std::copy(x.begin(), x.end(), values_.begin());
+        if (is_block)
+          fake_quantize_blocks(layout.granularity, layout.spec, x, values_.data());
+        else
+          std::copy(x.begin(), x.end(), values_.begin());
       } else if (single) {
         local.resize(x.size() / length);
         if (!observe_contiguous(x, length, layout.spec, local) && task_.non_finite == NonFinite::error)
@@ -263,12 +305,16 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   const WeightLayout& layout = task_.layout;
   if (observer_ && !has_qparams_) {
     qparams_ = observer_->finish();
+    if (layout.spec.scale_format == ScaleFormat::e4m3) second_scale_ = observer_->second_scale();
+    if (layout.codes != CodeStorage::source_values) make_storable(qparams_);
     has_qparams_ = true;
   }
   sums_.clear();
   for (size_t c = 0; c < slices_.size(); ++c) slices_[c].resize(slice_of(layout, layout.components[c], range).bytes);
   if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
     TRY_VOID(run_values(range));
+  } else if (layout.codes == CodeStorage::rows_block_float) {
+    TRY_VOID(run_blocks(range));
   } else if (layout.column_tiles()) {
     TRY_VOID(run_columns(range));
   } else {

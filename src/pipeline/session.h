@@ -71,6 +71,8 @@ class TensorSession {
   Status run_rows(const TileRange& tile);
   Status run_columns(const TileRange& tile);
   Status run_values(const TileRange& tile);
+  Status run_blocks(const TileRange& tile);
+  void make_storable(std::span<QParams> qparams) const noexcept;
 
   TensorTask task_;
   Bytes input_;
@@ -82,6 +84,7 @@ class TensorSession {
   List<kernels::ErrorSums> sums_;
   List<float> state_;
   std::unique_ptr<RangeObserver> observer_;
+  float second_scale_ = 1.0f;  // of scale_format e4m3
   bool has_qparams_ = false;
 };
 

@@ -32,6 +32,19 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
   }
 }
 
+// Floats: how scales are stored follows from their dtype, and blocks of rows from their shape.
+void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightDescription& weight) {
+  if (scale.dtype == StorageDtype::U8) spec.scale_format = ScaleFormat::e8m0;
+  if (scale.dtype == StorageDtype::F8_E4M3) spec.scale_format = ScaleFormat::e4m3;
+  const bool has_blocks = scale.shape.size() == 2 && weight.shape.size() == 2 && scale.shape[0] != weight.shape[0] &&
+                          scale.shape[0] != 0 && scale.shape[1] != 0;
+  if (!has_blocks) return;
+  spec.qscheme = QScheme::per_block;
+  spec.observer = ObserverId::PerBlock2DMinMaxObserver;
+  spec.block_rows = static_cast<uint32_t>(weight.shape[0] / scale.shape[0]);
+  spec.block_columns = static_cast<uint32_t>(weight.shape[1] / scale.shape[1]);
+}
+
 // compressed-tensors describes itself: dtype and shapes of the stored tensors say all but signedness, which does not
 // change values.
 Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const WeightDescription& weight) {
@@ -41,6 +54,11 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
   const ModelTensor* plain = component_tensor(model, weight, "weight");
   spec.symmetric = component_tensor(model, weight, "weight_zero_point") == nullptr;
   set_scheme(spec, scale->stored.shape, weight, 1);
+  if (packed != nullptr && packed->stored.dtype == StorageDtype::U8) {
+    spec.dtype = Dtype::fp4;
+    set_blocks(spec, scale->stored, weight);
+    return spec;
+  }
   if (packed != nullptr) {
     for (const Dtype dtype : {Dtype::int2, Dtype::int4, Dtype::int8}) {
       spec.dtype = dtype;
@@ -58,6 +76,7 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
   }
   if (plain != nullptr && plain->stored.dtype == StorageDtype::F8_E4M3) {
     spec.dtype = Dtype::fp8_e4m3;
+    set_blocks(spec, scale->stored, weight);
     return spec;
   }
   return error_at(ErrorCode::dtype_unsupported, text_of("{}.weight_scale", weight.layer),
@@ -85,6 +104,12 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
 
 Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {
   const ModelTensor* plain = component_tensor(model, weight, "weight");
+  if (method_ == "quark" && plain != nullptr && plain->stored.dtype == StorageDtype::U8) {
+    // Block dtypes have no scales beside them.
+    const Resolved resolved = Resolver(quark_).resolve(plain->stored.name, weight.shape, true);
+    if (resolved.weight && info_of(resolved.weight->dtype).is_block())
+      return locate(model, method_, weight, *resolved.weight);
+  }
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
       return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
@@ -102,8 +127,10 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
       return error_at(ErrorCode::config_invalid, weight.layer,
                       "has a scale, but quantization_config does not quantize it");
     QuantizationSpec spec = *resolved.weight;
-    const bool transposed = info_of(spec.dtype).is_integer && info_of(spec.dtype).bits != 3;
-    set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
+    const DtypeInfo& dtype = info_of(spec.dtype);
+    const bool says_all = !dtype.is_integer || spec.scale_format != ScaleFormat::float32;  // the config, to the letter
+    const bool transposed = dtype.is_integer && dtype.bits != 3;
+    if (!says_all) set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
     return locate(model, method_, weight, spec);
   }
   TRY(spec, compressed_tensors_spec(model, weight));

@@ -45,7 +45,7 @@ std::string sizes_that_fit(uint64_t length) {
 
 // Whether a last group may be short.
 bool pads(const QuantizationSpec& spec) {
-  return !info_of(spec.dtype).is_integer || spec.scale_format == ScaleFormat::e8m0;
+  return !info_of(spec.dtype).is_integer || spec.scale_format == ScaleFormat::e8m0 || spec.grid.pads_groups;
 }
 
 Result<uint64_t> block_of_groups(const std::vector<uint64_t>& shape, size_t axis, const QuantizationSpec& spec) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "numeric/e8m0.h"
+#include "numeric/exponential.h"
 #include "quantize/block_scale.h"
 
 namespace wasmquant {
@@ -51,6 +52,40 @@ bool is_mx_integer(const QuantizationSpec& spec) noexcept {
   return info_of(spec.dtype).is_integer && spec.scale_format == ScaleFormat::e8m0;
 }
 
+float integer_divisor(const QuantizationSpec& spec, bool is_magnitude) noexcept {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  const auto lowest = static_cast<double>(quant_min_of(spec)), highest = static_cast<double>(quant_max_of(spec));
+  const auto codes = static_cast<double>(uint64_t{1} << dtype.bits);
+  switch (spec.grid.divisor) {
+    case ScaleDivisor::code_count:
+      return static_cast<float>(is_magnitude ? codes / 2 : codes);
+    case ScaleDivisor::largest_code:
+      return static_cast<float>(is_magnitude ? highest : highest - lowest);
+    case ScaleDivisor::smallest_code:
+      return static_cast<float>(is_magnitude && dtype.is_signed ? -lowest : highest - lowest);
+    case ScaleDivisor::half_range:
+      break;
+  }
+  const auto steps = static_cast<float>(highest - lowest);
+  return is_magnitude ? steps / 2 : steps;
+}
+
+// 2^floor or 2^ceil of log2(threshold) rounded to float32: the logarithm of a number just beside a power of two may be
+// whole. 0 stays 0.
+float power_of_two_by(float threshold, bool up) noexcept {
+  if (!(threshold > 0)) return threshold;
+  const auto log2 = static_cast<float>(log2_of(threshold));
+  const float exponent = up ? std::ceil(log2) : std::floor(log2);
+  return static_cast<float>(power_of_two(std::min(static_cast<int>(exponent), 127)));
+}
+
+float rounded_threshold(float threshold, const GridRule& grid) noexcept {
+  if (grid.threshold_rounding == ThresholdRounding::floor) threshold = power_of_two_by(threshold, false);
+  if (grid.threshold_rounding == ThresholdRounding::ceil_unfloored) threshold = power_of_two_by(threshold, true);
+  threshold = std::max(threshold, grid.smallest_threshold);
+  return grid.threshold_rounding == ThresholdRounding::ceil ? power_of_two_by(threshold, true) : threshold;
+}
+
 }  // namespace
 
 ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
@@ -62,12 +97,13 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       has_fractional_zero_point_(spec.zero_point_type == ZeroPointType::float32),
       mantissa_bits_(kMxIntegerMantissaBits),
       max_exponent_(0),
-      steps_(static_cast<float>(static_cast<double>(info_of(spec.dtype).quant_max) -
-                                static_cast<double>(info_of(spec.dtype).quant_min))),
-      quant_min_(static_cast<float>(info_of(spec.dtype).quant_min)),
-      quant_max_(static_cast<float>(info_of(spec.dtype).quant_max)),
+      grid_(spec.grid),
+      divisor_(integer_divisor(spec, is_magnitude_)),
+      steps_(static_cast<float>(static_cast<double>(quant_max_of(spec)) - static_cast<double>(quant_min_of(spec)))),
+      quant_min_(static_cast<float>(quant_min_of(spec))),
+      quant_max_(static_cast<float>(quant_max_of(spec))),
       second_scale_(second_scale) {
-  divisor_ = steps_ / 2;
+  if (info_of(spec.dtype).is_block()) divisor_ = 1;  // they have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
   const FloatFormat format = float_format_of(spec);
   mantissa_bits_ = format.mantissa_bits;
@@ -75,10 +111,14 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
   divisor_ = static_cast<float>(format.max_finite());
 }
 
+float ScaleRule::scale_of_threshold(float threshold) const noexcept {
+  return rounded_threshold(threshold, grid_) / divisor_;
+}
+
 float ScaleRule::scale_of_magnitude(float amax) const noexcept {
   switch (scale_format_) {
     case ScaleFormat::e8m0:
-      return e8m0_scale_of(amax, mantissa_bits_, max_exponent_, mode_);
+      return e8m0_scale_of(std::max(amax, grid_.smallest_threshold), mantissa_bits_, max_exponent_, mode_);
     case ScaleFormat::e4m3: {
       const float block = rounded_to_fp8(Dtype::fp8_e4m3, amax / divisor_ / second_scale_);
       return (block == 0 ? 1.0f : block) * second_scale_;
@@ -90,29 +130,36 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
     case ScaleFormat::float32:
       break;
   }
-  const float scale = amax / divisor_;
-  if (is_integer_) return std::max(scale, kScaleEpsilon);
-  return scale == 0 ? kScaleEpsilon : scale;
+  const float scale = scale_of_threshold(amax);
+  if (is_integer_) return std::max(scale, grid_.smallest_scale);
+  return scale == 0 ? grid_.smallest_scale : scale;
+}
+
+QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
+  const float floored = std::max(scale, grid_.smallest_scale);
+  const float position = low / (grid_.zero_point_of_unfloored ? scale : floored);
+  return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, quant_max_)};
+}
+
+QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
+  if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_), 0.0f};
+  return with_zero_point(scale_of_threshold(threshold), low);
 }
 
 QParams ScaleRule::operator()(float min, float max) const noexcept {
   if (min > max) return {1.0f, 0.0f};
-  QParams q{1.0f, 0.0f};
-  if (is_magnitude_) {
-    q.scale = scale_of_magnitude(magnitude_of(min, max));
-  } else if (has_fractional_zero_point_) {
+  if (is_magnitude_) return of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
+  if (has_fractional_zero_point_) {
     // The range as it is, zero point fractional and without quant_min (Quark; for unsigned dtypes).
-    const float scale = range_over(min, max, steps_);
-    q.scale = scale > kScaleEpsilon ? scale : 1.0f;
-    q.zero_point = (0.0f - min) / q.scale;
-  } else {
-    // Zero is made part of the range, so that it has a code.
-    const float low = std::min(min, 0.0f), high = std::max(max, 0.0f);
-    q.scale = std::max(range_over(low, high, steps_), kScaleEpsilon);
-    q.zero_point = std::clamp(quant_min_ - std::nearbyint(low / q.scale), quant_min_, quant_max_);
+    float scale = range_over(min, max, steps_);
+    scale = scale > kScaleEpsilon ? scale : 1.0f;
+    return {store_scale(scale, scale_type_), (0.0f - min) / scale};
   }
-  q.scale = store_scale(q.scale, scale_type_);
-  return q;
+  // Zero is made part of the range, so that it has a code.
+  const float low = std::min(min, 0.0f), high = grid_.max_includes_zero ? std::max(max, grid_.smallest_max) : max;
+  const float range = high - low;
+  if (std::isfinite(range)) return of_threshold(range, low);
+  return with_zero_point(range_over(low, high, divisor_), low);
 }
 
 float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noexcept {
@@ -121,27 +168,40 @@ float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noex
   return scale > 0 ? scale : kScaleEpsilon;
 }
 
+float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept {
+  float magnitude = 0;
+  for (size_t i = 0; i < min.size(); ++i)
+    if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
+  return second_scale_of(magnitude, spec);
+}
+
+QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept {
+  QuantizationSpec settled = spec;
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (!spec.grid.sign_by_data || !spec.symmetric || !dtype.is_integer) return settled;
+  settled.grid.sign_by_data = false;
+  if (std::any_of(min.begin(), min.end(), [](float low) { return low < 0; })) return settled;
+  for (const DtypeInfo& row : kDtypes)
+    if (row.is_integer && !row.is_signed && row.bits == dtype.bits) settled.dtype = row.dtype;
+  return settled;
+}
+
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
                        std::span<QParams> qparams) noexcept {
-  float second_scale = 1.0f;
-  if (spec.scale_format == ScaleFormat::e4m3) {
-    float magnitude = 0;
-    for (size_t i = 0; i < min.size(); ++i)
-      if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
-    second_scale = second_scale_of(magnitude, spec);
-  }
-  const ScaleRule rule(spec, second_scale);
+  const ScaleRule rule(spec_for_data(spec, min),
+                       spec.scale_format == ScaleFormat::e4m3 ? second_scale_of(min, max, spec) : 1.0f);
   for (size_t i = 0; i < qparams.size(); ++i) qparams[i] = rule(min[i], max[i]);
 }
 
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept { return ScaleRule(spec)(min, max); }
 
 kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept {
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  const auto quant_min = static_cast<float>(dtype.quant_min), quant_max = static_cast<float>(dtype.quant_max);
-  if (!is_mx_integer(spec))
-    return {q.scale, 1.0f / std::max(q.scale, kSmallestNormal), q.zero_point, quant_min, quant_max};
-  const float step = std::max(q.scale / static_cast<float>(1 << (dtype.bits - 2)), kSmallestNormal);
+  const auto quant_min = static_cast<float>(quant_min_of(spec)), quant_max = static_cast<float>(quant_max_of(spec));
+  if (!is_mx_integer(spec)) {
+    const float inverse = spec.grid.divides ? 1.0f : 1.0f / std::max(q.scale, kSmallestNormal);
+    return {q.scale, inverse, q.zero_point, quant_min, quant_max};
+  }
+  const float step = std::max(q.scale / static_cast<float>(1 << (info_of(spec.dtype).bits - 2)), kSmallestNormal);
   return {step, 1.0f / step, 0.0f, -quant_max, quant_max};
 }
 

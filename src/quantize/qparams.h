@@ -7,8 +7,10 @@
 //   scale_format e8m0:     a power of two (block_scale.cpp); with an integer dtype this is the MX integer format, whose
 //                          values are code * scale / 2^(bits - 2)
 //   scale_format e5m3:     (amax / max_finite) as fp8_e5m3, 2^-23 if that is 0
-//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of (amax / max_finite) /
+//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of (amax / max_finite)
+//   /
 //                          second, 1 if that is 0; scale = that code's value * second (NVFP4)
+// That is with the default GridRule; its fields change divisor, floors, rounding and ends of the codes as they say.
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.
 #pragma once
@@ -36,33 +38,45 @@ class ScaleRule {
   /// min > max (nothing seen) gives scale 1, zero point 0. The scale is already rounded to spec.scale_type; the zero
   /// point comes from the scale before that.
   QParams operator()(float min, float max) const noexcept;
+  /// The same from what the scale divides, found otherwise: a magnitude where that is all that counts, else the length
+  /// of a range whose lower end is `low` <= 0.
+  QParams of_threshold(float threshold, float low) const noexcept;
   /// Whether the largest magnitude is all that counts: (-amax, amax) gives the same as (min, max).
-  bool needs_only_magnitude() const noexcept { return is_magnitude_; }
+  bool needs_only_magnitude() const noexcept { return is_magnitude_ && !grid_.sign_by_data; }
 
  private:
   float scale_of_magnitude(float amax) const noexcept;
+  float scale_of_threshold(float threshold) const noexcept;
+  QParams with_zero_point(float scale, float low) const noexcept;
 
   ScaleFormat scale_format_;
   ScaleType scale_type_;
   ScaleCalculationMode mode_;
   bool is_integer_, is_magnitude_, has_fractional_zero_point_;
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
-  float divisor_;                     // of the magnitude
+  GridRule grid_;
+  float divisor_;  // of the threshold
   float steps_, quant_min_, quant_max_;
   float second_scale_;
 };
 
 /// The scale of a whole tensor over its block scales (scale_format e4m3).
 float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noexcept;
+/// From the ranges of all blocks.
+float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept;
 
-/// A tensor's ranges, one per scale; with scale_format e4m3 under the second scale of the whole.
+/// `spec` for a tensor with these lower ends of ranges: where the sign is by data, the dtype is what they make it.
+QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept;
+
+/// A tensor's ranges, one per scale; with scale_format e4m3 under the second scale of the whole, and for spec_for_data
+/// where the sign is by data.
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
                        std::span<QParams> qparams) noexcept;
 
-/// One range by a rule made for it. Not for scale_format e4m3.
+/// One range by a rule made for it. Not for scale_format e4m3; signs by data are those of the dtype.
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
-/// The code grid of one scale. For integer dtypes.
+/// The code grid of one scale. For integer dtypes. With GridRule::divides the kernels get x / scale and `inverse` is 1.
 kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

@@ -1,4 +1,5 @@
-// Codes and values of a piece, one operation per dtype family and direction. runs.h cuts the piece, the kernels compute.
+// Codes and values of a piece, one operation per dtype family and direction. runs.h cuts the piece, the kernels
+// compute. Grids that divide get their quotients here, and kernels whose `inverse` is 1.
 #include "quantize/quantize.h"
 
 #include <algorithm>
@@ -14,6 +15,12 @@ using kernels::Path;
 
 bool has_fractional_zero_point(const QuantizationSpec& spec) noexcept {
   return info_of(spec.dtype).is_integer && !spec.symmetric && spec.zero_point_type == ZeroPointType::float32;
+}
+
+Path path_of(const QuantizationSpec& spec, Path path) noexcept {
+  if (has_fractional_zero_point(spec) || spec.grid.zero_point_order == ZeroPointOrder::before_rounding)
+    return Path::real;
+  return spec.grid.zero_point_order == ZeroPointOrder::after_rounding ? Path::fake : path;
 }
 
 // What all operations know: the piece and its scales. Each uses the pointers that it needs.
@@ -78,30 +85,42 @@ struct QuantizeInt final : Piece {
   using Piece::Piece;
   void runs(const RunsOfScale& r) noexcept override {
     const Grids grids(*this, r);
-    const std::span<const float> from(x + r.at, r.count);
+    if (!spec.grid.divides) return codes_at(r.at, {x + r.at, r.count}, grids.of, r.run);
+    float ratio[kPatch];
+    for (size_t i = 0; i < r.runs(); ++i) {
+      const size_t end = std::min(r.count, (i + 1) * r.run);
+      for (size_t begin = i * r.run; begin < end; begin += kPatch) {
+        const size_t count = std::min(kPatch, end - begin);
+        for (size_t k = 0; k < count; ++k) ratio[k] = x[r.at + begin + k] / grids.of[i].scale;
+        codes_at(r.at + begin, {ratio, count}, grids.of + i, count);
+      }
+    }
+  }
+  void codes_at(size_t at, std::span<const float> from, const Affine* grids, size_t run) noexcept {
     const uint32_t bytes = info_of(spec.dtype).code_bytes();
-    if (bytes == 1) return kernels::quantize_codes8(from, grids.of, r.run, spec.round_method, path, codes + r.at);
+    if (bytes == 1) return kernels::quantize_codes8(from, grids, run, spec.round_method, path, codes + at);
     if (bytes == 2)
-      return kernels::quantize_codes16(from, grids.of, r.run, spec.round_method, path,
-                                       reinterpret_cast<uint16_t*>(codes) + r.at);
+      return kernels::quantize_codes16(from, grids, run, spec.round_method, path,
+                                       reinterpret_cast<uint16_t*>(codes) + at);
     // int32: the ends of the range are no float32 values, so the conversion saturates.
-    auto* to = reinterpret_cast<int32_t*>(codes) + r.at;
-    const DtypeInfo& info = info_of(spec.dtype);
-    for (size_t i = 0; i < r.count; ++i) {
-      const Affine& a = grids.of[i / r.run];
+    auto* to = reinterpret_cast<int32_t*>(codes) + at;
+    const auto lowest = static_cast<double>(quant_min_of(spec)), highest = static_cast<double>(quant_max_of(spec));
+    for (size_t i = 0; i < from.size(); ++i) {
+      const Affine& a = grids[i / run];
       const float v = (from[i] != from[i] ? 0.0f : from[i]) * a.inverse;
       const float code = path == Path::fake ? apply_rounding(spec.round_method, v) + a.zero_point
                                             : apply_rounding(spec.round_method, v + a.zero_point);
-      to[i] = static_cast<int32_t>(
-          std::clamp<double>(code, static_cast<double>(info.quant_min), static_cast<double>(info.quant_max)));
+      to[i] = static_cast<int32_t>(std::clamp<double>(code, lowest, highest));
     }
   }
   void patch(const Patch& p) noexcept override {
     if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
     const PatchGrids grids(*this, p);
+    float ratio[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
-      grids.quantize({x + at, p.columns}, spec, path, codes + at);
+      for (size_t i = 0; i < p.columns && spec.grid.divides; ++i) ratio[i] = x[at + i] / grids.scale[i];
+      grids.quantize({spec.grid.divides ? ratio : x + at, p.columns}, spec, path, codes + at);
     }
   }
 };
@@ -267,7 +286,7 @@ void run_fake(Operation operation, const Granularity& g, std::span<const float> 
 void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams, Path path,
               std::span<const float> x, uint64_t begin, uint8_t* codes) noexcept {
   const DtypeInfo& dtype = info_of(spec.dtype);
-  if (has_fractional_zero_point(spec)) path = Path::real;
+  path = path_of(spec, path);
   if (dtype.is_plain_cast()) return cast_to_bits(spec.dtype, x, reinterpret_cast<uint16_t*>(codes));
   if (dtype.is_integer) return run_quantize(QuantizeInt(spec, qparams), g, path, x, begin, codes);
   run_quantize(QuantizeFloat(spec, qparams), g, path, x, begin, codes);
@@ -282,6 +301,21 @@ void dequantize(const Granularity& g, const QuantizationSpec& spec, std::span<co
   run_dequantize(DequantizeFloat(spec, qparams), g, codes, length, begin, y);
 }
 
+namespace {
+
+// Where the kernel for simulated values does something else.
+void fake_quantize_by_codes(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
+                            std::span<const float> x, uint64_t begin, float* y) noexcept {
+  alignas(4) uint8_t codes[4 * kErrorBlock];
+  for (size_t at = 0; at < x.size(); at += kErrorBlock) {
+    const size_t count = std::min(kErrorBlock, x.size() - at);
+    quantize(g, spec, qparams, Path::fake, x.subspan(at, count), begin + at, codes);
+    dequantize(g, spec, qparams, codes, count, begin + at, y + at);
+  }
+}
+
+}  // namespace
+
 void fake_quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                    std::span<const float> x, uint64_t begin, float* y) noexcept {
   const DtypeInfo& dtype = info_of(spec.dtype);
@@ -294,6 +328,8 @@ void fake_quantize(const Granularity& g, const QuantizationSpec& spec, std::span
     }
     return;
   }
+  if (dtype.is_integer && (spec.grid.divides || spec.grid.zero_point_order == ZeroPointOrder::before_rounding))
+    return fake_quantize_by_codes(g, spec, qparams, x, begin, y);
   if (dtype.is_integer) return run_fake(FakeQuantizeInt(spec, qparams), g, x, begin, y);
   run_fake(FakeQuantizeFloat(spec, qparams), g, x, begin, y);
 }

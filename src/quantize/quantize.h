@@ -12,8 +12,9 @@
 namespace wasmquant {
 
 /// One code per element, `code_bytes_of(spec)` each (little-endian; wider codes lie at multiples of their size).
-/// `qparams` is in internal scale order, for the whole tensor; plain casts (bfloat16, float16) ignore it. Pieces give the
-/// codes of the whole. A fractional zero point has no whole codes on the fake path: such specs always take the real one.
+/// `qparams` is in internal scale order, for the whole tensor; plain casts (bfloat16, float16) ignore it. Pieces give
+/// the codes of the whole. A fractional zero point has no whole codes on the fake path: such specs always take the real
+/// one. A GridRule that says when the zero point is added has one path.
 void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams, kernels::Path path,
               std::span<const float> x, uint64_t begin, uint8_t* codes) noexcept;
 
@@ -21,8 +22,9 @@ void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<cons
 void dequantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                 const uint8_t* codes, uint64_t count, uint64_t begin, float* y) noexcept;
 
-/// x to the values of its codes on the fake path. Integers: (clamp(round(x / scale) + zero_point) - zero_point) * scale,
-/// also where the zero point is fractional. Floats without NaN (fp4, fp6) let NaN and infinities through. y may be x.
+/// x to the values of its codes on the fake path. Integers: (clamp(round(x / scale) + zero_point) - zero_point) *
+/// scale, also where the zero point is fractional. Floats without NaN (fp4, fp6) let NaN and infinities through. y may
+/// be x.
 void fake_quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                    std::span<const float> x, uint64_t begin, float* y) noexcept;
 

@@ -2,8 +2,8 @@
 #include "algorithms/gptq.h"
 #include "algorithms/hessian.h"
 #include "algorithms/smooth_quant.h"
-#include "observers/registry.h"
 #include "observers/observer.h"
+#include "observers/registry.h"
 #include "ops.h"
 
 namespace conformance {

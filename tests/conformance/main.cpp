@@ -10,6 +10,7 @@
 #include <map>
 
 #include "compare.h"
+#include "dialect_case.h"
 #include "ops.h"
 
 namespace conformance {
@@ -91,9 +92,8 @@ Result<std::string> run(const GoldenCase& c) {
   return first_difference(c, *comparison, outputs);
 }
 
-CaseResult judge(const GoldenCase& c) {
-  CaseResult result{c.id(), c.op(), Verdict::passed, ""};
-  const Result<std::string> difference = run(c);
+CaseResult judge(std::string id, std::string op, const Result<std::string>& difference) {
+  CaseResult result{std::move(id), std::move(op), Verdict::passed, ""};
   if (!difference) {
     const Error& error = difference.error();
     result.verdict = error.code == ErrorCode::not_implemented ? Verdict::skipped : Verdict::failed;
@@ -113,12 +113,17 @@ Result<Family> run_family(const std::string& folder, const std::string& name) {
   const json::Value* cases = manifest.find("cases");
   if (!cases || !cases->is_array())
     return Error{ErrorCode::json_invalid, name + ".json", "a manifest has an array \"cases\""};
+  const json::Value* source = manifest.find("source");
   TensorFiles tensors(folder);
   Family family{name, {}, {}};
   for (const json::Value& value : cases->items()) {
     const json::Value* file = value.find("file");
-    const GoldenCase c(value, file ? file->as_string() : name + ".safetensors", tensors);
-    family.results.push_back(judge(c));
+    const std::string tensor_file = file ? file->as_string() : name + ".safetensors";
+    const GoldenCase c(value, tensor_file, tensors);
+    const DialectCase dialect(value, tensor_file, source ? source->as_string() : "", tensors);
+    const bool is_dialect = !dialect.kind().empty() && !value.find("op");
+    family.results.push_back(is_dialect ? judge(c.id(), dialect.kind(), run_dialect_case(dialect))
+                                        : judge(c.id(), c.op(), run(c)));
     family.counts.add(family.results.back().verdict);
   }
   return family;

@@ -147,7 +147,7 @@ Result<Outputs> export_weight(const GoldenCase& c) {
   for (const Component& component : layout->components)
     pieces.push_back(stored.emplace_back(static_cast<size_t>(component.bytes)).data());
   std::vector<uint8_t> scratch(x.size());
-  pack_tile(*layout, TileRange{0, layout->lines()}, codes.data(), qparams, scratch.data(), pieces);
+  pack_tile(*layout, TileRange{0, layout->lines()}, codes.data(), qparams, 1.0f, scratch.data(), pieces);
 
   Outputs outputs{{"codes", codes_as_numbers(codes, spec.dtype, weight.shape)}};
   for (size_t i = 0; i < stored.size(); ++i) {

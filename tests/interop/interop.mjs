@@ -19,6 +19,10 @@ const configs = {
   int4_wo_128: 'int4_wo_128',
   int4_wo_32: 'int4_wo_32',
   uint4_wo_32: 'uint4_wo_32',
+  mxfp4: 'mxfp4',
+  mxfp8: 'mxfp8',
+  nvfp4: 'nvfp4',
+  fp8_blocks_64: weightOnly({ dtype: 'fp8_e4m3', qscheme: 'per_block', block_size: [64, 64] }),
   int8_channel: weightOnly({
     dtype: 'int8',
     symmetric: true,
@@ -32,6 +36,25 @@ const configs = {
     ...perChannel,
   }),
 };
+
+const fp4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+const fp4Value = (code) => (code & 8 ? -1 : 1) * fp4[code & 7];
+/** Scales are positive and finite. */
+const e4m3Value = (code) => (code < 8 ? code / 512 : (8 + (code & 7)) * 2 ** ((code >> 3) - 10));
+
+/**
+ * What an NVFP4 file holds, decoded here: its scales are divided by the reciprocal of the tensor's scale, while a single
+ * tensor is quantized with the product, so that codes differ at ties.
+ */
+function nvfp4Values(stored, name, group) {
+  const packed = stored.get(`${name}_packed`).data;
+  const scales = stored.get(`${name}_scale`).data;
+  const [reciprocal] = stored.get(`${name}_global_scale`).data;
+  return Float32Array.from({ length: packed.length * 2 }, (_, i) => {
+    const code = i % 2 === 0 ? packed[i >> 1] & 15 : packed[i >> 1] >> 4;
+    return fp4Value(code) * Math.fround(e4m3Value(scales[Math.floor(i / group)]) / reciprocal);
+  });
+}
 
 /** Writes a case folder: quantized/, source/ (a link) and dequantized.safetensors. */
 async function write(quantizer, folder, input, config, fromCommandLine) {
@@ -53,11 +76,16 @@ async function write(quantizer, folder, input, config, fromCommandLine) {
   const { tensors } = quantizer.plan(model, config, { format: 'compressed-tensors' });
   await model.close();
   const source = readModel(join(root, input));
+  const stored = readModel(target);
   const dequantized = new Map();
   for (const { name, action, spec } of tensors) {
     if (action !== 'quantize') continue;
     const tensor = source.get(name);
-    dequantized.set(name, { shape: tensor.shape, data: quantizer.dequantize(quantizer.quantize(tensor, spec)) });
+    const data =
+      spec.scale_format === 'e4m3'
+        ? nvfp4Values(stored, name, spec.group_size)
+        : quantizer.dequantize(quantizer.quantize(tensor, spec));
+    dequantized.set(name, { shape: tensor.shape, data });
   }
   writeFloats(join(folder, 'dequantized.safetensors'), dequantized);
 }

@@ -7,6 +7,7 @@ A case folder holds `quantized/` (compressed-tensors), `source/` (the model it w
   loading    missing, unexpected or mismatched keys; all must be empty
   weights    loaded in float32 and decompressed by the loader: the values of dequantized.safetensors
   logits     in the model's own dtype, first two rows of the tokens: those of `source/` carrying the dequantized weights
+The loader decompresses MX and NVFP4 weights to bfloat16 whatever is asked for, so there all is loaded in bfloat16.
 """
 import json
 import os
@@ -36,14 +37,20 @@ def same_values(left, right):
 @torch.no_grad()
 def check(folder, tokens):
     dequantized = load_file(os.path.join(folder, "dequantized.safetensors"))
-    quantized, keys = load(os.path.join(folder, "quantized"), torch.float32)
+    with open(os.path.join(folder, "quantized", "config.json"), encoding="utf-8") as file:
+        compressor = json.load(file)["quantization_config"]["format"]
+    always_bfloat16 = compressor in ("mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized")
+    if always_bfloat16:
+        dequantized = {name: value.to(torch.bfloat16) for name, value in dequantized.items()}
+    quantized, keys = load(os.path.join(folder, "quantized"), torch.bfloat16 if always_bfloat16 else torch.float32)
     layers = [name for name, module in quantized.named_modules() if getattr(module, "quantization_scheme", None)]
     quantized(tokens[:, :2])  # the loader decompresses before the first forward pass
     found = dict(quantized.named_parameters())
     differing = [name for name, value in dequantized.items() if name not in found or not same_values(found[name], value)]
 
-    in_own_dtype, _ = load(os.path.join(folder, "quantized"), "auto")
-    reference, _ = load(os.path.join(folder, "source"), "auto")
+    own_dtype = torch.bfloat16 if always_bfloat16 else "auto"
+    in_own_dtype, _ = load(os.path.join(folder, "quantized"), own_dtype)
+    reference, _ = load(os.path.join(folder, "source"), own_dtype)
     unknown = reference.load_state_dict(dequantized, strict=False).unexpected_keys
     logits, expected = in_own_dtype(tokens).logits, reference(tokens).logits
     return {

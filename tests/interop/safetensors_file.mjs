@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const views = { F32: Float32Array, F16: Uint16Array, BF16: Uint16Array };
+const views = { F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, U8: Uint8Array, F8_E4M3: Uint8Array };
 
-/** Every float tensor of the model files in a folder: Map of name to `{ dtype, shape, data }`, 16-bit values as bits. */
+/** Every float and byte tensor of the model files in a folder: Map of name to `{ dtype, shape, data }`, narrow values as bits. */
 export function readModel(folder) {
   const tensors = new Map();
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.safetensors'))) {

@@ -99,12 +99,19 @@ export interface WasmquantModule {
   convertConfig(text: string, to: string): string;
   allocate(bytes: number): number;
   release(pointer: number): void;
-  /** One tensor in memory. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint: pointer to float32 | null, zeroPointType}`; results live until the next call. */
+  /** One tensor in memory. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint: pointer to float32 | null, zeroPointType, sharedExponents?: pointer, pairShifts?: pointer, pairCount?, secondScale?}`; results live until the next call. */
   quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
   /** JSON `{pointer, count}` float32. */
   fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** codes, scale (float32, scale-shape order), zeroPoint (float32, or pointer 0). JSON `{pointer, count}` float32. */
-  dequantizeTensor(codes: number, scale: number, zeroPoint: number, shape: string, spec: string): string;
+  /** codes, scale (float32, scale-shape order), zeroPoint (float32, or pointer 0), shifts (bytes, or pointer 0). JSON `{pointer, count}` float32. */
+  dequantizeTensor(
+    codes: number,
+    scale: number,
+    zeroPoint: number,
+    shifts: number,
+    shape: string,
+    spec: string,
+  ): string;
   Observer: new (
     spec: string,
   ) => {

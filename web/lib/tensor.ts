@@ -11,6 +11,10 @@ interface QuantizedJson {
   scaleShape: number[];
   zeroPoint: number | null;
   zeroPointType: 'int32' | 'float32';
+  sharedExponents?: number;
+  pairShifts?: number;
+  pairCount?: number;
+  secondScale?: number;
 }
 
 export const elementsOf = (shape: readonly number[]) => shape.reduce((product, size) => product * size, 1);
@@ -78,7 +82,7 @@ export function quantizeTensor(instance: Instance, tensor: TensorInput, spec: Qu
       module.quantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text),
     );
     const scales = elementsOf(result.scaleShape);
-    return {
+    const quantized: QuantizedTensor = {
       spec: result.spec,
       shape: [...tensor.shape],
       codes: codesOf(instance, result.codes),
@@ -86,6 +90,11 @@ export function quantizeTensor(instance: Instance, tensor: TensorInput, spec: Qu
       scaleShape: result.scaleShape,
       zeroPoint: zeroPoints(instance, result.zeroPoint, scales, result.zeroPointType),
     };
+    const { sharedExponents, pairShifts, pairCount = 0, secondScale } = result;
+    if (sharedExponents !== undefined) quantized.sharedExponents = instance.copyOut(sharedExponents, scales);
+    if (pairShifts !== undefined) quantized.pairShifts = instance.copyOut(pairShifts, pairCount);
+    if (secondScale !== undefined) quantized.secondScale = secondScale;
+    return quantized;
   });
 }
 
@@ -100,24 +109,36 @@ export function fakeQuantizeTensor(instance: Instance, tensor: TensorInput, spec
   });
 }
 
+function checkPairShifts({ spec, shape, pairShifts }: QuantizedTensor): void {
+  if (spec.dtype !== 'mx6' && spec.dtype !== 'mx9') return;
+  const axis = spec.ch_axis ?? -1;
+  const at = axis < 0 ? axis + shape.length : axis;
+  const pairs = elementsOf(shape.map((size, i) => (i === at ? Math.ceil(size / 2) : size)));
+  if (pairShifts?.length !== pairs)
+    throw failure('shape-mismatch', 'pairShifts', `has ${pairShifts?.length ?? 0} elements, this tensor has ${pairs} pairs`);
+}
+
 export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor): Float32Array {
-  const { codes, scale, scaleShape, zeroPoint, shape } = quantized;
+  const { codes, scale, scaleShape, zeroPoint, pairShifts, shape } = quantized;
   checkShape(shape, codes.length, 'codes');
   checkShape(scaleShape, scale.length, 'scale');
   if (zeroPoint && zeroPoint.length !== scale.length) {
     throw failure('shape-mismatch', 'zeroPoint', `has ${zeroPoint.length} elements, scale has ${scale.length}`);
   }
   const text = specText(quantized.spec);
-  const decode = (codesAt: number, scaleAt: number, zeroPointAt: number) => {
-    const values = instance.call<{ pointer: number; count: number }>((module) =>
-      module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, JSON.stringify(shape), text),
-    );
-    return instance.float32(values.pointer, values.count);
-  };
+  checkPairShifts(quantized);
+  const optional = <T extends ArrayBufferView, R>(data: T | null | undefined, use: (pointer: number) => R): R =>
+    data ? instance.withBytes(data, use) : use(0);
   return instance.withBytes(codes, (codesAt) =>
-    instance.withBytes(scale, (scaleAt) => {
-      if (!zeroPoint) return decode(codesAt, scaleAt, 0);
-      return instance.withBytes(Float32Array.from(zeroPoint), (zeroPointAt) => decode(codesAt, scaleAt, zeroPointAt));
-    }),
+    instance.withBytes(scale, (scaleAt) =>
+      optional(zeroPoint && Float32Array.from(zeroPoint), (zeroPointAt) =>
+        optional(pairShifts, (shiftsAt) => {
+          const values = instance.call<{ pointer: number; count: number }>((module) =>
+            module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text),
+          );
+          return instance.float32(values.pointer, values.count);
+        }),
+      ),
+    ),
   );
 }

@@ -91,13 +91,26 @@ export interface Progress {
 /** How one tensor is quantized, in Quark's words (config keys keep their snake_case). */
 export interface QuantizationSpec {
   dtype: string;
-  qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | null;
+  qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
   ch_axis?: number | null;
   group_size?: number | null;
   symmetric?: boolean | null;
   is_dynamic?: boolean | null;
-  round_method?: 'half_even' | 'round' | 'floor' | null;
-  scale_type?: string | null;
+  /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
+  round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
+  scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
+  /** How scales of floats are stored: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
+  scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;
+  /** Which power of two an e8m0 scale is. Default even. */
+  scale_calculation_mode?: 'even' | 'floor' | 'ceil' | null;
+  /** Of per_block: rows and columns. */
+  block_size?: [number, number] | null;
+  /** Of dtype mx: what its blocks hold. */
+  mx_element_dtype?: string | null;
+  /** Of dtype minifloat: 1 to 7. */
+  exponent_bits?: number;
+  /** Of dtype minifloat: 0 to 10. */
+  mantissa_bits?: number;
   zero_point_type?: 'int32' | 'float32';
   observer_cls?: string | null;
 }
@@ -122,7 +135,15 @@ export interface QuantizedTensor {
   scaleShape: number[];
   /** Null for symmetric-less dtypes (floats); zeros for symmetric integers. */
   zeroPoint: Int32Array | Float32Array | null;
+  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, in the order of `scaleShape`. */
   sharedExponents?: Uint8Array;
+  /**
+   * mx6 and mx9: 1 where both elements of a pair lie below their block's exponent, so that their step is half of `scale`;
+   * else 0. Shape of the tensor, with ceil(n / 2) in place of the n elements of the blocks' axis.
+   */
+  pairShifts?: Uint8Array;
+  /** scale_format e4m3 (NVFP4): the float32 scale of the tensor. `scale` is the product of it and the fp8 block scales. */
+  secondScale?: number;
 }
 
 /** Result of an observer. Arrays are in the order of the scale shape. */

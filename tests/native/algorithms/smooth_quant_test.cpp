@@ -40,6 +40,16 @@ TEST_CASE("scales by hand: alpha shares the range, the clamps hold") {
   CHECK(scales[2] == 1);
 }
 
+TEST_CASE("scales without clamps leave features alone that have nothing to balance") {
+  const float activation[] = {16, 0, 4, 1e-4f}, weight[] = {4, 4, 1e-10f, 1e-6f};
+  float scales[4];
+  REQUIRE(smooth_scales(activation, weight, {0.5, 0, 0, 1e-9}, scales));
+  CHECK(scales[0] == 2);
+  CHECK(scales[1] == 1);
+  CHECK(scales[2] == 1);
+  CHECK(scales[3] == doctest::Approx(10));
+}
+
 TEST_CASE("ranges accumulate over rows, tiles and layers") {
   float max[] = {0, 0};
   const float first[] = {1, -2, -3, 1}, second[] = {0, -5};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/dialect_grids.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
 
@@ -165,16 +166,16 @@ TEST_CASE("aihwkit: what a spec says about numbers") {
   const Config config = config_of(weight(R"({"n_bits":4,"range_estimator":"MSE"})"));
   const QuantizationSpec& spec = config.layer_type[0].second.weight.front();
   CHECK(spec.dtype == Dtype::int4);
-  CHECK(spec.numbers.divisor == ScaleDivisor::top_code);
-  CHECK(spec.numbers.floor == ScaleFloor::scale_1e_8);
-  CHECK(spec.numbers.sign_by_data);
-  CHECK(spec.numbers.divides);
-  CHECK(spec.numbers.estimator == RangeEstimator::MSE);
-  CHECK(spec.numbers.search == RangeSearch::golden_section);
-  CHECK(spec.numbers.candidates == 100);
-  CHECK(spec.numbers.range_margin == 0.5);
+  CHECK(spec.grid == aihwkit_grid());
+  CHECK(spec.observer == ObserverId::PerTensorRangeMSEObserver);
+  CHECK(spec.observer_options == ObserverOptions());
   const Config asymmetric = config_of(weight(R"({"n_bits":8,"symmetric":false,"per_channel":true})"));
   CHECK(asymmetric.layer_type[0].second.weight.front().dtype == Dtype::uint8);
-  CHECK_FALSE(asymmetric.layer_type[0].second.weight.front().numbers.sign_by_data);
+  CHECK(asymmetric.layer_type[0].second.weight.front().observer == ObserverId::PerChannelCurrentMinMaxObserver);
+  const Config grid = config_of(weight(R"({"n_bits":8,"range_estimator":"MSE","range_estimator_params":{
+    "range_opt_method":"grid","num_candidates":20,"range_margin":0.25}})"));
+  CHECK(grid.layer_type[0].second.weight.front().observer_options.search == SearchMethod::grid);
+  CHECK(grid.layer_type[0].second.weight.front().observer_options.candidates == 20);
+  CHECK(grid.layer_type[0].second.weight.front().observer_options.range_margin == 0.25);
   CHECK(asymmetric.layer_type[0].second.weight.front().qscheme == QScheme::per_channel);
 }

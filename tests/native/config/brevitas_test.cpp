@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "config/dialect_grids.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
 
@@ -157,25 +158,27 @@ TEST_CASE("brevitas: what specs say about numbers") {
     REQUIRE(static_cast<bool>(parsed));
     return parsed->config.global;
   };
+  const BrevitasVersion now = BrevitasVersion::v0_12_1;
   const LayerConfig plain = spec(R"({"bit_width":4})");
   CHECK(plain.weight[0].dtype == Dtype::int4);
-  CHECK(plain.weight[0].numbers.narrow);
-  CHECK(plain.weight[0].numbers.divisor == ScaleDivisor::top_code);
-  CHECK(plain.weight[0].numbers.floor == ScaleFloor::threshold_1e_10);
-  CHECK_FALSE(plain.input_tensors[0].numbers.narrow);
-  CHECK(plain.input_tensors[0].numbers.divisor == ScaleDivisor::half_codes);
-  CHECK(plain.input_tensors[0].numbers.percentile == 99.999);
-  const LayerConfig asymmetric = spec(R"({"symmetric":false})");
-  CHECK(asymmetric.weight[0].dtype == Dtype::uint8);
-  CHECK(asymmetric.weight[0].numbers.zero_point_before_rounding);
-  CHECK(asymmetric.weight[0].numbers.zero_below_only);
+  CHECK(plain.weight[0].grid == brevitas_grid(true, false, now));
+  CHECK(plain.weight[0].observer == ObserverId::PerTensorMinMaxObserver);
+  CHECK(plain.input_tensors[0].grid == brevitas_grid(false, false, now));
+  CHECK(plain.input_tensors[0].observer == ObserverId::PerTensorMeanPercentileObserver);
+  CHECK(spec(R"({"symmetric":false})").weight[0].dtype == Dtype::uint8);
   const LayerConfig pof2 = spec(R"({"scale_type":"pof2"})");
-  CHECK(pof2.weight[0].numbers.threshold_to_pof2);
-  CHECK(pof2.weight[0].numbers.divisor == ScaleDivisor::half_codes);
-  CHECK(spec(R"({"param_type":"mse"})").weight[0].numbers.search == RangeSearch::grid);
-  CHECK(spec(R"({"param_type":"mse"})", R"(,"pre_quant_opt_config":[],"brevitas_version":"0.10.3")")
-            .weight[0]
-            .numbers.search == RangeSearch::fibonacci);
+  CHECK(pof2.weight[0].grid == brevitas_grid(true, true, now));
+  CHECK(pof2.weight[0].scale_type == ScaleType::pof2);
+  const LayerConfig mse = spec(R"({"param_type":"mse"})");
+  CHECK(mse.weight[0].observer == ObserverId::PerTensorThresholdMSEObserver);
+  CHECK(mse.weight[0].observer_options.search == SearchMethod::grid);
+  CHECK(mse.input_tensors[0].observer == ObserverId::PerTensorMeanThresholdMSEObserver);
+  CHECK(spec(R"({"qscheme":"per_channel","param_type":"mse"})").weight[0].observer ==
+        ObserverId::PerChannelThresholdMSEObserver);
+  const LayerConfig old =
+      spec(R"({"param_type":"mse","scale_type":"pof2"})", R"(,"pre_quant_opt_config":[],"brevitas_version":"0.10.3")");
+  CHECK(old.weight[0].observer_options.search == SearchMethod::sections);
+  CHECK(old.weight[0].grid == brevitas_grid(true, true, BrevitasVersion::v0_10_3));
   const LayerConfig fp = spec(R"({"quant_type":"float_quant","exponent_bit_width":4,"mantissa_bit_width":3})");
   CHECK(fp.weight[0].dtype == Dtype::minifloat);
   CHECK(float_format_of(fp.weight[0]).max_finite() == 480.0);

@@ -1,0 +1,48 @@
+#include "observers/batch_range_observer.h"
+
+#include "observers/order_statistics.h"
+#include "observers/scale_slices.h"
+
+namespace wasmquant {
+
+// A batch with another number of scales starts anew.
+void BatchRangeObserver::move(Observation& observation) const noexcept {
+  const size_t scales = observation.min.size();
+  const auto old_part = static_cast<float>(options_.momentum), new_part = static_cast<float>(1 - options_.momentum);
+  size_t first = batch_count() - 1;
+  while (first > 0 && range(first - 1).min().size() == scales) --first;
+  for (size_t scale = 0; scale < scales; ++scale) {
+    float low = 1, high = 0;  // nothing seen
+    for (size_t i = first; i < batch_count(); ++i) {
+      const float min = range(i).min()[scale], max = range(i).max()[scale];
+      if (min > max) continue;
+      const bool is_first = low > high;
+      low = is_first ? min : new_part * min + old_part * low;
+      high = is_first ? max : new_part * max + old_part * high;
+    }
+    observation.min[scale] = low;
+    observation.max[scale] = high;
+  }
+}
+
+void BatchRangeObserver::cut_tails(Observation& observation) const {
+  const ScaleSlices slices(observation.granularity, data(batch_count() - 1));
+  for (size_t scale = 0; scale < slices.count(); ++scale) {
+    std::vector<float> values(slices[scale].begin(), slices[scale].end());
+    if (values.empty()) continue;
+    observation.min[scale] = static_cast<float>(interpolated_percentile(values, options_.tail_percent));
+    if (spec().qscheme == QScheme::per_tensor) continue;
+    observation.max[scale] = static_cast<float>(interpolated_percentile(values, 100 - options_.tail_percent));
+  }
+}
+
+void BatchRangeObserver::choose(Observation& observation) const {
+  if (is_moving_)
+    move(observation);
+  else if (options_.tail_percent != 0)
+    cut_tails(observation);
+  observation.qparams.resize(observation.min.size());
+  qparams_of_ranges(observation.min, observation.max, spec(), observation.qparams);
+}
+
+}  // namespace wasmquant

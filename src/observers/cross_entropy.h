@@ -1,0 +1,31 @@
+// How far quantized scores change the probabilities that a softmax makes of them.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace wasmquant {
+
+/// A tensor as [outer, classes, inner]: the softmax goes over the second dimension. Tensors of one are all classes, and
+/// so are `count` elements that are not all of the tensor.
+struct Classes {
+  uint64_t outer = 1, classes = 1, inner = 1;
+};
+Classes classes_of(std::span<const uint64_t> shape, uint64_t count) noexcept;
+
+/// log_softmax of v in place, each step rounded to float32.
+void log_softmax(std::span<float> v, const Classes& layout) noexcept;
+
+/// sum of -softmax(x) * log_softmax(y) in float32.
+class CrossEntropy {
+ public:
+  CrossEntropy(std::span<const float> x, const Classes& layout);
+  /// `y` is spent.
+  float operator()(std::span<float> y) const noexcept;
+
+ private:
+  Classes layout_;
+  std::vector<float> probabilities_;  // of x, as it lies
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,156 @@
+#include "observers/range_search_observer.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "observers/bounded_minimum.h"
+#include "observers/cross_entropy.h"
+#include "observers/pairwise_sum.h"
+#include "observers/scale_slices.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+struct Range {
+  double low, high;
+};
+using LossOfRange = CallableRef<double(const Range&)>;
+
+// What of the first batch and the spec is the same for all searches of a tensor.
+struct Bounds {
+  Bounds(const RangeObserver& first, const QuantizationSpec& spec, const ObserverOptions& options) noexcept
+      : candidates(options.candidates), intervals(static_cast<double>((uint64_t{1} << info_of(spec.dtype).bits) - 1)) {
+    float min = std::numeric_limits<float>::infinity(), max = -min;
+    for (const float value : first.min()) min = std::min(min, value);
+    for (const float value : first.max()) max = std::max(max, value);
+    if (min > max) min = max = 0;
+    is_one_sided = min >= 0;
+    is_flat = is_one_sided || spec.symmetric;
+    bottom = min - options.range_margin;
+    top = max + options.range_margin;
+    reach = is_flat ? std::max(std::fabs(double{min}), double{max}) + options.range_margin
+                    : std::max(std::fabs(top), std::fabs(bottom));
+    shifts = static_cast<uint32_t>((uint64_t{1} << info_of(spec.dtype).bits) / 4);
+  }
+
+  size_t table_size() const noexcept { return size_t{candidates} * (is_flat ? 1 : 2 * std::max(shifts, 1u)); }
+  // Candidate of the grid: by r, then by s, up before down.
+  Range candidate(size_t index) const noexcept {
+    const double step = reach / candidates;
+    if (is_flat) return flat(step * static_cast<double>(index + 1));
+    const size_t sides = 2 * std::max(shifts, 1u);
+    const auto r = static_cast<double>(index / sides + 1);
+    const double shift = static_cast<double>(index % sides / 2) * (2 * step * r / intervals);
+    const double signed_shift = index % 2 == 0 ? shift : -shift;
+    return {std::max(-step * r + signed_shift, bottom), std::min(step * r + signed_shift, top)};
+  }
+  Range flat(double r) const noexcept { return {is_one_sided ? 0 : -r, r}; }
+
+  uint32_t candidates, shifts;
+  double intervals, bottom, top, reach;
+  bool is_one_sided, is_flat;
+};
+
+Range search_sections(const Bounds& bounds, const LossOfRange& loss) noexcept {
+  const double nearest = 0.01 * bounds.reach;
+  if (bounds.is_flat)
+    return bounds.flat(bounded_minimum([&](double r) { return loss(bounds.flat(r)); }, nearest, bounds.reach).at);
+  const auto shifted = [&](double r) {
+    const double most = 2 * r / bounds.intervals * bounds.shifts;
+    return bounded_minimum([&](double s) { return loss({-r + s, r + s}); }, -most, most);
+  };
+  const double r = bounded_minimum([&](double at) { return shifted(at).value; }, nearest, bounds.reach).at;
+  const double s = shifted(r).at;
+  return {-r + s, r + s};
+}
+
+struct Grid {
+  QuantizationSpec spec;
+  QParams qparams;
+  Grid(const QuantizationSpec& of, const Range& range) noexcept {
+    const auto low = static_cast<float>(range.low), high = static_cast<float>(range.high);
+    spec = spec_for_data(of, {&low, 1});
+    qparams = qparams_of(low, high, spec);
+  }
+};
+
+// Loss of elements that share a range, in float32 as in aihwkit: a search has to see the same values as equal, or it
+// goes another way in flat valleys (asymmetric ranges of one rounded zero point).
+class Loss {
+ public:
+  // Squares are summed by rows of `row` elements, then over the rows.
+  Loss(const QuantizationSpec& spec, std::span<const float> x, size_t row)
+      : spec_(spec), x_(x), y_(x.size()), row_(row), row_sums_(x.size() / row) {}
+  Loss(const QuantizationSpec& spec, std::span<const float> x, const Classes& layout)
+      : spec_(spec), x_(x), y_(x.size()), entropy_(std::in_place, x, layout) {}
+
+  double operator()(const Range& range) const noexcept {
+    const Grid grid(spec_, range);
+    Granularity g;
+    g.inner = x_.size();
+    fake_quantize(g, grid.spec, {&grid.qparams, 1}, x_, 0, y_.data());
+    if (entropy_) return (*entropy_)(y_);
+    for (size_t i = 0; i < x_.size(); ++i) y_[i] = (x_[i] - y_[i]) * (x_[i] - y_[i]);
+    for (size_t i = 0; i < row_sums_.size(); ++i)
+      row_sums_[i] = pairwise_sum(std::span<const float>(y_).subspan(i * row_, row_));
+    return pairwise_sum(row_sums_);
+  }
+
+ private:
+  const QuantizationSpec& spec_;
+  std::span<const float> x_;
+  mutable std::vector<float> y_;
+  size_t row_ = 1;
+  mutable std::vector<float> row_sums_;
+  std::optional<CrossEntropy> entropy_;
+};
+
+// Elements of a row of sums: those behind one index of the first dimension; of a channel all (grid) or each (sections).
+size_t row_of(std::span<const uint64_t> shape, size_t count, bool is_flat_slice, bool by_grid) noexcept {
+  if (is_flat_slice) return by_grid ? count : 1;
+  uint64_t elements = 1;
+  for (const uint64_t length : shape) elements *= length;
+  return shape.empty() || elements != count ? count : count / static_cast<size_t>(shape[0]);
+}
+
+}  // namespace
+
+void RangeSearchObserver::choose(Observation& observation) const {
+  const Bounds bounds(range(0), spec(), options_);
+  const size_t scales = observation.min.size(), last = batch_count() - 1;
+  const bool by_grid = options_.search == SearchMethod::grid;
+  const bool has_slices = scales > 1 && shape(last).size() > 2 && spec().ch_axis == 0 && !by_grid;
+  const bool is_whole = by_cross_entropy_ && !has_slices;                 // one range for all
+  std::vector<double> table(by_grid ? bounds.table_size() * scales : 0);  // [scales][candidates]
+  for (size_t batch = by_grid ? 0 : last; batch <= last; ++batch) {
+    if (range(batch).min().size() != scales || range(batch).granularity().element_count() == 0) continue;
+    const Granularity one;
+    const ScaleSlices slices(is_whole ? one : range(batch).granularity(), data(batch));
+    for (size_t scale = 0; scale < slices.count(); ++scale) {
+      const std::span<const float> x = slices[scale];
+      if (x.empty()) continue;
+      const std::span<const uint64_t> dimensions = std::span<const uint64_t>(shape(batch)).subspan(has_slices ? 1 : 0);
+      const Loss loss = by_cross_entropy_
+                            ? Loss(spec(), x, classes_of(dimensions, x.size()))
+                            : Loss(spec(), x, row_of(dimensions, x.size(), scales > 1 && !has_slices, by_grid));
+      Range found{};
+      if (by_grid) {
+        double* const sums = table.data() + scale * bounds.table_size();
+        for (size_t i = 0; i < bounds.table_size(); ++i) sums[i] += loss(bounds.candidate(i));
+        found = bounds.candidate(static_cast<size_t>(std::min_element(sums, sums + bounds.table_size()) - sums));
+      } else {
+        found = search_sections(bounds, loss);
+      }
+      for (size_t i = scale; i < (is_whole ? scales : scale + 1); ++i) {
+        observation.min[i] = static_cast<float>(found.low);
+        observation.max[i] = static_cast<float>(found.high);
+      }
+    }
+  }
+  observation.qparams.resize(scales);
+  qparams_of_ranges(observation.min, observation.max, spec(), observation.qparams);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,100 @@
+#include "observers/threshold_observer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "observers/order_statistics.h"
+#include "observers/scale_slices.h"
+#include "observers/threshold_search.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr double kPercentile = 99.999;
+
+// Position of the k-th smallest of n as an index.
+size_t rank_of(double k, size_t n) noexcept {
+  return static_cast<size_t>(std::clamp(k, 1.0, static_cast<double>(n))) - 1;
+}
+
+Threshold percentile_of(std::span<const float> x, bool is_magnitude, double percent) {
+  const auto n = static_cast<double>(x.size());
+  std::vector<float> values(x.begin(), x.end());
+  for (float& value : values) value = is_magnitude ? std::fabs(value) : value;
+  const float high = value_of_rank(values, rank_of(std::floor(0.01 * percent * n + 0.5), x.size()));
+  if (is_magnitude) return {high, 0};
+  const float low = std::min(value_of_rank(values, rank_of(std::ceil(0.01 * (100 - percent) * n), x.size())), 0.0f);
+  return {std::fabs(high - low), low};
+}
+
+bool is_of_magnitudes(const QuantizationSpec& spec) noexcept {
+  return spec.symmetric || !info_of(spec.dtype).is_integer;
+}
+
+}  // namespace
+
+ThresholdObserver::ThresholdObserver(const QuantizationSpec& spec, ObserverMethod method,
+                                     const ObserverOptions& options)
+    : Observer(spec, 1, !spec.is_dynamic,
+               method == ObserverMethod::mean_max                                        ? Data::none
+               : method == ObserverMethod::mean_threshold_mse && !is_of_magnitudes(spec) ? Data::all_batches
+                                                                                         : Data::until_complete),
+      method_(method),
+      options_(options) {
+  if (options_.percentile == 0) options_.percentile = kPercentile;
+}
+
+std::vector<float> ThresholdObserver::thresholds_of(size_t index, const std::vector<float>* left) const {
+  const RangeObserver& ranges = range(index);
+  const size_t scales = ranges.min().size();
+  const bool is_magnitude = is_of_magnitudes(spec());
+  QuantizationSpec searched = spec();
+  if (method_ == ObserverMethod::mean_threshold_mse) searched.grid.threshold_rounding = ThresholdRounding::none;
+  std::vector<float> thresholds(2 * scales);
+  const ScaleSlices slices(ranges.granularity(),
+                           method_ == ObserverMethod::mean_max ? std::vector<float>() : data(index));
+  for (size_t i = 0; i < scales; ++i) {
+    const float min = ranges.min()[i], max = ranges.max()[i], low = std::min(min, 0.0f);
+    if (min > max) continue;
+    Threshold found{std::max(-min, max), 0};
+    if (!is_magnitude) found = {std::fabs(max - low), low};
+    if (method_ == ObserverMethod::mean_percentile)
+      found = percentile_of(slices[i], is_magnitude, options_.percentile);
+    else if (method_ != ObserverMethod::mean_max)
+      found = search_threshold(slices[i], searched, found, left ? (*left)[scales + i] : found.low, options_.search);
+    thresholds[i] = std::max(found.length, spec().grid.smallest_threshold);
+    thresholds[scales + i] = found.low;
+  }
+  return thresholds;
+}
+
+std::vector<float> ThresholdObserver::summary_of(size_t index) const { return thresholds_of(index, nullptr); }
+
+// Batches with another number of scales than the last one's do not count.
+void ThresholdObserver::choose(Observation& observation) const {
+  const size_t scales = observation.min.size();
+  std::vector<float> mean(2 * scales), left;
+  std::vector<uint32_t> seen(scales);
+  for (size_t batch = 0; batch < batch_count(); ++batch) {
+    if (range(batch).min().size() != scales) continue;
+    const bool is_first = left.empty();
+    left = summary(batch).empty() ? thresholds_of(batch, is_first ? nullptr : &left) : summary(batch);
+    for (size_t i = 0; i < scales; ++i) {
+      if (range(batch).min()[i] > range(batch).max()[i]) continue;
+      const auto k = static_cast<double>(seen[i]++);
+      const auto kept = static_cast<float>(k / (k + 1)), count = static_cast<float>(k + 1);
+      for (const size_t at : {i, scales + i}) mean[at] = k == 0 ? left[at] : mean[at] * kept + left[at] / count;
+    }
+  }
+  const ScaleRule rule(spec());
+  observation.qparams.resize(scales);
+  for (size_t i = 0; i < scales; ++i) {
+    const float length = mean[i], low = mean[scales + i];
+    observation.qparams[i] = seen[i] == 0 ? QParams{1, 0} : rule.of_threshold(length, low);
+    if (seen[i] == 0) continue;
+    observation.min[i] = is_of_magnitudes(spec()) ? -length : low;
+    observation.max[i] = low + length;
+  }
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,165 @@
+// aihwkit's estimators and what they are made of.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "config/dialect_grids.h"
+#include "observers/bounded_minimum.h"
+#include "observers/cross_entropy.h"
+#include "observers/order_statistics.h"
+#include "observers/pairwise_sum.h"
+#include "observers/registry.h"
+#include "observers/scale_slices.h"
+
+using namespace wasmquant;
+
+namespace {
+
+QuantizationSpec spec_of(bool symmetric, ObserverId observer) {
+  QuantizationSpec spec;
+  spec.dtype = symmetric ? Dtype::int4 : Dtype::uint4;
+  spec.symmetric = symmetric;
+  spec.grid = aihwkit_grid();
+  spec.observer = observer;
+  spec.qscheme = info_of(observer).qscheme;
+  return spec;
+}
+
+std::vector<float> values(uint32_t seed, size_t count) {
+  std::mt19937 random(seed);
+  std::vector<float> x(count);
+  for (float& v : x) v = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 800.0f;
+  return x;
+}
+
+Observation seen(const QuantizationSpec& spec, const ObserverOptions& options,
+                 const std::vector<std::vector<float>>& batches, const std::vector<uint64_t>& shape) {
+  const auto observer = make_observer(spec, options);
+  for (size_t i = 0; i < batches.size(); ++i) REQUIRE(observe(*observer, i, batches[i], shape));
+  auto found = observer->finish();
+  REQUIRE(found);
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("the last batch, all of them, or a moving average") {
+  const std::vector<std::vector<float>> batches = {{-1, 4}, {-3, 2}, {0.5f, 1}};
+  const Observation last = seen(spec_of(false, ObserverId::PerTensorCurrentMinMaxObserver), {}, batches, {2});
+  CHECK(last.min[0] == 0.5f);
+  CHECK(last.max[0] == 1.0f);
+  ObserverOptions options;
+  options.momentum = 0.5;
+  const Observation moving = seen(spec_of(false, ObserverId::PerTensorRunningMinMaxObserver), options, batches, {2});
+  CHECK(moving.min[0] == -0.75f);  // ((-1 - 3) / 2 + 0.5) / 2
+  CHECK(moving.max[0] == 2.0f);
+}
+
+TEST_CASE("tails: below for tensors, both for channels") {
+  std::vector<float> x;
+  for (int i = 0; i <= 100; ++i) x.push_back(static_cast<float>((i * 37) % 101));  // 0..100
+  ObserverOptions options;
+  options.tail_percent = 12.5;
+  const Observation tensor = seen(spec_of(false, ObserverId::PerTensorCurrentMinMaxObserver), options, {x}, {101});
+  CHECK(tensor.min[0] == 12.5f);
+  CHECK(tensor.max[0] == 100.0f);
+  const Observation channel = seen(spec_of(false, ObserverId::PerChannelCurrentMinMaxObserver), options, {x}, {1, 101});
+  CHECK(channel.min[0] == 12.5f);
+  CHECK(channel.max[0] == 87.5f);
+}
+
+TEST_CASE("order statistics") {
+  std::vector<float> x = {5, 1, 4, 2, 3};
+  CHECK(value_of_rank(x, 0) == 1);
+  CHECK(value_of_rank(x, 4) == 5);
+  CHECK(interpolated_percentile(x, 50) == 3);
+  CHECK(interpolated_percentile(x, 100) == 5);
+  CHECK(interpolated_percentile(x, 10) == doctest::Approx(1.4));
+  std::vector<float> one = {7};
+  CHECK(interpolated_percentile(one, 33) == 7);
+}
+
+TEST_CASE("bounded minimum: inside, and at an end") {
+  const BoundedMinimum parabola = bounded_minimum([](double x) { return (x - 0.3) * (x - 0.3) + 2; }, 0, 1);
+  CHECK(parabola.at == doctest::Approx(0.3));
+  CHECK(parabola.value == doctest::Approx(2));
+  CHECK(bounded_minimum([](double x) { return x; }, 1, 2).at == doctest::Approx(1).epsilon(1e-4));
+  CHECK(bounded_minimum([](double) { return NAN; }, 0, 1).at >= 0);  // ends
+}
+
+TEST_CASE("cross entropy of the same scores is their entropy, and least") {
+  const std::vector<float> x = {0, 0, 0, 0, 1, 1, 1, 1};
+  std::vector<float> y = x;
+  CHECK(CrossEntropy(x, classes_of(std::vector<uint64_t>{2, 4}, 8))(y) == doctest::Approx(2 * std::log(4.0)));
+  y = {1, 0, 0, 0, 1, 1, 1, 1};
+  CHECK(CrossEntropy(x, classes_of(std::vector<uint64_t>{2, 4}, 8))(y) > 2 * std::log(4.0));
+  // The second dimension, wherever it lies.
+  y = {0, 5, 0, 5, 0, 5, 0, 5};
+  CHECK(CrossEntropy(y, classes_of(std::vector<uint64_t>{1, 4, 2}, 8))(y) == doctest::Approx(2 * std::log(4.0)));
+  CHECK(classes_of(std::vector<uint64_t>{2, 4}, 7).classes == 7);
+}
+
+TEST_CASE("sums by halves are exact where sums are") {
+  std::vector<float> x;
+  for (int i = 1; i <= 1000; ++i) x.push_back(static_cast<float>(i));
+  CHECK(pairwise_sum(x) == 500500.0f);
+  CHECK(pairwise_sum({}) == 0.0f);
+}
+
+TEST_CASE("a grid finds the least error of its ranges over all batches") {
+  const std::vector<std::vector<float>> batches = {values(1, 60), values(2, 60)};
+  ObserverOptions options;
+  options.search = SearchMethod::grid;
+  options.candidates = 30;
+  options.range_margin = 0.25;
+  QuantizationSpec spec = spec_of(true, ObserverId::PerTensorRangeMSEObserver);
+  const Observation found = seen(spec, options, batches, {6, 10});
+  float max = 0;
+  for (const float v : batches[0]) max = std::max(max, std::fabs(v));
+  const double step = (double{max} + 0.25) / 30;
+  double least = INFINITY, best = 0;
+  for (int i = 1; i <= 30; ++i) {
+    const auto r = static_cast<float>(i * step);
+    double error = 0;
+    for (const auto& batch : batches) error += squared_error(batch, spec, qparams_of(-r, r, spec));
+    if (error >= least) continue;
+    least = error;
+    best = r;
+  }
+  CHECK(found.max[0] == static_cast<float>(best));
+  CHECK(found.min[0] == -found.max[0]);
+}
+
+TEST_CASE("sections do no worse than the whole range, and take the last batch") {
+  for (const bool symmetric : {true, false}) {
+    const QuantizationSpec spec = spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
+    const std::vector<float> x = values(3, 200);
+    const auto range = std::minmax_element(x.begin(), x.end());
+    const double whole = squared_error(x, spec, qparams_of(*range.first, *range.second, spec));
+    const Observation found = seen(spec, {}, {values(4, 200), x}, {200});
+    CHECK(squared_error(x, spec, found.qparams[0]) <= whole * 1.001);
+  }
+}
+
+TEST_CASE("data without negative values is searched from zero, in unsigned codes") {
+  std::vector<float> x = values(5, 100);
+  for (float& v : x) v = std::fabs(v);
+  for (const bool symmetric : {true, false}) {
+    const Observation found = seen(spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver), {}, {x}, {100});
+    CHECK(found.min[0] == 0.0f);
+    CHECK(found.spec.dtype == Dtype::uint4);
+  }
+}
+
+TEST_CASE("cross entropy gives channels of matrices one range") {
+  const Observation found =
+      seen(spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver), {}, {values(6, 60)}, {4, 15});
+  CHECK(found.max.size() == 4);
+  CHECK(std::count(found.max.begin(), found.max.end(), found.max[0]) == 4);
+  const Observation slices =
+      seen(spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver), {}, {values(6, 60)}, {4, 3, 5});
+  CHECK(std::count(slices.max.begin(), slices.max.end(), slices.max[0]) < 4);
+}
