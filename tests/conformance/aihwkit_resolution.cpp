@@ -35,8 +35,9 @@ json::Value config_of(const json::Value& shorthand) {
   out.set("dialect", "aihwkit");
   if (const json::Value* standard = shorthand.find("default")) out.set("default_qconfig", quantization(*standard));
   out.set("append_default_conversions", member(shorthand, "append_default_conversions").as_bool());
-  for (const auto& [type, entry] : member(shorthand, "module").members()) types.set(type, module(type, entry));
-  for (const auto& [name, entry] : member(shorthand, "instance").members())
+  const json::Value by_type = member(shorthand, "module"), by_name = member(shorthand, "instance");
+  for (const auto& [type, entry] : by_type.members()) types.set(type, module(type, entry));
+  for (const auto& [name, entry] : by_name.members())
     instances.set(name, module(entry.items()[0].as_string(), entry.items()[1]));
   out.set("module_qconfig_map", std::move(types));
   out.set("instance_qconfig_map", std::move(instances));
