@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "config/config_api.h"
+#include "config/dialects.h"
 #include "config/presets.h"
 #include "config/write.h"
 #include "core/list.h"
@@ -55,7 +56,7 @@ std::string parse_config(std::string text, std::string dialect) {
   const auto parsed = config::parse_text(text, dialect, &problems);
   if (!parsed) return fail(parsed.error(), problems);
   json::Value out;
-  out.set("dialect", "quark");
+  out.set("dialect", config::name_of(parsed->config.dialect));
   out.set("config", parsed->config.source);
   out.set("diagnostics", to_json(problems));
   return ok(std::move(out));
@@ -63,15 +64,11 @@ std::string parse_config(std::string text, std::string dialect) {
 
 std::string convert_config(std::string text, std::string to) {
   List<Diagnostic> problems;
-  const auto parsed = config::parse_text(text, "auto", &problems);
-  if (!parsed) return fail(parsed.error(), problems);
-  if (to != "quark") {
-    return fail(error_at(ErrorCode::not_implemented, "to",
-                         "config conversion to \"{}\" is part of a later version; this one writes quark", to));
-  }
+  const auto converted = config::convert_text(text, to, &problems);
+  if (!converted) return fail(converted.error(), problems);
   json::Value out;
-  out.set("config", parsed->config.source);
-  out.set("losses", json::Array{});
+  out.set("config", converted->config);
+  out.set("losses", to_json(converted->losses));
   return ok(std::move(out));
 }
 

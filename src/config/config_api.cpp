@@ -74,6 +74,17 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
   return ParsedConfig{std::move(*config), list.take()};
 }
 
+Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {
+  const auto dialect = dialect_named(to);
+  if (!dialect || dialect == Dialect::fp8)
+    return error_at(ErrorCode::argument_invalid, "to", "found {q}; a dialect that is written is needed", to);
+  TRY(parsed, parse_text(text, "auto", problems));
+  Converted converted = convert(parsed.config, *dialect);
+  if (!converted.config.is_null()) return converted;
+  if (problems != nullptr) *problems = std::move(converted.losses);
+  return error_at(ErrorCode::config_invalid, parsed.config.where, "nothing of this config can be said in {}", to);
+}
+
 Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems) {
   DiagnosticList list;
   std::optional<QuantizationSpec> spec;

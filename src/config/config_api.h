@@ -2,6 +2,7 @@
 #pragma once
 #include <string_view>
 
+#include "config/convert.h"
 #include "config/diagnostic.h"
 #include "config/spec.h"
 #include "core/list.h"
@@ -22,6 +23,10 @@ List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto")
 /// either way.
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
                                 List<Diagnostic>* problems = nullptr);
+
+/// A config in another dialect's words, with what they cannot say (config/convert.h); config-invalid when they can say
+/// nothing of it. `to`: a dialect's name.
+Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems = nullptr);
 
 /// One weight spec from its JSON text, or spec-invalid. Errors and `problems` as above.
 Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems = nullptr);

@@ -46,6 +46,16 @@ void DiagnosticList::add(Diagnostic diagnostic) {
   }
 }
 
+void DiagnosticList::add_in(Severity severity, const char* code, const std::string& where, const char* key,
+                            const char* hint, const char* message, message::Values values) {
+  std::string place = where;
+  if (key != nullptr) {
+    place += '/';
+    place += json::pointer_token(key);
+  }
+  add({severity, code, std::move(place), message::write(message, values), hint == nullptr ? "" : hint});
+}
+
 Diagnostic::Diagnostic() noexcept = default;
 Diagnostic::Diagnostic(Severity severity_, std::string_view code_, std::string where_, std::string message_,
                        std::string_view hint_)

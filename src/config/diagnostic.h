@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant {
 
@@ -51,6 +52,20 @@ class DiagnosticList {
   void warning(const char* code, const std::string& where, const char* message, const char* hint = "");
   void warning(const char* code, const std::string& where, const std::string& message, const char* hint = "");
   void add(Diagnostic diagnostic);
+  /// At `where`/`key`, or at `where` itself when `key` is null. The message has gaps (core/message.h); `hint` may be
+  /// null. One call and no temporaries: what dialects say about their keys stands in a hundred places.
+  template <class... T>
+  void error_in(const char* code, const std::string& where, const char* key, const char* hint, const char* message,
+                const T&... values) {
+    const void* const at[] = {&values..., nullptr};
+    add_in(Severity::error, code, where, key, hint, message, {at, message::kKinds<message::kind_of<T>()...>});
+  }
+  template <class... T>
+  void warning_in(const char* code, const std::string& where, const char* key, const char* hint, const char* message,
+                  const T&... values) {
+    const void* const at[] = {&values..., nullptr};
+    add_in(Severity::warning, code, where, key, hint, message, {at, message::kKinds<message::kind_of<T>()...>});
+  }
 
   /// Errors added so far, including those over the limit.
   size_t errors() const noexcept { return errors_; }
@@ -59,6 +74,9 @@ class DiagnosticList {
   List<Diagnostic> take() noexcept { return std::move(items_); }
 
  private:
+  void add_in(Severity severity, const char* code, const std::string& where, const char* key, const char* hint,
+              const char* message, message::Values values);
+
   List<Diagnostic> items_;
   size_t errors_ = 0;
 };

@@ -25,6 +25,11 @@ uint32_t next_code_point(std::string_view text, size_t& i) noexcept {
 }  // namespace
 
 NamePattern::NamePattern(std::string_view pattern) {
+  if (is_regex(pattern)) {
+    regex_ = Regex(pattern.substr(3));
+    is_regex_ = true;
+    return;
+  }
   List<uint32_t> text;
   text.reserve(pattern.size());
   for (size_t i = 0; i < pattern.size();) text.push_back(next_code_point(pattern, i));
@@ -85,7 +90,8 @@ bool NamePattern::accepts(const Token& token, uint32_t code_point) const noexcep
   return inside == (token.kind == Kind::set);
 }
 
-bool NamePattern::matches(std::string_view name) const noexcept {
+bool NamePattern::matches(std::string_view name) const {
+  if (is_regex_) return regex_.matches(name);
   constexpr size_t kNone = SIZE_MAX;
   size_t token = 0, at = 0;
   size_t run = kNone, run_end = 0;  // the last `*` met and the end of what it covers so far
@@ -111,6 +117,8 @@ bool NamePattern::matches(std::string_view name) const noexcept {
   return token == tokens_.size();
 }
 
-bool is_glob(std::string_view text) noexcept { return text.find_first_of("*?[") != std::string_view::npos; }
+bool is_glob(std::string_view text) noexcept {
+  return is_regex(text) || text.find_first_of("*?[") != std::string_view::npos;
+}
 
 }  // namespace wasmquant

@@ -49,7 +49,19 @@ std::string pointer_to(const std::string& where, std::string_view name) {
   return text_of("{}/{}", where, json::pointer_token(name));
 }
 
-ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out)
+void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
+                  DiagnosticList& out) {
+  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)), did_you_mean(word, words));
+}
+
+void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
+                 Severity severity, DiagnosticList& out) {
+  out.add({severity, "key-unknown", pointer_to(where, key), text_of("there is no key {q} here", key),
+           out.full() ? std::string() : did_you_mean(key, keys)});  // a hint that is not kept costs the most
+}
+
+ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
+                           bool lenient)
     : value_(value), where_(std::move(where)), out_(out) {
   if (!value_.is_object()) {
     out_.error("type-invalid", where_, text_of("expected an object, found {}", json::describe(value_.kind())));
@@ -60,11 +72,10 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     for (const Key& row : keys)
       if (member.first == row.name || (row.old_name != nullptr && member.first == row.old_name)) key = &row;
     if (key == nullptr) {
-      List<std::string_view> names;  // left empty when the diagnostic would not be kept anyway
-      if (!out_.full())
-        for (const Key& row : keys) names.push_back(row.name);
-      out_.error("key-unknown", pointer_to(where_, member.first), text_of("there is no key {q} here", member.first),
-                 did_you_mean(member.first, names));
+      List<std::string_view> names;
+      for (const Key& row : keys) names.push_back(row.name);
+      unknown_key(member.first, where_, std::span(names.data(), names.size()),
+                  lenient ? Severity::warning : Severity::error, out_);
       continue;
     }
     if (member.second.is_null()) continue;
@@ -99,8 +110,7 @@ int ObjectReader::word(const char* name, std::span<const std::string_view> words
   if (value == nullptr) return -1;
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i] == value->as_string()) return static_cast<int>(i);
-  out_.error("value-unknown", at(name), text_of("{q} is none of: {}", value->as_string(), joined(words)),
-             did_you_mean(value->as_string(), words));
+  unknown_word(value->as_string(), at(name), words, out_);
   return -1;
 }
 

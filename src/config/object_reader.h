@@ -14,18 +14,40 @@ namespace wasmquant::config {
 
 // Kinds of value a key takes; or-ed.
 inline constexpr uint8_t kBool = 1, kInteger = 2, kNumber = 4, kString = 8, kArray = 16, kObject = 32;
+// With kObject: an object whose keys are names of the user's.
+inline constexpr uint8_t kMap = 64;
+// With kArray: of strings that are not empty.
+inline constexpr uint8_t kNames = 128;
+
+struct Keys;
 
 struct Key {
   const char* name;
   uint8_t kinds;
   const char* old_name = nullptr;  // accepted on input
+  // The rest is for complete():
+  const char* standard = nullptr;  // JSON text of the value when none is given; null: null
+  const char* words = nullptr;     // that a string can be: "grid|golden_section"
+  const Keys* of = nullptr;        // keys of the object, of each value of a map, of each object in an array
+};
+
+/// The keys of one class of a dialect.
+struct Keys {
+  const Key* rows;
+  size_t count;
+  bool lenient = false;  // unknown keys are warnings: written by other programs, in many versions
+
+  template <size_t N>
+  constexpr Keys(const Key (&table)[N], bool lenient_ = false) : rows(table), count(N), lenient(lenient_) {}
+  constexpr operator std::span<const Key>() const { return {rows, count}; }
 };
 
 // Names are plain C strings here: they are literals in a hundred calls, and a string_view would double each.
 class ObjectReader {
  public:
   /// Checks `value` at once. All referred to must outlive the reader. A value that is no object reads as an empty one.
-  ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out);
+  ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
+               bool lenient = false);
 
   bool is_object() const noexcept { return value_.is_object(); }
   /// The member, when given, not null and of a kind the table allows; else null.
@@ -61,6 +83,25 @@ class ObjectReader {
   DiagnosticList& out_;
   List<Found> found_;
 };
+
+/// `value` checked against the table, and what its classes contain against theirs: an object with every key of the
+/// table, in its order and under its present name, with standard values where none were given. What is wrong is
+/// reported and replaced by the standard value, so that the result can be used without further checks of kinds and
+/// words.
+json::Value complete(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out);
+
+/// Index of `text` in "a|b|c", or -1.
+int index_in(std::string_view text, std::string_view words) noexcept;
+/// The word of that index.
+std::string_view word_at(std::string_view words, size_t index) noexcept;
+
+/// The diagnostic of a word that is none of `words`.
+void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
+                  DiagnosticList& out);
+
+/// The diagnostic of a key that is none of `keys`; `where` is that of its object.
+void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
+                 Severity severity, DiagnosticList& out);
 
 /// `where` + "/" + the escaped name.
 std::string pointer_to(const std::string& where, std::string_view name);

@@ -1,10 +1,12 @@
 // A whole config (Quark's QConfig), alone or inside a config.json, with this library's own keys beside Quark's.
 #include <algorithm>
 
+#include "config/dialects.h"
 #include "config/edit_distance.h"
 #include "config/object_reader.h"
 #include "config/parse.h"
 #include "config/presets.h"
+#include "config/quark_algorithms.h"
 #include "config/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -43,56 +45,6 @@ constexpr Key kExportKeys[] = {
     {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
     {"weight_format", kString}, {"weight_merge_groups", kArray},
 };
-
-// "auto" and "quark" are read; the other dialects have their names reserved.
-bool accept_dialect(std::string_view name, const std::string& where, DiagnosticList& out) {
-  if (name == "auto" || name == "quark") return true;
-  if (std::find(kDialects.begin(), kDialects.end(), name) != kDialects.end())
-    out.error("not-implemented", where, text_of("configs of {} are not read by this version", name),
-              "write the config in the quark dialect");
-  else
-    out.error("value-unknown", where, text_of("there is no dialect {q}", name), did_you_mean(name, kDialects));
-  return false;
-}
-
-// The dialect that a config names itself, by `dialect` or by `quant_method`.
-bool accept_own_dialect(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  const json::Value* dialect = value.find("dialect");
-  if (dialect != nullptr && dialect->is_string() &&
-      !accept_dialect(dialect->as_string(), pointer_to(where, "dialect"), out))
-    return false;
-  const json::Value* method = value.find("quant_method");
-  if (method == nullptr || !method->is_string() || method->as_string() == "quark") return true;
-  out.error("not-implemented", pointer_to(where, "quant_method"),
-            text_of("quant_method {q} is not read by this version", method->as_string()), "only \"quark\" is");
-  return false;
-}
-
-void warn_algorithms(const ObjectReader& in, const char* key) {
-  const json::Value* value = in.find(key);
-  if (value == nullptr) return;
-  std::string names;
-  const auto visit = [&](const json::Value& item, const std::string& where) {
-    const json::Value* name = item.find("name");
-    if (name == nullptr || !name->is_string()) {
-      in.out().error("key-missing", where, "an algorithm config is an object with a name",
-                     text_of("one of: {}", joined(kAlgorithms)));
-    } else if (std::find(kAlgorithms.begin(), kAlgorithms.end(), name->as_string()) == kAlgorithms.end()) {
-      in.out().error("value-unknown", pointer_to(where, "name"),
-                     text_of("there is no algorithm {q}", name->as_string()),
-                     did_you_mean(name->as_string(), kAlgorithms));
-    } else {
-      if (!names.empty()) names += ", ";
-      names += name->as_string();
-    }
-  };
-  if (value->is_object()) visit(*value, in.at(key));
-  for (size_t i = 0; i < value->items().size(); ++i) visit(value->items()[i], text_of("{}/{}", in.at(key), i));
-  if (!names.empty())
-    in.warning("not-applied", key,
-               text_of("this version rounds weights to nearest without algorithms; not applied: {}", names),
-               "remove the key");
-}
 
 void read_strings(const ObjectReader& in, const char* key, List<std::string>& target) {
   const json::Value* value = in.find(key);
@@ -143,7 +95,16 @@ void read_layer_types(const ObjectReader& in, LayerMap& target) {
   }
 }
 
-void warn_not_applied(const ObjectReader& in) {
+void check_names(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  if (!value.is_array())
+    out.error_in("type-invalid", where, nullptr, nullptr, "expected a list of names, found {}",
+                 json::describe(value.kind()));
+  for (size_t i = 0; i < value.items().size(); ++i)
+    if (!value.items()[i].is_string())
+      out.error_in("type-invalid", where, text_of("{}", i).c_str(), nullptr, "expected a name");
+}
+
+void warn_carried(const ObjectReader& in) {
   const auto warn = [&](const char* key, std::string_view what) {
     in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
   };
@@ -161,8 +122,14 @@ void warn_not_applied(const ObjectReader& in) {
   for (const Diagnostic& problem : cache_problems.items())
     if (problem.severity == Severity::error) in.out().add(problem);
 
-  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty())
+  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty()) {
+    for (size_t i = 0; i < groups->items().size(); ++i)
+      check_names(groups->items()[i], text_of("{}/{}", in.at("shared_scale_groups"), i), in.out());
     warn("shared_scale_groups", "every weight gets its own scales");
+  }
+  if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
+  if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
+    in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* sync = in.find("sync_moe_expert_input_amax"); sync != nullptr && sync->as_bool())
     warn("sync_moe_expert_input_amax", "activations have no scales");
   if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
@@ -170,8 +137,6 @@ void warn_not_applied(const ObjectReader& in) {
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
     in.warning("not-applied", "keep_prequantized_layers",
                "layers that are quantized already are always kept as they are", "remove the key");
-  warn_algorithms(in, "pre_quant_opt_config");
-  warn_algorithms(in, "algo_config");
 }
 
 void read_export(const ObjectReader& in, Config& config) {
@@ -229,16 +194,21 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
   in.word("quant_mode", kQuantModes);
   if (const json::Value* level = in.find("log_severity_level");
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
-    out.error("value-invalid", in.at("log_severity_level"), "expected 0 to 4");
-  warn_not_applied(in);
+    out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
+  warn_carried(in);
+  const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
+  const json::Value* cache = in.find("kv_cache_quant_config");
+  check_algorithms(in, "pre_quant_opt_config", config.global, false);
+  check_algorithms(in, "algo_config", config.global, keeps_rope && cache != nullptr && !cache->members().empty());
   read_export(in, config);
 
   if (out.errors() != errors_before) return config;
   if (in.find("global_quant_config") == nullptr && config.layer_type.empty() && config.layer.empty())
-    out.error("key-missing", where, "the config has neither global_quant_config nor layer configs",
-              "add \"global_quant_config\": {\"weight\": {\"dtype\": \"int8\"}}");
+    out.error_in("key-missing", where, nullptr, "add \"global_quant_config\": {\"weight\": {\"dtype\": \"int8\"}}",
+                 "the config has neither global_quant_config nor layer configs");
   else if (!has_weights(config))
-    out.warning("nothing-quantized", where, "no config has a weight spec: every tensor stays as it is");
+    out.warning_in("nothing-quantized", where, nullptr, nullptr,
+                   "no config has a weight spec: every tensor stays as it is");
   config.source = with_current_names(value);
   return config;
 }
@@ -246,8 +216,20 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
 }  // namespace
 
 std::optional<Config> parse(const json::Value& value, std::string_view dialect, DiagnosticList& out) {
-  if (!accept_dialect(dialect, "", out)) return std::nullopt;
-  if (value.is_string()) return parse_preset(value.as_string(), out);
+  std::optional<Dialect> asked;
+  if (dialect != "auto") {
+    asked = dialect_named(dialect);
+    if (!asked) {
+      unknown_word(dialect, "", kDialectNames, out);
+      return std::nullopt;
+    }
+  }
+  if (value.is_string()) {
+    if (!asked || asked == Dialect::quark) return parse_preset(value.as_string(), out);
+    out.error_in("dialect-mismatch", "", nullptr, nullptr, "{q} would be a preset, and those are quark's",
+                 value.as_string());
+    return std::nullopt;
+  }
   std::string where;
   const json::Value* block = &value;
   if (const json::Value* inner = value.find("quantization_config")) {
@@ -255,12 +237,21 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
     where = "/quantization_config";
   } else if (value.find("global_quant_config") == nullptr &&
              (value.find("model_type") != nullptr || value.find("architectures") != nullptr)) {
-    out.error("key-missing", "", "this config.json has no quantization_config",
-              "give a quantization config or a preset's name");
+    out.error_in("key-missing", "", nullptr, "give a quantization config or a preset's name",
+                 "this config.json has no quantization_config");
     return std::nullopt;
   }
-  if (block->is_object() && !accept_own_dialect(*block, where, out)) return std::nullopt;
-  return parse_config(*block, where, out);
+  std::optional<Dialect> own = Dialect::quark;
+  if (block->is_object()) own = detect_dialect(*block, where, out);
+  if (!own) return std::nullopt;
+  if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
+    out.error_in("dialect-mismatch", where, nullptr, "leave the dialect to be recognised",
+                 "the config says that it is {}, {} was asked for", name_of(*own), name_of(*asked));
+    return std::nullopt;
+  }
+  const Dialect used = asked.value_or(*own);
+  if (used == Dialect::quark) return parse_config(*block, where, out);
+  return parse_dialect(used, *block, where, out);
 }
 
 }  // namespace wasmquant::config

@@ -19,20 +19,6 @@ Index by_name(const Index& index) {
   return sorted;
 }
 
-// What a candidate is called in a sentence.
-std::string describe(Rule rule, std::string_view name) {
-  switch (rule) {
-    case Rule::layer_name:
-      return text_of("entry {q} of layer_quant_config", name);
-    case Rule::layer_glob:
-      return text_of("pattern {q} of layer_quant_config", name);
-    case Rule::layer_type:
-      return text_of("entry {q} of layer_type_quant_config", name);
-    default:
-      return "global_quant_config";
-  }
-}
-
 std::string_view why(Rule rule) {
   switch (rule) {
     case Rule::layer_name:
@@ -92,15 +78,15 @@ Resolver::Resolver(const Config& config) : config_(config) {
   for (uint32_t i = 0; i < config.exclude.size(); ++i) {
     const std::string& entry = config.exclude[i];
     exclude_names_.emplace_back(entry, i);
-    if (!is_glob(entry)) continue;
+    if (!is_pattern(entry)) continue;
     exclude_globs_.push_back({i, NamePattern(entry)});
     // Quark adds `entry.*` to every entry: what is below an excluded module is excluded too.
-    if (!entry.ends_with(".*")) exclude_globs_.push_back({i, NamePattern(text_of("{}.*", entry))});
+    if (!entry.ends_with(".*") && !is_regex(entry)) exclude_globs_.push_back({i, NamePattern(text_of("{}.*", entry))});
   }
   for (uint32_t i = 0; i < config.layer.size(); ++i) {
     const std::string& entry = config.layer[i].first;
     layer_names_.emplace_back(entry, i);
-    if (is_glob(entry)) layer_globs_.push_back({i, NamePattern(entry)});
+    if (is_pattern(entry)) layer_globs_.push_back({i, NamePattern(entry)});
   }
   exclude_names_ = by_name(exclude_names_);
   layer_names_ = by_name(layer_names_);
@@ -132,8 +118,10 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
   for (const auto& [name, entry] : named(exclude_names_, layer)) hit(entry);
   for (size_t dot = layer.find('.'); dot != std::string_view::npos; dot = layer.find('.', dot + 1)) {
     for (const auto& [name, entry] : named(exclude_names_, layer.substr(0, dot)))
-      if (!is_glob(name)) hit(entry);
+      if (!is_pattern(name)) hit(entry);
   }
+  if (config_.exact_names)  // the root of the model is called ""
+    for (const auto& [name, entry] : named(exclude_names_, "")) hit(entry);
   for (const Glob& glob : exclude_globs_)
     if (glob.pattern.matches(layer)) hit(glob.entry);
   return first;
@@ -144,8 +132,18 @@ bool Resolver::excludes(std::string_view layer) const { return find_exclude(laye
 List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
   List<Candidate> found;
   const auto add = [&](Rule rule, const LayerConfig& config, std::string_view name) {
-    found.push_back({rule, &config, name});
+    found.push_back({rule, &config, name, config.where});
   };
+  if (config_.exact_names) {
+    static const LayerConfig kNothing;
+    for (size_t end = 0; end < layer.size(); end = layer.find('.', end + 1)) {
+      const auto entries = named(layer_names_, layer.substr(0, end));
+      if (entries.empty()) continue;
+      const auto& [name, config] = config_.layer[entries[0].second];
+      found.push_back({Rule::layer_name, &kNothing, name, config.where});
+      return found;
+    }
+  }
   const std::pair<std::string, LayerConfig>* exact = nullptr;
   if (const auto entries = named(layer_names_, layer); !entries.empty()) exact = &config_.layer[entries[0].second];
   if (exact != nullptr) add(Rule::layer_name, exact->second, exact->first);
@@ -160,7 +158,8 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     add(Rule::layer_type, config, type);
     break;
   }
-  if (layer_type != "Embedding") add(Rule::global, config_.global, "");
+  const bool has_global = config_.dialect == Dialect::quark || !(config_.global == LayerConfig());
+  if (has_global && layer_type != "Embedding") add(Rule::global, config_.global, "");
   return found;
 }
 
@@ -179,10 +178,26 @@ LayerConfig Resolver::layer_config(std::string_view layer, std::string_view laye
 }
 
 std::string Resolver::pointer(const Candidate& candidate) const {
+  if (!candidate.where.empty() || config_.dialect != Dialect::quark) return std::string(candidate.where);
   if (candidate.rule == Rule::global) return text_of("{}/global_quant_config", config_.where);
   return pointer_to(text_of("{}{}", config_.where,
                             candidate.rule == Rule::layer_type ? "/layer_type_quant_config" : "/layer_quant_config"),
                     candidate.name);
+}
+
+std::string Resolver::exclude_pointer(size_t entry) const {
+  if (entry < config_.exclude_where.size()) return config_.exclude_where[entry];
+  return text_of("{}/exclude/{}", config_.where, entry);
+}
+
+// "entry "lm_head" of layer_quant_config": by the first key of its pointer.
+std::string Resolver::describe(const Candidate& candidate) const {
+  const std::string where = pointer(candidate);
+  const size_t begin = where.find_first_not_of('/', config_.where.size());
+  const std::string key =
+      begin == std::string::npos ? "the config" : where.substr(begin, where.find('/', begin) - begin);
+  if (candidate.rule == Rule::global) return key;
+  return text_of("{} {q} of {}", candidate.rule == Rule::layer_glob ? "pattern" : "entry", candidate.name, key);
 }
 
 Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage) {
@@ -200,31 +215,33 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
 
   if (const int64_t entry = find_exclude(layer, nullptr); entry >= 0) {
     const std::string& name = config_.exclude[static_cast<size_t>(entry)];
-    return kept(Rule::excluded, text_of("{}/exclude/{}", config_.where, entry),
+    return kept(Rule::excluded, exclude_pointer(static_cast<size_t>(entry)),
                 text_of("excluded by {q}{}", name,
-                        !is_glob(name) && name != layer ? ", which covers everything below it" : ""));
+                        !is_pattern(name) && name != layer ? ", which covers everything below it" : ""));
   }
 
   const List<Candidate> found = candidates(layer, type);
   std::string passed_over;
   for (const Candidate& deciding : found) {
-    const std::string name = describe(deciding.rule, deciding.name);
+    const std::string name = describe(deciding);
     if (!deciding.config->weight.empty()) {
       Resolved resolved =
-          kept(deciding.rule, text_of("{}/weight", pointer(deciding)),
+          kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),
                text_of("{}{}{}", passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"));
       resolved.weight = deciding.config->weight.front();
       return resolved;
     }
     if (config_.resolution == Resolution::replace)
       return kept(deciding.rule, pointer(deciding),
-                  text_of("{} decides, and it has no weight spec (resolution is \"replace\")", name));
+                  text_of("{} decides, and it has no weight spec{}", name,
+                          config_.dialect == Dialect::quark ? " (resolution is \"replace\")" : ""));
     if (deciding.rule != Rule::global) passed_over += text_of("{} has no weight spec, so ", name);
   }
   return kept(Rule::no_config, {},
-              type == "Embedding" ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
-                                    "or Embedding in layer_type_quant_config, to quantize it"
-                                  : "no config with a weight spec applies to this layer");
+              type == "Embedding" && config_.dialect == Dialect::quark
+                  ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
+                    "or Embedding in layer_type_quant_config, to quantize it"
+                  : "no config with a weight spec applies to this layer");
 }
 
 }  // namespace wasmquant

@@ -73,7 +73,8 @@ class Resolver {
   struct Candidate {
     Rule rule;
     const LayerConfig* config;
-    std::string_view name;  // pattern or class
+    std::string_view name;   // pattern or class
+    std::string_view where;  // as in LayerConfig
   };
   struct Usage {                               // one flag an entry
     List<uint8_t> exclude, layer, layer_type;  // matched a layer
@@ -87,7 +88,11 @@ class Resolver {
   /// Exact name, first glob, type, global: those that apply, in order.
   List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);
+  bool is_pattern(std::string_view entry) const noexcept { return !config_.exact_names && is_glob(entry); }
   std::string pointer(const Candidate& candidate) const;
+  std::string exclude_pointer(size_t entry) const;
+  /// What a candidate is called in a sentence.
+  std::string describe(const Candidate& candidate) const;
   std::string hint_for(std::string_view pattern) const;
 
   const Config& config_;

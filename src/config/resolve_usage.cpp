@@ -31,10 +31,10 @@ std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view ending : {".weight", ".bias"})
     if (pattern.ends_with(ending)) return text_of("names are those of layers, without {}", ending);
   List<std::string_view> names(quantizable_layers_.begin(), quantizable_layers_.end());
-  if (!is_glob(pattern))
+  if (!is_pattern(pattern))
     if (std::string hint = did_you_mean(pattern, names); !hint.empty()) return hint;
   const std::string_view last = pattern.substr(pattern.rfind('.') + 1);
-  if (is_glob(last)) return {};
+  if (is_glob(last) || is_regex(pattern)) return {};
   for (std::string_view& name : names) name = name.substr(name.rfind('.') + 1);
   const std::string_view found = nearest(last, names);
   for (size_t i = 0; i < names.size() && !found.empty(); ++i)
@@ -52,19 +52,19 @@ List<Diagnostic> Resolver::unused_patterns() const {
   };
   constexpr std::string_view kNoLayer = " matches no layer of this model";
   for (size_t i = 0; i < config_.exclude.size(); ++i)
-    if (!usage_.exclude[i]) report(text_of("{}/exclude/{}", config_.where, i), config_.exclude[i], kNoLayer);
+    if (!usage_.exclude[i]) report(exclude_pointer(i), config_.exclude[i], kNoLayer);
 
-  const std::string layers = text_of("{}/layer_quant_config", config_.where);
-  const std::string types = text_of("{}/layer_type_quant_config", config_.where);
   for (size_t i = 0; i < config_.layer.size(); ++i) {
-    const std::string& name = config_.layer[i].first;
+    const auto& [name, layer] = config_.layer[i];
     if (!usage_.layer_quantizable[i])
-      report(pointer_to(layers, name), name,
+      report(pointer({Rule::layer_name, &layer, name, layer.where}), name,
              usage_.layer[i] ? " matches only layers that are never quantized" : kNoLayer);
   }
   for (size_t i = 0; i < config_.layer_type.size(); ++i) {
-    const std::string& name = config_.layer_type[i].first;
-    if (!usage_.layer_type[i]) report(pointer_to(types, name), name, " is the class of no layer of this model");
+    const auto& [name, layer] = config_.layer_type[i];
+    // What a dialect covers by itself was not asked for by name.
+    if (!usage_.layer_type[i] && (layer.where.empty() || layer.where.ends_with(json::pointer_token(name))))
+      report(pointer({Rule::layer_type, &layer, name, layer.where}), name, " is the class of no layer of this model");
   }
   return list.take();
 }

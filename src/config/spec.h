@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "config/observer_options.h"
 #include "config/observer_table.h"
 #include "config/qscheme.h"
 #include "core/json.h"
@@ -77,6 +78,7 @@ struct QuantizationSpec {
   uint8_t exponent_bits = 0, mantissa_bits = 0;  // dtype minifloat alone: 1..7 and 0..10
   bool is_scale_quant = false;  // second stage of two: quantizes the scales of the first, not its codes
   GridRule grid;
+  ObserverOptions observer_options;
 
   friend bool operator==(const QuantizationSpec&, const QuantizationSpec&) = default;
 };
@@ -108,6 +110,7 @@ using Stages = List<QuantizationSpec>;
 /// One layer's config. A field that is not given falls through to the next candidate when `resolution` is `field`.
 struct LayerConfig {
   Stages weight, bias, input_tensors, output_tensors;
+  std::string where;  // JSON pointer of what it was read from; empty: by the key it has in Quark's dialect
 
   // Defined in spec.cpp: copied and destroyed in many places, and this code is downloaded.
   LayerConfig() noexcept;
@@ -128,19 +131,28 @@ struct ExportInfo {
   friend bool operator==(const ExportInfo&, const ExportInfo&) = default;
 };
 
+/// Where a config comes from. fp8 is read only.
+enum class Dialect : uint8_t { quark, brevitas, aihwkit, compressed_tensors, gptq, awq, fp8 };
+
 /// A whole config. Maps keep the order of the file.
 struct Config {
+  Dialect dialect = Dialect::quark;
+  const char* weight_key = "weight";  // of one layer config, as the dialect spells it; a path
   LayerConfig global;
   List<std::pair<std::string, LayerConfig>> layer_type;  // class name
   List<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
   List<std::string> exclude;                             // exact names or globs
+  List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
+  // aihwkit: entries of `layer` and `exclude` are names, never patterns, and settle everything below them.
+  bool exact_names = false;
+  List<std::pair<std::string, Stages>> input_quantizers;  // aihwkit: exact name of a layer or container
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files
   std::string where;                      // JSON pointer of this config in its text: "" or "/quantization_config"
   std::string preset;                     // name of the preset it came from, or ""
-  json::Value source;  // the config as it was given (normalised to the current key names), for writing it back
+  json::Value source;  // the config as it was given, in its dialect (current key names), for writing it back
 
   Config();
   Config(const Config& other);

@@ -14,7 +14,11 @@ std::optional<ObserverId> observer_named(std::string_view name) noexcept;
 std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept;
 
 /// The observer that spec.observer names. Its qscheme and dtypes are those of the spec: the config sees to that.
-std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options = {});
+std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options);
+/// With the options of the spec.
+inline std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec) {
+  return make_observer(spec, spec.observer_options);
+}
 
 /// All passes over one whole tensor. Errors: those of Observer.
 Result<Observation> observe_tensor(const QuantizationSpec& spec, std::span<const float> x,

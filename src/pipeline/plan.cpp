@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/config_api.h"
+#include "config/dialects.h"
 #include "config/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
@@ -217,6 +218,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
                     checkpoint_format_names());
   }
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
+  TRY_VOID(config::require_computed_numbers(parsed.config));
   return Planner(model, parsed.config, *format, options, diagnostics).run();
 }
 

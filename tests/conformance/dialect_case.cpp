@@ -113,6 +113,7 @@ Result<std::string> run_dialect_case(const DialectCase& c) {
   constexpr Row kOps[] = {
       {"aihwkit", "weight", aihwkit_weight},
       {"aihwkit", "sequence", aihwkit_sequence},
+      {"aihwkit", "resolution", aihwkit_resolution},
       {"brevitas", "weight", brevitas_weight},
       {"brevitas", "mx", brevitas_blocks},
       {"brevitas", "activation", brevitas_activation},

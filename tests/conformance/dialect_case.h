@@ -72,6 +72,9 @@ Result<std::string> run_dialect_case(const DialectCase& c);
 Result<std::string> aihwkit_weight(const DialectCase& c);
 Result<std::string> aihwkit_sequence(const DialectCase& c);
 
+// ---- aihwkit_resolution.cpp
+Result<std::string> aihwkit_resolution(const DialectCase& c);
+
 // ---- brevitas_ops.cpp
 Result<std::string> brevitas_weight(const DialectCase& c);
 Result<std::string> brevitas_blocks(const DialectCase& c);

@@ -58,15 +58,39 @@ test('text that is no JSON object', async () => {
   assert.equal(document.diagnostics[0].severity, 'error');
 });
 
-test('convert prints a config, or says plainly that it cannot yet', async () => {
-  const { document } = await cliJson(['config', 'presets', 'int8']);
+test('convert prints the config, and what is lost on stderr', async () => {
+  const { document } = await cliJson(['config', 'presets', 'int4_wo_128']);
   const input = JSON.stringify(document.config);
   const { code, stdout, stderr } = await cli(['config', 'convert', '-', '--to', 'awq'], { input });
-  if (code === 0) {
-    assert.equal(typeof JSON.parse(stdout), 'object');
-  } else {
-    assert.equal(code, 1);
-    assert.equal(stdout, '');
-    assert.match(stderr, /not-implemented/);
-  }
+  assert.equal(code, 0);
+  assert.deepEqual(JSON.parse(stdout).modules_to_not_convert, ['lm_head']);
+  assert.match(stderr, /^warning +\/global_quant_config\/weight /m);
+  const back = await cli(['config', 'convert', '-', '--to', 'quark'], { input: stdout });
+  assert.equal(back.code, 0);
+  assert.equal(JSON.parse(back.stdout).global_quant_config.weight.group_size, 128);
+});
+
+test('convert --json has the losses', async () => {
+  const input = JSON.stringify({
+    dialect: 'aihwkit',
+    module_qconfig_map: { Linear: { module_qconfig: { weight_quant: { n_bits: 8, range_estimator: 'MSE' } } } },
+    excluded_modules: ['lm_head'],
+  });
+  const { code, document } = await cliJson(['config', 'convert', '-', '--to', 'quark'], { input });
+  assert.equal(code, 0);
+  assert.equal(document.config.layer_type_quant_config.Linear.weight.dtype, 'int8');
+  assert.deepEqual(
+    document.losses.map(({ code: name, where }) => [name, where]),
+    [['lost', '/module_qconfig_map/Linear/module_qconfig/weight_quant']],
+  );
+});
+
+test('convert fails when nothing can be said', async () => {
+  const { document } = await cliJson(['config', 'presets', 'fp8']);
+  const { code, stdout, stderr } = await cli(['config', 'convert', '-', '--to', 'gptq'], {
+    input: JSON.stringify(document.config),
+  });
+  assert.equal(code, 1);
+  assert.equal(stdout, '');
+  assert.match(stderr, /nothing of this config can be said in gptq/);
 });

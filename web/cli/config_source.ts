@@ -96,5 +96,9 @@ export async function configFor(
     throw usageError('how to quantize is missing: --preset NAME or --config FILE', `presets: ${names.join(', ')}`);
   }
   const json = await readConfigText(options.config, signal);
-  return edits ? withEdits(quantizer.parseConfig(json).config, exclude, layers) : json;
+  if (!edits) return json;
+  const { dialect, config } = quantizer.parseConfig(json);
+  // Quark's keys are what the edits are written in.
+  const base = dialect === 'quark' ? config : (quantizer.convertConfig(json, 'quark').config as Record<string, unknown>);
+  return withEdits(base, exclude, layers);
 }

@@ -1,6 +1,10 @@
 /** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
 
-/** Config dialects. `quark` is read and written by this version; the others answer `not-implemented`. */
+/**
+ * Config dialects, all of them read and written: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
+ * `quantization_config` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are recognised as well.
+ * `brevitas` and `aihwkit` compute with their own numbers: this version checks and converts such configs, and plans none.
+ */
 export type Dialect = 'quark' | 'brevitas' | 'aihwkit' | 'compressed-tensors' | 'gptq' | 'awq';
 /** File formats that can be opened. */
 export type InputFormat = 'safetensors' | 'gguf' | 'onnx' | 'npy';
@@ -178,8 +182,9 @@ export type Calibration = AsyncIterable<{
 
 /** A checked config. */
 export interface QuantConfig {
-  dialect: Dialect;
-  /** The config with current key names. */
+  /** What the config is written in. */
+  dialect: Dialect | 'fp8';
+  /** The config in that dialect, with current key names; dialects other than Quark's also with every standard value. */
   config: Record<string, unknown>;
   /** Warnings and notes; errors throw instead. */
   diagnostics: Diagnostic[];
@@ -322,6 +327,10 @@ export interface Quantizer extends AsyncDisposable {
   checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
   /** @throws QuantizationError `config-invalid` with `diagnostics`. */
   parseConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
+  /**
+   * A config in the words of another dialect. `losses` says what these cannot say, or say with other numbers; each is at its
+   * place in `config`. @throws QuantizationError `config-invalid` when nothing of it can be said there.
+   */
   convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] };
   /** One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). */
   quantize(tensor: TensorInput, spec: QuantizationSpec): QuantizedTensor;

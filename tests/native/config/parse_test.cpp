@@ -188,8 +188,8 @@ TEST_CASE("whole configs: what is accepted, refused and remarked") {
        "error key-conflict /layer_type_quant_config/nn.Linear"},
       {"{" + g + R"(,"layer_quant_config":{"a":{"target_device":"gpu"}}})",
        "error value-unknown /layer_quant_config/a/target_device"},
-      {"{" + g + R"(,"quant_method":"gptq"})", "error not-implemented /quant_method"},
-      {"{" + g + R"(,"dialect":"aihwkit"})", "error not-implemented /dialect"},
+      {"{" + g + R"(,"quant_method":"gptq"})", "warning key-unknown /global_quant_config\nwarning not-applied "},
+      {"{" + g + R"(,"dialect":"aihwkit"})", "error key-unknown /global_quant_config"},
       {"{" + g + R"(,"dialect":"quarck"})", "error value-unknown /dialect"},
       {"{" + g + R"(,"resolution":"fields"})", "error value-unknown /resolution"},
       {"{" + g + R"(,"indivisible_groups":"skip"})", "error value-unknown /indivisible_groups"},
@@ -244,7 +244,9 @@ TEST_CASE("broken JSON is one diagnostic") {
 
 TEST_CASE("dialects") {
   CHECK(config::check("int8", "quark").empty());
-  CHECK(summary_of(config::check("int8", "gptq")) == "error not-implemented ");
+  CHECK(summary_of(config::check("int8", "gptq")) == "error dialect-mismatch ");
+  CHECK(summary_of(config::check(R"({"quant_method":"awq"})", "gptq")) == "error dialect-mismatch ");
+  CHECK(summary_of(config::check(R"({"bits":4})", "awq")) == "");
   CHECK(summary_of(config::check("int8", "quarks")) == "error value-unknown ");
 }
 

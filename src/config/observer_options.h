@@ -1,0 +1,28 @@
+// How an observer does its work, where its name leaves a choice.
+#pragma once
+#include <cstdint>
+
+namespace wasmquant {
+
+/// When an observer that votes (PowOf2) is asked: Quark asks after every batch, its unit tests also once at the end.
+enum class Votes : uint8_t { every_batch, last_batch };
+
+/// How the thresholds or ranges of a search are chosen. grid: all of a number of equal steps · sections: aihwkit's
+/// "golden_section" is Brent's bounded method, Brevitas 0.10.3 goes by Fibonacci numbers.
+enum class SearchMethod : uint8_t { grid, sections };
+
+struct ObserverOptions {
+  uint32_t bins = 0;             // of a histogram; 0: the method's own number
+  double percentile = 0;         // in percent; 0: the method's own number
+  int64_t first_candidate = -3;  // bin of the first mse_last_bins candidate, negative from the end
+  Votes votes = Votes::every_batch;
+  double tail_percent = 0;  // last_range: what is cut off below; per_channel: above, too
+  double momentum = 0.9;    // moving_range: the part of the old range
+  SearchMethod search = SearchMethod::sections;
+  uint32_t candidates = 100;  // range searches: steps of the grid
+  double range_margin = 0.5;  // range searches: added to the largest magnitude, absolute
+
+  friend bool operator==(const ObserverOptions&, const ObserverOptions&) = default;
+};
+
+}  // namespace wasmquant

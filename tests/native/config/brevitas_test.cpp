@@ -1,0 +1,185 @@
+// The Brevitas dialect: every rule of spec 2.2 and every row of 2.3.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "config/dialect_grids.h"
+#include "config/resolve.h"
+#include "diagnostics.h"
+
+using namespace wasmquant;
+
+namespace {
+
+std::string brevitas(const std::string& layer, const std::string& rest = R"(,"pre_quant_opt_config":[])") {
+  return R"({"dialect":"brevitas","global_quant_config":{)" + layer + "}" + rest + "}";
+}
+// Errors only, with {} for the tensor.
+std::string errors_of(const std::string& tensor, const std::string& spec) {
+  std::string text;
+  for (const Diagnostic& d : config::check(brevitas("\"" + tensor + "\":" + spec)))
+    if (d.severity == Severity::error) text += (text.empty() ? "" : "\n") + d.code + " " + d.where;
+  const std::string place = "/global_quant_config/" + tensor;
+  for (size_t at; (at = text.find(place)) != std::string::npos;) text.replace(at, place.size(), "{}");
+  return text;
+}
+
+struct Case {
+  std::string text;
+  std::string expected;
+};
+
+}  // namespace
+
+TEST_CASE("brevitas: combinations that exist (spec 2.3), all others are errors") {
+  for (const std::string tensor : {"weight", "input_tensors", "output_tensors"})
+    for (const bool is_float : {false, true})
+      for (const std::string scale : {"float", "pof2", "float32", "float16", "bfloat16"})
+        for (const std::string param : {"stats", "mse"})
+          for (const std::string qscheme : {"per_tensor", "per_channel", "per_group"})
+            for (const bool symmetric : {true, false}) {
+              std::string spec =
+                  R"({"qscheme":")" + qscheme + R"(","scale_type":")" + scale + R"(","param_type":")" + param +
+                  R"(","symmetric":)" + (symmetric ? "true" : "false") +
+                  (is_float ? R"(,"quant_type":"float_quant","exponent_bit_width":4,"mantissa_bit_width":3})"
+                            : R"(,"bit_width":4})");
+              const bool weight = tensor == "weight";
+              bool exists = scale == "float" || (scale == "pof2" && !is_float);
+              if (!symmetric && (is_float || (scale == "pof2" && (weight || param == "mse")))) exists = false;
+              if (qscheme == "per_group" || (qscheme == "per_channel" && tensor == "output_tensors")) exists = false;
+              CAPTURE(tensor);
+              CAPTURE(spec);
+              CHECK(errors_of(tensor, spec).empty() == exists);
+            }
+}
+
+TEST_CASE("brevitas: rules of one spec") {
+  const Case cases[] = {
+      {R"({})", ""},
+      {R"({"bit_width":1})", "value-invalid {}/bit_width"},
+      {R"({"bit_width":12})", "not-implemented {}/bit_width"},
+      {R"({"bit_width":-9223372036854775808})", "value-invalid {}/bit_width"},
+      {R"({"bit_width":16})", ""},
+      {R"({"quant_type":"float_quant"})", "key-missing {}"},
+      {R"({"quant_type":"float_quant","exponent_bit_width":4})", "key-missing {}"},
+      {R"({"quant_type":"float_quant","exponent_bit_width":4,"mantissa_bit_width":3})", ""},
+      {R"({"quant_type":"float_quant","exponent_bit_width":3,"mantissa_bit_width":2})", "value-invalid {}/bit_width"},
+      {R"({"quant_type":"float_quant","exponent_bit_width":3,"mantissa_bit_width":2,"bit_width":6})", ""},
+      {R"({"quant_type":"float_quant","exponent_bit_width":8,"mantissa_bit_width":7,"bit_width":16})",
+       "value-invalid {}/exponent_bit_width"},
+      {R"({"quant_type":"float_quant","exponent_bit_width":0,"mantissa_bit_width":7})",
+       "value-invalid {}/exponent_bit_width"},
+      {R"({"quant_type":"float_quant","exponent_bit_width":7,"mantissa_bit_width":0})", ""},
+      {R"({"quant_type":"float_quant","exponent_bit_width":4,"mantissa_bit_width":-3,"bit_width":2})",
+       "value-invalid {}/mantissa_bit_width"},
+      {R"({"quant_type":"float_quant","symmetric":false,"exponent_bit_width":4,"mantissa_bit_width":3})",
+       "combination-unsupported {}/symmetric"},
+      {R"({"qscheme":"per_grup"})", "value-unknown {}/qscheme"},
+      {R"({"dtype":"int8"})", "key-unknown {}/dtype"},
+      {R"([])", "type-invalid {}"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(errors_of("weight", c.text) == c.expected);
+  }
+}
+
+TEST_CASE("brevitas: rules of a config") {
+  const std::string w = R"("weight":{"bit_width":8})", wi = w + R"(,"input_tensors":{})";
+  const std::string pre = R"(,"pre_quant_opt_config":)", algo = R"(,"pre_quant_opt_config":[],"algo_config":)";
+  const std::string inputs = "\nwarning not-applied /global_quant_config";
+  const std::string kG = "/global_quant_config";
+  const Case cases[] = {
+      {brevitas(w), ""},
+      {brevitas(w, ""), "warning default-preprocess "},
+      {R"({"dialect":"brevitas"})", "error key-missing \nwarning default-preprocess "},
+      {brevitas(""), "warning nothing-quantized "},
+      {brevitas(wi), "warning not-applied /global_quant_config"},
+      {brevitas(wi + R"(,"bias":{"bit_width":32})"),
+       "warning not-applied /global_quant_config/bias\nwarning not-applied /global_quant_config"},
+      {brevitas(w + R"(,"bias":{"bit_width":32})"),
+       "error key-missing " + kG + "/bias\nwarning not-applied " + kG + "/bias"},
+      {brevitas(wi + R"(,"bias":{"bit_width":12})"),
+       "error value-invalid " + kG + "/bias/bit_width\nwarning not-applied " + kG + "/bias" + inputs},
+      {brevitas(wi + R"(,"bias":{"quant_type":"float_quant"})"),
+       "error value-invalid " + kG + "/bias/quant_type\nwarning not-applied " + kG + "/bias" + inputs},
+      {brevitas(
+           wi +
+           R"(,"bias":{"qscheme":"per_channel","symmetric":false,"scale_type":"pof2","param_type":"mse","mantissa_bit_width":3})"),
+       "warning ignored " + kG + "/bias/qscheme\nwarning ignored " + kG + "/bias/symmetric\nwarning ignored " + kG +
+           "/bias/scale_type\nwarning ignored " + kG + "/bias/param_type\nwarning ignored " + kG +
+           "/bias/mantissa_bit_width\nwarning not-applied " + kG + "/bias" + inputs},
+      {brevitas(w + R"(,"input_tensors":{"qscheme":"per_channel"})"),
+       "warning ignored " + kG + "/input_tensors/qscheme" + inputs},
+      {brevitas(w, R"(,"pre_quant_opt_config":[],"backend":"fx")"), "error value-invalid /backend"},
+      {brevitas(w, R"(,"pre_quant_opt_config":[],"backend":"eager")"), "error value-unknown /backend"},
+      {brevitas(w, R"(,"pre_quant_opt_config":[],"brevitas_version":"0.9")"), "error value-unknown /brevitas_version"},
+      {brevitas(w, pre + R"([{"name":"Preprocess","trace_model":false}])"),
+       "warning not-applied /pre_quant_opt_config"},
+      {brevitas(w, pre + R"([{"name":"ActivationEqualization"}])"),
+       "warning preprocess-order /pre_quant_opt_config\nwarning not-applied /pre_quant_opt_config"},
+      {brevitas(w, pre + R"([{"name":"ActivationEqualization"},{"name":"Preprocess"}])"),
+       "warning preprocess-order /pre_quant_opt_config\nwarning not-applied /pre_quant_opt_config"},
+      {brevitas(w, pre + R"([{"name":"Preprocess"},{"name":"ActivationEqualization","is_layerwise":false}])"),
+       "error value-invalid /pre_quant_opt_config/1/is_layerwise\nwarning not-applied /pre_quant_opt_config"},
+      {brevitas(w, pre + R"([{"name":"Preprocess"},{"name":"ActivationEqualization","alpha":2}])"),
+       "error value-invalid /pre_quant_opt_config/1/alpha\nwarning not-applied /pre_quant_opt_config"},
+      {brevitas(w, pre + R"([{"name":"Preprocess"},{"name":"GPTQ"}])"),
+       "error value-invalid /pre_quant_opt_config/1/name\nwarning not-applied /pre_quant_opt_config"},
+      {brevitas(w, algo + R"([{"name":"GPTQ","act_order":true}])"), "warning not-applied /algo_config"},
+      {brevitas(w, algo + R"([{"name":"GPTQ","desc_act":true}])"),
+       "error key-unknown /algo_config/0/desc_act\nwarning not-applied /algo_config"},
+      {brevitas(w, algo + R"([{"name":"GPTQ"},{"name":"GPTQ"}])"),
+       "error value-invalid /algo_config/1\nwarning not-applied /algo_config"},
+      {brevitas(w, algo + R"([{"name":"GPFQ"}])"),
+       "error key-missing /algo_config/0\nwarning not-applied /algo_config"},
+      {brevitas(wi, algo + R"([{"name":"GPFA2Q","accumulator_bit_width":14}])"),
+       "warning not-applied /global_quant_config\nwarning not-applied /algo_config"},
+      {brevitas(w, algo + R"([{"name":"CalibrateBatchNorm"},{"name":"BiasCorrection"}])"),
+       "warning not-applied /algo_config"},
+      {brevitas(w, algo + R"([{"name":"GPTQQ"}])"), "error value-unknown /algo_config/0/name"},
+      {brevitas(w, algo + R"([{}, 3])"),
+       "error value-unknown /algo_config/0/name\nerror value-unknown /algo_config/1/name"},
+      {brevitas(w, R"(,"pre_quant_opt_config":[],"exclude":["re:("])"), "error pattern-invalid /exclude/0"},
+      {brevitas(w, R"(,"pre_quant_opt_config":[],"layer_quant_config":{})"), "error key-unknown /layer_quant_config"},
+      {R"({"global_quant_config":{"weight":{"bit_width":4}},"pre_quant_opt_config":[]})",
+       ""},  // recognised by its specs
+      {R"({"global_quant_config":{"weight":{"quant_type":"int_quant"}},"pre_quant_opt_config":[]})", ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(problems_of(c.text) == c.expected);
+  }
+}
+
+TEST_CASE("brevitas: what specs say about numbers") {
+  const auto spec = [](const std::string& text, const std::string& rest = R"(,"pre_quant_opt_config":[])") {
+    auto parsed = config::parse_text(brevitas(R"("weight":)" + text + R"(,"input_tensors":)" + text, rest));
+    REQUIRE(static_cast<bool>(parsed));
+    return parsed->config.global;
+  };
+  const BrevitasVersion now = BrevitasVersion::v0_12_1;
+  const LayerConfig plain = spec(R"({"bit_width":4})");
+  CHECK(plain.weight[0].dtype == Dtype::int4);
+  CHECK(plain.weight[0].grid == brevitas_grid(true, false, now));
+  CHECK(plain.weight[0].observer == ObserverId::PerTensorMinMaxObserver);
+  CHECK(plain.input_tensors[0].grid == brevitas_grid(false, false, now));
+  CHECK(plain.input_tensors[0].observer == ObserverId::PerTensorMeanPercentileObserver);
+  CHECK(spec(R"({"symmetric":false})").weight[0].dtype == Dtype::uint8);
+  const LayerConfig pof2 = spec(R"({"scale_type":"pof2"})");
+  CHECK(pof2.weight[0].grid == brevitas_grid(true, true, now));
+  CHECK(pof2.weight[0].scale_type == ScaleType::pof2);
+  const LayerConfig mse = spec(R"({"param_type":"mse"})");
+  CHECK(mse.weight[0].observer == ObserverId::PerTensorThresholdMSEObserver);
+  CHECK(mse.weight[0].observer_options.search == SearchMethod::grid);
+  CHECK(mse.input_tensors[0].observer == ObserverId::PerTensorMeanThresholdMSEObserver);
+  CHECK(spec(R"({"qscheme":"per_channel","param_type":"mse"})").weight[0].observer ==
+        ObserverId::PerChannelThresholdMSEObserver);
+  const LayerConfig old =
+      spec(R"({"param_type":"mse","scale_type":"pof2"})", R"(,"pre_quant_opt_config":[],"brevitas_version":"0.10.3")");
+  CHECK(old.weight[0].observer_options.search == SearchMethod::sections);
+  CHECK(old.weight[0].grid == brevitas_grid(true, true, BrevitasVersion::v0_10_3));
+  const LayerConfig fp = spec(R"({"quant_type":"float_quant","exponent_bit_width":4,"mantissa_bit_width":3})");
+  CHECK(fp.weight[0].dtype == Dtype::minifloat);
+  CHECK(float_format_of(fp.weight[0]).max_finite() == 480.0);
+}

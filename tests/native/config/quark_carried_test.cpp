@@ -1,0 +1,106 @@
+// What Quark's configs carry that this version does not run: algorithm configs (spec quark 1.5), kv cache, softmax,
+// shared scales.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "diagnostics.h"
+
+namespace {
+
+// {} stands for the place of the algorithm.
+std::string errors_of(const std::string& algorithm, const std::string& weight = R"({"dtype":"int8"})",
+                      const std::string& rest = "") {
+  std::string text;
+  for (const wasmquant::Diagnostic& d : wasmquant::config::check(
+           R"({"global_quant_config":{"weight":)" + weight + R"(},"algo_config":[)" + algorithm + "]" + rest + "}")) {
+    if (d.code == "not-applied") continue;
+    text += (text.empty() ? "" : "\n") + d.code + " " +
+            (d.where.starts_with("/algo_config/0") ? "{}" + d.where.substr(14) : d.where);
+  }
+  return text;
+}
+
+struct Case {
+  std::string text;
+  std::string expected;
+};
+
+const std::string kLayers = R"("scaling_layers":{"first_layer":{},"middle_layers":{},"last_layer":{}})";
+
+}  // namespace
+
+TEST_CASE("algorithm configs, with old and new fields") {
+  const Case cases[] = {
+      {R"({"name":"smooth","alpha":0.5,"scale_clamp_min":0.001,"scaling_layers":[],"model_decoder_layers":"m"})", ""},
+      {R"({"name":"smoothquant","alpha":1})", ""},
+      {R"({"name":"smooth","alpha":"x"})", "type-invalid {}/alpha"},
+      {R"({"name":"smooth","alpha":-1})", "value-invalid {}/alpha"},
+      {R"({"name":"smooth","alhpa":1})", "key-unknown {}/alhpa"},
+      {R"({"name":"awq","scaling_layers":[{"prev_op":"a","layers":["b"],"inp":"b"}],"num_attention_heads":8,"num_key_value_heads":8})",
+       ""},
+      {R"({"name":"awq","bit":8,"sym":true})", ""},
+      {R"({"name":"awq","bit":4})", "contradiction {}/bit"},
+      {R"({"name":"gptq","sym":false})", "contradiction {}/sym"},
+      {R"({"name":"autosmoothquant","compute_scale_loss":"RMSE"})", ""},
+      {R"({"name":"autosmoothquant","compute_scale_loss":"rmse"})", "value-invalid {}/compute_scale_loss"},
+      {R"({"name":"gptq","damp_percent":0.01,"desc_act":true,"static_groups":true,"true_sequential":true})", ""},
+      {R"({"name":"gptq","static_groups":false})", "value-invalid {}/static_groups"},
+      {R"({"name":"gptq","static_groups":false,"desc_act":false})", ""},
+      {R"({"name":"gptaq","alpha":0.25,"static_groups":false})", "value-invalid {}/static_groups"},
+      {R"({"name":"gptq","alpha":0.25})", "key-unknown {}/alpha"},
+      {R"({"name":"gptq","block_size":0})", "value-invalid {}/block_size"},
+      {R"({"name":"qronos","block_size":-1,"beta":1e4})", "value-invalid {}/block_size"},
+      {R"({"name":"qronos","static_groups":false})", ""},
+      {"{\"name\":\"rotation\"," + kLayers + "}", ""},
+      {R"({"name":"rotation"})", "key-missing {}"},
+      {R"({"name":"rotation","scaling_layers":{"first_layer":{}}})",
+       "key-missing {}/scaling_layers\nkey-missing {}/scaling_layers"},
+      {"{\"name\":\"rotation\",\"random_r1\":true,\"rotation_size\":64," + kLayers + "}",
+       "value-invalid {}/rotation_size"},
+      {"{\"name\":\"rotation\",\"r1\":false,\"online_r1_rotation\":true," + kLayers + "}",
+       "value-invalid {}/online_r1_rotation"},
+      {"{\"name\":\"rotation\",\"r1\":false,\"online_config\":{}," + kLayers + "}", "value-invalid {}/online_config"},
+      {"{\"name\":\"rotation\",\"r3\":true,\"trainable\":true," + kLayers + "}", "value-invalid {}/trainable"},
+      {"{\"name\":\"quarot\",\"trainable\":true," + kLayers + "}", "value-invalid {}/trainable"},
+      {"{\"name\":\"rotation\",\"train_smooth\":true," + kLayers + "}",
+       "value-invalid {}/train_smooth\nvalue-invalid {}/train_smooth"},
+      {"{\"name\":\"rotation\",\"trainable\":true,\"train_smooth\":true,\"smooth_positions\":[]," + kLayers + "}", ""},
+      {R"({"name":"svdquant","svd_rank":16,"use_gptq":true,"gptq_percdamp":0.01})", ""},
+      {R"({"name":"svdquant","svd_rank":1.5})", "type-invalid {}/svd_rank"},
+      {R"({"name":"AWQ"})", "value-unknown {}/name"},
+      {R"([])", "key-missing {}"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(errors_of(c.text) == c.expected);
+  }
+  const std::string grouped = R"({"dtype":"int4","qscheme":"per_group","group_size":64})";
+  CHECK(errors_of(R"({"name":"gptq","group_size":128,"bit":4})", grouped) == "contradiction {}/group_size");
+  CHECK(errors_of(R"({"name":"gptq","group_size":64})", grouped) == "");
+}
+
+TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
+  const std::string int8 = R"({"dtype":"int8"})";
+  const Case cases[] = {
+      {R"(,"kv_cache_group":["*k_proj","*v_proj"],"min_kv_scale":0.0,"kv_cache_post_rope":false)", ""},
+      {R"(,"kv_cache_group":[1])", "type-invalid /kv_cache_group/0"},
+      {R"(,"min_kv_scale":-1)", "value-invalid /min_kv_scale"},
+      {R"(,"shared_scale_groups":[["q_proj","k_proj"],["gate","up"]])", ""},
+      {R"(,"shared_scale_groups":["q_proj",[2]])",
+       "type-invalid /shared_scale_groups/0\ntype-invalid /shared_scale_groups/1/0"},
+      {R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"},"quant_mode":"fx_graph_mode")", ""},
+      {R"(,"softmax_quant_spec":{"dtype":"fp9"})", "value-unknown /softmax_quant_spec/dtype"},
+      {R"(,"quant_mode":"fx")", "value-unknown /quant_mode"},
+      {R"(,"layer_quant_config":{"a":{"weight":{"dtype":"int8"},"target_device":"gpu"}})",
+       "value-unknown /layer_quant_config/a/target_device"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    CHECK(errors_of("", int8, c.text) == c.expected);
+  }
+  const std::string cache = R"(,"kv_cache_quant_config":{"*k_proj":{"output_tensors":{"dtype":"fp8_e4m3"}}})";
+  const std::string rotation = "{\"name\":\"rotation\",\"r3\":true," + kLayers + "}";
+  CHECK(errors_of(rotation, int8, cache) == "rotation-kv-cache {}/r3");
+  CHECK(errors_of(rotation, int8, cache + R"(,"kv_cache_post_rope":true)") == "");
+}
