@@ -130,8 +130,7 @@ class Parser {
       const bool by_class = &target == &config_.layer_type;
       // "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are one class; a layer keeps its dots.
       std::string plain = by_class ? name.substr(name.rfind('.') + 1) : name;
-      if (by_class && plain.empty())
-        out_.error_in("value-invalid", where, nullptr, nullptr, "a class name must not be empty");
+      if (plain.empty()) out_.error_in("value-invalid", where, nullptr, nullptr, "a class or module must have a name");
       quantized_module(value, plain, by_class, where);
       LayerConfig layer = this->layer(value.members()[1].second, pointer_to(where, "module_qconfig"));
       // Upstream's embedding never quantizes what it returns.

@@ -120,7 +120,7 @@ class Parser {
     const json::Array& excluded = source_["exclude"].items();
     for (size_t i = 0; i < excluded.size(); ++i) {
       config_.exclude.push_back(excluded[i].as_string());
-      check_regex(excluded[i].as_string(), text_of("{}/{}", at("exclude"), i), out_);
+      check_pattern(excluded[i].as_string(), text_of("{}/{}", at("exclude"), i), out_);
     }
     if (source_["non_finite"].as_string() == "saturate") config_.non_finite = NonFinite::saturate;
     if (out_.errors() == 0 && layer["weight"].is_null())

@@ -78,7 +78,7 @@ class Parser {
     for (size_t i = 0; i < ignore.size(); ++i) {
       const std::string& entry = ignore[i].as_string();
       const std::string place = text_of("{}/ignore/{}", where, i);
-      check_regex(entry, place, out_);
+      check_pattern(entry, place, out_);
       if (is_class(entry)) {
         ignored_classes_.push_back(entry);
         continue;
@@ -112,7 +112,7 @@ class Parser {
       out_.error_in("key-missing", where, nullptr, "[\"Linear\"] for every linear layer", "a group needs targets");
     for (size_t i = 0; i < targets.size(); ++i) {
       const std::string& target = targets[i].as_string();
-      check_regex(target, text_of("{}/targets/{}", where, i), out_);
+      check_pattern(target, text_of("{}/targets/{}", where, i), out_);
       (is_class(target) ? config_.layer_type : config_.layer).emplace_back(target, layer);
     }
   }

@@ -118,7 +118,9 @@ void warn_not_applied(DiagnosticList& out, const std::string& where, std::string
   out.warning_in("not-applied", where, nullptr, nullptr, "this version quantizes weights only: {}", what);
 }
 
-void check_regex(std::string_view pattern, const std::string& where, DiagnosticList& out) {
+void check_pattern(std::string_view pattern, const std::string& where, DiagnosticList& out) {
+  if (pattern.empty())
+    out.error_in("value-invalid", where, nullptr, nullptr, "expected a layer name or pattern, found an empty string");
   std::string problem;
   if (is_regex(pattern)) Regex(pattern.substr(3), &problem);
   if (!problem.empty())

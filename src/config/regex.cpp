@@ -35,20 +35,19 @@ class RegexParser {
     return true;
   }
   int32_t size() const { return static_cast<int32_t>(out_.steps_.size()); }
-  void insert(int32_t at, Step step) { out_.steps_.insert(static_cast<size_t>(at), step); }
 
   void alternatives(int depth) {
     if (depth > kMaxDepth) return fail("groups are nested too deeply");
-    const int32_t begin = size();
     List<int32_t> jumps;
-    for (int32_t branch = begin;;) {
+    for (;;) {
+      const auto branch = static_cast<size_t>(size());
+      out_.steps_.push_back({Op::jump, 1});  // a split, when another alternative follows
       while (more() && text_[at_] != '|' && text_[at_] != ')') repeated(depth);
       if (!take('|')) break;
       if (size() >= kMaxSteps) return fail("the pattern is too large");
-      insert(branch, {Op::split, 1, size() - branch + 2});
       jumps.push_back(size());
       out_.steps_.push_back({Op::jump});
-      branch = size();
+      out_.steps_[branch] = {Op::split, 1, size() - static_cast<int32_t>(branch)};
     }
     for (const int32_t jump : jumps) out_.steps_[static_cast<size_t>(jump)].first = size() - jump;
   }

@@ -99,6 +99,7 @@ class Parser {
     if (config_.dialect == Dialect::gptq) read_gptq(source);
     const json::Array& kept = source["modules_to_not_convert"].items();
     for (size_t i = 0; i < kept.size(); ++i) {
+      check_pattern(kept[i].as_string(), text_of("{}/{}", at("modules_to_not_convert"), i), out_);
       // AutoAWQ looks for the text anywhere in the name; others for a module of that name, at any depth.
       exclude(text_of(config_.dialect == Dialect::awq ? "*{}*" : "{}", as_glob(kept[i].as_string())),
               text_of("{}/{}", at("modules_to_not_convert"), i));
@@ -164,7 +165,7 @@ class Parser {
       const bool skips = key.starts_with("-:");
       const std::string pattern =
           text_of("re:{}", std::string_view(key).substr(skips || key.starts_with("+:") ? 2 : 0));
-      check_regex(pattern, where, out_);
+      check_pattern(pattern, where, out_);
       if (skips) {
         exclude(pattern, where);
         continue;

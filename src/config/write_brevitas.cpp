@@ -20,7 +20,8 @@ class Writer {
     }
     for (const Entry& entry : conversion_.entries())
       if (&entry != global) conversion_.lose(entry.where, "the Brevitas extension has one config for all layers");
-    if (global != nullptr) {
+    if (global == nullptr) return nullptr;
+    {
       const LayerConfig& from = global->layer;
       layer.set("input_tensors", tensor(from.input_tensors, global->where, false));
       layer.set("output_tensors", tensor(from.output_tensors, global->where, false));

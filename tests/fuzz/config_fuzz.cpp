@@ -40,6 +40,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     layers.push_back({layer, "Linear", resolved.back().weight ? &*resolved.back().weight : nullptr});
   }
   resolver.unused_patterns();
+  for (const char* dialect : {"quark", "brevitas", "aihwkit", "compressed-tensors", "gptq", "awq"}) {
+    const auto converted = config::convert_text(text, dialect);
+    if (converted && !config::parse_text(json::write(converted->config))) std::abort();
+  }
+  if (config.dialect != Dialect::quark) return 0;
   config::quantization_config(config, layers, {});
   const auto again = config::parse_text(json::write(config::to_json(config)));
   if (!again || !(again->config == config)) std::abort();

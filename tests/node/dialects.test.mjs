@@ -8,7 +8,7 @@ const configs = {
   quark: { global_quant_config: { weight: { dtype: 'int8' } } },
   aihwkit: { module_qconfig_map: { Linear: linear } },
   brevitas: { global_quant_config: { weight: { bit_width: 4 } }, pre_quant_opt_config: [] },
-  'compressed-tensors': { config_groups: { g: { targets: ['re:.*_proj$'], weights: { num_bits: 8 } } } },
+  'compressed-tensors': { config_groups: { g: { targets: ['Linear'], weights: { num_bits: 8 } } } },
   gptq: { quant_method: 'gptq', bits: 4, group_size: 64 },
   awq: { quant_method: 'awq', bits: 4, group_size: 64 },
   fp8: { quant_method: 'fp8', activation_scheme: 'dynamic' },
@@ -50,7 +50,9 @@ test('conversions list what is lost', async (t) => {
 test('imports of model configs are planned, with reasons in their own words', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const { tensors } = quantizer.plan(model, configs['compressed-tensors']);
+  const { tensors } = quantizer.plan(model, {
+    config_groups: { g: { targets: ['re:.*_proj$'], weights: { num_bits: 8 } } },
+  });
   const byName = (ending) => tensors.find(({ name }) => name.endsWith(ending));
   assert.deepEqual(byName('q_proj.weight').reason, {
     rule: 'layer-glob',

@@ -99,6 +99,7 @@ export async function configFor(
   if (!edits) return json;
   const { dialect, config } = quantizer.parseConfig(json);
   // Quark's keys are what the edits are written in.
-  const base = dialect === 'quark' ? config : (quantizer.convertConfig(json, 'quark').config as Record<string, unknown>);
+  const base =
+    dialect === 'quark' ? config : (quantizer.convertConfig(json, 'quark').config as Record<string, unknown>);
   return withEdits(base, exclude, layers);
 }
