@@ -89,6 +89,9 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
   function("release", &release);
   function("liveObjects", &live_objects);
   function("quantizeTensor", &quantize_tensor);
+  function("quantizeStages", &quantize_stages);
+  function("fakeQuantizeStages", &fake_quantize_stages);
+  function("dequantizeStages", &dequantize_stages);
   function("fakeQuantizeTensor", &fake_quantize_tensor);
   function("dequantizeTensor", &dequantize_tensor);
   function("comparison", &comparison);

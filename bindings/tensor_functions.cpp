@@ -3,78 +3,16 @@
 #include <cmath>
 #include <cstring>
 
-#include "config/parse.h"
 #include "config/write.h"
-#include "core/bytes.h"
 #include "core/list.h"
 #include "numeric/e8m0.h"
 #include "observers/registry.h"
 #include "quantize/block_float.h"
 #include "quantize/quantize.h"
+#include "tensor_input.h"
 
 namespace wasmquant::bindings {
 namespace {
-
-// What a call works on; results stay here until the next call.
-struct TensorWork {
-  std::vector<float> widened;
-  Bytes codes;
-  std::vector<float> values, scale, zero_point, min, max;
-  std::vector<uint8_t> exponents, shifts;
-};
-TensorWork& work() {
-  static TensorWork instance;
-  return instance;
-}
-
-Result<std::vector<uint64_t>> read_shape(const std::string& text) {
-  TRY(value, json::parse(text));
-  std::vector<uint64_t> shape;
-  uint64_t count = 1;
-  for (const json::Value& dimension : value.items()) {
-    if (!dimension.is_integer() || dimension.as_integer() < 0) {
-      return error_at(ErrorCode::argument_invalid, "shape", "found {}; dimensions are whole numbers, 0 or more",
-                      json::write(value));
-    }
-    shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
-    // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
-    if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
-      return error_at(ErrorCode::shape_mismatch, "shape", "{} has more elements than memory can hold",
-                      json::write(value));
-    }
-    count *= shape.back();
-  }
-  return shape;
-}
-
-uint64_t count_of(const std::vector<uint64_t>& shape) {
-  uint64_t count = 1;
-  for (const uint64_t dimension : shape) count *= dimension;
-  return count;
-}
-
-Result<std::span<const float>> read_values(Address address, const std::string& dtype, uint64_t count) {
-  if (dtype == "F32") return std::span<const float>(pointer<const float>(address), count);
-  if (dtype != "F16" && dtype != "BF16") {
-    return error_at(ErrorCode::dtype_unsupported, "dtype", "found \"{}\"; allowed are F32, F16 and BF16", dtype);
-  }
-  std::vector<float>& widened = work().widened;
-  widened.resize(count);
-  (dtype == "BF16" ? kernels::widen_bf16 : kernels::widen_f16)({pointer<const uint16_t>(address), count},
-                                                               widened.data());
-  return std::span<const float>(widened);
-}
-
-Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& diagnostics) {
-  TRY(value, json::parse(text));
-  DiagnosticList list;
-  const auto spec = config::parse_spec(value, "", config::TensorUse::weight, list);
-  diagnostics = list.take();
-  if (spec && list.errors() == 0) return *spec;
-  const Diagnostic* first = diagnostics.empty() ? nullptr : &diagnostics.front();
-  return Error{ErrorCode::spec_invalid, first == nullptr ? "" : first->where,
-               first == nullptr ? "no spec" : first->message};
-}
 
 struct Input {
   QuantizationSpec spec;
@@ -100,26 +38,6 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   in.granularity = std::move(observation.granularity);
   in.qparams = std::move(observation.qparams);
   return in;
-}
-
-std::string_view zero_point_type(const QuantizationSpec& spec) {
-  return spec.zero_point_type == ZeroPointType::float32 ? "float32" : "int32";
-}
-
-// Scales and zero points in the order of the scale shape; zero points only for integer dtypes.
-void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec,
-                 std::span<const QParams> qparams) {
-  TensorWork& w = work();
-  std::vector<float> internal(qparams.size());
-  w.scale.resize(qparams.size());
-  w.zero_point.resize(qparams.size());
-  for (size_t i = 0; i < qparams.size(); ++i) internal[i] = qparams[i].scale;
-  to_scale_shape_order(g, internal.data(), w.scale.data());
-  for (size_t i = 0; i < qparams.size(); ++i) internal[i] = qparams[i].zero_point;
-  to_scale_shape_order(g, internal.data(), w.zero_point.data());
-  out.set("scale", address(w.scale.data()));
-  out.set("zeroPoint", info_of(spec.dtype).is_integer ? address(w.zero_point.data()) : json::Value());
-  out.set("zeroPointType", zero_point_type(spec));
 }
 
 // Exponent bytes in the order of the scale shape, from scales that are powers of two times 2^-fraction_bits.
@@ -202,15 +120,7 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   if (!shape) return fail(shape.error());
   auto granularity = granularity_of(*shape, *spec);
   if (!granularity) return fail(granularity.error());
-  const uint64_t scales = granularity->scale_count();
-  std::vector<float> internal(scales);
-  std::vector<QParams> qparams(scales, QParams{1.0f, 0.0f});
-  from_scale_shape_order(*granularity, pointer<const float>(scale), internal.data());
-  for (uint64_t i = 0; i < scales; ++i) qparams[i].scale = internal[i];
-  if (zero_point != 0) {
-    from_scale_shape_order(*granularity, pointer<const float>(zero_point), internal.data());
-    for (uint64_t i = 0; i < scales; ++i) qparams[i].zero_point = internal[i];
-  }
+  const std::vector<QParams> qparams = read_qparams(*granularity, scale, zero_point);
   std::vector<float>& y = work().values;
   y.resize(count_of(*shape));
   if (info_of(spec->dtype).is_block()) {

@@ -14,6 +14,12 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape,
                               std::string spec);
 
+// ---- stage_functions.cpp: the same with a list of two specs
+std::string quantize_stages(Address values, std::string dtype, std::string shape, std::string specs);
+std::string fake_quantize_stages(Address values, std::string dtype, std::string shape, std::string specs);
+std::string dequantize_stages(Address codes, Address scale, Address zero_point, double second_scale, std::string shape,
+                              std::string specs);
+
 /// An observer that JavaScript holds. A spec that is none is reported by every call.
 class BoundObserver : Counted {
  public:

@@ -105,7 +105,8 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       return;
     case CodeStorage::rows_words:
       if (is_nibble_stream(layout, m))
-        return kernels::pack_nibbles({codes, static_cast<size_t>(count)}, static_cast<uint32_t>(layout.code_offset), out);
+        return kernels::pack_nibbles({codes, static_cast<size_t>(count)}, static_cast<uint32_t>(layout.code_offset),
+                                     out);
       packing::pack_words(codes, m.rows, m.columns, layout.bits, static_cast<uint32_t>(layout.code_offset),
                           reinterpret_cast<uint32_t*>(out));
       return;

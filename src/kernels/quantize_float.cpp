@@ -5,16 +5,21 @@
 
 namespace wasmquant::kernels {
 
-/// x / scale for a whole run. 2^-127, the scale of an MX block of zeros, is a subnormal, on which processors trap:
-/// (2x) / 2^-126 is the same number, for such blocks hold nothing that doubling could overflow.
-template <class Arch>
-struct Divisor {
-  using F = simd::F<Arch>;
-  explicit Divisor(float scale) noexcept
-      : factor(scale == 0x1p-127f ? 2.0f : 1.0f), divisor(scale == 0x1p-127f ? 0x1p-126f : scale) {}
-  XSIMD_INLINE F operator()(const F& x) const noexcept { return x * factor / divisor; }
-  F factor, divisor;
-};
+/// Calls body(over_scale), which takes x to x / scale. Powers of two, which all MX scales are, multiply by their exact
+/// reciprocal: the same number, sooner, and without the trap that processors have for 2^-127, the subnormal scale of a
+/// block of zeros, as divisor.
+template <class Arch, class Body>
+XSIMD_INLINE void with_quotient(float scale, Body&& body) noexcept {
+  const uint32_t bits = std::bit_cast<uint32_t>(scale);
+  const bool is_power_of_two = (bits & 0x7FFFFF) == 0 || scale == 0x1p-127f;
+  if (is_power_of_two && bits != 0) {
+    const simd::F<Arch> reciprocal(1.0f / scale);
+    body([&](const simd::F<Arch>& x) { return x * reciprocal; });
+  } else {
+    const simd::F<Arch> divisor(scale);
+    body([&](const simd::F<Arch>& x) { return x / divisor; });
+  }
+}
 
 /// Calls body(begin, count, scale) for each run of n elements.
 template <class Body>
@@ -43,9 +48,8 @@ struct FloatEncoder {
     // Unsigned formats: 0 for negative values.
     return is_signed ? code : simd::when<Arch>(v >= F(0.0f), code);
   }
-  /// float32 sign bit where the code has one.
-  XSIMD_INLINE U sign(const F& x, const U& magnitude_code) const noexcept {
-    const U sign = simd::as_uint<Arch>(x) & ~no_sign;
+  /// `sign` where the code has one.
+  XSIMD_INLINE U kept_sign(const U& sign, const U& magnitude_code) const noexcept {
     return simd::when<Arch>(xsimd::bitwise_cast<int32_t>(magnitude_code) > last_without_sign, sign);
   }
 
@@ -66,18 +70,20 @@ struct QuantizeFloat {
     const U nan_code(format.nan_code()), sign_of_code(format.sign_mask());
     const int sign_shift = 32 - static_cast<int>(format.bits());
     for_each_scale(x.size(), scales, run, [&](size_t begin, size_t count, const float& scale) {
-      const Divisor<Arch> over_scale(scale);
       const float* from = x.data() + begin;
       size_t i = 0;
-      for (; i + simd::step<Arch> <= count; i += simd::step<Arch>) {
-        std::array<U, 4> code;
-        for (size_t k = 0; k < 4; ++k) {
-          const F v = simd::load<Arch>(from + i + k * simd::lanes<Arch>);
-          const U magnitude = simd::select<Arch>(v == v, encoder.magnitude(over_scale(v)), nan_code);
-          code[k] = magnitude | ((encoder.sign(v, magnitude) >> sign_shift) & sign_of_code);
+      with_quotient<Arch>(scale, [&](const auto& over_scale) {
+        for (; i + simd::step<Arch> <= count; i += simd::step<Arch>) {
+          std::array<U, 4> code;
+          for (size_t k = 0; k < 4; ++k) {
+            const F v = simd::load<Arch>(from + i + k * simd::lanes<Arch>);
+            const U magnitude = simd::select<Arch>(v == v, encoder.magnitude(over_scale(v)), nan_code);
+            const U sign = (simd::as_uint<Arch>(v) >> sign_shift) & sign_of_code;
+            code[k] = magnitude | encoder.kept_sign(sign, magnitude);
+          }
+          simd::narrow_bytes<Arch>(code).store_unaligned(codes + begin + i);
         }
-        simd::narrow_bytes<Arch>(code).store_unaligned(codes + begin + i);
-      }
+      });
       if (i < count) reference::quantize_float({from + i, count - i}, &scale, count, format, codes + begin + i);
     });
   }
@@ -132,18 +138,20 @@ struct FakeQuantizeFloat {
     // NaN alone, or infinities too, go through: their magnitudes are above this one.
     const simd::I<Arch> last_cast(format.has_nan() ? 0x7F800000 : 0x7F7FFFFF);
     for_each_scale(x.size(), scales, run, [&](size_t begin, size_t count, const float& scale) {
-      const Divisor<Arch> over_scale(scale);
       const F factor(scale);
       const float* from = x.data() + begin;
       size_t i = 0;
-      for (; i + simd::lanes<Arch> <= count; i += simd::lanes<Arch>) {
-        const F v = simd::load<Arch>(from + i);
-        const U code = encoder.magnitude(over_scale(v));
-        const U value = simd::as_uint<Arch>(encoder.codec.decode(code) * factor) | encoder.sign(v, code);
-        const auto order = xsimd::bitwise_cast<int32_t>(simd::as_uint<Arch>(v) & encoder.no_sign);
-        simd::as_float<Arch>(simd::select<Arch>(order > last_cast, simd::as_uint<Arch>(v), value))
-            .store_unaligned(y + begin + i);
-      }
+      with_quotient<Arch>(scale, [&](const auto& over_scale) {
+        for (; i + simd::lanes<Arch> <= count; i += simd::lanes<Arch>) {
+          const F v = simd::load<Arch>(from + i);
+          const U code = encoder.magnitude(over_scale(v));
+          const U value = simd::as_uint<Arch>(encoder.codec.decode(code) * factor) |
+                          encoder.kept_sign(simd::as_uint<Arch>(v) & ~encoder.no_sign, code);
+          const auto order = xsimd::bitwise_cast<int32_t>(simd::as_uint<Arch>(v) & encoder.no_sign);
+          simd::as_float<Arch>(simd::select<Arch>(order > last_cast, simd::as_uint<Arch>(v), value))
+              .store_unaligned(y + begin + i);
+        }
+      });
       if (i < count) reference::fake_quantize_float({from + i, count - i}, &scale, count, format, y + begin + i);
     });
   }

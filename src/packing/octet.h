@@ -3,7 +3,8 @@
 //   stream: bits k*Bits .. k*Bits + Bits-1 = code k (Bits bytes, least significant first)
 // Three halvings turn one into the other: bytes to pairs in 16 bits, quads in 32, all eight in 64. No tables and no
 // lanes, so the loops around it need no SIMD of their own.
-// Always inline: these loops stand in files compiled for size and for speed, and the linker keeps one copy of a function.
+// Always inline: these loops stand in files compiled for size and for speed, and the linker keeps one copy of a
+// function.
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -76,8 +76,8 @@ void qparams_of_ranges(std::span<const float> min, std::span<const float> max, c
 /// One range by a rule made for it. Not for scale_format e4m3; signs by data are those of the dtype.
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
-/// The code grids of scales. For integer dtypes; one spec's constants worked out once. With GridRule::divides the kernels
-/// get x / scale and `inverse` is 1.
+/// The code grids of scales. For integer dtypes; one spec's constants worked out once. With GridRule::divides the
+/// kernels get x / scale and `inverse` is 1.
 class AffineRule {
  public:
   explicit AffineRule(const QuantizationSpec& spec) noexcept;

@@ -53,8 +53,7 @@ Result<std::string> DialectCase::difference(std::string_view role, const std::ve
   // One number stands for all. Copies: assign() may free what it was given.
   if (const double only = wanted.values.size() == 1 ? wanted.values[0] : 0; wanted.values.size() == 1)
     wanted.values.assign(found.size(), only);
-  if (const double only = found.size() == 1 ? found[0] : 0; found.size() == 1)
-    found.assign(wanted.values.size(), only);
+  if (const double only = found.size() == 1 ? found[0] : 0; found.size() == 1) found.assign(wanted.values.size(), only);
   const auto text = conformance::difference(comparison, Produced{found, {}, {}}, wanted, 0);
   return text ? std::string(role) + ": " + *text : std::string();
 }

@@ -56,6 +56,36 @@ for (const [name, spec] of Object.entries(specs)) {
   });
 }
 
+const fp8 = { dtype: 'fp8_e4m3', qscheme: 'per_tensor' };
+for (const [name, stages] of Object.entries({
+  'progressive, fp8 then int4 per channel': [fp8, { dtype: 'int4', qscheme: 'per_channel', ch_axis: 0 }],
+  'fp4 groups with fp8 scales': [groups('fp4', 16, 'float32'), { ...fp8, is_scale_quant: true }],
+})) {
+  test(`two stages, ${name}: codes, scales and values`, async (t) => {
+    const quantizer = await quantizerFor(t);
+    const tensor = { data: values(4 * 48), shape: [4, 48] };
+    const quantized = quantizer.quantize(tensor, stages);
+    assert.equal(quantized.spec.length, 2);
+    assert.ok(quantized.secondScale > 0);
+    const decoded = quantizer.dequantize(quantized);
+    assert.deepEqual(decoded, quantizer.fakeQuantize(tensor, stages));
+    const noise = decoded.reduce((sum, v, i) => sum + (v - tensor.data[i]) ** 2, 0);
+    const signal = tensor.data.reduce((sum, v) => sum + v * v, 0);
+    assert.ok(noise < signal / 50, `${noise} of ${signal}`);
+  });
+}
+
+test('two stages that mean nothing are refused', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const tensor = { data: values(64), shape: [2, 32] };
+  for (const stages of [[fp8], [fp8, fp8, fp8], [{ dtype: 'int8' }, fp8], [fp8, { dtype: 'mx9' }]])
+    assert.throws(
+      () => quantizer.quantize(tensor, stages),
+      (error) => error.code === 'spec-invalid',
+      JSON.stringify(stages),
+    );
+});
+
 test('MX scales are powers of two, with their exponents', async (t) => {
   const quantizer = await quantizerFor(t);
   const data = Float32Array.from({ length: 64 }, (_, i) => (i < 32 ? 6 : 7));

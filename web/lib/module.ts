@@ -112,6 +112,17 @@ export interface WasmquantModule {
     shape: string,
     spec: string,
   ): string;
+  /** The same with JSON lists of two specs; the reply has `secondScale`, the scale of the other stage. */
+  quantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
+  fakeQuantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
+  dequantizeStages(
+    codes: number,
+    scale: number,
+    zeroPoint: number,
+    secondScale: number,
+    shape: string,
+    specs: string,
+  ): string;
   Observer: new (
     spec: string,
   ) => {

@@ -123,7 +123,7 @@ export class EngineQuantizer implements Quantizer {
     return this.#open().call((module) => module.convertConfig(text, dialect));
   }
 
-  quantize(tensor: TensorInput, spec: QuantizationSpec): QuantizedTensor {
+  quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor {
     return quantizeTensor(this.#open(), tensor, spec);
   }
 
@@ -131,7 +131,7 @@ export class EngineQuantizer implements Quantizer {
     return dequantizeTensor(this.#open(), quantized);
   }
 
-  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec): Float32Array {
+  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): Float32Array {
     return fakeQuantizeTensor(this.#open(), tensor, spec);
   }
 

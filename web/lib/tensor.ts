@@ -5,7 +5,7 @@ import type { Instance } from './instance.js';
 import type { QuantizationSpec, QuantizedTensor, TensorInput } from './types.js';
 
 interface QuantizedJson {
-  spec: QuantizationSpec;
+  spec: QuantizationSpec | QuantizationSpec[];
   codes: { pointer: number; count: number; bytes: number; signed: boolean };
   scale: number;
   scaleShape: number[];
@@ -46,7 +46,7 @@ export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
 }
 
 /** A spec as the core reads it. Errors: argument-invalid. */
-export function specText(spec: QuantizationSpec): string {
+export function specText(spec: QuantizationSpec | QuantizationSpec[]): string {
   if (typeof spec !== 'object' || spec === null)
     throw failure('argument-invalid', 'spec', 'is not an object such as {dtype: "int8"}');
   return JSON.stringify(spec);
@@ -74,12 +74,21 @@ export function zeroPoints(
   return type === 'int32' ? Int32Array.from(values) : values;
 }
 
-export function quantizeTensor(instance: Instance, tensor: TensorInput, spec: QuantizationSpec): QuantizedTensor {
+export function quantizeTensor(
+  instance: Instance,
+  tensor: TensorInput,
+  spec: QuantizationSpec | QuantizationSpec[],
+): QuantizedTensor {
   const dtype = checkTensor(tensor);
   const text = specText(spec);
   return instance.withBytes(tensor.data, (pointer) => {
     const result = instance.call<QuantizedJson>((module) =>
-      module.quantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text),
+      module[Array.isArray(spec) ? 'quantizeStages' : 'quantizeTensor'](
+        pointer,
+        dtype,
+        JSON.stringify(tensor.shape),
+        text,
+      ),
     );
     const scales = elementsOf(result.scaleShape);
     const quantized: QuantizedTensor = {
@@ -98,19 +107,28 @@ export function quantizeTensor(instance: Instance, tensor: TensorInput, spec: Qu
   });
 }
 
-export function fakeQuantizeTensor(instance: Instance, tensor: TensorInput, spec: QuantizationSpec): Float32Array {
+export function fakeQuantizeTensor(
+  instance: Instance,
+  tensor: TensorInput,
+  spec: QuantizationSpec | QuantizationSpec[],
+): Float32Array {
   const dtype = checkTensor(tensor);
   const text = specText(spec);
   return instance.withBytes(tensor.data, (pointer) => {
     const values = instance.call<{ pointer: number; count: number }>((module) =>
-      module.fakeQuantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text),
+      module[Array.isArray(spec) ? 'fakeQuantizeStages' : 'fakeQuantizeTensor'](
+        pointer,
+        dtype,
+        JSON.stringify(tensor.shape),
+        text,
+      ),
     );
     return instance.float32(values.pointer, values.count);
   });
 }
 
 function checkPairShifts({ spec, shape, pairShifts }: QuantizedTensor): void {
-  if (spec.dtype !== 'mx6' && spec.dtype !== 'mx9') return;
+  if (Array.isArray(spec) || (spec.dtype !== 'mx6' && spec.dtype !== 'mx9')) return;
   const axis = spec.ch_axis ?? -1;
   const at = axis < 0 ? axis + shape.length : axis;
   const pairs = elementsOf(shape.map((size, i) => (i === at ? Math.ceil(size / 2) : size)));
@@ -123,7 +141,7 @@ function checkPairShifts({ spec, shape, pairShifts }: QuantizedTensor): void {
 }
 
 export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor): Float32Array {
-  const { codes, scale, scaleShape, zeroPoint, pairShifts, shape } = quantized;
+  const { codes, scale, scaleShape, zeroPoint, pairShifts, secondScale = 1, shape } = quantized;
   checkShape(shape, codes.length, 'codes');
   checkShape(scaleShape, scale.length, 'scale');
   if (zeroPoint && zeroPoint.length !== scale.length) {
@@ -138,7 +156,9 @@ export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor)
       optional(zeroPoint && Float32Array.from(zeroPoint), (zeroPointAt) =>
         optional(pairShifts, (shiftsAt) => {
           const values = instance.call<{ pointer: number; count: number }>((module) =>
-            module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text),
+            Array.isArray(quantized.spec)
+              ? module.dequantizeStages(codesAt, scaleAt, zeroPointAt, secondScale, JSON.stringify(shape), text)
+              : module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text),
           );
           return instance.float32(values.pointer, values.count);
         }),

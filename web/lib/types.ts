@@ -126,7 +126,7 @@ export interface TensorInput {
 
 /** Codes of a quantized tensor, one per element, unpacked. */
 export interface QuantizedTensor {
-  spec: QuantizationSpec;
+  spec: QuantizationSpec | QuantizationSpec[];
   shape: number[];
   codes: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array;
   /** In the order of `scaleShape`. */
@@ -142,7 +142,10 @@ export interface QuantizedTensor {
    * else 0. Shape of the tensor, with ceil(n / 2) in place of the n elements of the blocks' axis.
    */
   pairShifts?: Uint8Array;
-  /** scale_format e4m3 (NVFP4): the float32 scale of the tensor. `scale` is the product of it and the fp8 block scales. */
+  /**
+   * scale_format e4m3 (NVFP4): the float32 scale of the tensor; `scale` is the product of it and the fp8 block scales.
+   * Two stages: the scale of the first (progressive), or that of the scales (is_scale_quant), which `scale` contains.
+   */
   secondScale?: number;
 }
 
@@ -333,10 +336,11 @@ export interface Quantizer extends AsyncDisposable {
    */
   convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] };
   /** One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). */
-  quantize(tensor: TensorInput, spec: QuantizationSpec): QuantizedTensor;
+  /** A list of two specs is two stages: the second quantizes the codes of the first, or with is_scale_quant its scales. */
+  quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor;
   dequantize(quantized: QuantizedTensor): Float32Array;
   /** Quantize and dequantize, zero point added after rounding, as training-time fake quantization does. */
-  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec): Float32Array;
+  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): Float32Array;
   createObserver(spec: QuantizationSpec): Observer;
   open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */

@@ -1,0 +1,101 @@
+// Single tensors with a list of two specs (quantize/stages.h).
+#include "config/write.h"
+#include "core/list.h"
+#include "observers/range_observer.h"
+#include "quantize/stages.h"
+#include "tensor_functions.h"
+#include "tensor_input.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+struct StagedTensor {
+  List<QuantizationSpec> specs;
+  TwoStages stages;
+  std::span<const float> x;
+  TwoStages::Scales scales;
+};
+
+Result<TwoStages> stages_of(const List<QuantizationSpec>& specs, const std::vector<uint64_t>& shape) {
+  if (specs.size() != 2) return Error{ErrorCode::spec_invalid, "", "a list of two specs is needed here"};
+  return TwoStages::create(specs[0], specs[1], shape);
+}
+
+Result<StagedTensor> observed(Address address, const std::string& dtype, const std::string& shape_text,
+                              const std::string& specs_text, List<Diagnostic>& diagnostics) {
+  TRY(specs, read_stages(specs_text, diagnostics));
+  TRY(shape, read_shape(shape_text));
+  TRY(stages, stages_of(specs, shape));
+  TRY(x, read_values(address, dtype, count_of(shape)));
+  RangeObserver ranges(stages.granularity(), stages.code_spec());
+  if (const int64_t index = ranges.update(x, 0); index >= 0)
+    return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite", index);
+  TwoStages::Scales scales = stages.scales_of(ranges.min(), ranges.max());
+  return StagedTensor{std::move(specs), std::move(stages), x, std::move(scales)};
+}
+
+std::string values_reply(const std::vector<float>& y) {
+  json::Value out;
+  out.set("pointer", address(y.data()));
+  out.set("count", static_cast<uint64_t>(y.size()));
+  return ok(std::move(out));
+}
+
+}  // namespace
+
+std::string quantize_stages(Address values, std::string dtype, std::string shape, std::string specs) {
+  List<Diagnostic> diagnostics;
+  auto t = observed(values, dtype, shape, specs, diagnostics);
+  if (!t) return fail(t.error(), diagnostics);
+  const QuantizationSpec& spec = t->stages.code_spec();
+  TensorWork& w = work();
+  w.codes.resize(t->x.size() * code_bytes_of(spec));
+  t->stages.quantize(t->scales, t->x, 0, w.codes.data());
+  json::Value codes;
+  codes.set("pointer", address(w.codes.data()));
+  codes.set("count", static_cast<uint64_t>(t->x.size()));
+  codes.set("bytes", static_cast<int64_t>(code_bytes_of(spec)));
+  codes.set("signed", info_of(spec.dtype).is_integer && info_of(spec.dtype).is_signed);
+  json::Array written;
+  for (const QuantizationSpec& stage : t->specs) written.push_back(config::to_json(stage));
+  json::Value out;
+  out.set("spec", std::move(written));
+  out.set("codes", std::move(codes));
+  out.set("scaleShape", t->stages.granularity().scale_shape);
+  out.set("scaleCount", static_cast<uint64_t>(t->scales.of_codes.size()));
+  set_qparams(out, t->stages.granularity(), spec, t->scales.of_codes);
+  out.set("secondScale", static_cast<double>(t->scales.other.scale));
+  return ok(std::move(out));
+}
+
+std::string fake_quantize_stages(Address values, std::string dtype, std::string shape, std::string specs) {
+  List<Diagnostic> diagnostics;
+  auto t = observed(values, dtype, shape, specs, diagnostics);
+  if (!t) return fail(t.error(), diagnostics);
+  TensorWork& w = work();
+  w.codes.resize(t->x.size() * code_bytes_of(t->stages.code_spec()));
+  w.values.resize(t->x.size());
+  t->stages.quantize(t->scales, t->x, 0, w.codes.data());
+  t->stages.dequantize(t->scales, w.codes.data(), t->x.size(), 0, w.values.data());
+  return values_reply(w.values);
+}
+
+std::string dequantize_stages(Address codes, Address scale, Address zero_point, double second_scale,
+                              std::string shape_text, std::string specs_text) {
+  List<Diagnostic> diagnostics;
+  auto specs = read_stages(specs_text, diagnostics);
+  if (!specs) return fail(specs.error(), diagnostics);
+  auto shape = read_shape(shape_text);
+  if (!shape) return fail(shape.error());
+  auto stages = stages_of(*specs, *shape);
+  if (!stages) return fail(stages.error());
+  TwoStages::Scales scales;
+  scales.of_codes = read_qparams(stages->granularity(), scale, zero_point);
+  scales.other = {static_cast<float>(second_scale), 0};
+  std::vector<float>& y = work().values;
+  y.resize(count_of(*shape));
+  stages->dequantize(scales, pointer<const uint8_t>(codes), y.size(), 0, y.data());
+  return values_reply(y);
+}
+
+}  // namespace wasmquant::bindings

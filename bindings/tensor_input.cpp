@@ -1,0 +1,116 @@
+#include "tensor_input.h"
+
+#include "config/parse.h"
+#include "core/list.h"
+#include "kernels/kernels.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+std::string_view zero_point_type(const QuantizationSpec& spec) {
+  return spec.zero_point_type == ZeroPointType::float32 ? "float32" : "int32";
+}
+
+}  // namespace
+
+TensorWork& work() {
+  static TensorWork instance;
+  return instance;
+}
+
+Result<std::vector<uint64_t>> read_shape(const std::string& text) {
+  TRY(value, json::parse(text));
+  std::vector<uint64_t> shape;
+  uint64_t count = 1;
+  for (const json::Value& dimension : value.items()) {
+    if (!dimension.is_integer() || dimension.as_integer() < 0) {
+      return error_at(ErrorCode::argument_invalid, "shape", "found {}; dimensions are whole numbers, 0 or more",
+                      json::write(value));
+    }
+    shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
+    // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
+    if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
+      return error_at(ErrorCode::shape_mismatch, "shape", "{} has more elements than memory can hold",
+                      json::write(value));
+    }
+    count *= shape.back();
+  }
+  return shape;
+}
+
+uint64_t count_of(const std::vector<uint64_t>& shape) {
+  uint64_t count = 1;
+  for (const uint64_t dimension : shape) count *= dimension;
+  return count;
+}
+
+Result<std::span<const float>> read_values(Address address, const std::string& dtype, uint64_t count) {
+  if (dtype == "F32") return std::span<const float>(pointer<const float>(address), count);
+  if (dtype != "F16" && dtype != "BF16") {
+    return error_at(ErrorCode::dtype_unsupported, "dtype", "found \"{}\"; allowed are F32, F16 and BF16", dtype);
+  }
+  std::vector<float>& widened = work().widened;
+  widened.resize(count);
+  (dtype == "BF16" ? kernels::widen_bf16 : kernels::widen_f16)({pointer<const uint16_t>(address), count},
+                                                               widened.data());
+  return std::span<const float>(widened);
+}
+
+Result<List<QuantizationSpec>> read_stages(const std::string& text, List<Diagnostic>& diagnostics) {
+  TRY(value, json::parse(text));
+  DiagnosticList list;
+  List<QuantizationSpec> stages;
+  if (value.is_array()) {
+    const json::Array& items = value.items();
+    if (items.size() != 2)
+      return error_at(ErrorCode::spec_invalid, "", "a list of specs has 2 stages, found {}", items.size());
+    for (size_t i = 0; i < items.size(); ++i)
+      if (const auto spec = config::parse_spec(items[i], text_of("/{}", i), config::TensorUse::weight, list))
+        stages.push_back(*spec);
+  } else if (const auto spec = config::parse_spec(value, "", config::TensorUse::weight, list)) {
+    stages.push_back(*spec);
+  }
+  const bool is_usable = list.errors() == 0 && !stages.empty();
+  diagnostics = list.take();
+  if (is_usable) return stages;
+  const Diagnostic* first = diagnostics.empty() ? nullptr : &diagnostics.front();
+  return Error{ErrorCode::spec_invalid, first == nullptr ? "" : first->where,
+               first == nullptr ? "no spec" : first->message};
+}
+
+Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& diagnostics) {
+  TRY(stages, read_stages(text, diagnostics));
+  if (stages.size() != 1) return Error{ErrorCode::spec_invalid, "", "one spec is needed here, found a list"};
+  if (stages.front().is_scale_quant)
+    return Error{ErrorCode::spec_invalid, "/is_scale_quant", "only the second of two stages quantizes scales"};
+  return stages.front();
+}
+
+void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec,
+                 std::span<const QParams> qparams) {
+  TensorWork& w = work();
+  std::vector<float> internal(qparams.size());
+  w.scale.resize(qparams.size());
+  w.zero_point.resize(qparams.size());
+  for (size_t i = 0; i < qparams.size(); ++i) internal[i] = qparams[i].scale;
+  to_scale_shape_order(g, internal.data(), w.scale.data());
+  for (size_t i = 0; i < qparams.size(); ++i) internal[i] = qparams[i].zero_point;
+  to_scale_shape_order(g, internal.data(), w.zero_point.data());
+  out.set("scale", address(w.scale.data()));
+  out.set("zeroPoint", info_of(spec.dtype).is_integer ? address(w.zero_point.data()) : json::Value());
+  out.set("zeroPointType", zero_point_type(spec));
+}
+
+std::vector<QParams> read_qparams(const Granularity& g, Address scale, Address zero_point) {
+  const uint64_t count = g.scale_count();
+  std::vector<float> internal(count);
+  std::vector<QParams> qparams(count, QParams{1.0f, 0.0f});
+  from_scale_shape_order(g, pointer<const float>(scale), internal.data());
+  for (uint64_t i = 0; i < count; ++i) qparams[i].scale = internal[i];
+  if (zero_point == 0) return qparams;
+  from_scale_shape_order(g, pointer<const float>(zero_point), internal.data());
+  for (uint64_t i = 0; i < count; ++i) qparams[i].zero_point = internal[i];
+  return qparams;
+}
+
+}  // namespace wasmquant::bindings
