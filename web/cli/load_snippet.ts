@@ -1,5 +1,5 @@
 /** How the files that were just written are loaded, for people who know the runtime but not this format. */
-import type { Model, OutputFormat } from '../lib/node.js';
+import type { Model, OutputFormat, QuantizationSpec } from '../lib/node.js';
 import { architectureOf } from './model_source.js';
 import { printable } from './terminal.js';
 
@@ -15,6 +15,11 @@ const kNotes: Partial<Record<OutputFormat, string>> = {
     'The weights are plain floats that carry the rounding of the quantized ones: as large as before, and any runtime loads them.',
 };
 
+/** Stored by no other tool. */
+const kOwnLayouts = ['mx6', 'mx9', 'bfp16'];
+/** Whose weights the loader of compressed-tensors makes bfloat16, whatever the model is. */
+const kBfloat16Loaded = ['e8m0', 'e4m3'];
+
 /** A string literal that Python and a terminal both take as it is: printable ASCII escapes only. */
 function pythonString(text: string): string {
   const escaped = text.replace(/[\\"]/g, '\\$&');
@@ -22,12 +27,25 @@ function pythonString(text: string): string {
 }
 
 /**
- * Lines that say how to load `output` (a path). `isFolder`: it holds config.json and all weights; a single file goes into a model
+ * Lines that say how to load `output` (a path) with weights of these specs. `isFolder`: it holds config.json and all weights; a single file goes into a model
  * folder first. Empty for formats without a loader that we know.
  */
-export function loadLines(model: Model, format: OutputFormat, output: string, isFolder: boolean): string[] {
+export function loadLines(
+  model: Model,
+  format: OutputFormat,
+  specs: QuantizationSpec[],
+  output: string,
+  isFolder: boolean,
+): string[] {
   const packages = kPackages[format];
   if (packages === undefined) return [];
+  const own = kOwnLayouts.filter((dtype) => specs.some((spec) => spec.dtype === dtype));
+  if (format === 'quark' && own.length > 0)
+    return [
+      `${own.join(', ')}: a layout of wasmquant's own, which no other tool reads. fake-quantized loads anywhere.`,
+    ];
+  const isBfloat16 =
+    format === 'compressed-tensors' && specs.some(({ scale_format }) => kBfloat16Loaded.includes(scale_format ?? ''));
   const note = kNotes[format] ? [kNotes[format]] : [];
   if (!isFolder || model.config === null) {
     const block =
@@ -41,6 +59,6 @@ export function loadLines(model: Model, format: OutputFormat, output: string, is
     ...note,
     `# ${packages}`,
     `from transformers import ${loader}`,
-    `model = ${loader}.from_pretrained(${pythonString(output)}, dtype="auto")`,
+    `model = ${loader}.from_pretrained(${pythonString(output)}, dtype="${isBfloat16 ? 'bfloat16' : 'auto'}")`,
   ];
 }

@@ -78,7 +78,8 @@ function reportLines(
   const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
   const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
   const diagnostics = [...model.diagnostics, ...report.diagnostics];
-  const load = loadLines(model, options.format, options.output, isFolder);
+  const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
+  const load = loadLines(model, options.format, specs, options.output, isFolder);
   return [
     `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${options.format}`)}`,
     '',
