@@ -283,29 +283,30 @@ XSIMD_INLINE F<Arch> swap_pairs(const F<Arch>& v) noexcept {
 template <class Arch>
 struct MinifloatCodec {
   int shift;  // mantissa bits that float32 has and the format has not
-  U<Arch> odd, round_and_rebias, rebias;
-  F<Arch> min_normal, adder, step;
+  I<Arch> min_normal;
+  U<Arch> exponent, above, below_first, rebias;
+  F<Arch> step;
   I<Arch> first_normal;
 
   explicit MinifloatCodec(const FloatFormat& f) noexcept
       : shift(23 - f.mantissa_bits),
-        // Without mantissa bits every unit is odd: ties go up.
-        odd(f.mantissa_bits > 0 ? 1u : 0u),
-        round_and_rebias((1u << (shift - 1)) - (f.mantissa_bits > 0 ? 1u : 0u) - rebias_of(f)),
-        rebias(rebias_of(f)),
-        min_normal(std::bit_cast<float>(static_cast<uint32_t>(128 - f.bias) << 23)),
-        adder(std::bit_cast<float>(static_cast<uint32_t>(127 + 23 + 1 - f.bias - f.mantissa_bits) << 23)),
+        min_normal(static_cast<int32_t>(min_normal_of(f))),
+        exponent(0x7F800000u),
+        above(static_cast<uint32_t>(shift) << 23),
+        below_first(min_normal_of(f) >> shift),
+        rebias(static_cast<uint32_t>(127 - f.bias) << 23),
         step(std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - f.bias - f.mantissa_bits) << 23)),
         first_normal(int32_t{1} << f.mantissa_bits) {}
 
-  /// Nearest-even code of a finite magnitude. Beyond the format's range the codes just go on. Normal: round the
-  /// mantissa in place (the carry moves the exponent), then rebias. Subnormal: adding a power of two whose last
-  /// mantissa bit weighs one subnormal step makes the adder round.
+  /// Nearest-even code of a finite magnitude. Beyond the format's range the codes just go on. Adding a power of two
+  /// whose last mantissa bit weighs one step of the magnitude's binade makes the adder round; below the smallest normal
+  /// number the step stays. What was added in last places are the steps from the binade's zero on, the hidden bit
+  /// included.
   XSIMD_INLINE U<Arch> encode(const F<Arch>& magnitude) const noexcept {
-    const U<Arch> bits = as_uint<Arch>(magnitude);
-    const U<Arch> normal = (bits + ((bits >> shift) & odd) + round_and_rebias) >> shift;
-    const U<Arch> subnormal = as_uint<Arch>(magnitude + adder) - as_uint<Arch>(adder);
-    return select<Arch>(magnitude < min_normal, subnormal, normal);
+    const U<Arch> binade = xsimd::bitwise_cast<uint32_t>(max_int<Arch>(as_int<Arch>(magnitude), min_normal)) & exponent;
+    const U<Arch> adder = binade + above;
+    const U<Arch> steps = as_uint<Arch>(magnitude + as_float<Arch>(adder)) - adder;
+    return steps + (binade >> shift) - below_first;
   }
 
   /// Value of a finite magnitude code. No float32 subnormal is formed: processors trap on them as operands.
@@ -317,7 +318,7 @@ struct MinifloatCodec {
   }
 
  private:
-  static uint32_t rebias_of(const FloatFormat& f) noexcept { return static_cast<uint32_t>(127 - f.bias) << 23; }
+  static uint32_t min_normal_of(const FloatFormat& f) noexcept { return static_cast<uint32_t>(128 - f.bias) << 23; }
 };
 
 }  // namespace wasmquant::kernels::simd
