@@ -32,10 +32,18 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
   }
 }
 
-// Floats: how scales are stored follows from their dtype, and blocks of rows from their shape.
+// Floats: how scales are stored follows from their dtype, and blocks of rows from their shape. Scales of one byte are
+// of groups of a fixed size (MX 32, NVFP4 16), also where a row has only one.
 void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightDescription& weight) {
-  if (scale.dtype == StorageDtype::U8) spec.scale_format = ScaleFormat::e8m0;
-  if (scale.dtype == StorageDtype::F8_E4M3) spec.scale_format = ScaleFormat::e4m3;
+  if (scale.dtype == StorageDtype::U8 || scale.dtype == StorageDtype::F8_E4M3) {
+    const bool is_mx = scale.dtype == StorageDtype::U8;
+    spec.scale_format = is_mx ? ScaleFormat::e8m0 : ScaleFormat::e4m3;
+    spec.qscheme = QScheme::per_group;
+    spec.observer = ObserverId::PerBlockMXObserver;
+    spec.ch_axis = -1;
+    spec.group_size = is_mx ? 32 : 16;
+    return;
+  }
   const bool has_blocks = scale.shape.size() == 2 && weight.shape.size() == 2 && scale.shape[0] != weight.shape[0] &&
                           scale.shape[0] != 0 && scale.shape[1] != 0;
   if (!has_blocks) return;

@@ -1,7 +1,9 @@
 // Every number format through the API: codes and values agree, block formats carry their exponents, model files come back.
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { quantizerFor, scratchFolder } from './scratch.mjs';
+import { noise, safetensors } from './written_model.mjs';
 
 const values = (count) => Float32Array.from({ length: count }, (_, i) => Math.sin(i * 1.7) * (1 + (i % 7)) * 0.03);
 const groups = (dtype, group_size, scale_format) => ({
@@ -147,5 +149,30 @@ for (const preset of ['mxfp4', 'mxfp6_e3m2', 'mxfp8', 'nvfp4', 'amdfp4', 'mx6', 
     const found = errors(compared.tensors);
     // The sums are float32 within blocks of 1024 elements, which the two cut differently.
     for (const [name, mse] of expected) assert.ok(Math.abs(found.get(name) - mse) <= 1e-6 * mse, name);
+  });
+}
+
+for (const [preset, columns] of [
+  ['mxfp4', 32],
+  ['mxfp8', 32],
+  ['nvfp4', 16],
+  ['mxfp4', 96],
+]) {
+  test(`${preset}: a compressed-tensors file with rows of ${columns} reads back`, async (t) => {
+    const quantizer = await quantizerFor(t);
+    const folder = scratchFolder(t);
+    mkdirSync(`${folder}/in`);
+    const weight = { dtype: 'F32', shape: [8, columns], data: noise(8 * columns) };
+    writeFileSync(`${folder}/in/model.safetensors`, safetensors({ 'model.layers.0.mlp.up_proj.weight': weight }));
+    writeFileSync(`${folder}/in/config.json`, '{"architectures": ["LlamaForCausalLM"]}');
+    const model = await quantizer.open(`${folder}/in`);
+    const report = await quantizer.quantizeModel(model, preset, {
+      target: `${folder}/out`,
+      format: 'compressed-tensors',
+    });
+    const compared = await quantizer.compare(model, await quantizer.open(`${folder}/out`));
+    assert.equal(report.totals.quantized, 1);
+    const [found, expected] = [compared.tensors[0].error, report.tensors[0].error];
+    assert.ok(expected.sqnrDb > 15 && Math.abs(found.mse - expected.mse) <= 1e-6 * expected.mse);
   });
 }

@@ -99,7 +99,19 @@ export async function configFor(
   if (!edits) return json;
   const { dialect, config } = quantizer.parseConfig(json);
   // Quark's keys are what the edits are written in.
-  const base =
-    dialect === 'quark' ? config : (quantizer.convertConfig(json, 'quark').config as Record<string, unknown>);
-  return withEdits(base, exclude, layers);
+  if (dialect === 'quark') return withEdits(config, exclude, layers);
+  const { config: converted, losses } = quantizer.convertConfig(json, 'quark');
+  const [first] = losses;
+  if (first !== undefined) {
+    const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
+    throw new CommandError(
+      'config-invalid',
+      `a ${dialect} config cannot take --exclude and --layer: ${first.message}${more}`,
+      {
+        where: first.where,
+        hint: 'convert it first (wasmquant config convert --to quark), read what is lost, and use the result',
+      },
+    );
+  }
+  return withEdits(converted as Record<string, unknown>, exclude, layers);
 }
