@@ -123,7 +123,8 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("reads", &BoundTensorSession::reads)
       .function("observe", &BoundTensorSession::observe)
       .function("state", &BoundTensorSession::state)
-      .function("mergeState", &BoundTensorSession::merge_state)
+      .function("nextPass", &BoundTensorSession::next_pass)
+      .function("takeState", &BoundTensorSession::take_state)
       .function("run", &BoundTensorSession::run);
   class_<BoundTensorDecoder>("TensorDecoder")
       .constructor<std::string>()

@@ -113,7 +113,7 @@ std::string BoundTensorSession::info() const {
   if (!session_) return fail(error_);
   json::Value out;
   out.set("tiles", session_->task().tiles);
-  out.set("passes", static_cast<int64_t>(session_->passes()));
+  out.set("observePasses", static_cast<int64_t>(session_->observe_passes()));
   out.set("tensorBytes", session_->task().source_bytes);
   return ok(std::move(out));
 }
@@ -128,16 +128,19 @@ std::string BoundTensorSession::observe(uint32_t tile) {
 
 std::string BoundTensorSession::state() {
   if (!session_) return fail(error_);
-  const std::span<const float> state = session_->state();
+  const auto state = session_->state();
+  if (!state) return fail(state.error());
   json::Value out;
-  out.set("pointer", address(state.data()));
-  out.set("bytes", static_cast<uint64_t>(state.size_bytes()));
+  out.set("pointer", address(state->data()));
+  out.set("bytes", static_cast<uint64_t>(state->size_bytes()));
   return ok(std::move(out));
 }
 
-std::string BoundTensorSession::merge_state(Address state, uint32_t bytes) {
+std::string BoundTensorSession::next_pass() { return session_ ? reply(session_->next_pass()) : fail(error_); }
+
+std::string BoundTensorSession::take_state(Address state, uint32_t bytes) {
   if (!session_) return fail(error_);
-  return reply(session_->merge_state({pointer<const float>(state), bytes / sizeof(float)}));
+  return reply(session_->take_state({pointer<const float>(state), bytes / sizeof(float)}));
 }
 
 std::string BoundTensorSession::run(uint32_t tile) {

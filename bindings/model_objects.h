@@ -50,7 +50,8 @@ class BoundTensorSession : Counted {
   std::string reads(uint32_t tile);
   std::string observe(uint32_t tile);
   std::string state();
-  std::string merge_state(Address state, uint32_t bytes);
+  std::string next_pass();
+  std::string take_state(Address state, uint32_t bytes);
   std::string run(uint32_t tile);
 
  private:

@@ -2,7 +2,6 @@
 // A format is one file that chooses layouts, plus its row in registry.cpp.
 #pragma once
 #include <initializer_list>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,9 +16,9 @@ namespace wasmquant {
 
 /// One weight of a finished plan, as far as the config block needs it.
 struct LayerOutcome {
-  std::string layer;                     // module name
-  std::string layer_type;                // Linear, Embedding, ...
-  std::optional<QuantizationSpec> spec;  // absent: kept as it is
+  std::string layer;       // module name
+  std::string layer_type;  // Linear, Embedding, ...
+  Stages weight;           // empty: kept as it is
 };
 
 /// How a weight called `layer` is described to a format.
@@ -34,8 +33,8 @@ struct WeightDescription {
 class CheckpointFormat {
  public:
   virtual std::string_view name() const noexcept = 0;
-  /// Errors: format-unsupported, which says what the format can hold and which format could.
-  virtual Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const = 0;
+  /// One stage, or two. Errors: format-unsupported, which says what the format can hold and which format could.
+  virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a
   /// weight of a quantizable type, in file order.
   virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const = 0;
@@ -49,8 +48,9 @@ const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
 /// "compressed-tensors, quark, ..." for messages.
 std::string checkpoint_format_names();
 
-/// Fills what follows from shape and spec: rows, columns, granularity. Errors of granularity_of.
-Result<WeightLayout> begin_layout(const WeightDescription& weight, const QuantizationSpec& spec);
+/// Fills what follows from shape and stages: the spec of the codes, rows, columns, granularity. Errors of
+/// granularity_of.
+Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages);
 /// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
                    StorageDtype dtype, std::vector<uint64_t> shape);

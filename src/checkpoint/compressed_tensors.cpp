@@ -84,12 +84,18 @@ int16_t shift_to_signed(const DtypeInfo& dtype) {
   return dtype.is_signed ? int16_t{0} : static_cast<int16_t>(-(1 << (dtype.bits - 1)));
 }
 
+// Codes of symmetric unsigned dtypes are shifted like all others, and their zero point with them.
+bool has_zero_point(const QuantizationSpec& spec) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  return dtype.is_integer && !(spec.symmetric && dtype.is_signed);
+}
+
 json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   json::Value block;
   block.set("num_bits", static_cast<int64_t>(dtype.bits));
   block.set("type", dtype.is_integer ? "int" : "float");
-  block.set("symmetric", !dtype.is_integer || spec.symmetric);
+  block.set("symmetric", !has_zero_point(spec));
   block.set("strategy", spec.scale_format == ScaleFormat::e4m3 ? "tensor_group"
                         : spec.qscheme == QScheme::per_group   ? "group"
                         : spec.qscheme == QScheme::per_channel ? "channel"
@@ -132,7 +138,7 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
                 {rows, packing::words_per_row(columns, dtype.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
-  if (!layout.spec.symmetric) {
+  if (has_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::row_words;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
                   {packing::words_per_row(rows, dtype.bits), groups});
@@ -150,7 +156,7 @@ void add_bytes(WeightLayout& layout, const WeightDescription& weight) {
   add_component(layout, weight, Role::codes, "weight", dtype.is_integer ? StorageDtype::I8 : StorageDtype::F8_E4M3,
                 weight.shape);
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), scale_shape);
-  if (dtype.is_integer && !layout.spec.symmetric) {
+  if (has_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::bytes;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I8, scale_shape);
   }
@@ -172,12 +178,13 @@ void add_block_scaled(WeightLayout& layout, const WeightDescription& weight) {
 
 }  // namespace
 
-Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, const QuantizationSpec& asked) const {
-  const QuantizationSpec spec = with_loaded_scales(asked, weight.source);
-  TRY(layout, begin_layout(weight, spec));
+Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, const Stages& stages) const {
+  const QuantizationSpec spec = with_loaded_scales(stages.front(), weight.source);
+  TRY(layout, begin_layout(weight, {spec}));
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
-  if (const std::string part = unsupported_part(weight, spec); !part.empty()) {
+  const std::string part = stages.size() > 1 ? "weights of two stages" : unsupported_part(weight, spec);
+  if (!part.empty()) {
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "compressed-tensors cannot hold {}; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, "
@@ -203,13 +210,14 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
   List<Group> groups;
   json::Array ignore;
   for (const LayerOutcome& layer : layers) {
-    if (!layer.spec || info_of(layer.spec->dtype).is_plain_cast()) {
+    if (layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast()) {
       if (layer.layer_type == "Linear") ignore.emplace_back(layer.layer);
       continue;
     }
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.spec == *layer.spec; });
+    const QuantizationSpec& spec = layer.weight.front();
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.spec == spec; });
     if (group == groups.end()) {
-      groups.push_back({*layer.spec, {}});
+      groups.push_back({spec, {}});
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);

@@ -9,7 +9,7 @@ namespace wasmquant {
 class FakeQuantized final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "fake-quantized"; }
-  Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
+  Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

@@ -3,8 +3,11 @@
 
 namespace wasmquant {
 
-Result<WeightLayout> begin_layout(const WeightDescription& weight, const QuantizationSpec& spec) {
+Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages) {
+  const bool is_progressive = stages.size() == 2 && !stages[1].is_scale_quant;
+  const QuantizationSpec& spec = is_progressive ? stages[1] : stages[0];
   WeightLayout layout;
+  if (stages.size() == 2) layout.stages = stages;
   layout.shape = weight.shape;
   layout.source = weight.source;
   layout.spec = spec;

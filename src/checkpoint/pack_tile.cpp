@@ -33,7 +33,7 @@ struct ScaleMatrix {
 };
 ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noexcept {
   const uint64_t count = tile_scale_count(layout, tile);
-  if (!layout.single_pass()) return {1, count, false};
+  if (!layout.scales_in_tiles()) return {1, count, false};
   if (layout.column_tiles()) return {count / layout.rows, layout.rows, true};
   return {tile.count(), count / std::max<uint64_t>(tile.count(), 1), false};
 }
@@ -275,13 +275,17 @@ float stored_second(const WeightLayout& layout, float second_scale) noexcept {
 }  // namespace
 
 float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept {
-  if (layout.spec.scale_format == ScaleFormat::float32) return scale;
-  const StorageDtype dtype = layout.spec.scale_format == ScaleFormat::e4m3 ? StorageDtype::F8_E4M3 : StorageDtype::U8;
-  const ScaleStorage storage{dtype, layout.spec.scale_format, stored_second(layout, second_scale),
-                             layout.reciprocal_second_scale};
-  uint8_t stored[sizeof(float)];
-  storage.store(layout.spec.scale_format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, stored);
-  return storage.load(stored);
+  const ScaleFormat format = layout.spec.scale_format;
+  for (const Component& component : layout.components) {
+    if (component.role != Role::scale || component.dtype == StorageDtype::F32) continue;
+    const ScaleStorage storage{component.dtype, format, stored_second(layout, second_scale),
+                               layout.reciprocal_second_scale};
+    uint8_t stored[sizeof(float)];
+    storage.store(format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, stored);
+    const float loaded = storage.load(stored);
+    return format == ScaleFormat::float32 && !(loaded > 0) ? kScaleEpsilon : loaded;
+  }
+  return scale;
 }
 
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
@@ -338,10 +342,10 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
           qparams[scales.internal(i)].scale = storage.load(slices[c] + i * info_of(component.dtype).bits / 8);
         break;
       }
-      case Role::second_scale:
       case Role::zero_point:
         unpack_zero_points(layout, scales, slices[c], qparams);
         break;
+      case Role::second_scale:
       case Role::shape:
         break;
     }

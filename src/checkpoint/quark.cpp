@@ -7,7 +7,8 @@ namespace wasmquant {
 namespace {
 
 // What the format has no place for; empty when it can hold the weight.
-std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
+std::string unsupported_part(const WeightDescription& weight, const WeightLayout& layout) {
+  const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (weight.shape.size() != 2) return text_of("{}-dimensional weights", weight.shape.size());
   const bool is_mx_integer = dtype.is_integer && spec.scale_format == ScaleFormat::e8m0;
@@ -15,6 +16,12 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
                                           : dtype.is_block() || (dtype.bits != 0 && dtype.bits <= 8);
   if (!has_place || (is_mx_integer && dtype.bits != 8)) return std::string(dtype.name);
   if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
+  if (layout.stages.size() == 2) {
+    const QuantizationSpec& second = layout.stages[1];
+    if (second.is_scale_quant ? second.dtype != Dtype::fp8_e4m3 || dtype.is_integer : !dtype.is_integer)
+      return text_of("{} whose {} are {}", dtype.name, second.is_scale_quant ? "scales" : "codes",
+                     info_of(second.dtype).name);
+  }
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + 2 : spec.ch_axis;
   const bool per_group = spec.qscheme == QScheme::per_group;
   if (per_group && axis != 1) return text_of("{} groups along axis {}", dtype.name, axis);
@@ -29,12 +36,30 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
   return {};
 }
 
+bool is_progressive(const WeightLayout& layout) {
+  return layout.stages.size() == 2 && !layout.stages[1].is_scale_quant;
+}
+
+// Scales of integer codes, and that of a first stage before them.
+void add_scale(WeightLayout& layout, const WeightDescription& weight, const std::vector<uint64_t>& shape) {
+  const bool second = is_progressive(layout);
+  if (second)
+    add_component(layout, weight, Role::second_scale, "weight_scale", StorageDtype::F32, std::vector<uint64_t>{});
+  add_component(layout, weight, Role::scale, second ? "weight_scale_2" : "weight_scale", scale_storage(layout.spec),
+                shape);
+}
+void add_zero_point(WeightLayout& layout, const WeightDescription& weight, StorageDtype dtype,
+                    const std::vector<uint64_t>& shape) {
+  add_component(layout, weight, Role::zero_point, is_progressive(layout) ? "weight_zero_point_2" : "weight_zero_point",
+                dtype, shape);
+}
+
 // Scales and zero points beside integer codes that are not packed into words.
 void add_scales(WeightLayout& layout, const WeightDescription& weight, StorageDtype zero_point,
                 const std::vector<uint64_t>& scale_shape) {
-  add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), scale_shape);
+  add_scale(layout, weight, scale_shape);
   layout.zero_point = zero_point == StorageDtype::I32 ? ZeroPointStorage::int32 : ZeroPointStorage::bytes;
-  add_component(layout, weight, Role::zero_point, "weight_zero_point", zero_point, scale_shape);
+  add_zero_point(layout, weight, zero_point, scale_shape);
 }
 
 StorageDtype float_storage(Dtype dtype) {
@@ -69,7 +94,8 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
   add_component(layout, weight, Role::codes, "weight", float_storage(spec.dtype),
                 {layout.rows, layout.columns * dtype.bits / 8});
   const std::vector<uint64_t>& scales = layout.granularity.scale_shape;
-  switch (spec.scale_format) {
+  const bool quantized_scales = layout.stages.size() == 2;  // by fp8_e4m3, under a scale of their own
+  switch (quantized_scales ? ScaleFormat::e4m3 : spec.scale_format) {
     case ScaleFormat::float32:
       add_component(layout, weight, Role::scale, "weight_scale", scale_storage(spec), scales);
       return;
@@ -86,11 +112,12 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
 
 }  // namespace
 
-Result<WeightLayout> Quark::layout(const WeightDescription& weight, const QuantizationSpec& spec) const {
-  TRY(layout, begin_layout(weight, spec));
+Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages& stages) const {
+  TRY(layout, begin_layout(weight, stages));
+  const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
-  if (const std::string part = unsupported_part(weight, spec); !part.empty()) {
+  if (const std::string part = unsupported_part(weight, layout); !part.empty()) {
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "the quark format cannot hold {}; it holds int2, int3, int4, uint4, int8, uint8, fp8, fp6, fp4 and block "
@@ -125,11 +152,11 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Quanti
       layout.codes = per_group ? CodeStorage::columns_nibble_words : CodeStorage::rows_nibble_words;
       add_component(layout, weight, Role::codes, "weight", StorageDtype::I32,
                     {lines, packing::words_per_row(across, 4)});
-      add_component(layout, weight, Role::scale, "weight_scale", scale_storage(spec), scales);
+      add_scale(layout, weight, scales);
       layout.zero_point = ZeroPointStorage::nibble_words;
       const uint64_t words = spec.qscheme == QScheme::per_tensor ? 1 : packing::words_per_row(rows, 4);
-      add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
-                    per_group ? std::vector<uint64_t>{groups, words} : std::vector<uint64_t>{words});
+      add_zero_point(layout, weight, StorageDtype::I32,
+                     per_group ? std::vector<uint64_t>{groups, words} : std::vector<uint64_t>{words});
       return std::move(layout);
     }
     case 3:
@@ -149,7 +176,7 @@ json::Value Quark::quantization_config(const Config& config, const List<LayerOut
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
   for (const LayerOutcome& layer : layers)
-    exported.push_back({layer.layer, layer.layer_type, layer.spec ? &*layer.spec : nullptr});
+    exported.push_back({layer.layer, layer.layer_type, layer.weight.empty() ? nullptr : &layer.weight});
   return config::quantization_config(
       config, exported, {config.export_info.value_or(ExportInfo{}).pack_method, WeightFormat::real_quantized});
 }

@@ -9,7 +9,8 @@
 //   fp4, fp6          U8 [out, in*bits/8], a little-endian bit stream along each row
 //   mx int8           I8 [out, in]
 // Scales of floats and mx are never transposed: [out, groups] or [out blocks, in blocks], e8m0 and e5m3 as U8, e4m3 as
-// F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Zero points are written for every other integer
+// F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Of two stages that both make codes, weight_scale is
+// the first's and weight_scale_2 (weight_zero_point_2) the second's. Zero points are written for every other integer
 // dtype, zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
 //   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h; Quark itself refuses to store them, this layout
 //   is
@@ -23,7 +24,7 @@ namespace wasmquant {
 class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }
-  Result<WeightLayout> layout(const WeightDescription& weight, const QuantizationSpec& spec) const override;
+  Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

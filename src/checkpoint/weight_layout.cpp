@@ -11,13 +11,13 @@ uint64_t groups_per_row(const WeightLayout& layout) noexcept {
 
 }  // namespace
 
-bool WeightLayout::single_pass() const noexcept {
+bool WeightLayout::scales_in_tiles() const noexcept {
   const uint64_t contiguous = granularity.contiguous_elements();
   return contiguous != 0 && columns % contiguous == 0 && spec.scale_format != ScaleFormat::e4m3;
 }
 
 uint64_t WeightLayout::line_multiple() const noexcept {
-  if (column_tiles()) return single_pass() ? granularity.block : 1;
+  if (column_tiles()) return scales_in_tiles() ? granularity.block : 1;
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
   if (zero_point == ZeroPointStorage::nibble_words) return 8;
@@ -27,7 +27,7 @@ uint64_t WeightLayout::line_multiple() const noexcept {
 Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
   const bool first = tile.begin == 0;
   const bool of_whole_tensor = component.role == Role::shape || component.role == Role::second_scale;
-  if (of_whole_tensor || (component.role != Role::codes && !layout.single_pass())) {
+  if (of_whole_tensor || (component.role != Role::codes && !layout.scales_in_tiles())) {
     return first ? Slice{0, component.bytes} : Slice{};
   }
   // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.
@@ -49,12 +49,13 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
   if (component.role == Role::shape) return {};
-  if (component.role != Role::codes && !layout.single_pass()) return {0, component.bytes};
+  if (component.role == Role::second_scale || (component.role != Role::codes && !layout.scales_in_tiles()))
+    return {0, component.bytes};
   return slice_of(layout, component, tile);
 }
 
 uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept {
-  if (!layout.single_pass()) return layout.granularity.scale_count();
+  if (!layout.scales_in_tiles()) return layout.granularity.scale_count();
   if (layout.column_tiles()) return layout.rows * (tile.count() / layout.granularity.block);
   return tile.count() * groups_per_row(layout);
 }

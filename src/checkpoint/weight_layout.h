@@ -62,7 +62,8 @@ struct WeightLayout {
   std::vector<uint64_t> shape;
   uint64_t rows = 0, columns = 0;
   StorageDtype source = StorageDtype::F32;
-  QuantizationSpec spec;
+  QuantizationSpec spec;  // that of the codes
+  Stages stages;          // where two make them (quantize/stages.h); else empty
   Granularity granularity;
 
   CodeStorage codes = CodeStorage::source_values;
@@ -73,6 +74,7 @@ struct WeightLayout {
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
 
+  Stages all_stages() const { return stages.empty() ? Stages{spec} : stages; }
   bool column_tiles() const noexcept {
     return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||
            codes == CodeStorage::columns_int32;
@@ -83,8 +85,8 @@ struct WeightLayout {
   uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
   /// A tile has a multiple of this many lines, except the last one.
   uint64_t line_multiple() const noexcept;
-  /// Each scale's elements lie inside one tile, and depend on nothing else: the range and the codes come from one pass.
-  bool single_pass() const noexcept;
+  /// Each scale's elements lie inside one tile, and its bytes in that tile's slices.
+  bool scales_in_tiles() const noexcept;
 };
 
 /// A tile: lines [begin, end) of the layout.
@@ -103,14 +105,17 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept;
 
 /// The scales of a tile, as pack_tile and unpack_tile take them: those of its lines in internal scale order
-/// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not single_pass.
+/// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not
+/// scales_in_tiles.
 uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept;
 
-/// The scale as it will be read back: formats of 8 bits have a smallest one, and codes must be chosen for that.
+/// The scale as it will be read back: its storage rounds, formats of 8 bits have a smallest one, and codes must be
+/// chosen for that.
 float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept;
 
 /// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices`
-/// parallel to components. `second_scale`: of scale_format e4m3. `scratch` holds at least the tile's element count, for
+/// parallel to components. `second_scale`: of scale_format e4m3,
+/// or of the other stage of two. `scratch` holds at least the tile's element count, for
 /// transposed layouts. Not for source_values, cast_values and rows_block_float.
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
                std::span<const QParams> qparams, float second_scale, uint8_t* scratch,

@@ -62,23 +62,7 @@ std::optional<Dialect> detect_dialect(const json::Value& block, const std::strin
   return has_brevitas_specs(block) ? Dialect::brevitas : Dialect::quark;
 }
 
-Status require_computed_numbers(const Config& config) {
-  bool own = false;
-  const auto look = [&](const LayerConfig& layer) {
-    for (const QuantizationSpec& spec : layer.weight) own |= !(spec.grid == GridRule());
-  };
-  look(config.global);
-  for (const auto& [name, layer] : config.layer_type) look(layer);
-  for (const auto& [name, layer] : config.layer) look(layer);
-  if (!own) return {};
-  return error_at(ErrorCode::not_implemented, config.where,
-                  "the numbers of {} are not computed by this version; its configs can be checked and converted",
-                  name_of(config.dialect));
-}
-
-namespace {
-
-Config parse_words(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out) {
+Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out) {
   switch (dialect) {
     case Dialect::aihwkit:
       return parse_aihwkit(block, where, out);
@@ -89,16 +73,6 @@ Config parse_words(Dialect dialect, const json::Value& block, const std::string&
     default:
       return parse_uniform(dialect, block, where, out);
   }
-}
-
-}  // namespace
-
-Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out) {
-  Config config = parse_words(dialect, block, where, out);
-  if (const Status computed = require_computed_numbers(config); !computed)
-    out.warning("not-implemented", where, computed.error().message,
-                "convert it to quark to run it with Quark's numbers");
-  return config;
 }
 
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out) {

@@ -26,10 +26,6 @@ std::optional<Dialect> dialect_named(std::string_view name) noexcept;
 /// Quark's. A name that is no dialect's is reported, and answered with nothing.
 std::optional<Dialect> detect_dialect(const json::Value& block, const std::string& where, DiagnosticList& out);
 
-/// not-implemented when a weight spec has numbers of a dialect that are not computed yet: such a config can be checked
-/// and converted, not run.
-Status require_computed_numbers(const Config& config);
-
 /// `where`: pointer of the config in its text.
 Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out);
 

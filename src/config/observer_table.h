@@ -51,6 +51,10 @@ struct ObserverInfo {
     if (dtypes == ObserverDtypes::blocks) return !dtype.is_integer;
     return dtypes == ObserverDtypes::any || dtype.is_integer;
   }
+  /// A scale depends on its own elements alone, and on all of them at once.
+  constexpr bool is_per_scale() const {
+    return method == ObserverMethod::min_max || method == ObserverMethod::block_max;
+  }
   /// Scales are powers of two whatever scale_type says, and zero points of symmetric unsigned dtypes lie in the middle
   /// of the codes, where other observers have 0.
   constexpr bool gives_powers_of_two() const {

@@ -37,14 +37,13 @@ Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   Stages stages;
   for (size_t i = 0; i < items.size(); ++i)
     if (auto spec = parse_spec(items[i], text_of("{}/{}", where, i), use, out)) stages.push_back(*spec);
-  for (size_t i = 0; i < stages.size(); ++i)
-    if (stages[i].is_scale_quant && (i == 0 || stages.size() != 2))
-      out.error("value-invalid", text_of("{}/{}/is_scale_quant", where, i),
-                "only the second of two stages quantizes scales", "set it to false");
-  if (items.size() > 1 && use == TensorUse::weight)
-    out.error("not-implemented", where,
-              text_of("several stages ({}) are not implemented by this version", items.size()), "give one spec");
   if (stages.size() != items.size()) return {};
+  if (use != TensorUse::weight) return stages;
+  if (items.size() > 2)
+    out.error("not-implemented", where, text_of("a list of {} stages; this version has two at most", items.size()),
+              "give one spec, or two");
+  const char* problem = stages.size() == 2 ? unfit_stages(stages[0], stages[1]) : nullptr;
+  if (problem != nullptr) out.error("value-invalid", where, problem, "");
   return stages;
 }
 

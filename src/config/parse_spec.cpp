@@ -13,6 +13,7 @@ std::optional<QuantizationSpec> SpecParser::parse() {
     read_qscheme();
     read_axis_and_group();
     if (dtype_known_) read_symmetry();
+    read_numbers();
     read_scale();
     read_dynamic();
     read_without_effect();

@@ -39,7 +39,7 @@ std::string not_quantizable_text(std::string_view layer_type, std::span<const ui
 }
 
 Resolved kept(Rule rule, std::string where, std::string text) {
-  return {std::nullopt, {rule, std::move(where), std::move(text)}};
+  return {{}, {rule, std::move(where), std::move(text)}};
 }
 
 }  // namespace
@@ -228,7 +228,7 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
       Resolved resolved =
           kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),
                text_of("{}{}{}", passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"));
-      resolved.weight = deciding.config->weight.front();
+      resolved.weight = deciding.config->weight;
       return resolved;
     }
     if (config_.resolution == Resolution::replace)

@@ -43,7 +43,7 @@ struct Reason {
 json::Value to_json(const Reason& reason);
 
 struct Resolved {
-  std::optional<QuantizationSpec> weight;  // absent: the tensor stays as it is
+  Stages weight;  // empty: the tensor stays as it is
   Reason reason;
 };
 

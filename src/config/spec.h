@@ -107,6 +107,9 @@ constexpr uint32_t code_bytes_of(const QuantizationSpec& spec) { return code_byt
 /// What is done to one tensor, first to last. Empty: not given.
 using Stages = List<QuantizationSpec>;
 
+/// Why a weight cannot be quantized by these two, whatever its shape (quantize/stages.h); null when it can.
+const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& second) noexcept;
+
 /// One layer's config. A field that is not given falls through to the next candidate when `resolution` is `field`.
 struct LayerConfig {
   Stages weight, bias, input_tensors, output_tensors;

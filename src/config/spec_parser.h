@@ -31,6 +31,8 @@ inline constexpr Key kSpecKeys[] = {
     {"max_input_numel", kInteger},
     {"exponent_bits", kInteger},
     {"mantissa_bits", kInteger},
+    {"grid", kObject},
+    {"observer_options", kObject},
 };
 
 class SpecParser {
@@ -60,6 +62,8 @@ class SpecParser {
   void read_symmetry();
   void read_scale();
   void read_scale_format();
+  // What this library writes where a spec does not count as Quark does.
+  void read_numbers();
   void read_dynamic();
   void read_without_effect();
 

@@ -1,5 +1,6 @@
 // How codes and scales are computed: symmetry, zero point, rounding, scale type; and the keys of Quark that have no
 // effect on weight files.
+#include "config/spec_numbers.h"
 #include "config/spec_parser.h"
 #include "config/vocabulary.h"
 #include "core/message.h"
@@ -48,7 +49,7 @@ void SpecParser::read_symmetry() {
 void SpecParser::read_scale() {
   in_.read_word("round_method", kRoundMethods, spec_.round_method);
   in_.read_word("scale_type", kScaleTypes, spec_.scale_type);
-  if (spec_.scale_type == ScaleType::pof2) {
+  if (spec_.scale_type == ScaleType::pof2 && spec_.grid.threshold_rounding == ThresholdRounding::none) {
     if (!info_of(spec_.observer).gives_powers_of_two())
       ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
     spec_.scale_type = ScaleType::float_;
@@ -58,6 +59,12 @@ void SpecParser::read_scale() {
     spec_.round_method = RoundMethod::half_even;
   }
   read_scale_format();
+}
+
+void SpecParser::read_numbers() {
+  if (const json::Value* grid = in_.find("grid")) spec_.grid = read_grid(*grid, in_.at("grid"), in_.out());
+  if (const json::Value* options = in_.find("observer_options"))
+    spec_.observer_options = read_observer_options(*options, in_.at("observer_options"), in_.out());
 }
 
 void SpecParser::read_dynamic() {

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "config/spec_numbers.h"
 #include "config/vocabulary.h"
 #include "core/list.h"
 
@@ -104,6 +105,8 @@ Value to_json(const QuantizationSpec& spec) {
   }
   if (dtype.is_integer && !is_mx_integer)
     put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
+  if (!(spec.grid == GridRule())) put(members, "grid", to_json(spec.grid));
+  if (!(spec.observer_options == ObserverOptions())) put(members, "observer_options", to_json(spec.observer_options));
   return members;
 }
 

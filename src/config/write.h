@@ -20,7 +20,7 @@ json::Value to_json(const Config& config);
 struct ExportedLayer {
   std::string_view name;
   std::string_view type;
-  const QuantizationSpec* weight;
+  const Stages* weight;
 };
 
 /// The `quantization_config` of a file that was written. It says what is in the file, not what was asked: nothing

@@ -24,6 +24,28 @@ void keep_applied(LayerConfig& layer) {
   }
 }
 
+// The one that was named, where Quark has it, else the first that serves.
+ObserverId quark_observer_of(const QuantizationSpec& spec) {
+  std::string_view name = info_of(spec.observer).name;
+  if (name.ends_with(kObserverSuffix)) name.remove_suffix(kObserverSuffix.size());
+  for (const std::string_view known : kQuarkObservers)
+    if (known == name) return spec.observer;
+  for (const ObserverInfo& row : kObservers)
+    if (row.qscheme == spec.qscheme && row.serves(info_of(spec.dtype))) return row.id;
+  return spec.observer;
+}
+
+// How scales were found, and numbers other than Quark's, are no affair of a reader; the words may not be Quark's
+// either.
+void keep_quark_words(LayerConfig& layer) {
+  for (auto* stages : {&layer.weight, &layer.input_tensors, &layer.output_tensors})
+    for (QuantizationSpec& spec : *stages) {
+      spec.grid = {};
+      spec.observer_options = {};
+      spec.observer = quark_observer_of(spec);
+    }
+}
+
 bool same(const LayerConfig& a, const LayerConfig& b) {
   return a.weight == b.weight && a.input_tensors == b.input_tensors && a.output_tensors == b.output_tensors;
 }
@@ -75,7 +97,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
       if (layer.weight != nullptr) {
         wanted = asked.layer_config(layer.name, layer.type);
         keep_applied(wanted);
-        wanted.weight = {*layer.weight};
+        wanted.weight = *layer.weight;
       }
       const LayerConfig read = reader.layer_config(layer.name, layer.type);
       if (layer.weight != nullptr ? same(read, wanted) : read.weight.empty() && layer.type == "Embedding") continue;
@@ -94,6 +116,9 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
   block.layer = std::move(exact);
   block.exclude.append(excluded.begin(), excluded.end());
   block.export_info = info;
+  keep_quark_words(block.global);
+  for (auto& [name, layer] : block.layer_type) keep_quark_words(layer);
+  for (auto& [name, layer] : block.layer) keep_quark_words(layer);
 
   json::Value value = to_json(block);
   json::Object members;

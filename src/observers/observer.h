@@ -45,6 +45,8 @@ class Observer {
   const QuantizationSpec& spec() const noexcept { return spec_; }
   uint32_t passes() const noexcept { return passes_; }
   uint32_t pass() const noexcept { return pass_; }  // 1 or 2
+  /// Whether it keeps the elements of whole batches in memory.
+  bool keeps_data() const noexcept { return data_ != Data::none; }
 
   /// The following pieces are of batch number `batch`, in the order of calibration; batches may be skipped (another
   /// observer has them) and taken up again. Errors: those of granularity_of; shape-mismatch when a batch taken up again

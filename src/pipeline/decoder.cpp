@@ -8,7 +8,9 @@
 namespace wasmquant {
 
 TensorDecoder::TensorDecoder(TensorTask task, bool by_columns)
-    : task_(std::move(task)), by_columns_(by_columns), slices_(task_.layout.components.size()) {}
+    : task_(std::move(task)), by_columns_(by_columns), slices_(task_.layout.components.size()) {
+  stages_ = progressive_stages(task_.layout);
+}
 
 TileRange TensorDecoder::range_of(uint64_t tile) const noexcept {
   const uint64_t lines = by_columns_ ? task_.layout.columns : task_.layout.lines();
@@ -78,7 +80,7 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
   List<const uint8_t*> slices;
   for (const Bytes& slice : slices_) slices.push_back(slice.data());
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
-  if (!layout.single_pass()) {
+  if (!layout.scales_in_tiles()) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
                values_.data());
   } else {
@@ -87,6 +89,12 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
     g.outer = count / g.axis;
     g.split_outer = true;
     dequantize(g, layout.spec, qparams_, codes_.data(), count, 0, values_.data());
+  }
+  if (stages_) {
+    QParams first{1.0f, 0.0f};
+    for (size_t c = 0; c < slices_.size(); ++c)
+      if (layout.components[c].role == Role::second_scale) std::memcpy(&first.scale, slices_[c].data(), 4);
+    stages_->values_of(first, values_);
   }
   return values_;
 }

@@ -1,6 +1,7 @@
 // Reads one stored weight back to float32, tile by tile, whatever its layout: the components' bytes in, values out.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/result.h"
 #include "pipeline/session.h"
 #include "pipeline/task.h"
+#include "quantize/stages.h"
 
 namespace wasmquant {
 
@@ -33,6 +35,7 @@ class TensorDecoder {
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
   std::vector<float> values_;
+  std::optional<TwoStages> stages_;  // progressive ones
 };
 
 }  // namespace wasmquant

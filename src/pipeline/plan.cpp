@@ -8,6 +8,7 @@
 #include "config/resolve.h"
 #include "core/list.h"
 #include "pipeline/file_layout.h"
+#include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -77,8 +78,8 @@ class Planner {
 
     Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype));
     planned.reason = std::move(resolved.reason);
-    if (resolved.weight && planned.task.source_bytes != 0) {
-      auto layout = fitted_layout(planned, *resolved.weight);
+    if (!resolved.weight.empty() && planned.task.source_bytes != 0) {
+      auto layout = fitted_layout(planned, resolved.weight);
       if (!layout) {
         fail(std::move(layout.error()));
         return;
@@ -94,36 +95,22 @@ class Planner {
       fail(std::move(fits.error()));
       return;
     }
-    if (is_weight(tensor)) outcomes_.push_back({tensor.layer, tensor.layer_type, spec_of(planned.task)});
+    if (is_weight(tensor)) outcomes_.push_back({tensor.layer, tensor.layer_type, stages_of(planned.task)});
     count(planned);
   }
 
-  static std::optional<QuantizationSpec> spec_of(const TensorTask& task) {
-    return task.is_copy ? std::nullopt : std::optional(task.layout.spec);
-  }
+  static Stages stages_of(const TensorTask& task) { return task.is_copy ? Stages() : task.layout.all_stages(); }
 
   static bool is_weight(const ModelTensor& tensor) {
     return layer_name_of(tensor.stored.name).role == TensorRole::weight && is_quantizable_type(tensor.layer_type);
   }
 
-  // The passes of a session gather minima and maxima alone.
-  static Status check_observer(const std::string& name, const QuantizationSpec& spec) {
-    const ObserverInfo& observer = info_of(spec.observer);
-    if (observer.method == ObserverMethod::min_max || observer.method == ObserverMethod::block_max ||
-        info_of(spec.dtype).is_plain_cast())
-      return {};
-    return error_at(ErrorCode::not_implemented, name,
-                    "{} works on single tensors; models are quantized with min-max observers in this version. Leave "
-                    "observer_cls out for this layer",
-                    observer.name);
-  }
-
-  Result<WeightLayout> fitted_layout(PlannedTensor& planned, const QuantizationSpec& spec) {
-    TRY_VOID(check_observer(planned.task.name, spec));
-    auto layout = format_.layout(planned.weight, spec);
+  Result<WeightLayout> fitted_layout(PlannedTensor& planned, const Stages& stages) {
+    auto layout = format_.layout(planned.weight, stages);
     if (layout || layout.error().code != ErrorCode::group_size_invalid ||
-        config_.indivisible_groups == IndivisibleGroups::error)
+        config_.indivisible_groups == IndivisibleGroups::error || stages.size() > 1)
       return layout;
+    const QuantizationSpec& spec = stages.front();
     const std::vector<uint64_t>& shape = planned.weight.shape;
     const auto axis =
         static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(shape.size()) : spec.ch_axis);
@@ -135,7 +122,7 @@ class Planner {
         {Severity::note, "group-fallback", planned.task.name,
          text_of("{} does not divide {}; {} is used here", group_text(spec.group_size), shape[axis], instead),
          "set \"indivisible_groups\": \"error\" to refuse instead"});
-    return format_.layout(planned.weight, fitting);
+    return format_.layout(planned.weight, {fitting});
   }
 
   // One tile and the scales that outlive it must fit a 32-bit memory beside everything else.
@@ -143,7 +130,8 @@ class Planner {
     if (task.is_copy) return {};
     const WeightLayout& layout = task.layout;
     const uint64_t tile_elements = std::min(task.tile_lines, layout.lines()) * layout.line_elements();
-    const uint64_t kept_scales = layout.single_pass() ? 0 : layout.granularity.scale_count();
+    const uint64_t kept_scales = TensorScales::needed(layout) ? layout.granularity.scale_count() : 0;
+    TRY_VOID(TensorScales::check(layout, task.name));
     if (tile_elements <= kMaxTileElements && kept_scales <= kMaxTileElements) return {};
     return error_at(ErrorCode::memory_budget, task.name,
                     "its smallest tile has {} elements and {} scales kept between passes; the limit is {} each. "
@@ -185,7 +173,7 @@ class Planner {
 
   void write_quantization_config() {
     const bool any = std::any_of(outcomes_.begin(), outcomes_.end(),
-                                 [](const LayerOutcome& layer) { return layer.spec.has_value(); });
+                                 [](const LayerOutcome& layer) { return !layer.weight.empty(); });
     if (any) plan_.quantization_config = format_.quantization_config(config_, outcomes_);
   }
 
@@ -218,7 +206,6 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
                     checkpoint_format_names());
   }
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
-  TRY_VOID(config::require_computed_numbers(parsed.config));
   return Planner(model, parsed.config, *format, options, diagnostics).run();
 }
 

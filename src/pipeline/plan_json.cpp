@@ -2,6 +2,7 @@
 
 #include "config/write.h"
 #include "core/list.h"
+#include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -9,6 +10,15 @@ namespace {
 std::string_view action_of(const TensorTask& task) {
   if (task.is_copy) return "copy";
   return task.layout.codes == CodeStorage::cast_values ? "cast" : "quantize";
+}
+
+// The spec of the codes, and the list it is part of.
+void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
+  row.set("spec", is_plain ? json::Value() : config::to_json(layout.spec));
+  if (is_plain || layout.stages.empty()) return;
+  json::Array stages;
+  for (const QuantizationSpec& stage : layout.stages) stages.push_back(config::to_json(stage));
+  row.set("stages", std::move(stages));
 }
 
 json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, uint64_t after, uint64_t elements,
@@ -37,7 +47,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     row.set("dtype", info_of(tensor.stored.dtype).name);
     row.set("shape", tensor.stored.shape);
     row.set("action", action_of(planned.task));
-    row.set("spec", planned.task.is_copy ? json::Value() : config::to_json(planned.task.layout.spec));
+    set_spec(row, planned.task.layout, planned.task.is_copy);
     row.set("reason", to_json(planned.reason));
     row.set("bytesBefore", planned.task.source_bytes);
     row.set("bytesAfter", planned.bytes_after);
@@ -59,10 +69,9 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     task.set("file", static_cast<int64_t>(tensor.file));
     task.set("bytes", planned.task.source_bytes);
     task.set("tiles", planned.task.tiles);
-    task.set("passes", planned.task.is_copy || planned.task.layout.codes == CodeStorage::cast_values ||
-                               planned.task.layout.single_pass()
-                           ? 1
-                           : 2);
+    task.set("observePasses",
+             planned.task.is_copy ? 0 : static_cast<int64_t>(TensorScales::passes(planned.task.layout)));
+    task.set("observedInParts", !planned.task.is_copy && TensorScales::shared(planned.task.layout));
     tasks.push_back(std::move(task));
   }
   for (const PlannedFile& file : plan.files) {
@@ -102,7 +111,7 @@ json::Value comparison_json(const Comparison& comparison) {
     report.set("shape", pair.weight.shape);
     const bool plain = pair.right.layout.codes == CodeStorage::source_values;
     report.set("action", plain ? (pair.right.layout.source == pair.weight.source ? "copy" : "cast") : "quantize");
-    report.set("spec", plain ? json::Value() : config::to_json(pair.right.layout.spec));
+    set_spec(report, pair.right.layout, plain);
     report.set("reason", to_json(Reason{Rule::no_config, "", text_of("stored as {}", pair.right_format)}));
     report.set("bytesBefore", pair.bytes_before);
     report.set("bytesAfter", pair.bytes_after);

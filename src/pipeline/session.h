@@ -2,13 +2,14 @@
 // the way.
 //
 // Where every scale's elements lie inside one tile, a tile is observed and quantized in one pass. Otherwise all tiles
-// are observed first, by any number of sessions whose states are merged, and then quantized.
+// are observed first (tensor_scales.h), and then quantized.
 //
 // Every sum is taken over units: fixed parts of the tensor that follow from shape and spec alone. Bytes and sums
 // therefore do not depend on the size of tiles or on who ran them.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,8 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "kernels/kernels.h"
-#include "observers/range_observer.h"
 #include "pipeline/task.h"
+#include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
 
@@ -48,44 +49,65 @@ uint64_t unit_lines_of(const WeightLayout& layout) noexcept;
 class TensorSession {
  public:
   explicit TensorSession(TensorTask task);
+  TensorSession(const TensorSession&) = delete;  // scales refer to the task
+  TensorSession& operator=(const TensorSession&) = delete;
 
   const TensorTask& task() const noexcept { return task_; }
-  uint32_t passes() const noexcept { return task_.is_copy || !needs_observer() ? 1 : 2; }
+  /// Passes over all tiles before run(): 0, 1 or 2.
+  uint32_t observe_passes() const { return task_.is_copy ? 0 : TensorScales::passes(task_.layout); }
 
   /// What the tile needs; the memory behind the pointers is the session's and good until the next call.
   List<TileRead> reads(uint64_t tile);
-  /// Pass 1 on the tile whose bytes were read last. Errors: value-not-finite.
+  /// One observe pass on the tile whose bytes were read last. Errors: value-not-finite.
   Status observe(uint64_t tile);
-  /// min[], then max[], of the tiles observed so far.
-  std::span<const float> state();
-  Status merge_state(std::span<const float> state);
+  /// Between two observe passes.
+  Status next_pass();
+  /// Of the tiles observed so far, or of the whole tensor when all passes are done; for take_state of another session.
+  Result<std::span<const float>> state();
+  Status take_state(std::span<const float> state);
   /// Quantizes the tile whose bytes were read last. Results are good until the next call. Errors: value-not-finite,
-  /// state-invalid.
+  /// state-invalid, format-unsupported (TensorScales::finish).
   Result<TileResult> run(uint64_t tile);
 
  private:
-  bool needs_observer() const noexcept;
-  uint64_t unit_lines() const noexcept;
+  uint64_t unit_lines() const noexcept { return unit_lines_of(task_.layout); }
   std::span<const float> widened(uint64_t element, uint64_t count);
+  /// Consecutive elements of the tile's input, and of the tensor.
+  Status observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor);
   Error not_finite(std::span<const float> x, uint64_t first_element) const;
+
+  // session_codes.cpp
   Status run_rows(const TileRange& tile);
   Status run_columns(const TileRange& tile);
+  /// Scales of consecutive elements, `length` each: x is made of them and begins at `first_element`; `first_scale` is
+  /// the tensor's.
+  Status find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
+                     std::span<QParams> qparams);
+  /// Codes of x, and their error.
+  kernels::ErrorSums encode(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x,
+                            uint64_t begin, uint8_t* codes);
+
+  // session_values.cpp
   Status run_values(const TileRange& tile);
   Status run_blocks(const TileRange& tile);
-  void make_storable(std::span<QParams> qparams) const noexcept;
+  /// The values of x's codes, into values_.
+  void simulate(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x, uint64_t begin);
+  void store(StorageDtype dtype, uint64_t count, uint8_t* out);
 
   TensorTask task_;
   Bytes input_;
-  std::vector<float> block_;   // widened values of one block
-  std::vector<float> values_;  // their quantized values
+  std::vector<float> block_;    // widened values of one block
+  std::vector<float> values_;   // their quantized values
+  std::vector<float> numbers_;  // their first stage's codes, of two stages
   Bytes codes_, scratch_;
-  std::vector<QParams> qparams_;
+  std::vector<QParams> qparams_;  // of one unit or tile, where scales lie in tiles
   List<Bytes> slices_;
   List<kernels::ErrorSums> sums_;
-  List<float> state_;
-  std::unique_ptr<RangeObserver> observer_;
-  float second_scale_ = 1.0f;  // of scale_format e4m3
-  bool has_qparams_ = false;
+  std::unique_ptr<TensorScales> scales_;  // where all tiles are observed first
+  std::optional<TwoStages> stages_;       // progressive ones
 };
+
+/// `count` scales of `length` consecutive elements each.
+Granularity consecutive_scales(uint64_t count, uint64_t length);
 
 }  // namespace wasmquant

@@ -115,8 +115,8 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   if (method_ == "quark" && plain != nullptr && plain->stored.dtype == StorageDtype::U8) {
     // Block dtypes have no scales beside them.
     const Resolved resolved = Resolver(quark_).resolve(plain->stored.name, weight.shape, true);
-    if (resolved.weight && info_of(resolved.weight->dtype).is_block())
-      return locate(model, method_, weight, *resolved.weight);
+    if (resolved.weight.size() == 1 && info_of(resolved.weight.front().dtype).is_block())
+      return locate(model, method_, weight, resolved.weight);
   }
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
@@ -127,30 +127,31 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
     }
     WeightDescription stored = weight;
     stored.source = plain->stored.dtype;
-    return locate(model, "fake-quantized", stored, QuantizationSpec{});
+    return locate(model, "fake-quantized", stored, {QuantizationSpec{}});
   }
   if (method_ == "quark") {
     const Resolved resolved = Resolver(quark_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
-    if (!resolved.weight)
+    if (resolved.weight.empty())
       return error_at(ErrorCode::config_invalid, weight.layer,
                       "has a scale, but quantization_config does not quantize it");
-    QuantizationSpec spec = *resolved.weight;
+    if (resolved.weight.size() > 1) return locate(model, method_, weight, resolved.weight);
+    QuantizationSpec spec = resolved.weight.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool says_all = !dtype.is_integer || spec.scale_format != ScaleFormat::float32;  // the config, to the letter
     const bool transposed = dtype.is_integer && dtype.bits != 3;
     if (!says_all)
       set_scheme(spec, component_tensor(model, weight, "weight_scale")->stored.shape, weight, transposed ? 0 : 1);
-    return locate(model, method_, weight, spec);
+    return locate(model, method_, weight, {spec});
   }
   TRY(spec, compressed_tensors_spec(model, weight));
-  return locate(model, "compressed-tensors", weight, spec);
+  return locate(model, "compressed-tensors", weight, {spec});
 }
 
 Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::string_view format,
-                                                const WeightDescription& weight, const QuantizationSpec& spec) const {
+                                                const WeightDescription& weight, const Stages& stages) const {
   StoredWeight found;
   found.format = format;
-  TRY(layout, checkpoint_format_named(format)->layout(weight, spec));
+  TRY(layout, checkpoint_format_named(format)->layout(weight, stages));
   found.task.name = text_of("{}.weight", weight.layer);
   for (Component& component : layout.components) {
     const ModelTensor* tensor = model.find(component.name);

@@ -28,7 +28,7 @@ class StoredWeightReader {
 
  private:
   Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, const WeightDescription& weight,
-                              const QuantizationSpec& spec) const;
+                              const Stages& stages) const;
   std::string method_;  // "compressed-tensors", "quark" or ""
   Config quark_;
 };

@@ -67,7 +67,9 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("layer_type", weight.layer_type);
     out.set("shape", weight.shape);
     out.set("dtype", info_of(weight.source).name);
-    out.set("spec", config::to_json(task.layout.spec));
+    json::Array stages;
+    for (const QuantizationSpec& stage : task.layout.all_stages()) stages.push_back(config::to_json(stage));
+    out.set("stages", std::move(stages));
     out.set("natural_order", weight.pack_method == PackMethod::order);
     out.set("saturate", task.non_finite == NonFinite::saturate);
     json::Array dtypes;  // scales may be stored in another dtype than the format's own choice
@@ -87,7 +89,7 @@ Result<TensorTask> read_task(std::string_view text) {
   task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
   task.tiles = count_of(in["tiles"]);
   task.non_finite = in["saturate"].as_bool() ? NonFinite::saturate : NonFinite::error;
-  task.is_copy = in["spec"].is_null();
+  task.is_copy = in["stages"].is_null();
   if (task.is_copy) {
     if (task.components.size() != 1) return bad_task("a copy has one output");
     return task;
@@ -101,8 +103,13 @@ Result<TensorTask> read_task(std::string_view text) {
   const CheckpointFormat* format = checkpoint_format_named(in["format"].as_string());
   if (!source || format == nullptr) return bad_task("dtype or format");
   weight.source = *source;
-  TRY(spec, config::parse_spec_text(json::write(in["spec"])));
-  TRY(layout, format->layout(weight, spec));
+  Stages stages;
+  for (const json::Value& stage : in["stages"].items()) {
+    TRY(spec, config::parse_spec_text(json::write(stage)));
+    stages.push_back(spec);
+  }
+  if (stages.empty() || stages.size() > 2) return bad_task("stages");
+  TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
   const json::Array& dtypes = in["component_dtypes"].items();
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())

@@ -10,13 +10,6 @@ namespace {
 
 constexpr size_t kChunk = 512;
 
-Error unfit(const char* message) { return Error{ErrorCode::spec_invalid, "", message}; }
-
-bool has_scale(const QuantizationSpec& spec) {
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  return !dtype.is_plain_cast() && !dtype.is_block();
-}
-
 // One tensor, one scale: what quantize() needs to treat a piece by itself.
 Granularity whole(size_t count) {
   Granularity g;
@@ -30,17 +23,8 @@ constexpr QParams kUnscaled{1.0f, 0.0f};
 
 Result<TwoStages> TwoStages::create(const QuantizationSpec& first, const QuantizationSpec& second,
                                     const std::vector<uint64_t>& shape) {
-  if (!has_scale(first) || !has_scale(second))
-    return unfit("a list of specs has scales in every stage; plain casts and block dtypes stand alone");
-  if (second.is_scale_quant) {
-    if (first.qscheme != QScheme::per_group) return unfit("is_scale_quant needs a first stage that is per_group");
-    if (second.qscheme != QScheme::per_tensor) return unfit("scales are quantized per_tensor");
-    TRY(granularity, granularity_of(shape, first));
-    return TwoStages(first, second, std::move(granularity));
-  }
-  if (first.qscheme != QScheme::per_tensor || info_of(first.dtype).is_integer)
-    return unfit("the first of two stages has a floating dtype and is per_tensor");
-  TRY(granularity, granularity_of(shape, second));
+  if (const char* problem = unfit_stages(first, second)) return Error{ErrorCode::spec_invalid, "", problem};
+  TRY(granularity, granularity_of(shape, second.is_scale_quant ? first : second));
   return TwoStages(first, second, std::move(granularity));
 }
 
@@ -88,15 +72,23 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
   return scales;
 }
 
+void TwoStages::numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept {
+  const FloatFormat format = float_format_of(first_);
+  for (size_t i = 0; i < x.size(); ++i) y[i] = decode(format, encode(format, x[i] / other.scale, Overflow::saturate));
+}
+
+void TwoStages::values_of(const QParams& other, std::span<float> y) const noexcept {
+  fake_quantize(whole(y.size()), first_, {&kUnscaled, 1}, y, 0, y.data());
+  for (float& v : y) v *= other.scale;
+}
+
 void TwoStages::quantize(const Scales& scales, std::span<const float> x, uint64_t begin, uint8_t* codes) const {
   if (is_scale_quant())
     return wasmquant::quantize(granularity_, first_, scales.of_codes, kernels::Path::real, x, begin, codes);
-  const FloatFormat format = float_format_of(first_);
   float number[kChunk];
   for (size_t at = 0; at < x.size(); at += kChunk) {
     const size_t count = std::min(kChunk, x.size() - at);
-    for (size_t i = 0; i < count; ++i)
-      number[i] = decode(format, encode(format, x[at + i] / scales.other.scale, Overflow::saturate));
+    numbers_of(scales.other, x.subspan(at, count), number);
     wasmquant::quantize(granularity_, second_, scales.of_codes, kernels::Path::real, {number, count}, begin + at,
                         codes + at * code_bytes_of(second_));
   }
@@ -104,10 +96,7 @@ void TwoStages::quantize(const Scales& scales, std::span<const float> x, uint64_
 
 void TwoStages::dequantize(const Scales& scales, const uint8_t* codes, uint64_t count, uint64_t begin, float* y) const {
   wasmquant::dequantize(granularity_, code_spec(), scales.of_codes, codes, count, begin, y);
-  if (is_scale_quant()) return;
-  const Granularity g = whole(static_cast<size_t>(count));
-  fake_quantize(g, first_, {&kUnscaled, 1}, {y, static_cast<size_t>(count)}, 0, y);
-  for (uint64_t i = 0; i < count; ++i) y[i] *= scales.other.scale;
+  if (!is_scale_quant()) values_of(scales.other, {y, static_cast<size_t>(count)});
 }
 
 }  // namespace wasmquant

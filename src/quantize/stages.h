@@ -18,10 +18,7 @@ namespace wasmquant {
 
 class TwoStages {
  public:
-  /// Errors: spec-invalid for lists that are neither of the above: a first stage of a progressive list that is not per
-  /// tensor or not floating (its ranges could not be had from those of the second), scale quant of a first stage that
-  /// is not per group or has integer zero points to scale, a second stage that is not per tensor; block dtypes and
-  /// plain casts anywhere. Also those of granularity_of.
+  /// Errors: spec-invalid for lists that are neither of the above (unfit_stages); those of granularity_of.
   static Result<TwoStages> create(const QuantizationSpec& first, const QuantizationSpec& second,
                                   const std::vector<uint64_t>& shape);
 
@@ -38,6 +35,11 @@ class TwoStages {
   };
   /// From the tensor's ranges, one per scale.
   Scales scales_of(std::span<const float> min, std::span<const float> max) const;
+
+  /// Progressive: what the second stage quantizes, the first stage's codes as numbers; and values of such numbers that
+  /// came back. `y` may be `x`.
+  void numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept;
+  void values_of(const QParams& other, std::span<float> y) const noexcept;
 
   /// Codes of a piece, code_bytes_of(code_spec()) each; as quantize().
   void quantize(const Scales& scales, std::span<const float> x, uint64_t begin, uint8_t* codes) const;

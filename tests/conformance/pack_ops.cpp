@@ -132,7 +132,7 @@ Result<Outputs> export_weight(const GoldenCase& c) {
   }
   const CheckpointFormat* format = checkpoint_format_named("quark");
   if (!format) return not_yet("checkpoint format quark");
-  Result<WeightLayout> layout = format->layout(description, spec);
+  Result<WeightLayout> layout = format->layout(description, {spec});
   if (!layout && layout.error().code == ErrorCode::format_unsupported) return not_yet(layout.error().message);
   if (!layout) return layout.error();
 

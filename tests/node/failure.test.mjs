@@ -302,13 +302,6 @@ test('bad configs and formats leave no file', async (t) => {
   assert.equal(quantizer.liveObjects, 1);
 });
 
-test('a plan refuses numbers of dialects that are not computed yet', async (t) => {
-  const quantizer = await quantizerFor(t);
-  const model = await modelFor(t, quantizer, tinyLlama);
-  const config = { dialect: 'brevitas', global_quant_config: { weight: { bit_width: 4 } }, pre_quant_opt_config: [] };
-  assert.throws(() => quantizer.plan(model, config), { code: 'not-implemented', message: /brevitas/ });
-});
-
 test('disposing the quantizer ends a run', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });

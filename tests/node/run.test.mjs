@@ -12,6 +12,12 @@ const int4 = 'int4_wo_32';
 /** A run per tensor: two passes over every weight. */
 const perTensor = 'int8_per_tensor';
 
+/** Codes of fp8 codes. */
+const twoStages = [
+  { dtype: 'fp8_e4m3', qscheme: 'per_tensor' },
+  { dtype: 'int4', qscheme: 'per_group', group_size: 32 },
+];
+
 /** Files of a folder by name. */
 const contents = (folder) =>
   Object.fromEntries(
@@ -73,6 +79,11 @@ test('threads 0, 1, 2 and 3, several budgets and every target give the same byte
     ['compressed-tensors', perTensor],
     ['fake-quantized', column],
     ['quark', 'uint4_wo_32'],
+    [
+      'compressed-tensors',
+      { global_quant_config: { weight: { dtype: 'int8', observer_cls: 'PerTensorMSEObserver' } } },
+    ],
+    ['quark', { global_quant_config: { weight: twoStages } }],
   ]) {
     let expected;
     for (const options of [

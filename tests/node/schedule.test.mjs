@@ -6,11 +6,11 @@ import { ErrorSums } from '../../dist/report.js';
 import { Schedule } from '../../dist/schedule.js';
 import { spansOf } from '../../dist/tile_read.js';
 
-const item = (name, bytes, tiles, passes = 1) => ({
+const item = (name, bytes, tiles, observePasses = 0, observedInParts = true) => ({
   name,
   bytes,
   tiles,
-  task: { quantize: `task of ${name}`, passes },
+  task: { quantize: `task of ${name}`, observePasses, observedInParts },
   merge: (states) => Uint8Array.from(states.flatMap((state) => [...state])),
 });
 const parts = (job) => job.parts.map(({ kind, item: number, first, last }) => `${kind} ${number} ${first}-${last}`);
@@ -43,7 +43,7 @@ test('small tensors share a job, large ones are cut into ranges', () => {
 });
 
 test('two passes: all tiles are observed, states merged in order, then quantized', () => {
-  const schedule = new Schedule([item('big', 100, 10, 2), item('next', 8, 1, 2)], 50);
+  const schedule = new Schedule([item('big', 100, 10, 1), item('next', 8, 1, 1)], 50);
   const observe = [schedule.next(), schedule.next()];
   assert.deepEqual(observe.map(parts), [['observe 0 0-5'], ['observe 0 5-10']]);
   const next = schedule.next();
@@ -58,6 +58,19 @@ test('two passes: all tiles are observed, states merged in order, then quantized
   let bytes = 0;
   for (const job of [next, ...quantize]) bytes += schedule.complete(job, result(job)).bytes;
   assert.equal(bytes, 8 + 50, 'the observe pass counted the other half');
+  assert.equal(schedule.done, true);
+});
+
+test('observers that see the whole tensor: one job observes, several quantize', () => {
+  const schedule = new Schedule([item('big', 90, 9, 2, false)], 50);
+  const observe = schedule.next();
+  assert.deepEqual(parts(observe), ['observe 0 0-9']);
+  assert.equal(schedule.next(), null, 'the rest waits');
+  assert.equal(schedule.complete(observe, result(observe)).bytes, 60, 'two passes of three');
+  const quantize = [schedule.next(), schedule.next()];
+  assert.deepEqual(quantize.map(parts), [['run 0 0-5'], ['run 0 5-9']]);
+  assert.deepEqual(quantize[0].parts[0].state, Uint8Array.of(0), 'as it came');
+  for (const job of quantize) schedule.complete(job, result(job));
   assert.equal(schedule.done, true);
 });
 

@@ -22,7 +22,9 @@ export function specText(spec: QuantizationSpec): string {
 }
 
 /** What becomes of a tensor. */
-export function actionText(tensor: Pick<PlannedTensor, 'action' | 'spec'>): string {
+export function actionText(tensor: Pick<PlannedTensor, 'action' | 'spec' | 'stages'>): string {
   if (tensor.action === 'copy' || tensor.spec === null) return 'copied';
-  return tensor.action === 'cast' ? `cast to ${tensor.spec.dtype}` : specText(tensor.spec);
+  return tensor.action === 'cast'
+    ? `cast to ${tensor.spec.dtype}`
+    : (tensor.stages ?? [tensor.spec]).map(specText).join(', then ');
 }

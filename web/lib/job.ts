@@ -88,18 +88,21 @@ export class JobRunner {
     if (part.kind === 'compare') return this.#compare(part.left, part.right, part.first, part.last);
     const session = this.#instance.run((module) => new module.TensorSession(part.task));
     try {
-      this.#instance.call(() => session.info());
-      if (part.kind === 'observe') return await this.#observe(session, part.first, part.last);
+      const { observePasses } = this.#instance.call<{ observePasses: number }>(() => session.info());
+      if (part.kind === 'observe') {
+        await this.#observe(session, part.first, part.last, observePasses);
+        return { sums: new Float64Array(0), state: this.#state(session) };
+      }
       if (part.kind === 'run') {
         const { state } = part;
         if (state) {
           this.#instance.withBytes(state, (pointer) =>
-            this.#instance.call<null>(() => session.mergeState(pointer, state.byteLength)),
+            this.#instance.call<null>(() => session.takeState(pointer, state.byteLength)),
           );
         }
         return await this.#quantize(session, part.first, part.last, false);
       }
-      for (let tile = part.first; tile < part.last; ++tile) await this.#observeTile(session, tile);
+      await this.#observe(session, part.first, part.last, observePasses);
       // A single tile is still in the session's memory: it is not read again.
       return await this.#quantize(session, part.first, part.last, part.last - part.first === 1);
     } finally {
@@ -113,16 +116,21 @@ export class JobRunner {
     }
   }
 
-  async #observeTile(session: BoundTensorSession, tile: number): Promise<void> {
-    await this.#pause();
-    await this.#read(0, session, tile);
-    this.#instance.call<null>(() => session.observe(tile));
+  async #observe(session: BoundTensorSession, first: number, last: number, passes: number): Promise<void> {
+    const isSingle = last - first === 1; // still in the session's memory in the second pass
+    for (let pass = 1; pass <= passes; ++pass) {
+      if (pass > 1) this.#instance.call<null>(() => session.nextPass());
+      for (let tile = first; tile < last; ++tile) {
+        await this.#pause();
+        if (pass === 1 || !isSingle) await this.#read(0, session, tile);
+        this.#instance.call<null>(() => session.observe(tile));
+      }
+    }
   }
 
-  async #observe(session: BoundTensorSession, first: number, last: number): Promise<PartResult> {
-    for (let tile = first; tile < last; ++tile) await this.#observeTile(session, tile);
+  #state(session: BoundTensorSession): Uint8Array {
     const { pointer, bytes } = this.#instance.call<{ pointer: number; bytes: number }>(() => session.state());
-    return { sums: new Float64Array(0), state: this.#instance.copyOut(pointer, bytes) };
+    return this.#instance.copyOut(pointer, bytes);
   }
 
   async #quantize(session: BoundTensorSession, first: number, last: number, isRead: boolean): Promise<PartResult> {

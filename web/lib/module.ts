@@ -61,16 +61,18 @@ export interface BoundPlan {
 
 /** Runs one tensor, tile by tile. */
 export interface BoundTensorSession {
-  /** JSON `{tiles, passes, tensorBytes}`; passes 2 = observe every tile, merge, then quantize every tile. */
+  /** JSON `{tiles, observePasses, tensorBytes}`; observePasses: how often every tile is observed before any is run. */
   info(): string;
   /** JSON `TileRead[]`; input memory for the tile is reserved by this call. */
   reads(tile: number): string;
-  /** Pass 1 on the tile whose bytes were read last. JSON null. */
+  /** Observes the tile whose bytes were read last. JSON null. */
   observe(tile: number): string;
-  /** Observer state of the tiles observed so far: JSON `{pointer, bytes}`. */
+  /** Between two observe passes. JSON null. */
+  nextPass(): string;
+  /** What was observed, for `takeState` of other sessions: JSON `{pointer, bytes}`. */
   state(): string;
   /** Adds the state of another session of the same task. JSON null. */
-  mergeState(pointer: number, bytes: number): string;
+  takeState(pointer: number, bytes: number): string;
   /** Quantizes and packs the tile whose bytes were read last. JSON `{writes: TileWrite[], sums: pointer, units: number}`;
    * sums = units × 5 float64: Σx², Σy², Σ(x−y)², max|x−y|, count. */
   run(tile: number): string;
@@ -165,6 +167,8 @@ export interface PlanTask {
   bytes: number;
   /** Tiles for the `tileBytes` the plan was made with; any worker may run any range of them. */
   tiles: number;
-  /** 2 = every tile is observed first, states are merged (mergeState) into each session that quantizes, then tiles run. */
-  passes: 1 | 2;
+  /** How often every tile is observed before the first is run; the state goes to each session that runs tiles. */
+  observePasses: 0 | 1 | 2;
+  /** Several sessions may share an observe pass, and their states be merged; else one sees the whole tensor. */
+  observedInParts: boolean;
 }

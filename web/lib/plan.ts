@@ -43,14 +43,14 @@ export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks:
     const header = instance.call<{ pointer: number; bytes: number }>(() => bound.fileHeader(file));
     return { name, bytes, header: instance.copyOut(header.pointer, header.bytes) };
   });
-  const items = tasks.map(({ tensor, bytes, tiles, passes }, number): WorkItem => {
+  const items = tasks.map(({ tensor, bytes, tiles, observePasses, observedInParts }, number): WorkItem => {
     const task = instance.run(() => bound.task(number));
     const name = plan.tensors[tensor]?.name ?? '';
     return {
       name,
       bytes,
       tiles,
-      task: { quantize: task, passes },
+      task: { quantize: task, observePasses, observedInParts },
       merge: (states) => mergedState(instance, task, states),
     };
   });
@@ -63,7 +63,7 @@ function mergedState(instance: Instance, task: string, states: Uint8Array[]): Ui
   try {
     instance.call(() => session.info());
     for (const state of states) {
-      instance.withBytes(state, (pointer) => instance.call<null>(() => session.mergeState(pointer, state.byteLength)));
+      instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
     }
     const { pointer, bytes } = instance.call<{ pointer: number; bytes: number }>(() => session.state());
     return instance.copyOut(pointer, bytes);

@@ -27,7 +27,7 @@ export interface OutputPath {
 export type JobPart =
   | { kind: 'observe'; item: number; task: string; first: number; last: number }
   | { kind: 'run'; item: number; task: string; first: number; last: number; state: Uint8Array | null }
-  /** All tiles of a two-pass task: observed, then run, in one session. */
+  /** All tiles of a task that is observed first: observed, then run, in one session. */
   | { kind: 'observe-and-run'; item: number; task: string; first: number; last: number }
   | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number };
 

@@ -1,6 +1,7 @@
-// From tasks to jobs. A job is a range of tiles of a large tensor, or several small tensors together. Tensors that need
-// two passes and more than one job are observed first; when all their tiles are, the states are merged and their
-// quantize jobs come next. Jobs are handed out in file order, so that output arrives nearly in order.
+// From tasks to jobs. A job is a range of tiles of a large tensor, or several small tensors together. Large tensors that
+// are observed before they are quantized have observe jobs first (one job alone where observing cannot be shared); when
+// all their tiles are observed, the states are merged and their quantize jobs come next. Jobs are handed out in file
+// order, so that output arrives nearly in order.
 
 import type { Job, JobPart, JobResult } from './protocol.js';
 import { ErrorSums } from './report.js';
@@ -13,7 +14,7 @@ export interface WorkItem {
   bytes: number;
   tiles: number;
   /** The core's JSON; two of them are compared. */
-  task: { quantize: string; passes: 1 | 2 } | { left: string; right: string };
+  task: { quantize: string; observePasses: number; observedInParts: boolean } | { left: string; right: string };
   /** Merges the states of several observe parts. */
   merge(states: Uint8Array[]): Uint8Array;
 }
@@ -83,8 +84,7 @@ export class Schedule {
       if (!state || !partResult) throw new RangeError('a job came back with parts that it did not have');
       const { item } = state;
       const fraction = (part.last - part.first) / item.tiles;
-      const isTwoPass = part.kind === 'observe' || (part.kind === 'run' && part.state !== null);
-      advance.bytes += item.bytes * fraction * (isTwoPass ? 0.5 : 1);
+      advance.bytes += item.bytes * fraction * share(item, part);
       advance.tensor = item.name;
       if (part.kind === 'observe') {
         if (partResult.state) state.states.set(part.first, partResult.state);
@@ -118,7 +118,7 @@ export class Schedule {
 
   #quantizeObserved(order: number, { item, states }: ItemState): void {
     const ordered = [...states].sort(([a], [b]) => a - b).map(([, state]) => state);
-    const merged = item.merge(ordered);
+    const merged = ordered.length === 1 && ordered[0] ? ordered[0] : item.merge(ordered);
     states.clear();
     const entries: Entry[] = [];
     for (const [first, last] of this.#ranges(item)) {
@@ -157,11 +157,11 @@ export class Schedule {
       if (item.tiles === 0) continue;
       const ranges = [...this.#ranges(item)];
       if (ranges.length > 1) {
-        for (const [first, last] of ranges)
-          this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last)) });
+        for (const [first, last] of observesWhole(item) ? [[0, item.tiles] as const] : ranges)
+          this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last, true)) });
         return;
       }
-      small.push(firstPass(item, number, 0, item.tiles));
+      small.push(firstPass(item, number, 0, item.tiles, false));
       smallBytes += item.bytes;
     }
     if (small.length === 0) return;
@@ -171,9 +171,21 @@ export class Schedule {
   }
 }
 
-function firstPass({ task, tiles }: WorkItem, item: number, first: number, last: number): JobPart {
+/** Whether one session must see the whole tensor before any of its tiles can run. */
+function observesWhole({ task }: WorkItem): boolean {
+  return 'quantize' in task && task.observePasses > 0 && !task.observedInParts;
+}
+
+/** What a part does of all passes over its tiles. */
+function share({ task }: WorkItem, { kind }: JobPart): number {
+  if (kind === 'compare' || kind === 'observe-and-run' || 'left' in task) return 1;
+  return (kind === 'observe' ? task.observePasses : 1) / (task.observePasses + 1);
+}
+
+/** `isLarge`: running is split into several jobs. */
+function firstPass({ task }: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart {
   if ('left' in task) return { kind: 'compare', item, left: task.left, right: task.right, first, last };
   const range = { item, task: task.quantize, first, last };
-  if (task.passes === 1) return { kind: 'run', ...range, state: null };
-  return { kind: last - first === tiles ? 'observe-and-run' : 'observe', ...range };
+  if (task.observePasses === 0) return { kind: 'run', ...range, state: null };
+  return { kind: isLarge ? 'observe' : 'observe-and-run', ...range };
 }

@@ -113,6 +113,12 @@ export interface QuantizationSpec {
   mantissa_bits?: number;
   zero_point_type?: 'int32' | 'float32';
   observer_cls?: string | null;
+  /** Second of two stages: quantizes the scales of the first instead of its codes. */
+  is_scale_quant?: boolean;
+  /** How scales, floors and codes are computed where that is not Quark's way, as plans of other dialects have it. */
+  grid?: Record<string, string | number | boolean>;
+  /** Choices of the observer, such as `percentile`, `bins`, `candidates`. */
+  observer_options?: Record<string, string | number>;
 }
 
 /** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
@@ -257,6 +263,8 @@ export interface PlannedTensor {
   shape: number[];
   action: 'quantize' | 'cast' | 'copy';
   spec: QuantizationSpec | null;
+  /** The list that `spec` is part of, where two stages make the codes. */
+  stages?: QuantizationSpec[];
   reason: Reason;
   bytesBefore: number;
   bytesAfter: number;

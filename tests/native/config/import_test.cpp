@@ -21,8 +21,8 @@ Config config_of(std::string_view text) {
 std::string plan_of(const Config& config, const std::string& layer) {
   const std::vector<uint64_t> shape = {64, 128};
   const Resolved resolved = Resolver(config).resolve(layer + ".weight", shape, true);
-  if (!resolved.weight) return std::string(name_of(resolved.reason.rule)) + " " + resolved.reason.where;
-  const QuantizationSpec& spec = *resolved.weight;
+  if (resolved.weight.empty()) return std::string(name_of(resolved.reason.rule)) + " " + resolved.reason.where;
+  const QuantizationSpec& spec = resolved.weight[0];
   constexpr const char* kSchemes[] = {"tensor", "channel", "group", "block"};
   std::string text = std::string(info_of(spec.dtype).name) + " " + kSchemes[static_cast<int>(spec.qscheme)];
   if (spec.qscheme == QScheme::per_group) text += " " + std::to_string(spec.group_size);

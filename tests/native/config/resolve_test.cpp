@@ -91,13 +91,13 @@ TEST_CASE("each tensor gets its spec from the right place") {
   for (const Case& c : cases) {
     CAPTURE(c.tensor);
     const Resolved resolved = resolver.resolve(c.tensor, c.shape, true);
-    CHECK((resolved.weight ? info_of(resolved.weight->dtype).name : "") == std::string_view(c.dtype));
+    CHECK((!resolved.weight.empty() ? info_of(resolved.weight[0].dtype).name : "") == std::string_view(c.dtype));
     CHECK(name_of(resolved.reason.rule) == c.rule);
     CHECK(resolved.reason.where == c.where);
     CHECK_FALSE(resolved.reason.text.empty());
   }
   const Resolved stored = resolver.resolve("a.weight", m, false);
-  CHECK_FALSE(stored.weight);
+  CHECK(stored.weight.empty());
   CHECK(stored.reason.rule == Rule::not_quantizable);
 }
 
@@ -106,15 +106,15 @@ TEST_CASE("embeddings never get the global config") {
   Resolver resolver(config);
   const std::vector<uint64_t> shape = {8, 8};
   const Resolved resolved = resolver.resolve("model.embed_tokens.weight", shape, true);
-  CHECK_FALSE(resolved.weight);
+  CHECK(resolved.weight.empty());
   CHECK(resolved.reason.rule == Rule::no_config);
 
   const Config named =
       config_of(R"({"global_quant_config":{},"layer_quant_config":{"*embed_tokens":{"weight":{"dtype":"int4"}}}})");
   Resolver by_name(named);
-  CHECK(by_name.resolve("model.embed_tokens.weight", shape, true).weight->dtype == Dtype::int4);
+  CHECK(by_name.resolve("model.embed_tokens.weight", shape, true).weight[0].dtype == Dtype::int4);
   const Resolved none = by_name.resolve("model.up.weight", shape, true);
-  CHECK_FALSE(none.weight);
+  CHECK(none.weight.empty());
   CHECK(none.reason.rule == Rule::no_config);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("field by field, or the chosen config whole") {
   CHECK(merged.input_tensors.front().dtype == Dtype::int8);
   CHECK(merged.output_tensors.front().dtype == Dtype::uint8);
   const Resolved fallen = by_field.resolve("x.n.weight", shape, true);
-  CHECK(fallen.weight->dtype == Dtype::int8);
+  CHECK(fallen.weight[0].dtype == Dtype::int8);
   CHECK(fallen.reason.rule == Rule::global);
   CHECK(fallen.reason.text ==
         "pattern \"*.n\" of layer_quant_config has no weight spec, so entry \"Linear\" of layer_type_quant_config has "
@@ -149,10 +149,10 @@ TEST_CASE("field by field, or the chosen config whole") {
   CHECK(by_replace.layer_config("x.a", "Linear").weight.empty());
   CHECK(by_replace.layer_config("x.a", "Linear").input_tensors.empty());
   const Resolved whole = by_replace.resolve("x.n.weight", shape, true);
-  CHECK_FALSE(whole.weight);
+  CHECK(whole.weight.empty());
   CHECK(whole.reason.rule == Rule::layer_glob);
   CHECK(whole.reason.where == "/layer_quant_config/*.n");
-  CHECK(by_replace.resolve("y.a.weight", shape, true).weight->dtype == Dtype::int4);
+  CHECK(by_replace.resolve("y.a.weight", shape, true).weight[0].dtype == Dtype::int4);
 }
 
 TEST_CASE("reasons read as sentences") {

@@ -94,17 +94,22 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
     TRY(task, read_task(write_task(planned.task, plan.format, planned.weight)));
     TensorSession session(std::move(task));
     const uint64_t tiles = session.task().tiles;
-    if (session.passes() == 2) {
-      // Two observers, as two workers would: even tiles and odd tiles.
+    if (session.observe_passes() != 0) {
+      // Another worker observes the odd tiles, or all of them when that cannot be shared.
+      const bool shared = TensorScales::shared(session.task().layout);
       TRY(other_task, read_task(write_task(planned.task, plan.format, planned.weight)));
       TensorSession other(std::move(other_task));
-      for (uint64_t tile = 0; tile < tiles; ++tile) {
-        TensorSession& who = tile % 2 == 0 ? session : other;
-        source.fill(who.reads(tile));
-        TRY_VOID(who.observe(tile));
+      for (uint32_t pass = 1; pass <= session.observe_passes(); ++pass) {
+        if (pass == 2) TRY_VOID(other.next_pass());
+        for (uint64_t i = 0; i < tiles; ++i) {
+          const uint64_t tile = reverse ? tiles - 1 - i : i;
+          TensorSession& who = shared && tile % 2 == 0 ? session : other;
+          source.fill(who.reads(tile));
+          TRY_VOID(who.observe(tile));
+        }
       }
-      const std::span<const float> state = other.state();
-      TRY_VOID(session.merge_state(std::vector<float>(state.begin(), state.end())));
+      TRY(state, other.state());
+      TRY_VOID(session.take_state(std::vector<float>(state.begin(), state.end())));
     }
     std::vector<std::vector<kernels::ErrorSums>> sums(tiles);
     for (uint64_t i = 0; i < tiles; ++i) {

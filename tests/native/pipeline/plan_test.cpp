@@ -88,7 +88,11 @@ TEST_CASE("what a format cannot hold is refused before any work, every tensor of
   CHECK(errors == 2);
   const char* percentile =
       R"({"global_quant_config": {"weight": {"dtype": "int8", "observer_cls": "PerTensorPercentileObserver"}}})";
-  CHECK(make_plan(index, percentile, {}, diagnostics).error().code == ErrorCode::not_implemented);
+  CHECK(bool(make_plan(index, percentile, {}, diagnostics)));
+  const char* staged =
+      R"({"global_quant_config": {"weight": [{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+          {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}]}})";
+  CHECK(make_plan(index, staged, {}, diagnostics).error().code == ErrorCode::format_unsupported);
   PlanOptions gguf;
   gguf.format = "gguf";
   CHECK(make_plan(index, "int8", gguf, diagnostics).error().code == ErrorCode::not_implemented);

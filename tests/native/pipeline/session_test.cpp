@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "observers/range_observer.h"
+#include "observers/registry.h"
 #include "pipeline/memory_model.h"
 #include "quantize/quantize.h"
 
@@ -67,6 +67,38 @@ const Case kCases[] = {
     {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": 0, "group_size": 4})"},
     {"fake-quantized", R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 1})"},
     {"fake-quantized", R"({"dtype": "int16", "qscheme": "per_channel", "ch_axis": 0})"},
+    // Observers that see the whole tensor, once or twice.
+    {"compressed-tensors", R"({"dtype": "int8", "qscheme": "per_tensor", "observer_cls": "PerTensorMSEObserver"})"},
+    {"compressed-tensors", R"({"dtype": "uint8", "observer_cls": "PerTensorPercentileObserver", "symmetric": false,
+                               "observer_options": {"percentile": 99}})"},
+    {"compressed-tensors", R"({"dtype": "uint8", "observer_cls": "PerChannelPowOf2MinMSEObserver", "ch_axis": 0})"},
+    {"quark", R"({"dtype": "int8", "observer_cls": "PerTensorHistogramProObserver"})"},
+    {"quark", R"({"dtype": "uint4", "observer_cls": "PerChannelRangeMSEObserver", "ch_axis": 0, "symmetric": false,
+                  "observer_options": {"search": "grid", "candidates": 20, "range_margin": 0.01}})"},
+    {"fake-quantized", R"({"dtype": "int8", "observer_cls": "PerTensorPowOf2MinMaxObserver"})"},
+    // Symmetric unsigned codes have their zero point, too.
+    {"compressed-tensors", R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": true})"},
+    {"compressed-tensors", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 32, "symmetric": true})"},
+    // Grids of other dialects.
+    {"compressed-tensors", R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0, "grid":
+        {"divisor": "largest_code", "sign_by_data": true, "divides": true, "smallest_scale": 1e-8}})"},
+    {"quark", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32, "grid":
+        {"divisor": "smallest_code", "sign_by_data": true, "narrow": true, "smallest_scale": 1e-8}})"},
+    {"fake-quantized", R"({"dtype": "uint4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false, "grid":
+        {"zero_point_order": "after_rounding", "divides": true, "max_includes_zero": false}})"},
+    // Two stages.
+    {"quark", R"([{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+                  {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}])"},
+    {"quark", R"([{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+                  {"dtype": "uint4", "qscheme": "per_group", "group_size": 32, "symmetric": false}])"},
+    {"quark", R"([{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+                  {"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0}])"},
+    {"quark", R"([{"dtype": "fp4", "qscheme": "per_group", "group_size": 16, "ch_axis": -1},
+                  {"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_scale_quant": true}])"},
+    {"fake-quantized", R"([{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+                           {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}])"},
+    {"fake-quantized", R"([{"dtype": "fp4", "qscheme": "per_group", "group_size": 16, "ch_axis": -1},
+                           {"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_scale_quant": true}])"},
 };
 
 Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
@@ -78,8 +110,9 @@ Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
 }
 
 // The values that the spec itself gives, from the whole tensor at once.
-std::vector<float> expected_values(std::vector<float> x, const std::vector<uint64_t>& shape,
-                                   const QuantizationSpec& spec, StorageDtype source, bool fake) {
+std::vector<float> expected_values(std::vector<float> x, const std::vector<uint64_t>& shape, const WeightLayout& layout,
+                                   StorageDtype source, bool fake) {
+  const QuantizationSpec& spec = layout.spec;
   if (source == StorageDtype::BF16) {
     std::vector<uint16_t> bits(x.size());
     kernels::narrow_bf16(x, bits.data());
@@ -92,10 +125,25 @@ std::vector<float> expected_values(std::vector<float> x, const std::vector<uint6
     (spec.dtype == Dtype::bfloat16 ? kernels::widen_bf16 : kernels::widen_f16)(bits, y.data());
     return y;
   }
+  if (layout.stages.size() == 2) {
+    const auto stages = TwoStages::create(layout.stages[0], layout.stages[1], shape);
+    REQUIRE(bool(stages));
+    RangeObserver ranges(stages->granularity(), stages->code_spec());
+    ranges.update(x, 0);
+    TwoStages::Scales scales = stages->scales_of(ranges.min(), ranges.max());
+    std::vector<uint8_t> codes(x.size());
+    stages->quantize(scales, x, 0, codes.data());
+    stages->dequantize(scales, codes.data(), x.size(), 0, y.data());
+    if (fake && source == StorageDtype::BF16) {
+      kernels::narrow_bf16(y, bits.data());
+      kernels::widen_bf16(bits, y.data());
+    }
+    return y;
+  }
   const Granularity g = *granularity_of(shape, spec);
-  RangeObserver observer(g, spec);
-  observer.update(x, 0);
-  const std::vector<QParams> qparams = observer.finish();
+  const auto observation = observe_tensor(spec, x, shape);
+  REQUIRE(bool(observation));
+  std::vector<QParams> qparams = observation->qparams;
   if (fake) {
     fake_quantize(g, spec, qparams, x, 0, y.data());
     if (source == StorageDtype::BF16) {
@@ -104,6 +152,7 @@ std::vector<float> expected_values(std::vector<float> x, const std::vector<uint6
     }
     return y;
   }
+  for (QParams& q : qparams) q.scale = storable_scale(layout, q.scale, 1.0f);
   std::vector<uint8_t> codes(x.size());
   quantize(g, spec, qparams, kernels::Path::real, x, 0, codes.data());
   dequantize(g, spec, qparams, codes.data(), x.size(), 0, y.data());
@@ -155,10 +204,10 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
       REQUIRE(compared->pairs.size() == 3);
       for (const ComparedPair& pair : compared->pairs) {
         if (pair.name != "a.q_proj.weight") continue;
-        const QuantizationSpec& spec = plan.tensors[index.find(pair.name) - index.tensors().data()].task.layout.spec;
+        const WeightLayout& layout = plan.tensors[index.find(pair.name) - index.tensors().data()].task.layout;
         const std::vector<float> right =
             decode_all(out->model, pair.right, pair.by_columns && !pair.right.layout.column_tiles());
-        const std::vector<float> expected = expected_values(random_values(72 * 192, 1), {72, 192}, spec, dtype,
+        const std::vector<float> expected = expected_values(random_values(72 * 192, 1), {72, 192}, layout, dtype,
                                                             std::string(c.format) == "fake-quantized");
         CHECK(right == expected);
         const std::vector<float> left = decode_all(model, pair.left, pair.by_columns);
@@ -195,6 +244,25 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
     REQUIRE(bool(plan));
     CHECK(bool(run_plan(model, *plan)));
   }
+}
+
+TEST_CASE("aihwkit: codes that nothing below zero makes unsigned do not fit a file that was laid out for signed ones") {
+  MemoryModel model;
+  std::vector<float> values = random_values(64 * 64, 7);
+  for (float& value : values) value = std::abs(value);
+  model.add_file("m.safetensors", {{"l.weight", StorageDtype::F32, {64, 64}, values}});
+  const ModelIndex index = model.index();
+  const char* spec =
+      R"({"dtype": "int8", "qscheme": "per_tensor", "grid": {"sign_by_data": true, "divisor": "largest_code"}})";
+  auto refused = run_plan(model, plan_of(index, {"compressed-tensors", spec}, 4096));
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::format_unsupported);
+  CHECK(refused.error().message.find("would be uint8") != std::string::npos);
+  auto simulated = run_plan(model, plan_of(index, {"fake-quantized", spec}, 4096));
+  REQUIRE(bool(simulated));
+  const double noise = simulated->sums[0].noise;
+  const char* signed_spec = R"({"dtype": "int8", "qscheme": "per_tensor"})";
+  CHECK(noise < 0.5 * run_plan(model, plan_of(index, {"fake-quantized", signed_spec}, 4096))->sums[0].noise);
 }
 
 TEST_CASE("a task of another shape is refused, not run") {

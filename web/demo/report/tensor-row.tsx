@@ -47,7 +47,7 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
             <span class={`badge badge-${row.action}`}>
               {row.action === 'copy' ? 'copy' : (row.spec?.dtype ?? row.action)}
             </span>
-            {row.spec && specText(row.spec)}
+            {row.spec && (row.stages ?? [row.spec]).map(specText).join(', then ')}
           </span>
           <span class="fine reason">{row.reason.text}</span>
         </td>

@@ -1,0 +1,109 @@
+// Tiles of codes: rows, or columns where codes are stored transposed.
+#include <algorithm>
+
+#include "observers/contiguous.h"
+#include "pipeline/session.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+// Values worked on at a time: input, codes and scratch of a block stay in the first-level cache.
+constexpr uint64_t kBlockElements = 8192;
+
+}  // namespace
+
+Status TensorSession::find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale,
+                                  uint64_t first_element, std::span<QParams> qparams) {
+  if (scales_) {
+    const std::span<const QParams> known = scales_->qparams().subspan(first_scale, qparams.size());
+    std::copy(known.begin(), known.end(), qparams.begin());
+    return {};
+  }
+  const WeightLayout& layout = task_.layout;
+  if (!observe_contiguous(x, length, layout.spec, qparams) && task_.non_finite == NonFinite::error)
+    return not_finite(x, first_element);
+  if (layout.codes != CodeStorage::source_values && layout.spec.scale_format != ScaleFormat::float32)
+    for (QParams& q : qparams) q.scale = storable_scale(layout, q.scale, 1.0f);
+  return {};
+}
+
+kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const QParams> qparams,
+                                         std::span<const float> x, uint64_t begin, uint8_t* codes) {
+  const QuantizationSpec& spec = task_.layout.spec;
+  if (!stages_) {
+    quantize(g, spec, qparams, kernels::Path::real, x, begin, codes);
+    return quantization_error(g, spec, qparams, x, codes, begin);
+  }
+  const QParams other{scales_->second_scale(), 0};
+  numbers_.resize(x.size());
+  stages_->numbers_of(other, x, numbers_.data());
+  quantize(g, spec, qparams, kernels::Path::real, numbers_, begin, codes);
+  dequantize(g, spec, qparams, codes, x.size(), begin, numbers_.data());
+  stages_->values_of(other, numbers_);
+  return kernels::error_between(x, numbers_.data());
+}
+
+Status TensorSession::run_rows(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const bool in_tiles = layout.scales_in_tiles();
+  const uint64_t length = in_tiles ? layout.granularity.contiguous_elements() : 0;
+  const uint64_t block = in_tiles ? length * std::max<uint64_t>(kBlockElements / length, 1) : kBlockElements;
+  const uint64_t step = unit_lines();
+  List<uint8_t*> out(slices_.size());
+  for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
+    const TileRange unit{begin, std::min(begin + step, tile.end)};
+    const uint64_t in_tile = (unit.begin - tile.begin) * layout.columns, count = unit.count() * layout.columns;
+    const uint64_t in_tensor = unit.begin * layout.columns;
+    if (in_tiles) qparams_.resize(tile_scale_count(layout, unit));
+    codes_.resize(count);
+    scratch_.resize(count);
+    kernels::ErrorSums sums;
+    for (uint64_t at = 0; at < count; at += block) {
+      const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
+      if (in_tiles) {
+        const std::span<QParams> q = std::span(qparams_).subspan(at / length, x.size() / length);
+        TRY_VOID(find_scales(x, length, (in_tensor + at) / length, in_tensor + at, q));
+        sums.append(encode(consecutive_scales(q.size(), length), q, x, 0, codes_.data() + at));
+      } else {
+        sums.append(encode(layout.granularity, scales_->qparams(), x, in_tensor + at, codes_.data() + at));
+      }
+    }
+    sums_.push_back(sums);
+    for (size_t c = 0; c < slices_.size(); ++c) {
+      const Component& component = layout.components[c];
+      out[c] =
+          slices_[c].data() + (slice_of(layout, component, unit).offset - slice_of(layout, component, tile).offset);
+    }
+    pack_tile(layout, unit, codes_.data(), in_tiles ? qparams_ : scales_->qparams(),
+              scales_ ? scales_->second_scale() : 1.0f, scratch_.data(), out);
+  }
+  return {};
+}
+
+Status TensorSession::run_columns(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const uint64_t width = tile.count(), length = layout.granularity.block, groups = width / length;
+  const uint64_t band = unit_lines();
+  sums_.resize((width + band - 1) / band);
+  qparams_.resize(tile_scale_count(layout, tile));
+  codes_.resize(layout.rows * width);
+  scratch_.resize(layout.rows * width);
+  for (uint64_t row = 0; row < layout.rows; ++row) {
+    const std::span<const float> x = widened(row * width, width);
+    const std::span<QParams> q = std::span(qparams_).subspan(row * groups, groups);
+    const uint64_t first_element = row * layout.columns + tile.begin;
+    TRY_VOID(find_scales(x, length, first_element / length, first_element, q));
+    for (uint64_t begin = 0; begin < width; begin += band) {
+      const uint64_t count = std::min(band, width - begin), scales = count / length;
+      sums_[begin / band].append(encode(consecutive_scales(scales, length), q.subspan(begin / length, scales),
+                                        x.subspan(begin, count), 0, codes_.data() + row * width + begin));
+    }
+  }
+  List<uint8_t*> out(slices_.size());
+  for (size_t c = 0; c < slices_.size(); ++c) out[c] = slices_[c].data();
+  pack_tile(layout, tile, codes_.data(), qparams_, scales_ ? scales_->second_scale() : 1.0f, scratch_.data(), out);
+  return {};
+}
+
+}  // namespace wasmquant
