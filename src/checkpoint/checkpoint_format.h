@@ -19,6 +19,7 @@ struct LayerOutcome {
   std::string layer;       // module name
   std::string layer_type;  // Linear, Embedding, ...
   Stages weight;           // empty: kept as it is
+  Stages inputs;           // what the runtime does to the layer's inputs, with scales that it finds itself
 };
 
 /// How a weight called `layer` is described to a format.
@@ -35,6 +36,8 @@ class CheckpointFormat {
   virtual std::string_view name() const noexcept = 0;
   /// One stage, or two. Errors: format-unsupported, which says what the format can hold and which format could.
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
+  /// Whether quantization_config can say what a runtime is to do to inputs.
+  virtual bool holds_inputs(const Stages& inputs) const = 0;
   /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a
   /// weight of a quantizable type, in file order.
   virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const = 0;

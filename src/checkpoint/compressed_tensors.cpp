@@ -118,6 +118,17 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   return block;
 }
 
+// "Last" of inputs [tokens, features], as configs spell it.
+bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
+
+json::Value inputs_block(const QuantizationSpec& spec) {
+  json::Value block = weights_block(spec, 0);
+  block.set("strategy", spec.qscheme == QScheme::per_tensor ? "tensor" : "token");
+  block.set("dynamic", true);
+  block.set("observer", nullptr);
+  return block;
+}
+
 // The loader casts scales to the model's dtype. A scale rounded there after the codes were chosen would move every
 // value, so unless the config asks for a scale type, scales are of the weight's own dtype and the codes are chosen for
 // those.
@@ -202,9 +213,16 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
   return std::move(layout);
 }
 
+bool CompressedTensors::holds_inputs(const Stages& inputs) const {
+  const QuantizationSpec& spec = inputs.front();
+  return inputs.size() == 1 && (spec.dtype == Dtype::int8 || spec.dtype == Dtype::fp8_e4m3) && spec.symmetric &&
+         (spec.qscheme == QScheme::per_tensor || (spec.qscheme == QScheme::per_channel && is_last_axis(spec.ch_axis)));
+}
+
 json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
   struct Group {
     QuantizationSpec spec;
+    Stages inputs;
     json::Array targets;
   };
   List<Group> groups;
@@ -215,9 +233,10 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
       continue;
     }
     const QuantizationSpec& spec = layer.weight.front();
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.spec == spec; });
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& g) { return g.spec == spec && g.inputs == layer.inputs; });
     if (group == groups.end()) {
-      groups.push_back({spec, {}});
+      groups.push_back({spec, layer.inputs, {}});
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);
@@ -237,7 +256,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     json::Value block;
     block.set("targets", std::move(g.targets));
     block.set("weights", weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0))));
-    block.set("input_activations", nullptr);
+    block.set("input_activations", g.inputs.empty() ? json::Value() : inputs_block(g.inputs.front()));
     block.set("output_activations", nullptr);
     block.set("format", compressor);
     config_groups.set(text_of("group_{}", i), std::move(block));

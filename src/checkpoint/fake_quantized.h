@@ -10,6 +10,7 @@ class FakeQuantized final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "fake-quantized"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
+  bool holds_inputs(const Stages&) const override { return false; }
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

@@ -25,6 +25,7 @@ class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
+  bool holds_inputs(const Stages&) const override { return true; }
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

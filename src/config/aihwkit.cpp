@@ -54,6 +54,7 @@ constexpr Key kMapKeys[] = {
     {"excluded_modules", kArray | kNames, nullptr, "[]"},
     {"append_default_conversions", kBool, nullptr, "false"},
     {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
+    {"layer_types", kObject},
     {"$schema", kString},
 };
 

@@ -39,6 +39,7 @@ constexpr Key kConfigRows[] = {
     {"backend", kString, nullptr, "\"layerwise\"", "layerwise|fx|flexml"},
     {"exclude", kArray | kNames, nullptr, "[]"},
     {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
+    {"layer_types", kObject},
     {"$schema", kString},
 };
 

@@ -83,7 +83,7 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
 }
 
 bool is_quantizable_type(std::string_view layer_type) noexcept {
-  for (std::string_view type : {"Linear", "Embedding", "Conv1d", "Conv2d"})
+  for (std::string_view type : {"Linear", "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag"})
     if (type == layer_type) return true;
   return false;
 }

@@ -21,7 +21,8 @@ LayerName layer_name_of(std::string_view tensor_name) noexcept;
 /// says little about its class: only norms are recognised from it; ask with the weight of the same layer instead.
 std::string_view layer_type_of(std::string_view tensor_name, std::span<const uint64_t> shape) noexcept;
 
-/// Whether layers of this class have weights that can be quantized.
+/// Whether layers of this class have weights that can be quantized. Of the classes that names and shapes tell, and
+/// those that a config can name besides.
 bool is_quantizable_type(std::string_view layer_type) noexcept;
 
 }  // namespace wasmquant

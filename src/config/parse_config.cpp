@@ -37,6 +37,7 @@ constexpr Key kConfigKeys[] = {
     {"resolution", kString},
     {"indivisible_groups", kString},
     {"non_finite", kString},
+    {"layer_types", kObject},
     {"dialect", kString},
     {"$schema", kString},
 };
@@ -170,6 +171,19 @@ json::Value with_current_names(const json::Value& value) {
   return members;
 }
 
+// Of every dialect: what weight files do not say.
+void read_known_types(const json::Value& block, const std::string& where, Config& config, DiagnosticList& out) {
+  for (const auto& [name, value] : block["layer_types"].members()) {
+    const std::string at = pointer_to(pointer_to(where, "layer_types"), name);
+    check_pattern(name, at, out);
+    const std::string_view type = value.is_string() ? std::string_view(value.as_string()) : std::string_view();
+    if (std::find(kKnownTypes.begin(), kKnownTypes.end(), type) == kKnownTypes.end())
+      unknown_word(value.is_string() ? type : json::describe(value.kind()), at, kKnownTypes, out);
+    else
+      config.layer_types.emplace_back(name, type);
+  }
+}
+
 bool has_weights(const Config& config) {
   if (!config.global.weight.empty()) return true;
   for (const LayerMap* map : {&config.layer_type, &config.layer})
@@ -250,8 +264,9 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
     return std::nullopt;
   }
   const Dialect used = asked.value_or(*own);
-  if (used == Dialect::quark) return parse_config(*block, where, out);
-  return parse_dialect(used, *block, where, out);
+  Config config = used == Dialect::quark ? parse_config(*block, where, out) : parse_dialect(used, *block, where, out);
+  read_known_types(*block, where, config, out);
+  return config;
 }
 
 }  // namespace wasmquant::config

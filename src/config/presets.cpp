@@ -16,7 +16,23 @@ namespace {
   R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":0,"symmetric":)" symmetric "}"
 #define WASMQUANT_MX(element) \
   R"({"dtype":")" element R"(","qscheme":"per_group","ch_axis":-1,"group_size":32,"scale_format":"e8m0"})"
+// One scale for each token, found by the runtime.
+#define WASMQUANT_TOKEN(dtype) \
+  R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":1,"symmetric":true,"is_dynamic":true})"
+#define WASMQUANT_MX_INPUT(element)                                                                        \
+  R"({"dtype":")" element R"(","qscheme":"per_group","ch_axis":-1,"group_size":32,"scale_format":"e8m0",)" \
+  R"("is_dynamic":true})"
 #define WASMQUANT_TENSOR(dtype) R"({"dtype":")" dtype R"(","qscheme":"per_tensor","symmetric":true})"
+
+#define WASMQUANT_AIHWKIT(bits)                                                                                \
+  R"({"dialect":"aihwkit","module_qconfig_map":{"Linear":{"quantized_module":"QuantLinear","module_qconfig":)" \
+  R"({"weight_quant":{"n_bits":)" bits                                                                         \
+  R"(,"symmetric":true,"per_channel":true,"range_estimator":"current_minmax"}}}},)"                            \
+  R"("excluded_modules":["lm_head"]})"
+#define WASMQUANT_BREVITAS(bits, param)                                                                     \
+  R"({"dialect":"brevitas","brevitas_version":"0.12.1","global_quant_config":{"weight":{"bit_width":)" bits \
+  R"(,"qscheme":"per_channel","symmetric":true,"param_type":")" param                                       \
+  R"("}},"pre_quant_opt_config":[],"algo_config":[],"exclude":["lm_head"]})"
 
 // Names follow Quark's template schemes ("wo" = weights only).
 constexpr Preset kPresets[] = {
@@ -26,6 +42,9 @@ constexpr Preset kPresets[] = {
     {"int8_per_tensor", "8-bit integers, one scale per tensor",
      "As small as int8 and simplest to run, but one outlier costs the whole tensor precision.",
      WASMQUANT_TENSOR("int8")},
+    {"int8_dynamic", "8-bit weights and activations (W8A8)",
+     "Weights as int8; the runtime rounds each token's activations to 8 bits as they come.",
+     WASMQUANT_CHANNEL("int8", "true"), WASMQUANT_TOKEN("int8")},
     {"int4_wo_32", "4-bit integers, groups of 32",
      "The most precise symmetric 4-bit preset; its scales take the most space.", WASMQUANT_GROUP("int4", "32", "true")},
     {"int4_wo_64", "4-bit integers, groups of 64", "Between int4_wo_32 and int4_wo_128 in size and precision.",
@@ -46,6 +65,13 @@ constexpr Preset kPresets[] = {
      "A quarter of float32. Coarser than int8 near the maximum, finer near zero.", WASMQUANT_TENSOR("fp8_e4m3")},
     {"fp8_per_channel", "8-bit floating point (e4m3), one scale per output channel",
      "Like fp8, and an outlier costs only its own channel precision.", WASMQUANT_CHANNEL("fp8_e4m3", "true")},
+    {"ptpc_fp8", "8-bit floating point weights and activations",
+     "Weights as fp8_per_channel; the runtime casts each token's activations to fp8 with a scale of its own.",
+     WASMQUANT_CHANNEL("fp8_e4m3", "true"), WASMQUANT_TOKEN("fp8_e4m3")},
+    {"int4_fp8", "4-bit codes of fp8 weights",
+     "Weights as fp8 with one scale, then its codes as int4 per channel. The quark format holds it.",
+     R"([{"dtype":"fp8_e4m3","qscheme":"per_tensor"},{"dtype":"int4","qscheme":"per_channel","ch_axis":0}])",
+     R"({"dtype":"fp8_e4m3","qscheme":"per_tensor","is_dynamic":true})"},
     {"fp8_per_block", "8-bit floating point (e4m3), one scale per block of 128 x 128",
      "What DeepSeek's checkpoints use; between fp8 and fp8_per_channel in precision.",
      R"({"dtype":"fp8_e4m3","qscheme":"per_block","block_size":[128,128]})"},
@@ -57,12 +83,21 @@ constexpr Preset kPresets[] = {
      "Like mxfp6_e2m3 with more range and less precision.", WASMQUANT_MX("fp6_e3m2")},
     {"mxfp4", "MXFP4 (e2m1), power-of-two scales in groups of 32",
      "The OCP Microscaling format for 4 bits: the scales cost a quarter of a bit per weight.", WASMQUANT_MX("fp4")},
+    {"mxfp4_fp8", "MXFP4 weights, fp8 activations",
+     "Weights as mxfp4; the runtime casts activations to fp8 with one scale. The quark format says so.",
+     WASMQUANT_MX("fp4"), R"({"dtype":"fp8_e4m3","qscheme":"per_tensor","is_dynamic":true})"},
+    {"mxfp4_mxfp6_e2m3", "MXFP4 weights, MXFP6 activations",
+     "Weights as mxfp4; the runtime casts activations to MXFP6. The quark format says so.", WASMQUANT_MX("fp4"),
+     WASMQUANT_MX_INPUT("fp6_e2m3")},
     {"nvfp4", "NVFP4 (e2m1), fp8 scales in groups of 16 under one float32 scale",
      "More precise than mxfp4 for a quarter of a bit more per weight.",
      R"({"dtype":"fp4","qscheme":"per_group","ch_axis":-1,"group_size":16,"scale_format":"e4m3"})"},
     {"amdfp4", "AMD FP4 (e2m1), unsigned fp8 (e5m3) scales in groups of 16",
      "Precision like nvfp4 without a second scale. The quark format holds it.",
      R"({"dtype":"fp4","qscheme":"per_group","ch_axis":-1,"group_size":16,"scale_format":"e5m3"})"},
+    {"amdfp4_g32", "AMD FP4 (e2m1), unsigned fp8 (e5m3) scales in groups of 32",
+     "amdfp4 with half as many scales. The quark format holds it.",
+     R"({"dtype":"fp4","qscheme":"per_group","ch_axis":-1,"group_size":32,"scale_format":"e5m3"})"},
     {"mx9", "MX9: 8-bit integers with shared exponents in blocks of 16", "Nearly lossless at 9 bits per weight.",
      R"({"dtype":"mx9","ch_axis":-1})"},
     {"mx6", "MX6: 5-bit integers with shared exponents in blocks of 16", "Between mxfp6 and mxfp4 in size.",
@@ -72,18 +107,51 @@ constexpr Preset kPresets[] = {
     {"bfloat16", "bfloat16", "Half of float32, same range, 8 significant bits. No scales.", R"({"dtype":"bfloat16"})"},
     {"float16", "float16", "Half of float32, 11 significant bits; values above 65504 become infinite. No scales.",
      R"({"dtype":"float16"})"},
+    {"aihwkit_int8",
+     "aihwkit: 8-bit weights, one scale per output channel",
+     "IBM aihwkit's numbers: scales of the largest code, range of the present weights. Simulated values.",
+     {},
+     {},
+     WASMQUANT_AIHWKIT("8")},
+    {"aihwkit_int4",
+     "aihwkit: 4-bit weights, one scale per output channel",
+     "IBM aihwkit's numbers for 4 bits. Simulated values, or any format that holds int4 per channel.",
+     {},
+     {},
+     WASMQUANT_AIHWKIT("4")},
+    {"brevitas_int8",
+     "Brevitas: 8-bit weights, one scale per output channel",
+     "Brevitas' numbers: the narrow range of codes, scales of the largest magnitude.",
+     {},
+     {},
+     WASMQUANT_BREVITAS("8", "stats")},
+    {"brevitas_int4_mse",
+     "Brevitas: 4-bit weights, scales of the least squared error",
+     "Brevitas' search for the scale of each output channel.",
+     {},
+     {},
+     WASMQUANT_BREVITAS("4", "mse")},
 };
 
 #undef WASMQUANT_GROUP
 #undef WASMQUANT_CHANNEL
 #undef WASMQUANT_MX
+#undef WASMQUANT_TOKEN
+#undef WASMQUANT_MX_INPUT
 #undef WASMQUANT_TENSOR
+#undef WASMQUANT_AIHWKIT
+#undef WASMQUANT_BREVITAS
 
 }  // namespace
 
 std::string Preset::config_text() const {
+  if (!whole.empty()) return std::string(whole);
   std::string text = R"({"global_quant_config":{"weight":)";
   text += weight;
+  if (!inputs.empty()) {
+    text += R"(,"input_tensors":)";
+    text += inputs;
+  }
   text += R"(},"exclude":["lm_head"],"indivisible_groups":"fallback"})";
   return text;
 }
@@ -110,7 +178,7 @@ std::optional<Config> parse_preset(std::string_view name, DiagnosticList& out) {
     out.error("json-invalid", value.error().where, value.error().message);
     return std::nullopt;
   }
-  auto config = parse(*value, "quark", out);
+  auto config = parse(*value, "auto", out);
   if (config) config->preset = name;
   return config;
 }

@@ -14,9 +14,11 @@ struct Preset {
   std::string_view name;
   std::string_view title;
   std::string_view description;
-  std::string_view weight;  // JSON of the weight spec
+  std::string_view weight;       // JSON of the weight spec, or of a list of two
+  std::string_view inputs = {};  // JSON of what the runtime does to inputs
+  std::string_view whole = {};   // JSON of a whole config instead, of another dialect
 
-  /// JSON text of the whole config: the spec for every layer but lm_head, with smaller groups where the size does not
+  /// JSON text of the whole config: the specs for every layer but lm_head, with smaller groups where the size does not
   /// fit.
   std::string config_text() const;
 };

@@ -33,7 +33,7 @@ std::string_view why(Rule rule) {
 }
 
 std::string not_quantizable_text(std::string_view layer_type, std::span<const uint64_t> shape) {
-  if (layer_type == "Norm") return "norms are never quantized";
+  if (layer_type == "Norm" || layer_type == "LayerNorm") return "norms are never quantized";
   if (shape.size() < 2) return "weights with fewer than two axes are never quantized";
   return text_of("weights with {} axes belong to no layer class that can be quantized", shape.size());
 }
@@ -88,6 +88,8 @@ Resolver::Resolver(const Config& config) : config_(config) {
     layer_names_.emplace_back(entry, i);
     if (is_pattern(entry)) layer_globs_.push_back({i, NamePattern(entry)});
   }
+  for (uint32_t i = 0; i < config.layer_types.size(); ++i)
+    type_globs_.push_back({i, NamePattern(config.layer_types[i].first)});
   exclude_names_ = by_name(exclude_names_);
   layer_names_ = by_name(layer_names_);
   usage_.exclude.resize(config.exclude.size());
@@ -127,6 +129,12 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
   return first;
 }
 
+std::string_view Resolver::type_of(std::string_view layer, std::string_view inferred) const {
+  for (const Glob& glob : type_globs_)
+    if (glob.pattern.matches(layer)) return config_.layer_types[glob.entry].second;
+  return inferred;
+}
+
 bool Resolver::excludes(std::string_view layer) const { return find_exclude(layer, nullptr) >= 0; }
 
 List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
@@ -159,7 +167,7 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     break;
   }
   const bool has_global = config_.dialect == Dialect::quark || !(config_.global == LayerConfig());
-  if (has_global && layer_type != "Embedding") add(Rule::global, config_.global, "");
+  if (has_global && layer_type != "Embedding" && layer_type != "EmbeddingBag") add(Rule::global, config_.global, "");
   return found;
 }
 
@@ -207,8 +215,8 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
     return kept(Rule::not_a_weight, {},
                 role == TensorRole::bias ? "biases stay as they are" : "only tensors called *.weight are quantized");
   }
-  const std::string_view type = layer_type_of(tensor_name, shape);
-  const bool quantizable = is_quantizable_type(type);
+  const std::string_view type = type_of(layer, layer_type_of(tensor_name, shape));
+  const bool quantizable = is_quantizable_type(type) || (type == "LayerNorm" && config_.dialect == Dialect::aihwkit);
   count(layer, type, quantizable && quantizable_storage);
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
   if (!quantizable_storage) return kept(Rule::not_quantizable, {}, "only F32, F16 and BF16 weights can be quantized");

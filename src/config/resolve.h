@@ -55,6 +55,8 @@ class Resolver {
   /// `quantizable_storage`: the values are F32, F16 or BF16.
   Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
 
+  /// The class of a layer: by the config's layer_types, else what was `inferred`. Good while the config is.
+  std::string_view type_of(std::string_view layer, std::string_view inferred) const;
   bool excludes(std::string_view layer) const;
   /// All four fields for a layer that is not excluded, by the config's resolution.
   LayerConfig layer_config(std::string_view layer, std::string_view layer_type) const;
@@ -97,7 +99,7 @@ class Resolver {
 
   const Config& config_;
   Index exclude_names_, layer_names_;
-  List<Glob> exclude_globs_, layer_globs_;
+  List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: exact names, too
   Usage usage_;
   List<std::string> quantizable_layers_;
 };

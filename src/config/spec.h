@@ -142,9 +142,10 @@ struct Config {
   Dialect dialect = Dialect::quark;
   const char* weight_key = "weight";  // of one layer config, as the dialect spells it; a path
   LayerConfig global;
-  List<std::pair<std::string, LayerConfig>> layer_type;  // class name
-  List<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
-  List<std::string> exclude;                             // exact names or globs
+  List<std::pair<std::string, LayerConfig>> layer_type;   // class name
+  List<std::pair<std::string, LayerConfig>> layer;        // exact name or glob
+  List<std::string> exclude;                              // exact names or globs
+  List<std::pair<std::string, std::string>> layer_types;  // exact names or globs, and the class of such layers
   List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
   // aihwkit: entries of `layer` and `exclude` are names, never patterns, and settle everything below them.
   bool exact_names = false;

@@ -63,6 +63,10 @@ inline constexpr std::array<std::string_view, 19> kQuarkObservers = {"Placeholde
 inline constexpr std::array<std::string_view, 6> kLayerTypes = {"Linear", "Embedding",       "Conv1d",
                                                                 "Conv2d", "ConvTranspose2d", "EmbeddingBag"};
 
+/// Classes that `layer_types` may say a layer has; a Norm is never quantized, LayerNorm by aihwkit alone.
+inline constexpr std::array<std::string_view, 8> kKnownTypes = {
+    "Linear", "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "LayerNorm", "Norm"};
+
 /// Algorithms of Quark by the `name` of their config, with old spellings.
 inline constexpr std::array<std::string_view, 10> kAlgorithms = {
     "smooth", "smoothquant", "awq", "autosmoothquant", "gptq", "gptaq", "qronos", "rotation", "quarot", "svdquant"};

@@ -116,6 +116,11 @@ Value to_json(const Config& config) {
   put(members, "layer_type_quant_config", layers_to_json(config.layer_type));
   put(members, "layer_quant_config", layers_to_json(config.layer));
   put(members, "exclude", names_to_json(config.exclude));
+  if (!config.layer_types.empty()) {
+    Object types;
+    for (const auto& [name, type] : config.layer_types) types.emplace_back(name, type);
+    put(members, "layer_types", std::move(types));
+  }
   for (const char* carried : {"algo_config", "pre_quant_opt_config", "kv_cache_quant_config", "kv_cache_group",
                               "min_kv_scale", "kv_cache_post_rope", "shared_scale_groups", "softmax_quant_spec",
                               "quant_mode", "version", "sync_moe_expert_input_amax", "keep_prequantized_layers"})

@@ -123,7 +123,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
   json::Value value = to_json(block);
   json::Object members;
   for (auto& [key, member] : value.members()) {
-    if (key == "resolution" || key == "indivisible_groups" || key == "non_finite") continue;
+    if (key == "resolution" || key == "indivisible_groups" || key == "non_finite" || key == "layer_types") continue;
     members.emplace_back(key, std::move(member));
   }
   for (std::string_view none : {"algo_config", "softmax_quant_spec", "version"})

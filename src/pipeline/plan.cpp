@@ -52,6 +52,12 @@ class Planner {
     const List<ModelTensor>& tensors = model_.tensors();
     for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
+    if (inputs_left_out_)
+      diagnostics_.push_back(
+          {Severity::warning, "not-applied", text_of("{}/input_tensors", config_.where),
+           text_of("{} has no words for these dynamic inputs: the runtime will not quantize them", format_.name()),
+           "write quark, or take int8 or fp8_e4m3 per tensor or per token"});
+    warn_of_tied_output();
     if (failures_ != 0) {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
@@ -67,7 +73,7 @@ class Planner {
     PlannedTensor& planned = plan_.tensors.emplace_back();
     planned.tensor = index;
     planned.weight.layer = tensor.layer;
-    planned.weight.layer_type = tensor.layer_type;
+    planned.weight.layer_type = resolver_.type_of(tensor.layer, tensor.layer_type);
     planned.weight.shape = stored.shape;
     planned.weight.source = stored.dtype;
     if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
@@ -95,15 +101,23 @@ class Planner {
       fail(std::move(fits.error()));
       return;
     }
-    if (is_weight(tensor)) outcomes_.push_back({tensor.layer, tensor.layer_type, stages_of(planned.task)});
+    if (layer_name_of(stored.name).role == TensorRole::weight && is_quantizable_type(planned.weight.layer_type))
+      outcomes_.push_back({tensor.layer, planned.weight.layer_type, stages_of(planned.task), inputs_of(planned)});
     count(planned);
   }
 
-  static Stages stages_of(const TensorTask& task) { return task.is_copy ? Stages() : task.layout.all_stages(); }
-
-  static bool is_weight(const ModelTensor& tensor) {
-    return layer_name_of(tensor.stored.name).role == TensorRole::weight && is_quantizable_type(tensor.layer_type);
+  // What a runtime does to the layer's inputs as they come; scales that need calibration are not there.
+  Stages inputs_of(const PlannedTensor& planned) {
+    if (planned.task.is_copy) return {};
+    Stages inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
+    for (const QuantizationSpec& stage : inputs)
+      if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) return {};
+    if (inputs.empty() || format_.holds_inputs(inputs)) return inputs;
+    inputs_left_out_ = true;
+    return {};
   }
+
+  static Stages stages_of(const TensorTask& task) { return task.is_copy ? Stages() : task.layout.all_stages(); }
 
   Result<WeightLayout> fitted_layout(PlannedTensor& planned, const Stages& stages) {
     auto layout = format_.layout(planned.weight, stages);
@@ -155,6 +169,24 @@ class Planner {
     plan_.quantized_bytes += planned.bytes_after;
   }
 
+  // Weight files of models whose output layer is their embedding have no tensor for it.
+  void warn_of_tied_output() {
+    const PlannedTensor* embedding = nullptr;
+    for (const PlannedTensor& planned : plan_.tensors) {
+      const std::string_view layer = planned.weight.layer;
+      const std::string_view part = layer.substr(layer.rfind('.') + 1);
+      for (const std::string_view head : {"lm_head", "embed_out", "output", "head", "classifier", "score"})
+        if (part == head) return;
+      for (const std::string_view tokens : {"embed_tokens", "wte", "tok_embeddings", "word_embeddings"})
+        if (part == tokens && !planned.task.is_copy) embedding = &planned;
+    }
+    if (embedding == nullptr) return;
+    diagnostics_.push_back({Severity::warning, "tied-weights", embedding->task.name,
+                            "this model has no output layer of its own, so its embedding is most likely that, too: "
+                            "quantizing it rounds the logits",
+                            text_of("exclude {q}, or give it more bits", embedding->weight.layer)});
+  }
+
   Status lay_out_files() {
     List<List<PlannedTensor*>> by_file(model_.files().size());
     for (PlannedTensor& planned : plan_.tensors) by_file[model_.tensors()[planned.tensor].file].push_back(&planned);
@@ -185,6 +217,7 @@ class Planner {
   Resolver resolver_;
   Plan plan_;
   List<LayerOutcome> outcomes_;
+  bool inputs_left_out_ = false;
   uint64_t failures_ = 0;
   Error first_failure_;
 };

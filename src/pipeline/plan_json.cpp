@@ -43,7 +43,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     json::Value row;
     row.set("name", tensor.stored.name);
     row.set("layer", tensor.layer);
-    row.set("layerType", tensor.layer_type);
+    row.set("layerType", planned.weight.layer_type);
     row.set("dtype", info_of(tensor.stored.dtype).name);
     row.set("shape", tensor.stored.shape);
     row.set("action", action_of(planned.task));

@@ -89,11 +89,16 @@ TEST_CASE("every dialect converts to every other, and the result is read without
 TEST_CASE("presets go to compressed-tensors and back with the same plan") {
   const std::vector<uint64_t> shape = {64, 256};
   size_t count = 0;
+  std::string cannot;
   for (const config::Preset& preset : config::presets()) {
+    if (!preset.whole.empty()) continue;  // of a dialect with other numbers
     auto there = config::convert_text(preset.config_text(), "compressed-tensors");
     if (!there) continue;  // plain casts and blocks
     CAPTURE(preset.name);
-    CHECK(places(*there) == "");
+    if (places(*there) != "") {
+      cannot += std::string(preset.name) + " ";
+      continue;
+    }
     const config::Converted back = convert(json::write(there->config), "quark");
     CHECK(back.losses.empty());
     const Config before = config_of(*json::parse(preset.config_text())), after = config_of(back.config);
@@ -104,7 +109,8 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
     }
     ++count;
   }
-  CHECK(count >= 12);
+  CHECK(count >= 16);
+  CHECK(cannot == "int4_fp8 mxfp4_mxfp6_e2m3 ");  // two stages; fp6 inputs
 }
 
 TEST_CASE("presets go to GPTQ and AWQ where these can say them") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/config_api.h"
+#include "config/write.h"
 
 using namespace wasmquant;
 
@@ -153,6 +154,95 @@ TEST_CASE("field by field, or the chosen config whole") {
   CHECK(whole.reason.rule == Rule::layer_glob);
   CHECK(whole.reason.where == "/layer_quant_config/*.n");
   CHECK(by_replace.resolve("y.a.weight", shape, true).weight[0].dtype == Dtype::int4);
+}
+
+// The same questions with the config taken whole, regular expressions, lists of stages, classes that the config gives,
+// and keys that decide nothing.
+TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
+  const Config config = config_of(R"({
+    "resolution": "replace",
+    "global_quant_config": {"weight": {"dtype": "int8"}},
+    "layer_type_quant_config": {
+      "Embedding": {"weight": {"dtype": "int16"}},
+      "torch.nn.modules.conv.Conv2d": {},
+      "ConvTranspose2d": {"weight": {"dtype": "int3"}}},
+    "layer_quant_config": {
+      "re:.*\\.layers\\.[02468]\\..*": {"weight": {"dtype": "uint4"}},
+      "*.k_proj": {"input_tensors": {"dtype": "int8", "is_dynamic": true}},
+      "*.v_proj": {"weight": [{"dtype": "fp8_e4m3"}, {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}]},
+      "m.layers.1.k_proj": {"weight": {"dtype": "int2"}},
+      "m.layers.[!3].up": {"weight": {"dtype": "uint8"}}},
+    "layer_types": {"*.weird_norm": "Linear", "up_conv": "ConvTranspose2d", "*.table": "Embedding", "*.gate": "Norm",
+                    "ln": "LayerNorm", "re:^bag\\d$": "EmbeddingBag"},
+    "kv_cache_quant_config": {"*.q_proj": {"output_tensors": {"dtype": "fp8_e4m3"}}},
+    "exclude": ["re:.*\\.skip\\d+", "*.down"]})");
+  const std::vector<uint64_t> m = {8, 8}, v = {8}, c = {8, 8, 3, 3};
+  const Case cases[] = {
+      {"m.layers.0.q_proj.weight", m, "uint4", "layer-glob",
+       "/layer_quant_config/re:.*\\.layers\\.[02468]\\..*/weight"},
+      {"m.layers.10.q_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.layers.1.q_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.layers.0.k_proj.weight", m, "uint4", "layer-glob",
+       "/layer_quant_config/re:.*\\.layers\\.[02468]\\..*/weight"},
+      {"m.layers.3.k_proj.weight", m, "", "layer-glob", "/layer_quant_config/*.k_proj"},
+      {"m.layers.1.k_proj.weight", m, "int2", "layer-name", "/layer_quant_config/m.layers.1.k_proj/weight"},
+      {"m.layers.1.v_proj.weight", m, "fp8_e4m3", "layer-glob", "/layer_quant_config/*.v_proj/weight"},
+      {"v_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.layers.5.up.weight", m, "uint8", "layer-glob", "/layer_quant_config/m.layers.[!3].up/weight"},
+      {"m.layers.3.up.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.embed_tokens.weight", m, "int16", "layer-type", "/layer_type_quant_config/Embedding/weight"},
+      {"m.table.weight", m, "int16", "layer-type", "/layer_type_quant_config/Embedding/weight"},
+      {"table.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"bag1.weight", m, "", "no-config", ""},
+      {"bag12.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"stem.weight", c, "", "layer-type", "/layer_type_quant_config/Conv2d"},
+      {"up_conv.weight", c, "int3", "layer-type", "/layer_type_quant_config/ConvTranspose2d/weight"},
+      {"m.weird_norm.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.other_norm.weight", m, "", "not-quantizable", ""},
+      {"m.gate.weight", m, "", "not-quantizable", ""},
+      {"gate.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"ln.weight", v, "", "not-quantizable", ""},
+      {"m.gate.bias", v, "", "not-a-weight", ""},
+      {"m.skip1.weight", m, "", "excluded", "/exclude/0"},
+      {"m.skipx.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.layers.0.down.weight", m, "", "excluded", "/exclude/1"},
+      {"m.layers.0.down.inner.weight", m, "", "excluded", "/exclude/1"},
+  };
+  Resolver resolver(config);
+  for (const Case& row : cases) {
+    CAPTURE(row.tensor);
+    const Resolved resolved = resolver.resolve(row.tensor, row.shape, true);
+    CHECK((!resolved.weight.empty() ? info_of(resolved.weight[0].dtype).name : "") == std::string_view(row.dtype));
+    CHECK(name_of(resolved.reason.rule) == row.rule);
+    CHECK(resolved.reason.where == row.where);
+  }
+  CHECK(resolver.resolve("m.layers.1.v_proj.weight", m, true).weight.size() == 2);
+  CHECK(resolver.type_of("m.table", "Linear") == "Embedding");
+  CHECK(config == config_of(json::write(config::to_json(config))));
+}
+
+TEST_CASE("excluding again changes nothing") {
+  const auto excluded = [](const char* list) {
+    const Config config =
+        config_of(std::string(R"({"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":)") + list + "}");
+    Resolver resolver(config);
+    std::string text;
+    for (const char* layer : {"a", "a.b", "a.b.c", "ab", "x.a"}) text += resolver.excludes(layer) ? '1' : '0';
+    return text;
+  };
+  CHECK(excluded(R"(["a"])") == "11100");
+  CHECK(excluded(R"(["a", "a.*"])") == "11100");
+  CHECK(excluded(R"(["a", "a.*", "a.*.*"])") == "11100");
+  CHECK(excluded(R"(["a.*"])") == "01100");
+}
+
+TEST_CASE("aihwkit: a norm's weight is quantized where the config says that it is a LayerNorm") {
+  const Config config = config_of(R"({"dialect":"aihwkit","module_qconfig_map":{"LayerNorm":{"module_qconfig":
+      {"weight_quant":{"n_bits":8}}}},"layer_types":{"*.ln_1":"LayerNorm"}})");
+  Resolver resolver(config);
+  const std::vector<uint64_t> v = {8};
+  CHECK(resolver.resolve("h.0.ln_1.weight", v, true).weight.size() == 1);
+  CHECK(resolver.resolve("h.0.ln_2.weight", v, true).weight.empty());
 }
 
 TEST_CASE("reasons read as sentences") {
