@@ -34,17 +34,17 @@ constexpr Key kWeightKeys[] = {
     {"range_estimator", kString, nullptr, "\"current_minmax\"", kRangeEstimators},
     {"range_estimator_params", kObject},
 };
-constexpr Keys kActivation = kActivationKeys, kWeight = kWeightKeys;
+constexpr Keys kActivation{kActivationKeys, "ActivationQuantConfig"}, kWeight{kWeightKeys, "WeightQuantConfig"};
 constexpr Key kQuantizationKeys[] = {
     {"activation_quant", kObject, nullptr, "{}", nullptr, &kActivation},
     {"weight_quant", kObject, nullptr, "{}", nullptr, &kWeight},
 };
-constexpr Keys kQuantization = kQuantizationKeys;
+constexpr Keys kQuantization{kQuantizationKeys, "QuantizationConfig"};
 constexpr Key kModuleKeys[] = {
     {"quantized_module", kString},
     {"module_qconfig", kObject, nullptr, "{}", nullptr, &kQuantization},
 };
-constexpr Keys kModule = kModuleKeys;
+constexpr Keys kModule{kModuleKeys, "QuantizedModuleConfig"};
 constexpr Key kMapKeys[] = {
     {"dialect", kString, nullptr, "\"aihwkit\""},
     {"default_qconfig", kObject, nullptr, "{}", nullptr, &kQuantization},
@@ -57,6 +57,8 @@ constexpr Key kMapKeys[] = {
     {"layer_types", kObject},
     {"$schema", kString},
 };
+
+constexpr Keys kQuantizationMap{kMapKeys, "QuantizationMap"};
 
 // By estimator: per tensor, per channel.
 constexpr ObserverId kObservers[][2] = {
@@ -254,6 +256,8 @@ class Parser {
 };
 
 }  // namespace
+
+const Keys& aihwkit_keys() noexcept { return kQuantizationMap; }
 
 Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return Parser(value, where, out).parse();

@@ -22,14 +22,14 @@ constexpr Key kSpecRows[] = {
     {"exponent_bit_width", kInteger},
     {"mantissa_bit_width", kInteger},
 };
-constexpr Keys kSpec = kSpecRows;
+constexpr Keys kSpec{kSpecRows, "BrevitasTensorConfig"};
 constexpr Key kLayerRows[] = {
     {"input_tensors", kObject, nullptr, nullptr, nullptr, &kSpec},
     {"output_tensors", kObject, nullptr, nullptr, nullptr, &kSpec},
     {"weight", kObject, nullptr, nullptr, nullptr, &kSpec},
     {"bias", kObject, nullptr, nullptr, nullptr, &kSpec},
 };
-constexpr Keys kLayer = kLayerRows;
+constexpr Keys kLayer{kLayerRows, "BrevitasLayerConfig"};
 constexpr Key kConfigRows[] = {
     {"dialect", kString, nullptr, "\"brevitas\""},
     {"brevitas_version", kString, nullptr, "\"0.12.1\"", "0.12.1|0.10.3"},
@@ -42,6 +42,7 @@ constexpr Key kConfigRows[] = {
     {"layer_types", kObject},
     {"$schema", kString},
 };
+constexpr Keys kConfig{kConfigRows, "BrevitasConfig"};
 
 constexpr Key kPreprocessRows[] = {
     {"name", kString},
@@ -325,6 +326,8 @@ void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) 
     spec.observer =
         per_channel ? ObserverId::PerChannelThresholdMSEObserver : ObserverId::PerTensorThresholdMSEObserver;
 }
+
+const Keys& brevitas_keys() noexcept { return kConfig; }
 
 Config parse_brevitas(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return Parser(value, where, out).parse();

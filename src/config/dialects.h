@@ -29,6 +29,9 @@ std::optional<Dialect> detect_dialect(const json::Value& block, const std::strin
 /// `where`: pointer of the config in its text.
 Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out);
 
+/// The keys of a config and, through them, of all that is in it.
+const Keys& aihwkit_keys() noexcept;
+const Keys& brevitas_keys() noexcept;
 /// IBM aihwkit's QuantizationMap (spec 1).
 Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out);
 /// The Config of Quark's Brevitas extension (spec 2).

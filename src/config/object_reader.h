@@ -35,10 +35,13 @@ struct Key {
 struct Keys {
   const Key* rows;
   size_t count;
-  bool lenient = false;  // unknown keys are warnings: written by other programs, in many versions
+  bool lenient = false;         // unknown keys are warnings: written by other programs, in many versions
+  const char* title = nullptr;  // of the class, in the dialect's words: for the JSON Schema
 
   template <size_t N>
   constexpr Keys(const Key (&table)[N], bool lenient_ = false) : rows(table), count(N), lenient(lenient_) {}
+  template <size_t N>
+  constexpr Keys(const Key (&table)[N], const char* title_) : rows(table), count(N), title(title_) {}
   constexpr operator std::span<const Key>() const { return {rows, count}; }
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/diagnostic.h"
+#include "config/object_reader.h"
 #include "config/spec.h"
 #include "core/json.h"
 
@@ -25,6 +26,10 @@ enum class TensorUse : uint8_t { weight, bias, input, output };
 /// One tensor spec with every default filled in. No value after an error, or when it cannot be held (see TensorUse).
 std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
                                            DiagnosticList& out);
+
+/// The keys of a config and, through them, of all that is in it.
+const Keys& quark_keys() noexcept;
+extern const Keys kLayerKeys;
 
 /// {input_tensors, output_tensors, weight, bias, target_device}
 LayerConfig parse_layer(const json::Value& value, const std::string& where, DiagnosticList& out);

@@ -15,14 +15,14 @@ namespace wasmquant::config {
 namespace {
 
 constexpr Key kConfigKeys[] = {
-    {"global_quant_config", kObject},
-    {"layer_type_quant_config", kObject},
-    {"layer_quant_config", kObject},
-    {"exclude", kArray},
+    {"global_quant_config", kObject, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"layer_type_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"layer_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"exclude", kArray | kNames},
     {"algo_config", kObject | kArray},
     {"pre_quant_opt_config", kObject | kArray},
-    {"kv_cache_quant_config", kObject},
-    {"kv_cache_group", kArray},
+    {"kv_cache_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"kv_cache_group", kArray | kNames},
     {"min_kv_scale", kNumber},
     {"kv_cache_post_rope", kBool},
     {"shared_scale_groups", kArray},
@@ -46,6 +46,8 @@ constexpr Key kExportKeys[] = {
     {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
     {"weight_format", kString}, {"weight_merge_groups", kArray},
 };
+
+constexpr Keys kConfig{kConfigKeys, "QConfig"};
 
 void read_strings(const ObjectReader& in, const char* key, List<std::string>& target) {
   const json::Value* value = in.find(key);
@@ -228,6 +230,8 @@ Config parse_config(const json::Value& value, const std::string& where, Diagnost
 }
 
 }  // namespace
+
+const Keys& quark_keys() noexcept { return kConfig; }
 
 std::optional<Config> parse(const json::Value& value, std::string_view dialect, DiagnosticList& out) {
   std::optional<Dialect> asked;

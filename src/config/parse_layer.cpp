@@ -1,6 +1,7 @@
 // One layer config (Quark's QLayerConfig): up to four tensor specs, each null, an object, or a list of stages.
 #include "config/object_reader.h"
 #include "config/parse.h"
+#include "config/spec_parser.h"
 #include "config/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -8,9 +9,13 @@
 namespace wasmquant::config {
 namespace {
 
-constexpr Key kLayerKeys[] = {
-    {"input_tensors", kObject | kArray}, {"output_tensors", kObject | kArray}, {"weight", kObject | kArray},
-    {"bias", kObject | kArray},          {"target_device", kString},
+constexpr Keys kSpec{kSpecKeys, "QTensorConfig"};
+constexpr Key kLayerRows[] = {
+    {"input_tensors", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
+    {"output_tensors", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
+    {"weight", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
+    {"bias", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
+    {"target_device", kString},
 };
 
 Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
@@ -59,6 +64,9 @@ void warn_static(const ObjectReader& in, const char* key, const Stages& stages) 
 }
 
 }  // namespace
+
+extern const Keys kLayerKeys;
+constexpr Keys kLayerKeys{kLayerRows, "QLayerConfig"};
 
 LayerConfig parse_layer(const json::Value& value, const std::string& where, DiagnosticList& out) {
   const ObjectReader in(value, where, kLayerKeys, out);

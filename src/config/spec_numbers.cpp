@@ -12,7 +12,7 @@ constexpr const char* kVotes = "every_batch|last_batch";
 constexpr const char* kSearches = "grid|sections";
 
 // In the order in which they are read and written below. Standard values are those of the structs.
-constexpr Key kGridKeys[] = {
+constexpr Key kGridRows[] = {
     {"divisor", kString, nullptr, "\"half_range\"", kDivisors},
     {"threshold_rounding", kString, nullptr, "\"none\"", kThresholdRoundings},
     {"zero_point_order", kString, nullptr, "\"by_path\"", kZeroPointOrders},
@@ -26,7 +26,7 @@ constexpr Key kGridKeys[] = {
     {"smallest_threshold", kNumber, nullptr, "0"},
     {"smallest_max", kNumber, nullptr, "0"},
 };
-constexpr Key kOptionKeys[] = {
+constexpr Key kOptionRows[] = {
     {"bins", kInteger, nullptr, "0"},
     {"percentile", kNumber, nullptr, "0"},
     {"first_candidate", kInteger, nullptr, "-3"},
@@ -74,6 +74,8 @@ class Members {
 
 }  // namespace
 
+constexpr Keys kGrid{kGridRows, "Grid"}, kOptions{kOptionRows, "ObserverOptions"};
+
 json::Value to_json(const GridRule& grid) {
   json::Value out;
   out.set("divisor", word_at(kDivisors, static_cast<size_t>(grid.divisor)));
@@ -106,8 +108,7 @@ json::Value to_json(const ObserverOptions& options) {
 }
 
 GridRule read_grid(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  const Keys keys = kGridKeys;
-  Members in(value, where, keys, out);
+  Members in(value, where, kGrid, out);
   GridRule grid;
   in.read(grid.divisor);
   in.read(grid.threshold_rounding);
@@ -125,8 +126,7 @@ GridRule read_grid(const json::Value& value, const std::string& where, Diagnosti
 }
 
 ObserverOptions read_observer_options(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  const Keys keys = kOptionKeys;
-  Members in(value, where, keys, out);
+  Members in(value, where, kOptions, out);
   ObserverOptions options;
   options.bins = static_cast<uint32_t>(in.read(0, kMaxBins));
   options.percentile = in.read(0, 100);

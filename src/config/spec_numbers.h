@@ -5,10 +5,13 @@
 #include <string>
 
 #include "config/diagnostic.h"
+#include "config/object_reader.h"
 #include "config/spec.h"
 #include "core/json.h"
 
 namespace wasmquant::config {
+
+extern const Keys kGrid, kOptions;
 
 json::Value to_json(const GridRule& grid);
 json::Value to_json(const ObserverOptions& options);

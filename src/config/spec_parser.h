@@ -7,6 +7,7 @@
 
 #include "config/object_reader.h"
 #include "config/parse.h"
+#include "config/spec_numbers.h"
 
 namespace wasmquant::config {
 
@@ -31,8 +32,8 @@ inline constexpr Key kSpecKeys[] = {
     {"max_input_numel", kInteger},
     {"exponent_bits", kInteger},
     {"mantissa_bits", kInteger},
-    {"grid", kObject},
-    {"observer_options", kObject},
+    {"grid", kObject, nullptr, nullptr, nullptr, &kGrid},
+    {"observer_options", kObject, nullptr, nullptr, nullptr, &kOptions},
 };
 
 class SpecParser {

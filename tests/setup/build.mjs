@@ -1,15 +1,16 @@
 // Builds: C++ through the CMake presets into build/<preset>, then dist/: module, library, command line, page.
 //   node tests/setup/build.mjs                    all of dist/
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { main, root, run, say } from './command.mjs';
 import { setUp } from './setup.mjs';
 
-/** Whether build/<preset> holds a finished configuration of this very checkout. */
+/** Whether build/<preset> holds a finished configuration of this very checkout, with its present targets. */
 function isConfigured(folder) {
   const cache = join(folder, 'CMakeCache.txt');
-  if (!existsSync(cache) || !existsSync(join(folder, 'Makefile'))) return false;
+  if (!existsSync(cache) || isNewer(join(root, 'CMakeLists.txt'), join(folder, 'Makefile'))) return false;
   const home = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8'));
   return home?.[1] === root;
 }
@@ -39,10 +40,19 @@ function copyWhenNewer(source, target) {
   if (isNewer(source, target)) copyFileSync(source, target);
 }
 
-/** dist/engine.js and dist/wasmquant.wasm. The library instantiates the module itself, so the two names are free. */
+/**
+ * dist/engine.js and dist/wasmquant.wasm, and the JSON Schemas of the config dialects. The library instantiates the
+ * module itself, so the two names are free.
+ */
 export function buildModule() {
-  const folder = buildNative('wasm', 'wasmquant');
-  mkdirSync(join(root, 'dist'), { recursive: true });
+  const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
+  const schemas = JSON.parse(
+    execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
+  );
+  mkdirSync(join(root, 'dist/schema'), { recursive: true });
+  for (const [dialect, schema] of Object.entries(schemas)) {
+    writeFileSync(join(root, `dist/schema/${dialect}.json`), `${JSON.stringify(schema, null, 2)}\n`);
+  }
   copyWhenNewer(join(folder, 'wasmquant.js'), join(root, 'dist/engine.js'));
   copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));
 }

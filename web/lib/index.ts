@@ -4,6 +4,8 @@ import { browserHost } from './host.js';
 import { EngineQuantizer } from './quantizer.js';
 import type { Quantizer, QuantizerOptions } from './types.js';
 
+export * from './config_builders.js';
+export type * from './config_types.js';
 export type { CoreErrorCode, LibraryErrorCode } from './errors.js';
 export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
 export type * from './types.js';

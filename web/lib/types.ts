@@ -113,6 +113,10 @@ export interface QuantizationSpec {
   mantissa_bits?: number;
   zero_point_type?: 'int32' | 'float32';
   observer_cls?: string | null;
+  /** Kept, without effect: training-aware quantization, Quark's own memory use. */
+  qat_spec?: object | null;
+  enable_buffer_reuse?: boolean | null;
+  max_input_numel?: number | null;
   /** Second of two stages: quantizes the scales of the first instead of its codes. */
   is_scale_quant?: boolean;
   /** How scales, floors and codes are computed where that is not Quark's way, as plans of other dialects have it. */

@@ -1,0 +1,178 @@
+#include "config/schema.h"
+
+#include <algorithm>
+
+#include "config/dialects.h"
+#include "config/parse.h"
+#include "config/vocabulary.h"
+
+namespace wasmquant::config {
+namespace {
+
+using json::Array;
+using json::Value;
+
+struct KindName {
+  uint8_t kind;
+  const char* name;
+};
+constexpr KindName kKindNames[] = {{kBool, "boolean"},  {kInteger, "integer"}, {kNumber, "number"},
+                                   {kString, "string"}, {kArray, "array"},     {kObject, "object"}};
+
+// Words of Quark's keys, whose tables have none because its parser has its own for each.
+struct Words {
+  std::string_view key;
+  std::span<const std::string_view> words;
+};
+constexpr Words kQuarkWords[] = {
+    {"dtype", kQuarkDtypes},           {"qscheme", kQSchemes},
+    {"round_method", kRoundMethods},   {"scale_type", kScaleTypes},
+    {"scale_format", kScaleFormats},   {"scale_calculation_mode", kScaleCalculationModes},
+    {"mx_element_dtype", kMxElements}, {"zero_point_type", kZeroPointTypes},
+    {"target_device", kTargetDevices}, {"quant_mode", kQuantModes},
+    {"resolution", kResolutions},      {"indivisible_groups", kIndivisibleGroups},
+    {"non_finite", kNonFinite},
+};
+
+class Writer {
+ public:
+  explicit Writer(Dialect dialect) : dialect_(dialect) {}
+
+  Value write(const Keys& keys) {
+    Value out = object(keys);
+    out.set("$defs", std::move(definitions_));
+    return out;
+  }
+
+ private:
+  Value object(const Keys& keys) {
+    Value properties{json::Object{}}, out;
+    for (const Key& key : std::span<const Key>(keys)) {
+      properties.set(key.name, member(key));
+      if (key.old_name != nullptr) {
+        Value old = member(key);
+        old.set("deprecated", true);
+        properties.set(key.old_name, std::move(old));
+      }
+    }
+    if (keys.title != nullptr) out.set("title", keys.title);
+    out.set("type", "object");
+    out.set("properties", std::move(properties));
+    out.set("additionalProperties", keys.lenient);
+    return out;
+  }
+
+  Value reference(const Keys& keys) {
+    if (keys.title == nullptr) return object(keys);
+    if (definitions_.find(keys.title) == nullptr) {
+      definitions_.set(keys.title, Value());  // it may refer to itself
+      Value definition = object(keys);
+      for (auto& [name, value] : definitions_.members())
+        if (name == keys.title) value = std::move(definition);
+    }
+    Value out;
+    out.set("$ref", std::string("#/$defs/") + keys.title);
+    return out;
+  }
+
+  static Value one_of_words(const Array& words) {
+    Value out;
+    Array all = words;
+    all.emplace_back(nullptr);
+    out.set("enum", std::move(all));
+    return out;
+  }
+
+  Array words_of(const Key& key) const {
+    Array words;
+    if (key.words != nullptr) {
+      std::string_view rest = key.words;
+      for (size_t i = 0; index_in(word_at(rest, i), rest) == static_cast<int>(i); ++i) {
+        words.emplace_back(word_at(rest, i));
+        if (word_at(rest, i).end() == rest.end()) break;
+      }
+      return words;
+    }
+    if (dialect_ != Dialect::quark) return words;
+    const std::string_view name = key.name;
+    for (const Words& row : kQuarkWords)
+      if (row.key == name)
+        for (const std::string_view word : row.words) words.emplace_back(word);
+    if (name == "dtype")
+      for (const DtypeInfo& row : kDtypes)  // ours beside Quark's
+        if (std::find(kQuarkDtypes.begin(), kQuarkDtypes.end(), row.name) == kQuarkDtypes.end())
+          words.emplace_back(row.name);
+    if (name == "observer_cls")
+      for (const ObserverInfo& row : kObservers) words.emplace_back(row.name);
+    return words;
+  }
+
+  Value member(const Key& key) {
+    Value out;
+    if (const Array words = words_of(key); !words.empty()) {
+      out = one_of_words(words);
+    } else if (key.name == std::string_view("layer_types")) {
+      Array types;
+      for (const std::string_view type : kKnownTypes) types.emplace_back(type);
+      Value type;
+      type.set("enum", std::move(types));
+      out.set("type", Array{Value("object"), Value("null")});
+      out.set("additionalProperties", std::move(type));
+    } else if (key.of != nullptr) {
+      Value inner = reference(*key.of);
+      Array choices;
+      if ((key.kinds & kMap) != 0) {
+        Value map;
+        map.set("type", "object");
+        map.set("additionalProperties", inner);
+        choices.push_back(std::move(map));
+      } else if ((key.kinds & kObject) != 0) {
+        choices.push_back(inner);
+      }
+      if ((key.kinds & kArray) != 0) {
+        Value list;
+        list.set("type", "array");
+        list.set("items", std::move(inner));
+        choices.push_back(std::move(list));
+      }
+      Value none;
+      none.set("type", "null");
+      choices.push_back(std::move(none));
+      out.set("anyOf", std::move(choices));
+    } else {
+      Array kinds;
+      for (const KindName& row : kKindNames)
+        if ((key.kinds & row.kind) != 0) kinds.emplace_back(row.name);
+      kinds.emplace_back("null");
+      out.set("type", std::move(kinds));
+      if ((key.kinds & kNames) != 0) {
+        Value name;
+        name.set("type", "string");
+        name.set("minLength", 1);
+        out.set("items", std::move(name));
+      }
+    }
+    if (key.standard != nullptr) {
+      if (auto standard = json::parse(key.standard)) out.set("default", std::move(*standard));
+    }
+    return out;
+  }
+
+  Dialect dialect_;
+  Value definitions_{json::Object{}};
+};
+
+}  // namespace
+
+json::Value schema(Dialect dialect) {
+  const Keys& keys = dialect == Dialect::aihwkit    ? aihwkit_keys()
+                     : dialect == Dialect::brevitas ? brevitas_keys()
+                                                    : quark_keys();
+  Value out;
+  out.set("$schema", "https://json-schema.org/draft/2020-12/schema");
+  Value parts = Writer(dialect).write(keys);
+  for (auto& [name, value] : parts.members()) out.set(name, std::move(value));
+  return out;
+}
+
+}  // namespace wasmquant::config
