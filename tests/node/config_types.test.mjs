@@ -164,3 +164,13 @@ test('dynamic inputs are written where the format has words for them', async (t)
   assert.equal(left.quantizationConfig.config_groups.group_0.input_activations, null);
   assert.ok(left.diagnostics.some(({ code, where }) => code === 'not-applied' && where.endsWith('input_tensors')));
 });
+
+test('configs in the README are clean', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const readme = readFileSync(join(dist, '../README.md'), 'utf8');
+  const blocks = [...readme.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text]) => text);
+  assert.ok(blocks.length >= 1);
+  for (const text of blocks) assert.deepEqual(quantizer.checkConfig(text), [], text);
+  const names = quantizer.presets().map(({ name }) => name);
+  for (const name of names) assert.ok(readme.includes(`\`${name}\``), `${name} is in no table of the README`);
+});

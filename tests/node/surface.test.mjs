@@ -10,7 +10,22 @@ import { quantizerFor } from './scratch.mjs';
 const root = join(import.meta.dirname, '../..');
 
 test('both entries export the same names', () => {
-  const names = ['QuantizationError', 'coreErrorCodes', 'createQuantizer', 'libraryErrorCodes'];
+  const names = [
+    'QuantizationError',
+    'aihwkitConfig',
+    'brevitasConfig',
+    'coreErrorCodes',
+    'createQuantizer',
+    'dynamicInput',
+    'libraryErrorCodes',
+    'microscaling',
+    'nvfp4',
+    'perChannel',
+    'perGroup',
+    'perTensor',
+    'progressive',
+    'quarkConfig',
+  ];
   assert.deepEqual(Object.keys(browserEntry).sort(), names);
   assert.deepEqual(Object.keys(nodeEntry).sort(), names);
 });
