@@ -33,8 +33,8 @@ constexpr TensorRow kGemma2Rows[] = {
     {"layers.#.post_attention_layernorm", "blk.#.post_attention_norm", TensorKind::norm},
     {"layers.#.pre_feedforward_layernorm", "blk.#.ffn_norm", TensorKind::norm},
     {"layers.#.post_feedforward_layernorm", "blk.#.post_ffw_norm", TensorKind::norm},
-    {"vision_tower.*", nullptr, TensorKind::other_modality},
-    {"multi_modal_projector.*", nullptr, TensorKind::other_modality},
+    {"vision_tower*", nullptr, TensorKind::other_modality},
+    {"multi_modal_projector*", nullptr, TensorKind::other_modality},
 };
 
 constexpr TensorRow kGpt2Rows[] = {

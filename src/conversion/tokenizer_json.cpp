@@ -30,6 +30,7 @@ class TokenizerListener final : public json::Listener {
     } else if (event.depth == 2 && (is_vocab_ || is_merges_) &&
                (event.kind == EventKind::object_begin || event.kind == EventKind::array_begin)) {
       section_ = is_vocab_ ? Section::vocab : Section::merges;
+      is_list_ = event.kind == EventKind::array_begin;
       Event nothing;
       nothing.depth = event.depth;
       return tree_.on(nothing);
@@ -62,34 +63,25 @@ class TokenizerListener final : public json::Listener {
   }
 
   Status vocab(const Event& event) {
-    switch (event.kind) {
-      case EventKind::key:
-        if (event.depth != 3) break;
+    const bool is_number = event.kind == EventKind::integer || event.kind == EventKind::real;
+    if (is_list_) {
+      if (event.depth == 3 && (event.kind == EventKind::array_begin || event.kind == EventKind::array_end)) return {};
+      if (event.depth == 4 && event.kind == EventKind::string) {
         add_token(event.text);
         return {};
-      case EventKind::string:
-        if (event.depth != 4) break;
-        add_token(event.text);
+      }
+      if (event.depth == 4 && is_number && !out_.tokens.empty()) {
+        const double magnitude = static_cast<double>(event.magnitude);
+        const double whole = event.is_negative ? -magnitude : magnitude;
+        out_.tokens.back().score = static_cast<float>(event.kind == EventKind::real ? event.real : whole);
         return {};
-      case EventKind::integer:
-      case EventKind::real:
-        if (out_.tokens.empty()) break;
-        if (event.depth == 4) {
-          const double magnitude = static_cast<double>(event.magnitude);
-          out_.tokens.back().score = static_cast<float>(event.kind == EventKind::real ? event.real
-                                                        : event.is_negative           ? -magnitude
-                                                                                      : magnitude);
-          return {};
-        }
-        if (event.kind == EventKind::real || event.is_negative || event.magnitude > kMaxTokenId) break;
-        out_.tokens.back().id = static_cast<uint32_t>(event.magnitude);
-        return {};
-      case EventKind::array_begin:
-      case EventKind::array_end:
-        if (event.depth == 3) return {};
-        break;
-      default:
-        break;
+      }
+    } else if (event.kind == EventKind::key) {
+      add_token(event.text);
+      return {};
+    } else if (event.kind == EventKind::integer && !event.is_negative && event.magnitude <= kMaxTokenId) {
+      out_.tokens.back().id = static_cast<uint32_t>(event.magnitude);
+      return {};
     }
     return invalid(event, "model.vocab is neither an object of token numbers nor a list of [token, score]");
   }
@@ -124,6 +116,7 @@ class TokenizerListener final : public json::Listener {
   json::TreeBuilder tree_;
   Section section_ = Section::other;
   bool in_model_ = false, is_vocab_ = false, is_merges_ = false;
+  bool is_list_ = false;  // the open section
   std::string pair_;
   int halves_ = 0;
 };
