@@ -1,13 +1,14 @@
 // Our GGUF code against llama.cpp's tools: models of every family are converted, loaded and run; every recipe's choice
 // of types equals llama-quantize's, tensor by tensor, over numbers of layers, heads and widths that its rules depend on;
 // its files are read; split models load. A line per case; exit code 1 when something differs.
-//   node tests/interop/gguf.mjs         tools from .peers (tests/interop/peers.sh), or from the folder WASMQUANT_LLAMA_BIN
+//   node tests/interop/gguf.mjs           tools from .peers (tests/interop/peers.sh), or the folder WASMQUANT_LLAMA_BIN
+//   node tests/interop/gguf.mjs --record  writes tests/files/gguf_types.json, for the native tests: llama-quantize's types
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
-import { familyNames, writeExperts, writeFalcon, writeModel } from './gguf_file.mjs';
+import { familyNames, writeExperts, writeFalcon, writeImportance, writeModel } from './gguf_file.mjs';
 import { readModel } from './safetensors_file.mjs';
 
 const ownTool = process.env.WASMQUANT_GGUF_TOOL ?? join(root, 'build/release/wasmquant_gguf_tool');
@@ -103,6 +104,84 @@ function compareTypes(name, path, { pure = false, work = null } = {}) {
   }
 }
 
+const recordFile = join(root, 'tests/files/gguf_types.json');
+
+/** "a a b a" as "a*2 b a". */
+function runLengths(words) {
+  const runs = [];
+  for (const word of words) {
+    if (runs.at(-1)?.word === word) runs.at(-1).count++;
+    else runs.push({ word, count: 1 });
+  }
+  return runs.map(({ word, count }) => (count > 1 ? `${word}*${count}` : word)).join(' ');
+}
+
+/** Of a model: its facts, its tensors ('#' for the layer), and for each recipe the types of each over the layers. */
+function recordTypes(name, path) {
+  const keys = new Map(
+    own('dump', path)
+      .filter((line) => line.startsWith('key '))
+      .map((line) => line.split(' '))
+      .map(([, key, , value]) => [key.replace(/^(llama|qwen2|falcon)\./, ''), value]),
+  );
+  const kinds = new Map();
+  for (const [tensor, { shape }] of tensorsOf(path)) {
+    const kind = tensor.replace(/^blk\.\d+\./, 'blk.#.');
+    if (!kinds.has(kind)) kinds.set(kind, shape.split('x').map(Number));
+  }
+  const layers = Number(keys.get('block_count'));
+  const types = {};
+  for (const importance of [false, true]) {
+    for (const recipe of recipes) {
+      const file = join(path, '../importance.gguf');
+      if (importance) writeImportance(file, 'blk.0.ffn_down.weight', kinds.get('blk.#.ffn_down.weight')?.at(-1) ?? 256);
+      const theirs = typesOfDryRun(path, recipe, importance ? ['--imatrix', file] : []);
+      if (!theirs) continue;
+      const of = (tensor) => (theirs.get(tensor) ?? 'none').toLowerCase();
+      const rows = [...kinds.keys()].map((kind) => [
+        kind,
+        kind.startsWith('blk')
+          ? runLengths(Array.from({ length: layers }, (_, layer) => of(kind.replace('#', layer))))
+          : of(kind),
+      ]);
+      types[importance ? `${recipe} importance` : recipe] = Object.fromEntries(rows);
+    }
+    // Where nothing changes, nothing is to be kept.
+    for (const recipe of recipes)
+      if (importance && JSON.stringify(types[recipe]) === JSON.stringify(types[`${recipe} importance`]))
+        delete types[`${recipe} importance`];
+  }
+  const [heads, keyValueHeads] = [
+    Number(keys.get('attention.head_count')),
+    Number(keys.get('attention.head_count_kv')),
+  ];
+  const facts = { architecture: keys.get('general.architecture'), layers, heads, key_value_heads: keyValueHeads };
+  const experts = Number(keys.get('expert_count') ?? 0);
+  return { name, ...facts, experts, tensors: Object.fromEntries(kinds), types };
+}
+
+function record(work) {
+  const records = [];
+  const recorded = ['llama-4', 'llama-33', 'llama-80', 'qwen2-24'];
+  for (const [family, measures] of models) {
+    const name = `${family}-${measures.layers}`;
+    if (!recorded.includes(name) || records.some((row) => row.name === name)) continue;
+    writeModel(
+      join(work, 'model'),
+      family,
+      name === 'llama-4' ? { ...measures, kvHeads: 2, feedForward: 576 } : measures,
+    );
+    own('convert', join(work, 'model'), join(work, 'converted.gguf'), 'f32');
+    records.push(recordTypes(name, join(work, 'converted.gguf')));
+  }
+  writeExperts(join(work, 'experts.gguf'), { layers: 16, experts: 8 });
+  records.push(recordTypes('experts-16', join(work, 'experts.gguf')));
+  writeFalcon(join(work, 'falcon.gguf'), { layers: 32 });
+  records.push(recordTypes('falcon-32', join(work, 'falcon.gguf')));
+  writeFileSync(recordFile, `[\n${records.map((row) => JSON.stringify(row)).join(',\n')}\n]\n`);
+  process.stdout.write(`wrote ${recordFile}\n`);
+}
+
 function runs(name, path) {
   const { ok, output } = llama('llama-bench', '-m', path, '-p', '8', '-n', '2', '-r', '1', '-t', '1');
   report(name, ok && /tg2/.test(output) ? '' : lastLines(output));
@@ -131,6 +210,10 @@ const models = [
 main(() => {
   const work = mkdtempSync(join(tmpdir(), 'wasmquant-gguf-'));
   try {
+    if (process.argv.includes('--record')) {
+      record(work);
+      return 0;
+    }
     const seen = new Set();
     for (const [family, measures] of models) {
       const name = `${family} ${Object.entries(measures)

@@ -16,6 +16,7 @@ const u64 = (value) => {
 const text = (value) => Buffer.concat([u64(Buffer.byteLength(value)), Buffer.from(value)]);
 
 function keyBytes([key, value]) {
+  if (Array.isArray(value)) return Buffer.concat([text(key), u32(9), u32(8), u64(value.length), ...value.map(text)]);
   if (typeof value === 'string') return Buffer.concat([text(key), u32(8), text(value)]);
   if (Number.isInteger(value)) return Buffer.concat([text(key), u32(4), u32(value)]);
   const bytes = Buffer.alloc(4);
@@ -23,7 +24,7 @@ function keyBytes([key, value]) {
   return Buffer.concat([text(key), u32(6), bytes]);
 }
 
-/** Writes F32 tensors: Map of name to `{ shape, data }` (C order). `keys`: strings, u32 where whole, else f32. */
+/** Writes F32 tensors: Map of name to `{ shape, data }` (C order). `keys`: texts, arrays of them, u32 where whole, else f32. */
 export function writeGguf(path, keys, tensors) {
   const header = [Buffer.from('GGUF'), u32(3), u64(tensors.size), u64(Object.keys(keys).length)];
   header.push(...Object.entries(keys).map(keyBytes));
@@ -244,4 +245,13 @@ function ggufKeys(architecture, m) {
     [key('vocab_size')]: 288,
     'tokenizer.ggml.model': 'no_vocab',
   };
+}
+
+/** An importance matrix with one entry, as llama-imatrix writes it: enough for rules that only ask whether there is one. */
+export function writeImportance(path, name, columns) {
+  const tensors = new Map();
+  tensors.set(`${name}.in_sum2`, { shape: [1, columns], data: new Float32Array(columns).fill(1) });
+  tensors.set(`${name}.counts`, { shape: [1, 1], data: new Float32Array([1]) });
+  const keys = { 'general.type': 'imatrix', 'imatrix.datasets': ['none'] };
+  writeGguf(path, { ...keys, 'imatrix.chunk_count': 1, 'imatrix.chunk_size': 512 }, tensors);
 }
