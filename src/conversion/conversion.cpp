@@ -60,8 +60,8 @@ class Converter {
       const SourceTensor& tensor = tensors_[i];
       TensorMatch match = match_tensor(*family_, tensor.name);
       if (match.row == nullptr)
-        return error_at(ErrorCode::format_unsupported, tensor.name, "this tensor has no place in a GGUF model of type {}",
-                        family_->architecture);
+        return error_at(ErrorCode::format_unsupported, tensor.name,
+                        "this tensor has no place in a GGUF model of type {}", family_->architecture);
       if (match.layer >= static_cast<int64_t>(parameters_.layers))
         return error_at(ErrorCode::shape_mismatch, tensor.name, "config.json says that the model has {} layers",
                         parameters_.layers);
@@ -69,8 +69,9 @@ class Converter {
       if (!match.name.empty()) TRY_VOID(add(static_cast<uint32_t>(i), match));
     }
     if (left_out > 0)
-      diagnostics_.warning("tensors-left-out", "",
-                           text_of("{} tensors for images or sound are left out: this is the language model", left_out));
+      diagnostics_.warning(
+          "tensors-left-out", "",
+          text_of("{} tensors for images or sound are left out: this is the language model", left_out));
     return {};
   }
 
@@ -86,8 +87,8 @@ class Converter {
       const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
       const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
       if (rows == 0 || rows % (2 * heads) != 0 || rows / heads > ~uint32_t{0})
-        return error_at(ErrorCode::shape_mismatch, from.name, "{} rows are not {} heads of an even number of rows", rows,
-                        heads);
+        return error_at(ErrorCode::shape_mismatch, from.name, "{} rows are not {} heads of an even number of rows",
+                        rows, heads);
       to.rearrangement = Rearrangement::interleave;
       to.head_rows = static_cast<uint32_t>(rows / heads);
     } else if (kind == TensorKind::conv1d && to.shape.size() == 2) {

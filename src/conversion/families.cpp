@@ -1,6 +1,6 @@
-#include "core/message.h"
 #include "conversion/config_reader.h"
 #include "conversion/family.h"
+#include "core/message.h"
 
 namespace wasmquant::conversion {
 namespace {

@@ -29,10 +29,10 @@ struct TensorRow {
 };
 
 struct Family {
-  const char* model_types;   // of config.json, "a|b"
-  const char* architecture;  // of GGUF
+  const char* model_types;                 // of config.json, "a|b"
+  const char* architecture;                // of GGUF
   std::span<const TensorRow> own, common;  // own rows go before
-  const char* prefixes;      // that modules may stand under, "a|b": the longer ones first
+  const char* prefixes;                    // that modules may stand under, "a|b": the longer ones first
   bool interleaves_heads = false, adds_one_to_norms = false;
   bool has_layer_norm = false;  // norms subtract the mean and have layer_norm_epsilon
 };

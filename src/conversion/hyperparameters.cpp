@@ -14,8 +14,8 @@ constexpr uint32_t kMaxHeadWidth = 65'536;
 enum class KeyKind : uint8_t { count, real };
 
 struct KeyRow {
-  const char* key;         // behind "<architecture>."
-  const char* names;       // in config.json; empty: never there
+  const char* key;    // behind "<architecture>."
+  const char* names;  // in config.json; empty: never there
   KeyKind kind = KeyKind::count;
   const char* only = nullptr;  // architectures "a|b"; null: all
   double fallback = 0;         // 0: none. What transformers assumes when config.json is silent
@@ -94,10 +94,13 @@ class Writer {
   }
 
  private:
-  std::string key(const char* name) const { return text_of("{}.{}", family_.architecture, name); }
-  uint32_t value_of(const char* name) const {
-    return static_cast<uint32_t>(metadata_.find_count(key(name)).value_or(0));
+  // The key behind the architecture's name; holds until the next call.
+  const std::string& key(const char* name) {
+    key_.assign(family_.architecture);
+    key_ += '.';
+    return key_ += name;
   }
+  uint32_t value_of(const char* name) { return static_cast<uint32_t>(metadata_.find_count(key(name)).value_or(0)); }
   void set_real(const char* name, double value) { metadata_.set_f32(key(name), static_cast<float>(value)); }
 
   Status rows() {
@@ -161,6 +164,7 @@ class Writer {
 
   const ConfigReader config_;
   const Family& family_;
+  std::string key_;
   gguf::Metadata& metadata_;
 };
 

@@ -15,8 +15,8 @@ struct Hyperparameters {
   uint32_t layers = 0, heads = 0, key_value_heads = 0, head_width = 0;
 };
 
-/// Writes the keys and returns what the rest of a conversion needs. Errors: argument-invalid naming a key of config.json
-/// that is missing or impossible; format-unsupported for what llama.cpp has no key for.
+/// Writes the keys and returns what the rest of a conversion needs. Errors: argument-invalid naming a key of
+/// config.json that is missing or impossible; format-unsupported for what llama.cpp has no key for.
 Result<Hyperparameters> write_hyperparameters(const json::Value& config, const Family& family,
                                               gguf::Metadata& metadata);
 

@@ -29,7 +29,8 @@ struct Expression {
 constexpr Expression kExpressions[] = {
     {CONTRACTIONS LETTERS "|\\p{N}{1,3}" OTHERS SPACES, "llama-bpe"},
     {CONTRACTIONS LETTERS "|\\p{N}" OTHERS SPACES, "qwen2"},
-    {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" SPACES, "qwen35"},
+    {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" SPACES,
+     "qwen35"},
     {CASED_FIRST CONTRACTIONS "?" CASED_SECOND CONTRACTIONS "?|\\p{N}{1,3}" OTHERS_WITH_SLASH SPACES, "gpt-4o"},
     {CASED_FIRST CASED_SECOND "|\\p{N}" OTHERS_WITH_SLASH SPACES, "tekken"},
 };

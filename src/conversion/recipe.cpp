@@ -200,8 +200,8 @@ class Chooser {
   const ModelFacts& facts_;
   const RecipeOptions& options_;
   const bool is_pure_;
-  bool is_tied_ = true;                           // the embedding is the head, too: no output.weight
-  uint32_t values_ = 0;                           // tensors of the value kind in all
+  bool is_tied_ = true;                        // the embedding is the head, too: no output.weight
+  uint32_t values_ = 0;                        // tensors of the value kind in all
   uint32_t values_seen_ = 0, downs_seen_ = 0;  // so far
 };
 

@@ -16,7 +16,7 @@ class Fields {
 
   uint32_t number = 0;
   Wire wire = varint;
-  uint64_t value = 0;       // varint, fixed32, fixed64
+  uint64_t value = 0;        // varint, fixed32, fixed64
   std::string_view payload;  // bytes
 
   /// False at the end, and at a broken field.

@@ -10,28 +10,28 @@ namespace wasmquant::conversion {
 namespace {
 
 // A token's text: a string, or {"content": string}.
-std::string token_text(const json::Value& settings, const char* key) {
+std::string_view token_text(const json::Value& settings, const char* key) {
   const json::Value& token = settings[key];
   return token.is_object() ? token["content"].as_string() : token.as_string();
 }
 
 struct Ends {
-  std::string begin, end, turn_end;
+  std::string_view begin, end, turn_end;
   std::optional<bool> adds_begin, adds_end;
 };
 
 // {"SpecialToken": {"id": text}} of a template; empty for {"Sequence": …}.
-std::string special_of(const json::Value& piece) { return piece["SpecialToken"]["id"].as_string(); }
+std::string_view special_of(const json::Value& piece) { return piece["SpecialToken"]["id"].as_string(); }
 
 // "single": [<begin>, sequence, <end>]: the tokenizer adds what stands there.
 void read_template(const json::Value& processor, Ends& ends) {
   const json::Array& single = processor["single"].items();
   if (single.size() < 2) return;
-  if (const std::string first = special_of(single.front()); !first.empty()) {
+  if (const std::string_view first = special_of(single.front()); !first.empty()) {
     if (ends.begin.empty()) ends.begin = first;
     ends.adds_begin = first == ends.begin;
   }
-  const std::string last = special_of(single.back());
+  const std::string_view last = special_of(single.back());
   if (last.empty()) return;
   if (!ends.end.empty() && ends.end != last) ends.turn_end = ends.end;  // ends a turn of a chat, not the text
   ends.end = last;
@@ -53,15 +53,16 @@ void read_post_processor(const json::Value& post_processor, Ends& ends) {
 }
 
 void write_normalizer(const json::Value& normalizer, gguf::Metadata& metadata) {
-  constexpr std::string_view kPrefix = "tokenizer.ggml.normalizer.";
+  const auto set = [&](const char* name, bool value) {
+    metadata.set_bool(text_of("tokenizer.ggml.normalizer.{}", name), value);
+  };
+  constexpr const char* kTypes[][2] = {{"NFC", "nfc"}, {"Lowercase", "lowercase"}, {"StripAccents", "strip_accents"}};
   each_part(normalizer, "normalizers", [&](const json::Value& part) {
     const std::string& type = part["type"].as_string();
-    if (type == "NFC") metadata.set_bool(text_of("{}nfc", kPrefix), true);
-    if (type == "Lowercase") metadata.set_bool(text_of("{}lowercase", kPrefix), true);
-    if (type == "StripAccents") metadata.set_bool(text_of("{}strip_accents", kPrefix), true);
-    if (type != "BertNormalizer") return;
-    for (const char* key : {"lowercase", "strip_accents"})
-      if (part[key].is_bool()) metadata.set_bool(text_of("{}{}", kPrefix, std::string_view(key)), part[key].as_bool());
+    for (const auto& [name, key] : kTypes) {
+      if (type == name) set(key, true);
+      if (type == "BertNormalizer" && part[key].is_bool()) set(key, part[key].as_bool());
+    }
   });
 }
 
@@ -75,7 +76,7 @@ void write_special_tokens(const json::Value& tokenizer, const json::Value& setti
   read_post_processor(tokenizer["post_processor"], ends);
 
   const ConfigReader reader(config);
-  const auto write_id = [&](const char* key, const std::string& text, const char* config_key) {
+  const auto write_id = [&](const char* key, std::string_view text, const char* config_key) {
     std::optional<uint32_t> id = text.empty() ? std::nullopt : vocabulary.id_of(text);
     const json::Value* number = config_key == nullptr ? nullptr : reader.find(config_key);
     if (!id && number != nullptr) {
@@ -83,7 +84,7 @@ void write_special_tokens(const json::Value& tokenizer, const json::Value& setti
       if (number->is_integer() && number->as_integer() >= 0 && number->as_integer() < vocabulary.size())
         id = static_cast<uint32_t>(number->as_integer());
     }
-    if (id) metadata.set_u32(text_of("tokenizer.ggml.{}_token_id", std::string_view(key)), *id);
+    if (id) metadata.set_u32(text_of("tokenizer.ggml.{}_token_id", key), *id);
   };
   write_id("bos", ends.begin, "bos_token_id");
   write_id("eos", ends.end, "eos_token_id");

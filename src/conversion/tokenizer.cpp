@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kAt = "tokenizer.json";
 
 Error in_file(Error error, const char* file) {
-  error.where = text_of("{}: {}", std::string_view(file), error.where);
+  error.where = text_of("{}: {}", file, error.where);
   return error;
 }
 
@@ -76,9 +76,7 @@ class TokenizerWriter {
   }
 
  private:
-  void set_flag(const char* name, bool value) {
-    metadata_.set_bool(text_of("tokenizer.ggml.{}", std::string_view(name)), value);
-  }
+  void set_flag(const char* name, bool value) { metadata_.set_bool(text_of("tokenizer.ggml.{}", name), value); }
   void write_kind(std::string_view model, std::string_view pretokenizer, bool with_scores) {
     metadata_.set_text("tokenizer.ggml.model", model);
     metadata_.set_text("tokenizer.ggml.pre", pretokenizer);
@@ -186,9 +184,10 @@ class TokenizerWriter {
 
   void check_bytes() {
     if (!vocabulary_.has_all_bytes())
-      diagnostics_.warning("tokenizer-bytes-missing", kAt,
-                           "the vocabulary lacks some of the 256 byte tokens <0x00> … <0xFF>: llama.cpp loads the file, "
-                           "but aborts on texts that need them");
+      diagnostics_.warning(
+          "tokenizer-bytes-missing", kAt,
+          "the vocabulary lacks some of the 256 byte tokens <0x00> … <0xFF>: llama.cpp loads the file, "
+          "but aborts on texts that need them");
   }
 
   const TokenizerFiles& files_;

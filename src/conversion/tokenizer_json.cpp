@@ -123,6 +123,12 @@ class TokenizerListener final : public json::Listener {
 
 }  // namespace
 
+void each_part(const json::Value& value, const char* parts, const CallableRef<void(const json::Value&)>& visit) {
+  const json::Value& list = value[parts];
+  for (const json::Value& part : list.items()) visit(part);
+  if (!list.is_array() && value.is_object()) visit(value);
+}
+
 Result<TokenizerJson> read_tokenizer_json(std::string_view text) {
   TokenizerJson out;
   TokenizerListener listener(out);

@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/list.h"
+#include "core/order.h"
 #include "core/result.h"
 #include "formats/gguf_metadata.h"
 
@@ -20,7 +21,7 @@ struct TokenizerJson {
   };
   json::Value tree;  // model.vocab and model.merges are null
   std::string texts;
-  List<Token> tokens;  // of model.vocab, in its order; ids may leave gaps
+  List<Token> tokens;                                // of model.vocab, in its order; ids may leave gaps
   gguf::ArrayBuilder merges{gguf::ValueType::text};  // "left right"
 
   std::string_view text(const Token& token) const noexcept {
@@ -31,13 +32,7 @@ struct TokenizerJson {
 /// Errors: json-invalid.
 Result<TokenizerJson> read_tokenizer_json(std::string_view text);
 
-/// tree[key]["type"] and the types of what it is made of when it is a "Sequence" (whose parts are in `parts`): calls
-/// `visit` for each object with a type.
-template <class Visit>
-void each_part(const json::Value& value, const char* parts, const Visit& visit) {
-  const json::Value& list = value[parts];
-  for (const json::Value& part : list.items()) visit(part);
-  if (!list.is_array() && value.is_object()) visit(value);
-}
+/// Calls `visit` for `value`, or, when it is a "Sequence" with a list called `parts`, for each of that list.
+void each_part(const json::Value& value, const char* parts, const CallableRef<void(const json::Value&)>& visit);
 
 }  // namespace wasmquant::conversion

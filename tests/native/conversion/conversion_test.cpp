@@ -134,8 +134,9 @@ TEST_CASE("conversion: Gemma's norms add one, GPT-2's linears are transposed") {
     CHECK(gemma->tensors[i].plus_one == (i > 0));
     CHECK_FALSE(qwen->tensors[i].plus_one);
   }
-  const auto gpt2 = run(R"({"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 4, "n_positions": 32})",
-                        {{"wte.weight", {48, 16}}, {"h.0.attn.c_attn.weight", {16, 48}}, {"h.0.attn.c_attn.bias", {48}}});
+  const auto gpt2 =
+      run(R"({"model_type": "gpt2", "n_embd": 16, "n_layer": 1, "n_head": 4, "n_positions": 32})",
+          {{"wte.weight", {48, 16}}, {"h.0.attn.c_attn.weight", {16, 48}}, {"h.0.attn.c_attn.bias", {48}}});
   REQUIRE(gpt2);
   CHECK(gpt2->tensors[1].rearrangement == Rearrangement::transpose);
   CHECK(gpt2->tensors[1].shape == Shape{48, 16});
@@ -180,15 +181,17 @@ TEST_CASE("conversion: keys of config.json") {
   CHECK(gemma->metadata.find_number("gemma3.rope.scaling.factor") == 8);
 
   const auto yarn = run(llama("qwen3", R"(,"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32,
-                                          "original_max_position_embeddings": 32768})"), kEmbedding);
+                                          "original_max_position_embeddings": 32768})"),
+                        kEmbedding);
   REQUIRE(yarn);
   CHECK(yarn->metadata.find_text("qwen3.rope.scaling.type") == "yarn");
   CHECK(yarn->metadata.find_count("qwen3.rope.scaling.original_context_length") == 32768);
   CHECK(yarn->metadata.find_number("qwen3.rope.scaling.yarn_beta_fast") == 32);
 
-  const auto bert = run(R"({"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4,
+  const auto bert =
+      run(R"({"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4,
       "intermediate_size": 32, "max_position_embeddings": 64})",
-                        {{"embeddings.word_embeddings.weight", {48, 16}}, {"embeddings.token_type_embeddings.weight", {2, 16}}});
+          {{"embeddings.word_embeddings.weight", {48, 16}}, {"embeddings.token_type_embeddings.weight", {2, 16}}});
   REQUIRE(bert);
   CHECK(bert->metadata.find_number("bert.attention.causal") == 0);
   CHECK(bert->metadata.find_count("tokenizer.ggml.token_type_count") == 2);
@@ -239,10 +242,10 @@ TEST_CASE("conversion: what cannot be converted is named") {
                 ErrorCode::format_unsupported, "experts.0.w1", "no place");
   check_refused(llama("llama"), with({{"model.layers.2.mlp.up_proj.weight", {4, 4}}}), ErrorCode::shape_mismatch,
                 "layers.2", "has 2 layers");
-  check_refused(llama("llama"), with({{"model.layers.0.self_attn.q_proj.weight", {12, 16}}}),
-                ErrorCode::shape_mismatch, "q_proj", "12 rows are not 4 heads");
-  check_refused(llama("llama"), with({{"embed_tokens.weight", {48, 16}}}), ErrorCode::tensor_duplicate,
-                "embed_tokens", "token_embd.weight");
+  check_refused(llama("llama"), with({{"model.layers.0.self_attn.q_proj.weight", {12, 16}}}), ErrorCode::shape_mismatch,
+                "q_proj", "12 rows are not 4 heads");
+  check_refused(llama("llama"), with({{"embed_tokens.weight", {48, 16}}}), ErrorCode::tensor_duplicate, "embed_tokens",
+                "token_embd.weight");
   check_refused(llama("llama"), {{"model.embed_tokens.weight", {uint64_t{1} << 40, 16}}}, ErrorCode::shape_mismatch,
                 "embed_tokens", "less than 2^32");
   check_refused(llama("llama"), {{"model.embed_tokens.weight", {1 << 21, 16}}}, ErrorCode::format_unsupported,

@@ -63,8 +63,8 @@ void check_model(const json::Value& model, const std::string& recipe_text, const
     const auto words = words_of(types.find(kind)->as_string());
     const size_t hash = kind.find('#');
     for (size_t layer = 0; layer < words.size(); ++layer)
-      tensors.add(hash == kind.npos ? kind : kind.substr(0, hash) + std::to_string(layer) + kind.substr(hash + 1), shape,
-                  words[layer]);
+      tensors.add(hash == kind.npos ? kind : kind.substr(0, hash) + std::to_string(layer) + kind.substr(hash + 1),
+                  shape, words[layer]);
   }
   const auto choices = choose_types(*recipe, facts, options, tensors.view());
   REQUIRE(choices.size() == tensors.names.size());

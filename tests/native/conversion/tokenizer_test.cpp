@@ -45,8 +45,8 @@ Result<Written> write(const std::string& tokenizer, const std::string& settings 
   DiagnosticList diagnostics;
   const auto parsed = json::parse(config);
   REQUIRE(parsed);
-  const TokenizerFiles files{tokenizer, settings, chat_template,
-                             {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()}};
+  const TokenizerFiles files{
+      tokenizer, settings, chat_template, {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()}};
   auto status = write_tokenizer(files, *parsed, rows, written.metadata, diagnostics);
   if (!status) return status.error();
   for (const Diagnostic& diagnostic : diagnostics.items()) written.codes.push_back(diagnostic.code);
@@ -100,11 +100,12 @@ TEST_CASE("tokenizer: byte-level BPE") {
 }
 
 TEST_CASE("tokenizer: merges as pairs, ids of config.json, named templates") {
-  const auto written = write(R"({"model": {"merges": [["a", "b c"], ["ab", "a"]], "vocab": {"a": 0}, "type": "BPE"},)" +
-                                 kBytes + R"(, "post_processor": {"type": "ByteLevel"},
+  const auto written =
+      write(R"({"model": {"merges": [["a", "b c"], ["ab", "a"]], "vocab": {"a": 0}, "type": "BPE"},)" + kBytes +
+                R"(, "post_processor": {"type": "ByteLevel"},
       "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}]}})",
-                             R"({"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]})",
-                             8, R"({"bos_token_id": 3, "eos_token_id": [4, 5], "pad_token_id": 99, "unk_token_id": null})");
+            R"({"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]})", 8,
+            R"({"bos_token_id": 3, "eos_token_id": [4, 5], "pad_token_id": 99, "unk_token_id": null})");
   REQUIRE(written);
   CHECK(written->texts("merges") == Texts{"a b\u0120c", "ab a"});
   CHECK(written->number("bos_token_id") == 3);
@@ -136,7 +137,8 @@ TEST_CASE("tokenizer: BPE with byte fallback is scored by its merges") {
 }
 
 TEST_CASE("tokenizer: Unigram") {
-  const auto written = write(R"({"model": {"type": "Unigram", "unk_id": 1, "vocab": [["<s>", 0], ["<unk>", -1], ["\u2581a", -2.5]]},
+  const auto written =
+      write(R"({"model": {"type": "Unigram", "unk_id": 1, "vocab": [["<s>", 0], ["<unk>", -1], ["\u2581a", -2.5]]},
       "pre_tokenizer": {"type": "Metaspace", "prepend_scheme": "never"},
       "normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": "AQID/w=="}]},
       "added_tokens": [{"id": 0, "content": "<s>", "special": true}]})");
@@ -149,11 +151,12 @@ TEST_CASE("tokenizer: Unigram") {
 }
 
 TEST_CASE("tokenizer: WordPiece") {
-  const auto written = write(R"({"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "[CLS]": 1, "play": 2, "##ing": 3, "[SEP]": 4}},
+  const auto written =
+      write(R"({"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "[CLS]": 1, "play": 2, "##ing": 3, "[SEP]": 4}},
       "normalizer": {"type": "BertNormalizer", "lowercase": true, "strip_accents": null},
       "added_tokens": [{"id": 0, "content": "[PAD]", "special": true}, {"id": 1, "content": "[CLS]", "special": true},
       {"id": 4, "content": "[SEP]", "special": true}]})",
-                             R"({"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"})", 5);
+            R"({"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"})", 5);
   REQUIRE(written);
   CHECK(written->text("ggml.model") == "bert");
   CHECK(written->texts("tokens") == Texts{"[PAD]", "[CLS]", "\u2581play", "ing", "[SEP]"});
@@ -253,13 +256,21 @@ TEST_CASE("tokenizer: pretokenizers are known by their expressions") {
   CHECK(name("null").empty());
   CHECK(name(R"({"type": "Whitespace"})").empty());
   // As the tokenizer.json files of Llama 3, Qwen 2, GPT-4o and Mistral Nemo spell them.
-  CHECK(split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
-        "llama-bpe");
-  CHECK(split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
-        "qwen2");
-  CHECK(split(R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
-        "gpt-4o");
-  CHECK(split(R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
-        "tekken");
+  CHECK(
+      split(
+          R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
+      "llama-bpe");
+  CHECK(
+      split(
+          R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
+      "qwen2");
+  CHECK(
+      split(
+          R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
+      "gpt-4o");
+  CHECK(
+      split(
+          R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)") ==
+      "tekken");
   CHECK(split(R"(\w+)").empty());
 }

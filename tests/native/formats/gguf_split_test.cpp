@@ -39,9 +39,11 @@ TEST_CASE("gguf parts: names") {
 
 TEST_CASE("gguf parts: several files are one model") {
   CHECK(gguf::check_parts(std::vector{part(0, 2, {"a", "b"}), part(1, 2, {"c"})}));
-  check_refused({part(1, 2, {"c"}), part(0, 2, {"a", "b"})}, ErrorCode::file_invalid, "part 2 of 2, here it is one of 2");
+  check_refused({part(1, 2, {"c"}), part(0, 2, {"a", "b"})}, ErrorCode::file_invalid,
+                "part 2 of 2, here it is one of 2");
   check_refused({part(0, 3, {"a", "b"}), part(1, 3, {"c"})}, ErrorCode::file_invalid, "of 3, here it is one of 2");
-  check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing, "to have 3 tensors, its parts have 2");
+  check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
+                "to have 3 tensors, its parts have 2");
   check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
   check_refused({gguf::Index()}, ErrorCode::file_invalid, "split.no");
 }
