@@ -12,6 +12,7 @@ const rooms = {
   numeric: ['core'],
   config: ['core', 'numeric'],
   formats: ['core', 'numeric'],
+  conversion: ['core', 'numeric', 'config', 'formats'],
   packing: ['core', 'numeric'],
   kernels: ['core', 'numeric'],
   quantize: ['core', 'numeric', 'config', 'kernels'],
@@ -29,6 +30,7 @@ const rooms = {
     'observers',
     'algorithms',
     'checkpoint',
+    'conversion',
   ],
 };
 /** Of config, these rooms read the plain structs only. */

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/json_events.h"
+#include "core/json_tree.h"
 #include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
@@ -11,87 +12,78 @@
 namespace wasmquant::json {
 namespace {
 
-class TreeBuilder final : public Listener {
- public:
-  Status on(const Event& event) override {
-    switch (event.kind) {
-      case EventKind::null:
-        add(nullptr);
-        break;
-      case EventKind::boolean:
-        add(event.boolean);
-        break;
-      case EventKind::integer:
-        add(number_of(event));
-        break;
-      case EventKind::real:
-        add(event.real);
-        break;
-      case EventKind::string:
-        add(event.text);
-        break;
-      case EventKind::key:
-        open_.back()->members().emplace_back(event.text, Value());
-        break;
-      case EventKind::object_begin:
-        open_.push_back(add(Object()));
-        break;
-      case EventKind::array_begin:
-        open_.push_back(add(Array()));
-        break;
-      case EventKind::object_end: {
-        // A hostile object may have millions of keys, so it is sorted once rather than searched per key.
-        const Object& members = open_.back()->members();
-        const auto duplicate =
-            first_repeated(members.size(), [&](uint32_t i) -> std::string_view { return members[i].first; });
-        if (duplicate) return duplicate_error(*duplicate);
-        open_.pop_back();
-        break;
-      }
-      case EventKind::array_end:
-        open_.pop_back();
-        break;
-    }
-    return {};
-  }
-
-  Value& root() { return root_; }
-
- private:
-  static Value number_of(const Event& event) {
-    constexpr uint64_t kLimit = uint64_t{1} << 63;
-    if (event.is_negative) return Value(static_cast<int64_t>(~event.magnitude + 1));  // at most 2^63: fits
-    if (event.magnitude < kLimit) return Value(static_cast<int64_t>(event.magnitude));
-    return Value(static_cast<double>(event.magnitude));
-  }
-
-  // Pointers into a container stay valid while its last child is open: it grows only after the child has closed.
-  Value* add(Value value) {
-    if (open_.empty()) return &(root_ = std::move(value));
-    Value& parent = *open_.back();
-    if (parent.is_array()) return &parent.items().emplace_back(std::move(value));
-    return &(parent.members().back().second = std::move(value));
-  }
-
-  Error duplicate_error(size_t index) const {
-    std::string pointer;
-    for (size_t i = 0; i < open_.size(); ++i) {
-      const Value& container = *open_[i];
-      const bool is_last = i + 1 == open_.size();
-      pointer += '/';
-      if (container.is_array())
-        append_number(pointer, uint64_t{container.items().size() - 1});
-      else
-        pointer += pointer_token(is_last ? container.members()[index].first : container.members().back().first);
-    }
-    return error_at(ErrorCode::json_invalid, pointer, "this key appears twice in its object; keep one");
-  }
-
-  Value root_;
-  List<Value*> open_;
-};
+Value number_of(const Event& event) {
+  constexpr uint64_t kLimit = uint64_t{1} << 63;
+  if (event.is_negative) return Value(static_cast<int64_t>(~event.magnitude + 1));  // at most 2^63: fits
+  if (event.magnitude < kLimit) return Value(static_cast<int64_t>(event.magnitude));
+  return Value(static_cast<double>(event.magnitude));
+}
 
 }  // namespace
+
+Status TreeBuilder::on(const Event& event) {
+  switch (event.kind) {
+    case EventKind::null:
+      add(nullptr);
+      break;
+    case EventKind::boolean:
+      add(event.boolean);
+      break;
+    case EventKind::integer:
+      add(number_of(event));
+      break;
+    case EventKind::real:
+      add(event.real);
+      break;
+    case EventKind::string:
+      add(event.text);
+      break;
+    case EventKind::key:
+      open_.back()->members().emplace_back(event.text, Value());
+      break;
+    case EventKind::object_begin:
+      open_.push_back(add(Object()));
+      break;
+    case EventKind::array_begin:
+      open_.push_back(add(Array()));
+      break;
+    case EventKind::object_end: {
+      // A hostile object may have millions of keys, so it is sorted once rather than searched per key.
+      const Object& members = open_.back()->members();
+      const auto duplicate =
+          first_repeated(members.size(), [&](uint32_t i) -> std::string_view { return members[i].first; });
+      if (duplicate) return duplicate_error(*duplicate);
+      open_.pop_back();
+      break;
+    }
+    case EventKind::array_end:
+      open_.pop_back();
+      break;
+  }
+  return {};
+}
+
+// Pointers into a container stay valid while its last child is open: it grows only after the child has closed.
+Value* TreeBuilder::add(Value value) {
+  if (open_.empty()) return &(root_ = std::move(value));
+  Value& parent = *open_.back();
+  if (parent.is_array()) return &parent.items().emplace_back(std::move(value));
+  return &(parent.members().back().second = std::move(value));
+}
+
+Error TreeBuilder::duplicate_error(size_t index) const {
+  std::string pointer;
+  for (size_t i = 0; i < open_.size(); ++i) {
+    const Value& container = *open_[i];
+    const bool is_last = i + 1 == open_.size();
+    pointer += '/';
+    if (container.is_array())
+      append_number(pointer, uint64_t{container.items().size() - 1});
+    else
+      pointer += pointer_token(is_last ? container.members()[index].first : container.members().back().first);
+  }
+  return error_at(ErrorCode::json_invalid, pointer, "this key appears twice in its object; keep one");
+}
 
 Result<Value> parse(std::string_view text, const Limits& limits) {
   TreeBuilder builder;

@@ -1,0 +1,36 @@
+// What a tensor of a GGUF model is, judged from its name as llama-quantize does.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace wasmquant::conversion {
+
+enum class TensorCategory : uint8_t {
+  token_embedding,
+  query,
+  value,
+  key,
+  query_key_value,
+  key_value_b,
+  attention_output,
+  feed_forward_down,
+  output,
+  other
+};
+
+TensorCategory category_of(std::string_view name) noexcept;
+/// Values of the attention, alone or with others in one tensor.
+constexpr bool is_value(TensorCategory category) noexcept {
+  return category == TensorCategory::value || category == TensorCategory::query_key_value ||
+         category == TensorCategory::key_value_b;
+}
+
+/// The number in "blk.12.attn_q.weight"; -1 when the tensor is of no layer.
+int64_t layer_of(std::string_view name) noexcept;
+
+/// Whether llama-quantize changes the type of such a tensor: matrices called "….weight", but no norms, routers,
+/// positions, and other small or delicate ones. `shape` in C order; dimensions of 1 in front do not make a matrix.
+bool is_quantized(std::string_view name, std::span<const uint64_t> shape) noexcept;
+
+}  // namespace wasmquant::conversion

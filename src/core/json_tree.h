@@ -1,0 +1,22 @@
+// json::Value from events, for listeners that keep some parts of a text as a tree and the rest in their own form.
+#pragma once
+#include "core/json_events.h"
+#include "core/list.h"
+
+namespace wasmquant::json {
+
+/// Takes events that make one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys.
+class TreeBuilder final : public Listener {
+ public:
+  Status on(const Event& event) override;
+  Value& root() noexcept { return root_; }
+
+ private:
+  Value* add(Value value);
+  Error duplicate_error(size_t index) const;
+
+  Value root_;
+  List<Value*> open_;  // containers not yet closed, outermost first
+};
+
+}  // namespace wasmquant::json

@@ -1,0 +1,73 @@
+#include "formats/gguf_split.h"
+
+#include <doctest/doctest.h>
+
+using namespace wasmquant;
+
+namespace {
+
+gguf::Index part(uint16_t number, uint16_t count, std::vector<const char*> names, int32_t tensors = 3) {
+  gguf::Index index;
+  index.metadata.set_u16("split.no", number);
+  index.metadata.set_u16("split.count", count);
+  index.metadata.set_i32("split.tensors.count", tensors);
+  for (const char* name : names) index.tensors.emplace_back().name = name;
+  return index;
+}
+
+void check_refused(std::vector<gguf::Index> parts, ErrorCode code, const char* message) {
+  const auto status = gguf::check_parts(parts);
+  REQUIRE_FALSE(status);
+  CHECK(name_of(status.error().code) == name_of(code));
+  CHECK_MESSAGE(status.error().message.find(message) != std::string::npos, status.error().message);
+}
+
+}  // namespace
+
+TEST_CASE("gguf parts: names") {
+  CHECK(gguf::part_name("a/model", 2, 12) == "a/model-00002-of-00012.gguf");
+  const auto name = gguf::parse_part_name("a/model-00002-of-00012.gguf");
+  REQUIRE(name);
+  CHECK(name->stem == "a/model");
+  CHECK(name->number == 2);
+  CHECK(name->count == 12);
+  for (const char* other : {"model.gguf", "model-00001-of-00002.safetensors", "model-00003-of-00002.gguf",
+                            "model-00000-of-00002.gguf", "model-0001-of-00002.gguf", "model-0000a-of-00002.gguf",
+                            "model-00001-or-00002.gguf", "-00001-of-00002.gguf", "", "model-99999-of-99999.gguf"})
+    CHECK_FALSE_MESSAGE(gguf::parse_part_name(other), other);
+}
+
+TEST_CASE("gguf parts: several files are one model") {
+  CHECK(gguf::check_parts(std::vector{part(0, 2, {"a", "b"}), part(1, 2, {"c"})}));
+  check_refused({part(1, 2, {"c"}), part(0, 2, {"a", "b"})}, ErrorCode::file_invalid,
+                "part 2 of 2, here it is one of 2");
+  check_refused({part(0, 3, {"a", "b"}), part(1, 3, {"c"})}, ErrorCode::file_invalid, "of 3, here it is one of 2");
+  check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
+                "to have 3 tensors, its parts have 2");
+  check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
+  check_refused({gguf::Index()}, ErrorCode::file_invalid, "split.no");
+}
+
+TEST_CASE("gguf parts: tensors are split by size") {
+  std::vector<gguf::NewTensor> tensors;
+  for (const uint64_t elements : {8, 8, 100, 8, 8, 8}) tensors.push_back({"t", GgmlType::f32, {elements}});
+  CHECK(*gguf::split_by_size(tensors, 32, 64) == List<uint32_t>{0, 2, 3, 5});
+  CHECK(*gguf::split_by_size(tensors, 32, 1000) == List<uint32_t>{0});
+  CHECK(*gguf::split_by_size(tensors, 32, 0) == List<uint32_t>{0, 1, 2, 3, 4, 5});
+  CHECK(gguf::split_by_size({}, 32, 64)->empty());
+}
+
+TEST_CASE("gguf parts: the first carries the metadata") {
+  gguf::Metadata model;
+  model.set_text("general.architecture", "llama");
+  model.set_u32("general.alignment", 64);
+  const gguf::Metadata first = gguf::part_metadata(model, 0, 2, 5), second = gguf::part_metadata(model, 1, 2, 5);
+  CHECK(first.entries().size() == 5);
+  CHECK(second.entries().size() == 4);
+  CHECK(second.find_count("split.no") == 1);
+  CHECK(second.find_count("split.tensors.count") == 5);
+  CHECK(second.find_count("general.alignment") == 64);
+  gguf::Metadata again = first;
+  gguf::erase_split_keys(again);
+  CHECK(again.entries().size() == 2);
+}
