@@ -3,9 +3,12 @@
 file(GLOB kernel_sources CONFIGURE_DEPENDS src/kernels/*.cpp)
 target_sources(wasmquant_core PRIVATE ${kernel_sources})
 
+# Plain scalar files: nothing of theirs may use a newer set.
+set(scalar_kernels "/(arch|reference|ggml_(blocks|dequantize|layout|reference|searched_blocks|simple_blocks|super_blocks))\\.cpp$")
+
 if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-  set(kernel_bodies ${kernel_sources})  # plain scalar files are left out: nothing of theirs may use the newer set
-  list(FILTER kernel_bodies EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  set(kernel_bodies ${kernel_sources})
+  list(FILTER kernel_bodies EXCLUDE REGEX "${scalar_kernels}")
   set(flags_sse4_2 -msse4.2)
   set(flags_avx2 -mavx2)  # without -mfma: contraction is off anyway, results must equal those of WebAssembly
   foreach(arch sse4_2 avx2)

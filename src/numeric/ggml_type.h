@@ -1,0 +1,55 @@
+// Tensor types of GGUF files. Everything about a type is derived from its row in ggml_types.def.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace wasmquant {
+
+enum class GgmlType : uint8_t {
+#define WASMQUANT_GGML(id, file_id, block, block_bytes, ability) id,
+#include "numeric/ggml_types.def"
+#undef WASMQUANT_GGML
+};
+
+enum class GgmlAbility : uint8_t { opaque, reads, both };
+
+struct GgmlTypeInfo {
+  GgmlType type;
+  std::string_view name;
+  uint8_t file_id;
+  uint16_t block;        // elements
+  uint16_t block_bytes;  // bytes of them
+  GgmlAbility ability;
+
+  constexpr bool can_quantize() const { return ability == GgmlAbility::both; }
+  constexpr bool can_dequantize() const { return ability != GgmlAbility::opaque; }
+  /// Bytes of `elements`, a multiple of `block`. The product must fit; readers check declared shapes first.
+  constexpr uint64_t bytes_of(uint64_t elements) const { return elements / block * block_bytes; }
+};
+
+inline constexpr std::array kGgmlTypes = {
+#define WASMQUANT_GGML(id, file_id, block, block_bytes, ability) \
+  GgmlTypeInfo{GgmlType::id, #id, file_id, block, block_bytes, GgmlAbility::ability},
+#include "numeric/ggml_types.def"
+#undef WASMQUANT_GGML
+};
+
+constexpr const GgmlTypeInfo& info_of(GgmlType type) { return kGgmlTypes[static_cast<size_t>(type)]; }
+
+/// The type that a file calls by this number; nothing for numbers that are unknown or were withdrawn.
+constexpr std::optional<GgmlType> ggml_type_of(uint32_t file_id) {
+  for (const GgmlTypeInfo& row : kGgmlTypes)
+    if (row.file_id == file_id) return row.type;
+  return std::nullopt;
+}
+
+/// Exact lower-case name ("q4_k").
+constexpr std::optional<GgmlType> ggml_type_named(std::string_view name) {
+  for (const GgmlTypeInfo& row : kGgmlTypes)
+    if (row.name == name) return row.type;
+  return std::nullopt;
+}
+
+}  // namespace wasmquant
