@@ -7,11 +7,11 @@
 //   q6_k   128 bytes low nibbles, 64 bytes upper bits, 16 int8 scales, d x ~ d * scale * (code - 32)
 //   iq4_xs d, 2 bytes upper scale bits, 4 bytes lower ones, 128 bytes    x ~ d * (scale - 32) * value(code)
 //   tq1_0  52 bytes trits, d;   tq2_0  64 bytes codes, d                 x ~ d * (code - 1)
-#include <bit>
 #include <cmath>
 
 #include "kernels/ggml_layout.h"
 #include "kernels/ggml_recipes.h"
+#include "kernels/ggml_scales.h"
 #include "numeric/half.h"
 
 namespace wasmquant::kernels {
@@ -19,13 +19,6 @@ namespace {
 
 constexpr size_t kMaxParts = 16;
 constexpr float kEmptyBelow = 1e-15f;
-
-/// ggml's rounding, wrapped beyond 2^22; NaN is 0.
-int32_t nearest_int(float v) {
-  if (v != v) return 0;
-  return (std::bit_cast<int32_t>(v + 12582912.0f) & 0x7FFFFF) - 0x400000;
-}
-uint8_t byte_of(int32_t v) { return static_cast<uint8_t>(v); }
 
 /// What the searches found, sub-block by sub-block; minimum with its sign turned: x ~ scale * code - minimum.
 struct Parts {
@@ -75,63 +68,6 @@ void final_codes(const Stages& stages, const float* x, const Parts& parts, const
   }
 }
 
-/// Positive numbers as integers up to `levels` times one scale, which is returned. First the best of nine factors by
-/// squared error, then a descent as in search_descent. (make_qp_quants)
-float fit_scales(const float* x, const float* weight, size_t count, int32_t levels, uint8_t* codes) {
-  float max = 0;
-  for (size_t i = 0; i < count; ++i) max = max > x[i] ? max : x[i];
-  std::memset(codes, 0, count);
-  if (max < kEmptyBelow) return 0;
-  const auto top = static_cast<float>(levels);
-  float best_factor = 0, least = 0;
-  for (int32_t k = -5; k <= 4; ++k) {  // -5 stands for the plain factor, which comes first
-    if (k == 0) continue;
-    const bool is_plain = k == -5;
-    const float factor = is_plain ? top / max : (0.1f * static_cast<float>(k) + top) / max, scale = 1 / factor;
-    float error = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const int32_t nearest = nearest_int(factor * x[i]);
-      const int32_t code = is_plain ? byte_of(nearest) : nearest < levels ? nearest : levels;
-      const float diff = x[i] - scale * static_cast<float>(code);
-      error += weight[i] * diff * diff;
-    }
-    if (!is_plain && !(error < least)) continue;
-    least = error;
-    best_factor = factor;
-  }
-  float sum_xl = 0, sum_l2 = 0;
-  const auto bounded = [levels](float v) {
-    const int32_t nearest = nearest_int(v);
-    return nearest < levels ? nearest : levels;
-  };
-  for (size_t i = 0; i < count; ++i) {
-    const int32_t code = bounded(best_factor * x[i]);
-    codes[i] = byte_of(code);
-    sum_xl += weight[i] * x[i] * static_cast<float>(code);
-    sum_l2 += weight[i] * static_cast<float>(code) * static_cast<float>(code);
-  }
-  bool has_changed = true;
-  for (int round = 0; round < 5 && has_changed; ++round) {
-    has_changed = false;
-    for (size_t i = 0; i < count; ++i) {
-      const float w = weight[i], code = codes[i];
-      float xl = sum_xl - w * x[i] * code, l2 = sum_l2 - w * code * code;
-      if (!(xl > 0 && l2 > 0)) continue;
-      const int32_t other = bounded(x[i] * l2 / xl);
-      if (other == codes[i]) continue;
-      const auto l = static_cast<float>(other);
-      xl += w * x[i] * l;
-      l2 += w * l * l;
-      if (!(xl * xl * sum_l2 > sum_xl * sum_xl * l2)) continue;
-      codes[i] = byte_of(other);
-      sum_xl = xl;
-      sum_l2 = l2;
-      has_changed = true;
-    }
-  }
-  return sum_l2 > 0 ? sum_xl / sum_l2 : 0;
-}
-
 /// q2_k, q4_k, q5_k.
 struct AffineType {
   size_t length;
@@ -146,15 +82,6 @@ constexpr AffineType kQ4K = {
     32, {15, -1, 0.1f, 20, false, false}, {15, -0.9f, 0.05f, 36, false, true}, Weighting::rms_magnitude, 2, 63};
 constexpr AffineType kQ5K = {
     32, {31, -0.5f, 0.1f, 15, false, false}, {31, -0.9f, 0.05f, 36, false, true}, Weighting::rms_magnitude, 2, 63};
-
-/// One kind of scale of a block as integers of its largest over `levels`; returns d unrounded.
-float divide_scales(const float* x, size_t count, int32_t levels, uint8_t* codes) {
-  float max = 0;
-  for (size_t i = 0; i < count; ++i) max = x[i] > max ? x[i] : max;
-  const float inverse = max > 0 ? static_cast<float>(levels) / max : 0;
-  for (size_t i = 0; i < count; ++i) codes[i] = byte_of(nearest_int(inverse * x[i]));
-  return max / static_cast<float>(levels);
-}
 
 void store_affine(const Stages& stages, GgmlType type, const float* x, const float* importance, uint8_t* out) {
   const AffineType& affine = type == GgmlType::q2_k ? kQ2K : type == GgmlType::q4_k ? kQ4K : kQ5K;
@@ -212,17 +139,6 @@ void store_affine(const Stages& stages, GgmlType type, const float* x, const flo
     out += 32;
   }
   pack_planes<kNibbles>(codes, out);
-}
-
-/// The scale of the largest magnitude, the first of equals.
-float largest_of(const float* scale, size_t count) {
-  float largest = 0, magnitude = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (!(std::fabs(scale[i]) > magnitude)) continue;
-    magnitude = std::fabs(scale[i]);
-    largest = scale[i];
-  }
-  return largest;
 }
 
 /// q3_k's scales under importance: a search for the scale of scales. Returns d.
