@@ -70,6 +70,7 @@ void store_halves(const float* x, uint64_t count, Narrow narrow, uint8_t* out) {
 
 void quantize_by(const Stages& stages, GgmlType type, const float* x, uint64_t rows, uint64_t columns,
                  const float* importance, uint8_t* out) {
+  if (rows * columns == 0) return;
   if (type == GgmlType::f32) {
     std::memcpy(out, x, static_cast<size_t>(rows * columns * sizeof(float)));
   } else if (type == GgmlType::f16) {

@@ -206,6 +206,7 @@ void load_halves(const uint8_t* in, uint64_t count, Widen widen, float* y) {
 }  // namespace
 
 void dequantize_blocks(GgmlType type, const uint8_t* blocks, uint64_t elements, float* y) noexcept {
+  if (elements == 0) return;
   if (type == GgmlType::f32) {
     std::memcpy(y, blocks, static_cast<size_t>(elements * sizeof(float)));
     return;

@@ -44,9 +44,11 @@ struct Iq4Codes {
     const int run_bits = std::countr_zero(run);
     uint32_t index[32];
     for (size_t block = 0; block < count; block += 32) {
-      const float by = factor[block >> run_bits];
-      const simd::F<Arch> twice(by + by);
-      for (size_t i = 0; i < 32; i += kLanes) index_of(simd::load<Arch>(x + block + i) * twice, index + i);
+      const simd::F<Arch> by(factor[block >> run_bits]);
+      for (size_t i = 0; i < 32; i += kLanes) {
+        const simd::F<Arch> v = simd::load<Arch>(x + block + i) * by;  // 2 * by might be infinite
+        index_of(v + v, index + i);
+      }
       for (size_t i = 0; i < 32; ++i) codes[block + i] = kIq4.code[index[i]];
     }
   }

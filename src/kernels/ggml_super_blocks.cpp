@@ -143,6 +143,11 @@ void store_affine(const Stages& stages, GgmlType type, const float* x, const flo
 
 /// q3_k's scales under importance: a search for the scale of scales. Returns d.
 float fit_scales_q3(const Stages& stages, const Parts& parts, uint8_t* codes) {
+  for (const float scale : parts.scale) {
+    if (std::isfinite(scale)) continue;  // sums overflowed; ggml ends with d = 0 and scales of 0, too
+    std::memset(codes, 32, kMaxParts);
+    return 0;
+  }
   float x[kMaxParts * kSearchWidth] = {}, weight[kMaxParts * kSearchWidth] = {};
   std::memcpy(x, parts.scale, sizeof parts.scale);
   std::memcpy(weight, parts.weight, sizeof parts.weight);
