@@ -1,6 +1,8 @@
 // Eight floats, one per sub-block: one register on AVX2, two of 128 bits elsewhere. Two side by side also hide the
 // latency of sums whose order of additions is fixed.
 #pragma once
+#include <utility>
+
 #include "kernels/simd.h"
 
 namespace wasmquant::kernels {
@@ -24,12 +26,14 @@ struct Eight {
     for (size_t k = 0; k < kParts; ++k) part[k].store_unaligned(y + k * simd::lanes<Arch>);
   }
 
-  /// From function(k), the k-th part.
+  /// From function(k), the k-th part. Written out, not looped over: parts stay in registers at any optimisation level.
   template <class Function>
-  static XSIMD_INLINE Eight make(Function&& function) noexcept {
-    Eight result;
-    for (size_t k = 0; k < kParts; ++k) result.part[k] = function(k);
-    return result;
+  static XSIMD_INLINE Eight make(const Function& function) noexcept {
+    return make(function, std::make_index_sequence<kParts>());
+  }
+  template <class Function, size_t... k>
+  static XSIMD_INLINE Eight make(const Function& function, std::index_sequence<k...>) noexcept {
+    return {{function(k)...}};
   }
 
   friend XSIMD_INLINE Eight operator+(const Eight& a, const Eight& b) noexcept {
@@ -68,10 +72,12 @@ struct EightMask {
   std::array<typename W::Mask, W::kParts> part;
 
   template <class Function>
-  static XSIMD_INLINE EightMask make(Function&& function) noexcept {
-    EightMask result;
-    for (size_t k = 0; k < W::kParts; ++k) result.part[k] = function(k);
-    return result;
+  static XSIMD_INLINE EightMask make(const Function& function) noexcept {
+    return make(function, std::make_index_sequence<W::kParts>());
+  }
+  template <class Function, size_t... k>
+  static XSIMD_INLINE EightMask make(const Function& function, std::index_sequence<k...>) noexcept {
+    return {{function(k)...}};
   }
   friend XSIMD_INLINE EightMask operator&(const EightMask& a, const EightMask& b) noexcept {
     return make([&](size_t k) { return a.part[k] & b.part[k]; });

@@ -29,24 +29,27 @@ struct SearchAffine {
     const W least = low;
     W minimum = (low > zero).choose(zero, low);
     const auto is_constant = high == minimum;
-    W codes[32], sum_l = zero, sum_l2 = zero, sum_xl = zero;
-
-    // Codes of one factor and the sums over them. Where a position leaves nearest_int's range (the outermost elements
-    // tell), the slow way.
     const simd::NearestInt<Arch> nearest;
-    const auto take = [&](size_t i, const W& code) {
-      codes[i] = code;
-      const W weighted = lanes.w[i] * code;
-      sum_l = sum_l + weighted;
-      sum_l2 = sum_l2 + weighted * code;
-      sum_xl = sum_xl + weighted * lanes.x[i];
-    };
-    const auto take_codes = [&](const W& factor, bool is_clamped) {
-      const W reach = W::all(4194303.0f);
+    const W reach = W::all(4194303.0f), infinity = W::all(std::numeric_limits<float>::infinity());
+    W codes[32], scale, best_error, best_factor, best_from;
+    for (int32_t step = -1; step <= search.steps; ++step) {  // -1 is the scale of the range
+      const bool is_first = step < 0;
+      const float numerator =
+          is_first ? search.levels : search.first + search.step * static_cast<float>(step) + search.levels;
+      const W factor = W::all(numerator) / is_constant.choose(one, high - minimum);
+
+      W sum_l = zero, sum_l2 = zero, sum_xl = zero;
+      const auto take = [&](size_t i, const W& code) __attribute__((always_inline)) {
+        codes[i] = code;
+        const W weighted = lanes.w[i] * code;
+        sum_l = sum_l + weighted;
+        sum_l2 = sum_l2 + weighted * code;
+        sum_xl = sum_xl + weighted * lanes.x[i];
+      };
+      // The outermost elements tell whether any position leaves nearest_int's range.
       const auto fits =
           ((factor * (high - minimum)).magnitude() <= reach) & ((factor * (least - minimum)).magnitude() <= reach);
-      sum_l = sum_l2 = sum_xl = zero;
-      if (is_clamped || fits.all()) {
+      if ((search.guarded && !is_first) || fits.all()) {
         for (size_t i = 0; i < n; ++i) {
           const W position = (factor * (lanes.x[i] - minimum)).clamped(zero, levels);
           take(i, W::make([&](size_t k) { return nearest.whole(position.part[k]); }));
@@ -58,33 +61,27 @@ struct SearchAffine {
                       [&](size_t k) { return nearest_wrapped<Arch>(position.part[k], zero.part[k], levels.part[k]); }));
         }
       }
-    };
-    const auto error_of = [&](const W& scale, const W& from) {
-      W error = zero;
-      for (size_t i = 0; i < n; ++i) {
-        const W diff = scale * codes[i] + from - lanes.x[i];
-        error = error + lanes.w[i] * (AbsoluteError ? diff.magnitude() : diff * diff);
-      }
-      return error;
-    };
 
-    W factor = levels / is_constant.choose(one, high - minimum);
-    take_codes(factor, false);
-    W scale = one / factor, best_from = minimum;
-    W best_factor = (factor == W::all(std::numeric_limits<float>::infinity())).choose(zero, factor);  // wraps to code 0
-    W best_error = error_of(scale, minimum);
-    for (int32_t step = 0; step <= search.steps; ++step) {
-      const float numerator = search.first + search.step * static_cast<float>(step) + search.levels;
-      factor = W::all(numerator) / is_constant.choose(one, high - minimum);
-      take_codes(factor, search.guarded);
       const W determinant = lanes.sum * sum_l2 - sum_l * sum_l;
       W new_scale = (lanes.sum * sum_xl - sum_x * sum_l) / determinant;
       W new_minimum = (sum_l2 * sum_x - sum_l * sum_xl) / determinant;
       const auto is_above = new_minimum > zero;
-      new_scale = is_above.choose(sum_xl / sum_l2, new_scale);
-      new_minimum = is_above.choose(zero, new_minimum);
-      const W error = error_of(new_scale, new_minimum);
+      new_scale = is_first ? one / factor : is_above.choose(sum_xl / sum_l2, new_scale);
+      new_minimum = is_first ? minimum : is_above.choose(zero, new_minimum);
+      W error = zero;
+      for (size_t i = 0; i < n; ++i) {
+        const W diff = new_scale * codes[i] + new_minimum - lanes.x[i];
+        error = error + lanes.w[i] * (AbsoluteError ? diff.magnitude() : diff * diff);
+      }
+      if (is_first) {
+        best_error = error;
+        best_factor = (factor == infinity).choose(zero, factor);  // infinite positions wrap to code 0
+        best_from = minimum;
+        scale = new_scale;
+        continue;
+      }
       const auto is_better = (determinant > zero) & (error < best_error);
+      if (!is_better.any()) continue;
       best_error = is_better.choose(error, best_error);
       best_factor = is_better.choose(factor, best_factor);
       best_from = is_better.choose(minimum, best_from);

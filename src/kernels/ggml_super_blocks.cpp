@@ -143,20 +143,33 @@ void store_affine(const Stages& stages, GgmlType type, const float* x, const flo
 
 /// q3_k's scales under importance: a search for the scale of scales. Returns d.
 float fit_scales_q3(const Stages& stages, const Parts& parts, uint8_t* codes) {
-  for (const float scale : parts.scale) {
-    if (std::isfinite(scale)) continue;  // sums overflowed; ggml ends with d = 0 and scales of 0, too
-    std::memset(codes, 32, kMaxParts);
-    return 0;
+  bool is_finite = true;
+  for (const float scale : parts.scale) is_finite &= std::isfinite(scale);
+  if (is_finite) {
+    float x[kMaxParts * kSearchWidth] = {}, weight[kMaxParts * kSearchWidth] = {};
+    std::memcpy(x, parts.scale, sizeof parts.scale);
+    std::memcpy(weight, parts.weight, sizeof parts.weight);
+    SearchResult result;
+    stages.symmetric({x, kMaxParts, Weighting::given, weight, nullptr}, 32, result);
+    uint8_t padded[32];
+    stages.codes(Coding::nearest, x, 32, 32, result.add, result.factor, {0, -32, 31, 32}, padded);
+    for (size_t i = 0; i < kMaxParts; ++i) codes[i] = result.is_empty[0] ? 0 : padded[i];
+    return result.scale[0];
   }
-  float x[kMaxParts * kSearchWidth] = {}, weight[kMaxParts * kSearchWidth] = {};
-  std::memcpy(x, parts.scale, sizeof parts.scale);
-  std::memcpy(weight, parts.weight, sizeof parts.weight);
-  SearchResult result;
-  stages.symmetric({x, kMaxParts, Weighting::given, weight, nullptr}, 32, result);
-  uint8_t padded[32];
-  stages.codes(Coding::nearest, x, 32, 32, result.add, result.factor, {0, -32, 31, 32}, padded);
-  for (size_t i = 0; i < kMaxParts; ++i) codes[i] = result.is_empty[0] ? 0 : padded[i];
-  return result.scale[0];
+  // Sums have overflowed: NaN is in every comparison of the search, so its first scale stays.
+  const float largest = largest_of(parts.scale, kMaxParts);
+  std::memset(codes, 0, kMaxParts);
+  if (std::fabs(largest) < kEmptyBelow) return 0;
+  float sum_xl = 0, sum_l2 = 0;
+  for (size_t i = 0; i < kMaxParts; ++i) {
+    const int32_t nearest = nearest_int(-32 / largest * parts.scale[i]);
+    const int32_t bounded = nearest < -32 ? -32 : nearest > 31 ? 31 : nearest;
+    const auto code = static_cast<float>(bounded);
+    codes[i] = byte_of(bounded + 32);
+    sum_xl += parts.weight[i] * parts.scale[i] * code;
+    sum_l2 += parts.weight[i] * code * code;
+  }
+  return sum_l2 != 0 ? sum_xl / sum_l2 : 0;
 }
 
 void store_q3_k(const Stages& stages, const float* x, const float* importance, uint8_t* out) {

@@ -105,7 +105,9 @@ TEST_CASE("the error stays below the type's ceiling") {
       {GgmlType::q2_k, 0.33},   {GgmlType::tq1_0, 0.9},   {GgmlType::tq2_0, 0.9}};
   CHECK(std::size(kCeilings) == block_types().size());
   const std::vector<float> x = rows_of(Rows::bell, 16 * kColumns);
-  for (const auto& [type, ceiling] : kCeilings) {
+  for (const std::pair<GgmlType, double>& limit : kCeilings) {
+    const GgmlType type = limit.first;
+    const double ceiling = limit.second;
     const std::vector<float> y = dequantized(type, quantized(type, x, 16, nullptr));
     double signal = 0, noise = 0;
     for (size_t i = 0; i < x.size(); ++i) {
