@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/arch.h"
+#include "kernels/ggml_blocks.h"
 #include "kernels/reference.h"
 #include "quantize/qparams.h"
 #include "timing.h"
@@ -43,6 +44,7 @@ struct Buffers {
     kernels::reference::narrow_bf16(x, halves.data());
   }
   std::vector<float> x, y, low, high;
+  std::vector<float> importance = std::vector<float>(kRow, 1.0f);
   std::vector<uint16_t> halves;
   std::vector<uint8_t> codes, bytes;
   std::vector<kernels::Affine> grids;  // one per channel
@@ -142,7 +144,7 @@ std::vector<Row> rows_of(Buffers& b) {
   const auto x = [&b](size_t n) { return std::span<const float>(b.x.data(), n); };
   const auto halves = [&b](size_t n) { return std::span<const uint16_t>(b.halves.data(), n); };
   const auto codes = [&b](size_t n) { return std::span<const uint8_t>(b.codes.data(), n); };
-  return {
+  std::vector<Row> rows = {
       {"absmax", 4, [=](size_t n) { g_sink = k::reduce_absmax(x(n)).value; },
        [=](size_t n) { g_sink = r::reduce_absmax(x(n)).value; }},
       {"extent", 4, [=](size_t n) { g_sink = k::reduce_extent(x(n)).max; },
@@ -192,6 +194,20 @@ std::vector<Row> rows_of(Buffers& b) {
       {"narrow_f16", 4, [=, &b](size_t n) { k::narrow_f16(x(n), b.halves.data()); },
        [=, &b](size_t n) { r::narrow_f16(x(n), b.halves.data()); }},
   };
+  const auto out = [](Buffers& buffers) { return reinterpret_cast<uint8_t*>(buffers.y.data()); };
+  for (const GgmlTypeInfo& info : kGgmlTypes) {  // rows of one length: every block type divides kRow
+    if (!info.can_quantize() || info.block == 1) continue;
+    const GgmlType type = info.type;
+    rows.push_back({"blocks_" + std::string(info.name), 4,
+                    [=, &b](size_t n) { k::quantize_blocks(type, b.x.data(), n / kRow, kRow, nullptr, out(b)); },
+                    [=, &b](size_t n) { r::quantize_blocks(type, b.x.data(), n / kRow, kRow, nullptr, out(b)); }});
+  }
+  for (const GgmlType type : {GgmlType::q4_k, GgmlType::q6_k})
+    rows.push_back(
+        {"blocks_" + std::string(info_of(type).name) + "_weighted", 4,
+         [=, &b](size_t n) { k::quantize_blocks(type, b.x.data(), n / kRow, kRow, b.importance.data(), out(b)); },
+         [=, &b](size_t n) { r::quantize_blocks(type, b.x.data(), n / kRow, kRow, b.importance.data(), out(b)); }});
+  return rows;
 }
 
 struct Options {

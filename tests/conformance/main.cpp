@@ -11,6 +11,7 @@
 
 #include "compare.h"
 #include "dialect_case.h"
+#include "ggml_ops.h"
 #include "ops.h"
 
 namespace conformance {
@@ -121,6 +122,11 @@ Result<Family> run_family(const std::string& folder, const std::string& name) {
     const std::string tensor_file = file ? file->as_string() : name + ".safetensors";
     const GoldenCase c(value, tensor_file, tensors);
     const DialectCase dialect(value, tensor_file, source ? source->as_string() : "", tensors);
+    if (value.find("type_id") && !value.find("op")) {
+      family.results.push_back(judge(c.id(), "ggml_blocks", run_ggml_case(value, tensor_file, tensors)));
+      family.counts.add(family.results.back().verdict);
+      continue;
+    }
     const bool is_dialect = !dialect.kind().empty() && !value.find("op");
     family.results.push_back(is_dialect ? judge(c.id(), dialect.kind(), run_dialect_case(dialect))
                                         : judge(c.id(), c.op(), run(c)));

@@ -1,0 +1,32 @@
+// Rows of float32 <-> the block types of GGUF files (numeric/ggml_type.h). The bytes are those of ggml's own quantizer
+// (ggml-quants.c, compiled without fused multiply-add), on every instruction set.
+//
+// A block holds codes and scales; types of 256 elements ("K" types) scale sub-blocks of 16 or 32 elements by small
+// integers times one float16. How scales are found: ggml_blocks.cpp (simple types), ggml_super_blocks.cpp.
+//
+// NaN and infinity count as 0, in weights and in importance; scales beyond float16 become infinity.
+#pragma once
+#include <cstdint>
+
+#include "numeric/ggml_type.h"
+
+namespace wasmquant::kernels {
+
+/// x: [rows, columns], columns a multiple of the type's block; out: info_of(type).bytes_of(rows * columns) bytes.
+/// type must be one that can_quantize().
+/// importance: [columns] or null. One weight >= 0 per column for the error that the searches minimise, as in
+/// llama.cpp's importance matrix; types without a search (f32, f16, bf16, q8_0, tq1_0, tq2_0, mxfp4) ignore it.
+void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
+                     uint8_t* out) noexcept;
+
+/// y: `elements` floats, a multiple of the type's block; type must be one that can_dequantize(). Any bytes are valid
+/// input.
+void dequantize_blocks(GgmlType type, const uint8_t* blocks, uint64_t elements, float* y) noexcept;
+
+namespace reference {
+/// quantize_blocks by the scalar oracles of ggml_stages.h.
+void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
+                     uint8_t* out) noexcept;
+}  // namespace reference
+
+}  // namespace wasmquant::kernels

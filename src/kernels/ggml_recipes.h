@@ -1,0 +1,23 @@
+// From elements to the bytes of GGUF blocks: per type, which stages run and what is stored. All x are finite.
+#pragma once
+#include "kernels/ggml_stages.h"
+#include "numeric/ggml_type.h"
+
+namespace wasmquant::kernels {
+
+/// At most this many elements at a time.
+inline constexpr size_t kRecipeElements = 2048;
+
+/// Blocks of 32 whose scale follows from their extent: q4_0, q4_1, q5_0, q5_1, q8_0, mxfp4.
+void store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, uint8_t* out) noexcept;
+
+/// Blocks of 32 whose scale is searched for: iq4_nl, and with importance q4_0, q4_1, q5_0, q5_1.
+/// energy: mean square of the row, for those with importance; iq4_nl has its own per block.
+void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, const float* importance,
+                           float energy, uint8_t* out) noexcept;
+
+/// One block of 256. importance: of its elements, or null.
+void store_super_block(const Stages& stages, GgmlType type, const float* x, const float* importance,
+                       uint8_t* out) noexcept;
+
+}  // namespace wasmquant::kernels

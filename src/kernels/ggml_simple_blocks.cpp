@@ -1,0 +1,146 @@
+// Blocks of 32 elements whose scale follows from their extent.
+//   q4_0, q5_0   d = extreme / -8 (-16);             code = trunc(x / d + 8.5 (16.5))   d, [fifth bits], nibbles
+//   q4_1, q5_1   d = (max - min) / 15 (31), m = min; code = trunc((x - m) / d + 0.5)    d, m, [fifth bits], nibbles
+//   q8_0         d = absmax / 127;                   code = round(x / d)                d, bytes
+//   mxfp4        exponent = floor(log2(absmax)) - 2; code = nearest fp4 value           exponent + 127, nibbles
+// where x / d is x times the float32 reciprocal of the unrounded d; d and m are stored as float16.
+#include <bit>
+#include <cmath>
+
+#include "kernels/ggml_layout.h"
+#include "kernels/ggml_recipes.h"
+#include "numeric/half.h"
+
+namespace wasmquant::kernels {
+namespace {
+
+constexpr size_t kBlock = kExtentRun, kMaxBlocks = kRecipeElements / kBlock;
+
+struct SimpleType {
+  Coding coding;
+  float levels;  // divisor of the extent
+  CodeRange range;
+  bool has_minimum, has_fifth_bits;
+};
+SimpleType simple_type(GgmlType type) {
+  switch (type) {
+    case GgmlType::q4_0:
+      return {Coding::truncate, -8, {8.5f, 0, 15, 0}, false, false};
+    case GgmlType::q5_0:
+      return {Coding::truncate, -16, {16.5f, 0, 31, 0}, false, true};
+    case GgmlType::q4_1:
+      return {Coding::truncate, 15, {0.5f, 0, 15, 0}, true, false};
+    case GgmlType::q5_1:
+      return {Coding::truncate, 31, {0.5f, 0, 31, 0}, true, true};
+    default:  // q8_0
+      return {Coding::away, 127, {}, false, false};
+  }
+}
+
+/// The first element whose magnitude is the largest, given the extent; +0 for a block of zeros.
+float extreme_of(const float* x, float low, float high) {
+  if (high > -low) return high;
+  if (high < -low) return low;
+  if (high == 0) return 0;
+  while (*x != high && *x != low) ++x;
+  return *x;
+}
+
+/// low, or the first zero of the block: the stored minimum keeps its sign.
+float minimum_of(const float* x, float low) {
+  if (low != 0) return low;
+  while (*x != 0) ++x;
+  return *x;
+}
+
+/// floor(log2(v)) of a positive v, where the logarithm is rounded to float32 before: from the k-th step of 24-bit
+/// significands below 2^n on, log2 is n - k * 2^-24 * log2(e), and rounds to n while nearer than half a last place of
+/// n.
+int32_t floor_of_log2(float v) {
+  const uint32_t bits = std::bit_cast<uint32_t>(v);
+  const int shift = bits < 0x00800000 ? std::countl_zero(bits) - 8 : 0;
+  const uint32_t significand = shift > 0 ? bits << shift : (bits & 0x7FFFFF) | 0x800000;
+  const int32_t above = shift > 0 ? -125 - shift : static_cast<int32_t>(bits >> 23) - 126;  // v < 2^above
+  const uint32_t below = 0x1000000 - significand;  // v = 2^above - below * 2^(above - 24)
+  const auto distance = static_cast<uint32_t>(above < 0 ? -above : above);
+  if (distance == 0) return -1;
+  int places = 31 - std::countl_zero(distance);  // the last place of n, towards v, is 2^(places - 23)
+  if (above > 0 && std::has_single_bit(distance)) --places;
+  return places >= 0 && below <= (0xB172u << places) >> 16 ? above : above - 1;  // ln(2) * 2^places
+}
+
+/// mxfp4: the stored exponent, and the factor that takes elements to fp4 values. Below 2^-125 the exponent wraps, as in
+/// ggml, and all elements become zero.
+uint8_t mxfp4_exponent(float absmax, float& factor) {
+  const int32_t exponent = absmax > 0 ? floor_of_log2(absmax) - 2 + 127 : 0;
+  factor = exponent < 0 ? 0 : std::bit_cast<float>(static_cast<uint32_t>(254 - exponent) << 23);
+  return static_cast<uint8_t>(exponent);
+}
+
+void store_mxfp4(const Stages& stages, const float* x, size_t blocks, const float* low, const float* high,
+                 uint8_t* out) {
+  uint8_t codes[kRecipeElements], exponent[kMaxBlocks];
+  float factor[kMaxBlocks];
+  for (size_t i = 0; i < blocks; ++i)
+    exponent[i] = mxfp4_exponent(std::fabs(high[i] > -low[i] ? high[i] : low[i]), factor[i]);
+  stages.codes_fp4(x, blocks * kBlock, factor, codes);
+  for (size_t i = 0; i < blocks; ++i, out += 17) {
+    out[0] = exponent[i];
+    pack_planes<kHalves>(codes + i * kBlock, out + 1);
+  }
+}
+
+}  // namespace
+
+void store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, uint8_t* out) noexcept {
+  float low[kMaxBlocks], high[kMaxBlocks], add[kMaxBlocks], factor[kMaxBlocks];
+  stages.extents(x, blocks, low, high);
+  if (type == GgmlType::mxfp4) return store_mxfp4(stages, x, blocks, low, high, out);
+
+  const SimpleType simple = simple_type(type);
+  uint8_t codes[kRecipeElements];
+  uint16_t scale[kMaxBlocks];
+  bool is_all_zero[kMaxBlocks];
+  for (size_t i = 0; i < blocks; ++i) {
+    float extent;
+    if (simple.has_minimum) {
+      low[i] = minimum_of(x + i * kBlock, low[i]);
+      extent = high[i] == low[i] ? 0 : high[i] - low[i];
+      add[i] = -low[i];
+    } else {
+      extent = simple.levels > 0 ? std::fabs(high[i] > -low[i] ? high[i] : low[i])
+                                 : extreme_of(x + i * kBlock, low[i], high[i]);
+      add[i] = 0;
+    }
+    const float d = extent / simple.levels, inverse = d != 0 ? 1 / d : 0;
+    scale[i] = half_of(d);
+    // Quotients that are no numbers: converting those to integers gives ggml a zero byte.
+    is_all_zero[i] = !std::isfinite(inverse) || std::isinf(d);
+    if (is_all_zero[i]) add[i] = 0;
+    factor[i] = is_all_zero[i] ? 0 : inverse;
+  }
+  stages.codes(simple.coding, x, blocks * kBlock, kBlock, add, factor, simple.range, codes);
+  for (size_t i = 0; i < blocks; ++i) {
+    uint8_t* code = codes + i * kBlock;
+    if (is_all_zero[i]) std::memset(code, 0, kBlock);
+    store_u16(scale[i], out);
+    out += 2;
+    if (type == GgmlType::q8_0) {
+      std::memcpy(out, code, kBlock);
+      out += kBlock;
+      continue;
+    }
+    if (simple.has_minimum) {
+      store_u16(half_of(low[i]), out);
+      out += 2;
+    }
+    if (simple.has_fifth_bits) {
+      pack_fifth_bits(code, out);
+      out += 4;
+    }
+    pack_planes<kHalves>(code, out);
+    out += kBlock / 2;
+  }
+}
+
+}  // namespace wasmquant::kernels

@@ -1,0 +1,115 @@
+// The hot steps of quantizing to GGUF block types. A type's recipe (ggml_blocks.cpp, ggml_super_blocks.cpp) strings
+// them together; what they do is per element, what recipes do is per block. Each has an xsimd body and a scalar oracle
+// of the same name in namespace reference, equal bit for bit.
+//
+// Searches work on eight sub-blocks side by side, one per lane, so that every sum is formed in ggml's order: element
+// after element. All inputs are finite. Formulas: ggml-quants.c, the function named at each search.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace wasmquant::kernels {
+
+inline constexpr size_t kExtentRun = 32;
+inline constexpr size_t kSearchWidth = 8;
+
+/// Smallest and largest of each run of kExtentRun elements. The sign of a zero is open.
+void block_extents(const float* x, size_t runs, float* low, float* high) noexcept;
+
+/// How positions become codes.
+///   truncate          floor(position + bias), at most high; position + bias >= 0
+///   nearest           nearest even, clamped to low..high
+///   wrapped, divided  likewise, but positions beyond 2^22 wrap as ggml's nearest_int lets them: the low 23 bits of
+///                     position + 1.5 * 2^23, less 2^22
+///   away              nearest, halves away from zero; |position| <= 127
+/// then plus offset, as one byte. position = (x + add) * factor, for divided (x + add) / factor. NaN counts as low.
+enum class Coding : uint8_t { truncate, nearest, wrapped, divided, away };
+struct CodeRange {
+  float bias = 0, low = 0, high = 0;
+  int32_t offset = 0;
+};
+/// Element i has the parameters add[i / run], factor[i / run]. count and run are multiples of 32, or run is 16;
+/// run is a power of two.
+void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
+                 const CodeRange& range, uint8_t* codes) noexcept;
+
+/// The sixteen values of iq4_nl and iq4_xs.
+inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+/// Codes of the values nearest to x[i] * factor[i / run], halves to the larger, NaN to the
+/// largest. count and run are multiples of 32.
+void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept;
+
+/// fp4 (e2m1) codes of x[i] * factor[i / 32], halves to the smaller magnitude, zero always +0. factor: powers of two.
+void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes) noexcept;
+
+/// The weight of each element in a search.
+///   magnitude      |x|
+///   rms_magnitude  root mean square of the sub-block (of 32 elements) + |x|
+///   square         x^2
+///   given          importance
+///   given_energy   importance * sqrt(energy + x^2)
+enum class Weighting : uint8_t { magnitude, rms_magnitude, square, given, given_energy };
+
+struct SearchInput {
+  const float* x;  // kSearchWidth sub-blocks, one after the other
+  size_t length;   // elements of a sub-block: 16 or 32
+  Weighting weighting;
+  const float* importance;  // of the same elements, for given and given_energy
+  const float* energy;      // one per sub-block, for given_energy
+};
+
+/// Per sub-block: x ~ scale * code + minimum (affine) or scale * (code - levels) (symmetric).
+/// The search's own codes come from block_codes with add and factor (wrapped after an unguarded affine search, nearest
+/// else); where the stored scale turns out as zero, ggml keeps those.
+struct SearchResult {
+  float scale[kSearchWidth], minimum[kSearchWidth];
+  float factor[kSearchWidth], add[kSearchWidth];
+  float weight[kSearchWidth];   // sum of weights
+  bool is_empty[kSearchWidth];  // symmetric: no magnitude reaches 1e-15; scale is 0, all codes are 0
+};
+
+/// Codes 0..levels. Tries the scale of the range, then factors (first + step * i + levels) / range for i = 0..steps,
+/// each followed by the best scale and minimum for its codes. (make_qkx2_quants; guarded: make_qkx3_quants)
+struct AffineSearch {
+  float levels, first, step;
+  int32_t steps;
+  bool absolute_error;  // weighted |error| instead of its square
+  bool guarded;         // in the tries, positions beyond the range are clamped and do not wrap
+};
+void search_affine(const SearchInput& in, const AffineSearch& search, SearchResult& out) noexcept;
+
+/// Codes -levels..levels - 1. Tries factors -(levels + i / 10) / extreme for i = -9..9. (make_qx_quants, rmse_type 1)
+void search_symmetric(const SearchInput& in, float levels, SearchResult& out) noexcept;
+
+/// Codes -4..3, each improved in turn while the weighted correlation grows, at most five rounds; weights x^2,
+/// sub-blocks of 16. codes: code + 4. (make_q3_quants)
+void search_descent(const float* x, float* scale, uint8_t* codes) noexcept;
+
+/// Scales for the iq4 values, sub-blocks of 32: factors (i - 127) / extreme for i = -7..7. (quantize_row_iq4_nl_impl)
+void search_iq4(const SearchInput& in, float* scale) noexcept;
+
+/// The stages behind one face, so that recipes run on either.
+struct Stages {
+  decltype(&block_extents) extents;
+  decltype(&block_codes) codes;
+  decltype(&iq4_codes) codes_iq4;
+  decltype(&fp4_codes) codes_fp4;
+  decltype(&search_affine) affine;
+  decltype(&search_symmetric) symmetric;
+  decltype(&search_descent) descent;
+  decltype(&search_iq4) iq4;
+};
+
+namespace reference {
+void block_extents(const float* x, size_t runs, float* low, float* high) noexcept;
+void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
+                 const CodeRange& range, uint8_t* codes) noexcept;
+void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept;
+void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes) noexcept;
+void search_affine(const SearchInput& in, const AffineSearch& search, SearchResult& out) noexcept;
+void search_symmetric(const SearchInput& in, float levels, SearchResult& out) noexcept;
+void search_descent(const float* x, float* scale, uint8_t* codes) noexcept;
+void search_iq4(const SearchInput& in, float* scale) noexcept;
+}  // namespace reference
+
+}  // namespace wasmquant::kernels

@@ -1,0 +1,38 @@
+// float16 (1 | 5, bias 15 | 10) one number at a time, in few instructions: the scales of block types. The general way,
+// for any small float, is minifloat.h.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+namespace wasmquant {
+
+/// Nearest even with gradual underflow; overflow becomes infinity, any NaN 0xFE00 (what invalid operations on x86
+/// give).
+constexpr uint16_t half_of(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & 0x7FFFFFFF, sign = bits >> 16 & 0x8000;
+  if (magnitude > 0x7F800000) return 0xFE00;
+  if (magnitude >= 0x47800000) return static_cast<uint16_t>(sign | 0x7C00);  // 2^16 and above
+  if (magnitude < 0x38800000) {  // below 2^-14: adding 0.5 rounds to steps of 2^-24
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3F000000));
+  }
+  // Rebias by 127 - 15 and round away 13 bits; 65520 and above carry into infinity.
+  const uint32_t rounded = magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1);
+  return static_cast<uint16_t>(sign | rounded >> 13);
+}
+
+/// Exact; NaN stays NaN.
+constexpr float from_half(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 0x3FF;
+  if (exponent == 0) {  // mantissa * 2^-24, without a subnormal operand
+    const float value = static_cast<float>(mantissa) * 0x1p-24f;
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
+  }
+  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
+}
+
+/// x as float16 keeps it.
+constexpr float rounded_to_half(float x) { return from_half(half_of(x)); }
+
+}  // namespace wasmquant

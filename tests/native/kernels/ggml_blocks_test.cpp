@@ -1,0 +1,261 @@
+#include "kernels/ggml_blocks.h"
+
+#include <string>
+
+#include "kernels/ggml_rows.h"
+#include "kernels/ggml_stages.h"
+#include "kernels/variants.h"
+#include "numeric/half.h"
+
+namespace wasmquant::kernels {
+namespace {
+
+constexpr uint64_t kRows = 3, kColumns = 768;
+
+std::vector<uint8_t> quantized(GgmlType type, const std::vector<float>& x, uint64_t rows, const float* importance) {
+  std::vector<uint8_t> bytes(info_of(type).bytes_of(x.size()) + 16, 0xA5);
+  quantize_blocks(type, x.data(), rows, x.size() / rows, importance, bytes.data());
+  for (size_t i = bytes.size() - 16; i < bytes.size(); ++i) REQUIRE(bytes[i] == 0xA5);
+  bytes.resize(bytes.size() - 16);
+  return bytes;
+}
+
+std::vector<float> dequantized(GgmlType type, const std::vector<uint8_t>& bytes) {
+  const GgmlTypeInfo& info = info_of(type);
+  std::vector<float> y(bytes.size() / info.block_bytes * info.block);
+  dequantize_blocks(type, bytes.data(), y.size(), y.data());
+  return y;
+}
+
+uint32_t fnv1a(const std::vector<uint8_t>& bytes) {
+  uint32_t hash = 2166136261u;
+  for (const uint8_t byte : bytes) hash = (hash ^ byte) * 16777619u;
+  return hash;
+}
+
+TEST_CASE("blocks are the same on every instruction set, and by the oracles") {
+  const std::vector<float> importance = importance_of(kColumns);
+  for (const GgmlType type : block_types()) {
+    for (const Rows kind : kAllRows) {
+      for (const float* weights : {static_cast<const float*>(nullptr), importance.data()}) {
+        INFO(std::string(info_of(type).name) << ", rows " << static_cast<int>(kind) << (weights ? ", importance" : ""));
+        const std::vector<float> x = rows_of(kind, kRows * kColumns, static_cast<uint32_t>(kind) + 5);
+        std::vector<uint8_t> expected(info_of(type).bytes_of(x.size()));
+        reference::quantize_blocks(type, x.data(), kRows, kColumns, weights, expected.data());
+        for_each_arch([&] { REQUIRE(quantized(type, x, kRows, weights) == expected); });
+      }
+    }
+  }
+}
+
+struct Pinned {
+  GgmlType type;
+  uint32_t plain, weighted;
+};
+// FNV-1a of what ggml_quantize_chunk of ggml 0.27 (Debian, x86-64) makes of the rows below.
+constexpr Pinned kPinned[] = {
+    {GgmlType::q4_0, 0xEA30F8D2, 0x42FEA445},   {GgmlType::q4_1, 0x992B794C, 0x14E66BE3},
+    {GgmlType::q5_0, 0xF07CB32B, 0x343CCF97},   {GgmlType::q5_1, 0xDCA484DF, 0x0202711C},
+    {GgmlType::q8_0, 0xB33701F8, 0xB33701F8},   {GgmlType::q2_k, 0x70F30E50, 0x1D445292},
+    {GgmlType::q3_k, 0xF14BBAA1, 0xCC9656FC},   {GgmlType::q4_k, 0x40992B74, 0x5D3B7215},
+    {GgmlType::q5_k, 0x6A4CC6F1, 0xE27F6699},   {GgmlType::q6_k, 0xE12B2B13, 0xAB56913F},
+    {GgmlType::iq4_nl, 0x7BC3A3BA, 0xADFD5B9C}, {GgmlType::iq4_xs, 0x3BADF99A, 0xDF427693},
+    {GgmlType::tq1_0, 0xB1746D65, 0xB1746D65},  {GgmlType::tq2_0, 0xB142EE1E, 0xB142EE1E},
+    {GgmlType::mxfp4, 0x602DD5DC, 0x602DD5DC},
+};
+
+TEST_CASE("blocks are those of ggml, with and without importance") {
+  std::vector<float> x;
+  for (const Rows kind : {Rows::bell, Rows::heavy, Rows::one_outlier, Rows::negative, Rows::zeros, Rows::constant,
+                          Rows::ties, Rows::mixed_zeros, Rows::tiny}) {
+    const std::vector<float> rows = rows_of(kind, kRows * kColumns);
+    x.insert(x.end(), rows.begin(), rows.end());
+  }
+  const std::vector<float> importance = importance_of(kColumns);
+  CHECK(std::size(kPinned) == block_types().size());
+  for (const Pinned& pinned : kPinned) {
+    INFO(std::string(info_of(pinned.type).name));
+    CHECK(fnv1a(quantized(pinned.type, x, x.size() / kColumns, nullptr)) == pinned.plain);
+    CHECK(fnv1a(quantized(pinned.type, x, x.size() / kColumns, importance.data())) == pinned.weighted);
+  }
+}
+
+TEST_CASE("any number of blocks in a row") {
+  for (const GgmlType type : block_types()) {
+    const size_t block = info_of(type).block;
+    for (size_t blocks = 1; blocks <= 5000 / block; blocks += block < 256 ? 3 : 1) {
+      INFO(std::string(info_of(type).name) << ", " << blocks << " blocks");
+      const std::vector<float> x = rows_of(Rows::bell, 2 * blocks * block, static_cast<uint32_t>(blocks));
+      const std::vector<float> importance = importance_of(blocks * block);
+      for (const float* weights : {static_cast<const float*>(nullptr), importance.data()}) {
+        std::vector<uint8_t> expected(info_of(type).bytes_of(x.size()));
+        reference::quantize_blocks(type, x.data(), 2, blocks * block, weights, expected.data());
+        REQUIRE(quantized(type, x, 2, weights) == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("the error stays below the type's ceiling") {
+  // Root mean square error of bell-shaped rows, relative to their root mean square.
+  constexpr std::pair<GgmlType, double> kCeilings[] = {
+      {GgmlType::q8_0, 0.006},  {GgmlType::q6_k, 0.02},   {GgmlType::q5_0, 0.05},  {GgmlType::q5_1, 0.045},
+      {GgmlType::q5_k, 0.04},   {GgmlType::q4_0, 0.1},    {GgmlType::q4_1, 0.09},  {GgmlType::q4_k, 0.08},
+      {GgmlType::iq4_nl, 0.08}, {GgmlType::iq4_xs, 0.08}, {GgmlType::mxfp4, 0.14}, {GgmlType::q3_k, 0.18},
+      {GgmlType::q2_k, 0.33},   {GgmlType::tq1_0, 0.9},   {GgmlType::tq2_0, 0.9}};
+  CHECK(std::size(kCeilings) == block_types().size());
+  const std::vector<float> x = rows_of(Rows::bell, 16 * kColumns);
+  for (const std::pair<GgmlType, double>& limit : kCeilings) {
+    const GgmlType type = limit.first;
+    const double ceiling = limit.second;
+    const std::vector<float> y = dequantized(type, quantized(type, x, 16, nullptr));
+    double signal = 0, noise = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      signal += double{x[i]} * x[i];
+      noise += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
+    }
+    INFO(std::string(info_of(type).name) << " " << std::sqrt(noise / signal));
+    CHECK(std::sqrt(noise / signal) < ceiling);
+    CHECK(std::sqrt(noise / signal) > ceiling / 3);
+  }
+}
+
+TEST_CASE("importance lowers the error where it is high") {
+  const std::vector<float> x = rows_of(Rows::bell, 32 * kColumns);
+  std::vector<float> importance(kColumns, 1e-4f);
+  for (size_t i = 0; i < kColumns; i += 16) importance[i] = 1;
+  for (const GgmlType type : {GgmlType::q4_0, GgmlType::q4_1, GgmlType::q5_0, GgmlType::q5_1, GgmlType::iq4_nl,
+                              GgmlType::q2_k, GgmlType::q3_k, GgmlType::q4_k, GgmlType::q5_k, GgmlType::q6_k}) {
+    const auto error = [&](const float* weights) {
+      const std::vector<float> y = dequantized(type, quantized(type, x, 32, weights));
+      double sum = 0;
+      for (size_t i = 0; i < x.size(); i += 16) sum += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
+      return sum;
+    };
+    INFO(std::string(info_of(type).name));
+    CHECK(error(importance.data()) < error(nullptr));
+  }
+}
+
+TEST_CASE("NaN and infinity count as zero, and so do they as importance") {
+  const std::vector<float> x = rows_of(Rows::non_finite, kRows * kColumns);
+  std::vector<float> clean = x, importance = importance_of(kColumns), clean_importance = importance;
+  for (float& v : clean) v = std::isfinite(v) ? v : 0;
+  importance[3] = std::numeric_limits<float>::quiet_NaN();
+  importance[40] = std::numeric_limits<float>::infinity();
+  clean_importance[3] = clean_importance[40] = 0;
+  for (const GgmlType type : block_types()) {
+    INFO(std::string(info_of(type).name));
+    CHECK(quantized(type, x, kRows, nullptr) == quantized(type, clean, kRows, nullptr));
+    CHECK(quantized(type, x, kRows, importance.data()) == quantized(type, clean, kRows, clean_importance.data()));
+  }
+}
+
+TEST_CASE("every code of the nibble layouts has its place") {
+  // A block whose elements are exact multiples of the scale: code j of the first half, 15 - j of the second.
+  const auto nibbles_of = [](GgmlType type, size_t header, auto value) {
+    std::vector<float> x(32);
+    for (size_t j = 0; j < 16; ++j) {
+      x[j] = value(j);
+      x[16 + j] = value(15 - j);
+    }
+    const std::vector<uint8_t> bytes = quantized(type, x, 1, nullptr);
+    for (size_t j = 0; j < 16; ++j) {
+      INFO(std::string(info_of(type).name) << ", byte " << j);
+      CHECK(bytes[header + j] == (j | (15 - j) << 4));
+    }
+    CHECK(dequantized(type, bytes) == x);
+  };
+  nibbles_of(GgmlType::q4_0, 2, [](size_t j) { return static_cast<float>(j) - 8; });
+  nibbles_of(GgmlType::q4_1, 4, [](size_t j) { return static_cast<float>(j) * 0.5f + 3; });
+  nibbles_of(GgmlType::iq4_nl, 2, [](size_t j) { return static_cast<float>(kIq4Values[j]); });
+
+  // fp4 has two zeros, of which the positive one is used.
+  constexpr float kFp4[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+  std::vector<float> x(32);
+  for (size_t j = 0; j < 32; ++j) x[j] = kFp4[j % 16];
+  const std::vector<uint8_t> bytes = quantized(GgmlType::mxfp4, x, 1, nullptr);
+  CHECK(bytes[0] == 127);
+  for (size_t j = 0; j < 16; ++j) CHECK(bytes[1 + j] == (j == 8 ? 0 : j * 17));
+  CHECK(dequantized(GgmlType::mxfp4, bytes) == x);
+}
+
+TEST_CASE("q5 and q8 blocks worked by hand") {
+  std::vector<float> x(32);
+  for (size_t j = 0; j < 32; ++j) x[j] = static_cast<float>(j) - 16;
+  const std::vector<uint8_t> q5 = quantized(GgmlType::q5_0, x, 1, nullptr);
+  CHECK(from_half(static_cast<uint16_t>(q5[0] | q5[1] << 8)) == 1.0f);
+  CHECK(std::vector<uint8_t>(q5.begin() + 2, q5.begin() + 6) == std::vector<uint8_t>{0, 0, 0xFF, 0xFF});
+  for (size_t j = 0; j < 16; ++j) CHECK(q5[6 + j] == j * 17);
+  CHECK(dequantized(GgmlType::q5_0, q5) == x);
+
+  for (size_t j = 0; j < 32; ++j) x[j] = j == 0 ? 127.0f : static_cast<float>(j) - 10.5f;
+  const std::vector<uint8_t> q8 = quantized(GgmlType::q8_0, x, 1, nullptr);
+  for (size_t j = 1; j < 32; ++j)  // halves away from zero
+    CHECK(static_cast<int8_t>(q8[2 + j]) == (j <= 10 ? static_cast<int>(j) - 11 : static_cast<int>(j) - 10));
+}
+
+TEST_CASE("mxfp4's exponent is that of the logarithm rounded to float32") {
+  const auto exponent_of = [](float v) {
+    std::vector<float> x(32);
+    x[5] = -v;
+    return quantized(GgmlType::mxfp4, x, 1, nullptr)[0];
+  };
+  CHECK(exponent_of(0) == 0);
+  CHECK(exponent_of(1) == 125);
+  CHECK(exponent_of(std::nextafter(1.0f, 0.0f)) == 124);
+  CHECK(exponent_of(std::nextafter(8.0f, 0.0f)) == 128);  // log2 is 3 - 0.9e-7, which is 3 in float32
+  CHECK(exponent_of(std::nextafter(std::nextafter(8.0f, 0.0f), 0.0f)) == 127);
+  for (int e = -126; e < 128; ++e) {  // as far as libm rounds correctly
+    float v = std::ldexp(1.0f, e);
+    for (int k = 0; k < 60; ++k, v = std::nextafter(v, 0.0f)) {
+      if (std::isinf(v)) continue;
+      const double exact = std::log2(static_cast<double>(v));
+      const int expected = static_cast<int>(std::floor(static_cast<float>(exact))) + 125;
+      INFO(e << " - " << k);
+      CHECK(exponent_of(v) == static_cast<uint8_t>(expected));
+    }
+  }
+}
+
+TEST_CASE("any bytes dequantize, into the output alone") {
+  BellShaped dice(3);
+  for (const GgmlTypeInfo& info : kGgmlTypes) {
+    if (!info.can_dequantize()) continue;
+    std::vector<uint8_t> bytes(info.bytes_of(uint64_t{info.block} * 64));
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(dice.next());
+    Output<float> y(info.block * size_t{64}, 1);
+    dequantize_blocks(info.type, bytes.data(), info.block * uint64_t{64}, y.data());
+    CHECK(y.guards_are_whole());
+  }
+}
+
+TEST_CASE("types that are only read, worked by hand") {
+  std::vector<uint8_t> q1(18), q2(18), nv(36);
+  q1[1] = q2[1] = 0x40;  // 2.0
+  q1[2] = 0b101;
+  CHECK(dequantized(GgmlType::q1_0, q1)[0] == 2.0f);
+  CHECK(dequantized(GgmlType::q1_0, q1)[1] == -2.0f);
+  CHECK(dequantized(GgmlType::q1_0, q1)[2] == 2.0f);
+  q2[2] = 0b11100100;
+  const std::vector<float> y2 = dequantized(GgmlType::q2_0, q2);
+  CHECK(std::vector<float>(y2.begin(), y2.begin() + 4) == std::vector<float>{-2, 0, 2, 4});
+  nv[1] = 0x40;      // 2.0 for elements 16..31
+  nv[4 + 8] = 0x72;  // element 16: 1, element 24: 6
+  const std::vector<float> y = dequantized(GgmlType::nvfp4, nv);
+  CHECK(y[16] == 2.0f);
+  CHECK(y[24] == 12.0f);
+}
+
+TEST_CASE("plain types") {
+  const std::vector<float> x = {1, -2.5f, 65504, 0.1f};
+  CHECK(dequantized(GgmlType::f32, quantized(GgmlType::f32, x, 1, nullptr)) == x);
+  for (const GgmlType type : {GgmlType::f16, GgmlType::bf16}) {
+    const std::vector<float> y = dequantized(type, quantized(type, x, 1, nullptr));
+    for (size_t i = 0; i < x.size(); ++i) CHECK(std::fabs(y[i] - x[i]) <= std::fabs(x[i]) / 256);
+  }
+  CHECK(quantized(GgmlType::f16, {1.0f}, 1, nullptr) == std::vector<uint8_t>{0, 0x3C});
+}
+
+}  // namespace
+}  // namespace wasmquant::kernels
