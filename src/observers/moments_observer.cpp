@@ -8,10 +8,9 @@
 namespace wasmquant {
 
 float tqt_scale_of(double threshold, const QuantizationSpec& spec) noexcept {
-  if (!(threshold > 0)) return spec.grid.smallest_scale;
-  const auto log2 = static_cast<float>(log2_of(threshold));
+  const auto log2 = threshold > 0 ? static_cast<float>(log2_of(threshold)) : 0;
   const double exponent = std::ceil(static_cast<double>(log2)) + 1 - static_cast<double>(code_bits_of(spec));
-  return std::max(static_cast<float>(exp2_of(std::min(exponent, 127.0))), spec.grid.smallest_scale);
+  return ScaleRule(spec).stored(threshold > 0 ? static_cast<float>(exp2_of(std::min(exponent, 127.0))) : 0);
 }
 
 void MomentsObserver::start_pass() {
@@ -46,14 +45,14 @@ void MomentsObserver::merge_counts(const Observer& other) noexcept {
 void MomentsObserver::choose(Observation& observation) const {
   const auto codes = static_cast<double>(uint64_t{1} << info_of(spec().dtype).bits);
   const double largest_code = spec().symmetric ? static_cast<double>(quant_max_of(spec())) : codes - 1;
+  const ScaleRule rule(spec());
   observation.qparams.assign(observation.min.size(), QParams{1.0f, 0.0f});
   for (size_t i = 0; i < moments_.size(); ++i) {
     const Moments& m = moments_[i];
     if (m.count == 0) continue;
     float& scale = observation.qparams[i].scale;
     if (method_ == ObserverMethod::lsq)
-      scale = std::max(static_cast<float>(2 * (m.mean_magnitude() / unit_) / std::sqrt(largest_code)),
-                       spec().grid.smallest_scale);
+      scale = rule.stored(static_cast<float>(2 * (m.mean_magnitude() / unit_) / std::sqrt(largest_code)));
     else
       scale = tqt_scale_of(std::fabs(m.mean() / unit_ + 1e-6) + 3 * (m.standard_deviation() / unit_), spec());
     observation.min[i] = static_cast<float>(quant_min_of(spec())) * scale;
