@@ -25,7 +25,7 @@ class HalfQuadraticSearch {
     double loss, mean_zero, scale;  // of the candidate; the zero point and scale that are best for the shrunk errors
   };
   Step step(const QParams& candidate, double beta) const noexcept;
-  bool is_asymmetric() const noexcept { return !rule_.needs_only_magnitude() && !spec_.symmetric; }
+  bool is_asymmetric() const noexcept { return !spec_.symmetric; }
   QParams with_scale(const SearchCandidate& start, const QParams& now, double scale) const noexcept;
   QParams with_zero_point(QParams now, double zero_point) const noexcept;
   void improve(const SearchCandidate& start, SearchCandidate& best) const;

@@ -104,9 +104,8 @@ void SliceSearch::measure(std::span<const QParams> candidates, double* errors) {
   }
 }
 
-void SliceSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best) {
+void SliceSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors) {
   QParams candidates[kMostCandidates];
-  double errors[kMostCandidates];
   for (size_t i = 0; i < ranges.size(); ++i) candidates[i] = rule_(ranges[i].min, ranges[i].max);
   measure({candidates, ranges.size()}, errors);
   // From the widest on, so that of equal ones the widest is kept.
@@ -125,13 +124,12 @@ SearchCandidate SliceSearch::least_error() {
     const float share = static_cast<float>(k) / static_cast<float>(kWhole);
     ranges[k - 1] = {share_of(whole.min, anchor, share), share_of(whole.max, anchor, share)};
   }
-  QParams of_whole[kernels::SearchGrids::kStep];
-  double error_of_whole[kernels::SearchGrids::kStep];
-  std::fill(std::begin(of_whole), std::end(of_whole), whole.qparams);
-  measure({of_whole, has_kernel_ ? kernels::SearchGrids::kStep : 1}, error_of_whole);
-  whole.loss = *error_of_whole;
+  ranges[kWhole - 1] = {whole.min, whole.max};  // to the bit
+  double errors[kMostCandidates];
   SearchCandidate best = whole;
-  attempt(ranges, best);
+  best.loss = std::numeric_limits<double>::infinity();
+  attempt(ranges, best, errors);
+  whole.loss = errors[kWhole - 1];
   if (!spec_.symmetric && info_of(spec_.dtype).is_integer) {
     for (const bool is_low : {true, false}) {
       const Ends joint{best.min, best.max};
@@ -140,7 +138,7 @@ SearchCandidate SliceSearch::least_error() {
         ranges[k - 1] = joint;
         (is_low ? ranges[k - 1].min : ranges[k - 1].max) = share_of(is_low ? whole.min : whole.max, anchor, share);
       }
-      attempt({ranges, kSharesOfOneEnd}, best);
+      attempt({ranges, kSharesOfOneEnd}, best, errors);
     }
   }
   return best.loss < whole.loss * kLeastGain ? best : whole;

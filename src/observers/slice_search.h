@@ -67,7 +67,7 @@ class SliceSearch {
   SearchCandidate least_error();
   SearchCandidate mx_diffs();
   // Keeps the best of `best` and the ranges, at most kMostCandidates and a multiple of SearchGrids::kStep.
-  void attempt(std::span<const Ends> ranges, SearchCandidate& best);
+  void attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors);
   // Squared errors, in units that are the same for all candidates of a slice.
   void measure(std::span<const QParams> candidates, double* errors);
   double error_of(const QParams& candidate);
