@@ -87,7 +87,7 @@ void Observer::drop_data() {
 }
 
 void Observer::keep(size_t index, std::span<const float> x, uint64_t at) {
-  const uint64_t unit = settling_elements(index);
+  const uint64_t unit = settling_elements(batches_[index]->range.granularity());
   if (unit == 0) return keep_part(index, x, at, 0);
   while (!x.empty()) {
     const uint64_t offset = at % unit;

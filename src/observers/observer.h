@@ -46,6 +46,10 @@ class Observer {
   uint32_t passes() const noexcept { return passes_; }
   uint32_t pass() const noexcept { return pass_; }  // 1 or 2
 
+  /// How many elements in a row make a scale that is settled as soon as they are here: of such a tensor no more than
+  /// parts of scales are kept, even by an observer that keeps its data. 0 where scales do not lie so.
+  virtual uint64_t settling_elements(const Granularity&) const noexcept { return 0; }
+
   /// Weights for the squared errors of slice_mse and half_quadratic's first guess: importance[i] of the elements at
   /// index i of dimension 1, the input channels of a weight (llama.cpp's imatrix). Before the first batch; batches must
   /// then have as many input channels. Errors: state-invalid when there was a batch or the observer measures no errors
@@ -98,11 +102,8 @@ class Observer {
   const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
   /// What is to be kept of a complete batch; not empty.
   virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
-  /// With Data::last_batch: the elements of one scale, where those lie together and all that is to be known of them can
-  /// be found without the others; 0 where that is not so. Such elements are kept until those of their scale are here.
-  virtual uint64_t settling_elements(size_t /*index*/) const noexcept { return 0; }
-  /// Elements [at, at + x.size()), whole scales of that kind; what is found goes to `summary`, NaN for what is not
-  /// known yet.
+  /// Elements [at, at + x.size()), whole scales of settling_elements(); what is found goes to `summary`, NaN for what
+  /// is not known yet.
   virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*at*/,
                       std::vector<float>& /*summary*/) {}
   std::span<const float> importance() const noexcept { return importance_; }

@@ -13,9 +13,9 @@ constexpr size_t kNumbers = 4;
 
 }  // namespace
 
-uint64_t SliceSearchObserver::settling_elements(size_t index) const noexcept {
+uint64_t SliceSearchObserver::settling_elements(const Granularity& granularity) const noexcept {
   if (spec().scale_format == ScaleFormat::e4m3 || spec().grid.sign_by_data) return 0;
-  return range(index).granularity().contiguous_elements();
+  return granularity.contiguous_elements();
 }
 
 std::vector<float> SliceSearchObserver::weights(size_t index, uint64_t count) const {
@@ -56,7 +56,7 @@ void SliceSearchObserver::choose(Observation& observation) const {
     observation.min[scale] = min;
     observation.max[scale] = max;
   };
-  if (settling_elements(last) != 0) {
+  if (settling_elements(g) != 0) {
     const std::vector<float>& numbers = summary(last);
     for (size_t i = 0; i < numbers.size() / kNumbers; ++i) {
       const float* const n = numbers.data() + i * kNumbers;

@@ -16,8 +16,9 @@ class SliceSearchObserver final : public Observer {
         options_(options),
         search_(spec, method, options) {}
 
+  uint64_t settling_elements(const Granularity& granularity) const noexcept override;
+
  private:
-  uint64_t settling_elements(size_t index) const noexcept override;
   void settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) override;
   void choose(Observation& observation) const override;
   // Weights of elements, of the first `count` of a tensor: importance() repeated as its shape says. Empty without.

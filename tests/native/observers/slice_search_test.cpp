@@ -176,6 +176,7 @@ TEST_CASE("weights repeat over the positions of a convolution, and over parts of
   REQUIRE(parts->begin(0, {2, 4, 3, 3}));
   for (const size_t at : {size_t{20}, size_t{0}, size_t{50}})
     parts->update(std::span(x).subspan(at, at == 0 ? 20 : at == 20 ? 30 : 22), at);
+  CHECK(parts->settling_elements(*granularity_of({2, 4, 3, 3}, spec)) == 36);
   CHECK(observer_tests::same(*flat->finish(), *deep->finish()));
   CHECK(observer_tests::same(*parts->finish(), *deep->finish()));
 }
