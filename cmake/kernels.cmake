@@ -4,7 +4,7 @@ file(GLOB kernel_sources CONFIGURE_DEPENDS src/kernels/*.cpp)
 target_sources(wasmquant_core PRIVATE ${kernel_sources})
 
 # Plain scalar files: nothing of theirs may use a newer set.
-set(scalar_kernels "/(arch|reference|ggml_(blocks|dequantize|layout|reference|scales|searched_blocks|simple_blocks|super_blocks))\\.cpp$")
+set(scalar_kernels "/(arch|reference|reference_search|ggml_(blocks|dequantize|layout|reference|scales|searched_blocks|simple_blocks|super_blocks))\\.cpp$")
 
 if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(kernel_bodies ${kernel_sources})
@@ -24,10 +24,10 @@ endif()
 # What runs once per weight is compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
 if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(hot_kernels ${kernel_sources})
-  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference|ggml_[a-z0-9_]*)\\.cpp$")
+  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference|reference_search|ggml_[a-z0-9_]*)\\.cpp$")
   list(APPEND hot_kernels src/algorithms/product.cpp)
   set(hot_loops ${core_sources})
-  list(FILTER hot_loops INCLUDE REGEX "/(packing/int32_words|packing/transpose|observers/contiguous|quantize/qparams|quantize/block_scale|quantize/runs|observers/histogram|observers/exact_sum)\\.cpp$")
+  list(FILTER hot_loops INCLUDE REGEX "/(packing/int32_words|packing/transpose|observers/contiguous|quantize/qparams|quantize/block_scale|quantize/runs|observers/histogram|observers/exact_sum|observers/slice_search|observers/moments)\\.cpp$")
   set(block_kernels ${kernel_sources})  # GGUF blocks
   list(FILTER block_kernels INCLUDE REGEX "/ggml_[a-z0-9_]*\\.cpp$")
   list(FILTER block_kernels EXCLUDE REGEX "reference\\.cpp$")

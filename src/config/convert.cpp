@@ -232,6 +232,9 @@ bool is_search(const QuantizationSpec& spec) noexcept {
     case ObserverMethod::range_cross_entropy:
     case ObserverMethod::threshold_mse:
     case ObserverMethod::mean_threshold_mse:
+    case ObserverMethod::mx_diffs:
+    case ObserverMethod::slice_mse:
+    case ObserverMethod::half_quadratic:
       return true;
     default:
       return false;

@@ -21,6 +21,8 @@ struct ObserverOptions {
   SearchMethod search = SearchMethod::sections;
   uint32_t candidates = 100;  // range searches: steps of the grid
   double range_margin = 0.5;  // range searches: added to the largest magnitude, absolute
+  double norm = 0.7;          // half_quadratic: p of |x - y|^p, 0 <= p < 1
+  uint32_t iterations = 20;   // half_quadratic: steps at most
 
   friend bool operator==(const ObserverOptions&, const ObserverOptions&) = default;
 };

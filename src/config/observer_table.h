@@ -25,6 +25,14 @@ enum class ObserverMethod : uint8_t {
   pow2_min_max,          // 4.4
   pow2_min_mse,          // 4.5
   placeholder,           // none: plain casts have no scale
+  mx_diffs,              // 4.11: the better of two powers of two
+  lsq,                   // 4.10: 2 mean|x| / sqrt(largest code)
+  tqt_3sd,               // 4.10: the power of two above |mean| + 3 standard deviations
+  tqt_kl_j,              // 4.10: that above the threshold with the least Jeffreys divergence
+  // Our own
+  slice_mse,       // the range of each channel or group with the least squared error
+  half_quadratic,  // the least sum of |x - y|^p (HQQ)
+  entropy,         // the range with the least Kullback-Leibler divergence, as ONNX Runtime
   // IBM aihwkit (aihwkit-brevitas 1.5)
   last_range,           // of the last batch, its tails cut off or not
   moving_range,         // a moving average of the batches' ranges

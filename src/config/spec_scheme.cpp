@@ -93,14 +93,7 @@ const ObserverInfo* SpecParser::read_observer() {
   }
   List<std::string_view> ours;
   for (const ObserverInfo& row : kObservers) ours.push_back(row.name);
-  for (std::string_view known : kQuarkObservers) {
-    if (known != name) continue;
-    unsupported("not-implemented", "observer_cls", text_of("{}Observer is not implemented by this version", name),
-                text_of("use one of: {}", joined(ours)));
-    return nullptr;
-  }
-  std::string hint = did_you_mean(value->as_string(), ours);
-  if (hint.empty()) hint = did_you_mean(name, kQuarkObservers);
+  const std::string hint = did_you_mean(value->as_string(), ours);
   in_.error("value-unknown", "observer_cls", text_of("there is no observer {q}", value->as_string()),
             text_of("{}{}", hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint));
   return nullptr;
@@ -147,8 +140,17 @@ void SpecParser::choose_observer(const ObserverInfo* named) {
       if (kObservers[i].qscheme == spec_.qscheme) spec_.observer = kObservers[i].id;
     if (spec_.qscheme == QScheme::per_group && (is_mx_ || !dtype.is_integer))
       spec_.observer = spec_.dtype == Dtype::bfp16 ? ObserverId::PerBlockBFPObserver : ObserverId::PerBlockMXObserver;
-  } else if (const bool by_scheme = named->serves(dtype) || is_mx_ || !dtype_known_;
-             !by_scheme || named->qscheme != spec_.qscheme) {
+    return;
+  }
+  // LSQ and HQQ are names of methods, whatever shares a scale.
+  if (named->qscheme != spec_.qscheme && !named->name.starts_with("Per"))
+    for (const ObserverInfo& row : kObservers)
+      if (row.method == named->method && row.qscheme == spec_.qscheme) {
+        named = &row;
+        spec_.observer = row.id;
+      }
+  if (const bool by_scheme = named->serves(dtype) || is_mx_ || !dtype_known_;
+      !by_scheme || named->qscheme != spec_.qscheme) {
     in_.error("observer-mismatch", "observer_cls",
               text_of("{} does not serve {}{}", in_.find("observer_cls")->as_string(),
                       by_scheme ? "qscheme " : "dtype ", by_scheme ? word_of(spec_.qscheme, kQSchemes) : dtype.name),

@@ -38,27 +38,6 @@ inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8
 
 inline constexpr std::string_view kObserverSuffix = "Observer";
 
-/// Every observer of Quark, without the suffix.
-inline constexpr std::array<std::string_view, 19> kQuarkObservers = {"Placeholder",
-                                                                     "PerTensorMinMax",
-                                                                     "PerTensorPowOf2MinMax",
-                                                                     "PerTensorPowOf2MinMSE",
-                                                                     "PerTensorHistogram",
-                                                                     "PerTensorHistogramPro",
-                                                                     "PerTensorMSE",
-                                                                     "PerTensorPercentile",
-                                                                     "PerChannelMinMax",
-                                                                     "PerChannelPowOf2MinMax",
-                                                                     "PerChannelPowOf2MinMSE",
-                                                                     "PerGroupMinMax",
-                                                                     "PerBlockMX",
-                                                                     "PerBlockMXBufferReuse",
-                                                                     "PerBlockMXDiffs",
-                                                                     "PerBlockBFP",
-                                                                     "PerBlock2DMinMax",
-                                                                     "TQT",
-                                                                     "LSQ"};
-
 /// Layer classes that a config may name; the first four can be told from a weight file.
 inline constexpr std::array<std::string_view, 6> kLayerTypes = {"Linear", "Embedding",       "Conv1d",
                                                                 "Conv2d", "ConvTranspose2d", "EmbeddingBag"};

@@ -137,6 +137,24 @@ XSIMD_INLINE std::array<xsimd::batch<double, Arch>, 2> widen(const F<Arch>& v) n
     return xsimd::widen(v);
 }
 
+/// Whole parts of float64 lanes in int32's range, first half first. (xsimd converts to int64, lane by lane.)
+template <class Arch>
+XSIMD_INLINE I<Arch> truncate(const std::array<xsimd::batch<double, Arch>, 2>& v) noexcept {
+  if constexpr (is_wasm<Arch>) {
+    return wasm_i32x4_shuffle(wasm_i32x4_trunc_sat_f64x2_zero(v[0].data), wasm_i32x4_trunc_sat_f64x2_zero(v[1].data), 0,
+                              1, 4, 5);
+  } else if constexpr (is_sse<Arch>) {
+    return _mm_unpacklo_epi64(_mm_cvttpd_epi32(v[0].data), _mm_cvttpd_epi32(v[1].data));
+  } else if constexpr (is_avx2<Arch>) {
+    return _mm256_set_m128i(_mm256_cvttpd_epi32(v[1].data), _mm256_cvttpd_epi32(v[0].data));
+  } else {
+    std::array<int32_t, lanes<Arch>> out;
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = static_cast<int32_t>(v[i / (lanes<Arch> / 2)].get(i % (lanes<Arch> / 2)));
+    return I<Arch>::load_unaligned(out.data());
+  }
+}
+
 // ---- rounding
 
 /// To a whole float. xsimd adds and subtracts 2^23 on WASM, which has an instruction for it.

@@ -33,6 +33,7 @@ struct Histogram {
   }
 
  private:
+  size_t bin_of_position(double v) const noexcept;
   size_t bin_of(float v) const noexcept;
 };
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "observers/histogram_range.h"
+#include "observers/moments_observer.h"
 
 namespace wasmquant {
 namespace {
 
 constexpr double kPercentile = 99.99999999;
+constexpr uint32_t kMostQuantizedBins = 128;  // as ONNX Runtime; of fewer codes as many
 
 uint32_t default_bins(ObserverMethod method) noexcept {
   switch (method) {
@@ -15,6 +17,8 @@ uint32_t default_bins(ObserverMethod method) noexcept {
       return 4200;
     case ObserverMethod::least_squares_search:
       return 256;
+    case ObserverMethod::tqt_kl_j:
+      return 4096;
     default:
       return 2048;
   }
@@ -31,7 +35,7 @@ bool counts_magnitudes(const QuantizationSpec& spec, ObserverMethod method) noex
     case ObserverMethod::mse:
       return symmetric && (dtype.is_signed || !dtype.is_integer);
     default:
-      return method == ObserverMethod::mse_last_bins;
+      return method == ObserverMethod::mse_last_bins || method == ObserverMethod::tqt_kl_j;
   }
 }
 
@@ -55,6 +59,9 @@ void HistogramObserver::start_pass() {
   if (histogram_.of_magnitudes) {
     high = std::max(-low, high);
     low = 0;
+  } else if (method_ == ObserverMethod::entropy) {
+    high = std::max(-low, high);
+    low = -high;
   }
   histogram_.open(low, high, options_.bins);
 }
@@ -77,6 +84,16 @@ void HistogramObserver::choose(Observation& observation) const {
     case ObserverMethod::mse_last_bins:
       choose_last_bins(histogram_, spec(), options_.first_candidate, observation);
       break;
+    case ObserverMethod::entropy:
+      choose_entropy(histogram_, std::min(kMostQuantizedBins, 1u << info_of(spec().dtype).bits), min, max);
+      break;
+    case ObserverMethod::tqt_kl_j: {
+      const float scale = tqt_scale_of(kl_j_threshold(histogram_, info_of(spec().dtype).bits), spec());
+      min = static_cast<float>(quant_min_of(spec())) * scale;
+      max = static_cast<float>(quant_max_of(spec())) * scale;
+      observation.qparams = {QParams{scale, 0.0f}};
+      return;
+    }
     default:
       choose_least_squares(histogram_, info_of(spec().dtype).bits, min, max);
   }

@@ -8,7 +8,7 @@ namespace wasmquant {
 
 class HistogramObserver final : public Observer {
  public:
-  /// `method` is one of percentile, mse, mse_last_bins, least_squares_search.
+  /// `method` is one of percentile, mse, mse_last_bins, least_squares_search, tqt_kl_j, entropy.
   HistogramObserver(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options) noexcept;
 
  private:

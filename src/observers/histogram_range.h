@@ -25,4 +25,15 @@ void choose_last_bins(const Histogram& histogram, const QuantizationSpec& spec, 
 /// falls; values are taken as spread evenly within their bin. (torch.ao.quantization.HistogramObserver.)
 void choose_least_squares(const Histogram& histogram, uint32_t bits, float& min, float& max) noexcept;
 
+/// For a histogram of [-t, t]: the range around its middle, of `quantized_bins` bins or more, whose distribution is
+/// nearest in Kullback-Leibler divergence to itself in `quantized_bins` bins; what lies outside counts at the ends.
+/// (ONNX Runtime's entropy calibration, after TensorRT's.)
+void choose_entropy(const Histogram& histogram, uint32_t quantized_bins, float& min, float& max);
+
+/// For a histogram of magnitudes: the threshold beyond which the distribution is cut off with the least Jeffreys
+/// divergence between the cumulative shares of the values and what 2^(bits - 1) codes make of them. (AMD Quark, spec
+/// 4.10; Settle et al., "Quantizing Convolutional Neural Networks for Low-Power High-Throughput Inference Engines",
+/// 2018, algorithm 1.) Quark has sqrt(count) bins; the histogram's are merged to about as many.
+double kl_j_threshold(const Histogram& histogram, uint32_t bits);
+
 }  // namespace wasmquant

@@ -1,13 +1,42 @@
 #include "observers/observer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/message.h"
 
 namespace wasmquant {
 
+bool Observer::replaces() const noexcept {
+  switch (info_of(spec_.observer).method) {
+    case ObserverMethod::last_range:
+    case ObserverMethod::mx_diffs:
+    case ObserverMethod::slice_mse:
+    case ObserverMethod::half_quadratic:
+      return true;
+    case ObserverMethod::block_max:
+      return spec_.is_dynamic;
+    default:
+      return spec_.is_dynamic || spec_.qscheme == QScheme::per_group;
+  }
+}
+
+Status Observer::weigh(std::span<const float> importance) {
+  const ObserverMethod method = info_of(spec_.observer).method;
+  if (!batches_.empty() || (method != ObserverMethod::slice_mse && method != ObserverMethod::half_quadratic))
+    return error_at(ErrorCode::state_invalid, "", "{} takes no importance of input channels{}",
+                    info_of(spec_.observer).name, batches_.empty() ? "" : " after its first data");
+  for (size_t i = 0; i < importance.size(); ++i)
+    if (!(importance[i] >= 0 && importance[i] <= std::numeric_limits<float>::max()))
+      return error_at(ErrorCode::argument_invalid, "", "importance of input channel {} is negative, NaN or infinite",
+                      i);
+  importance_.assign(importance.begin(), importance.end());
+  return {};
+}
+
 bool Observer::is_complete(const Batch& batch) noexcept {
-  uint64_t seen = 0;
+  uint64_t seen = batch.settled;
   for (const Piece& piece : batch.pieces) seen += piece.values.size();
   return seen >= batch.range.granularity().element_count();
 }
@@ -41,6 +70,7 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
   } else {
     seen.pieces.clear();
     seen.summary.clear();
+    seen.settled = 0;
   }
   seen.number = std::max(number, seen.number);
   seen.range = std::move(range);
@@ -54,6 +84,45 @@ void Observer::drop_data() {
   }
   for (size_t i = 0; i < batches_.size(); ++i)
     if (!keeps_data_of(i)) batches_[i]->pieces.clear();
+}
+
+void Observer::keep(size_t index, std::span<const float> x, uint64_t at) {
+  const uint64_t unit = settling_elements(batches_[index]->range.granularity());
+  if (unit == 0) return keep_part(index, x, at, 0);
+  while (!x.empty()) {
+    const uint64_t offset = at % unit;
+    const bool is_whole = offset == 0 && x.size() >= unit;
+    const auto count =
+        static_cast<size_t>(is_whole ? x.size() / unit * unit : std::min<uint64_t>(x.size(), unit - offset));
+    if (is_whole) {
+      settle(index, x.first(count), at, batches_[index]->summary);
+      batches_[index]->settled += count;
+    } else {
+      keep_part(index, x.first(count), at, unit);
+    }
+    x = x.subspan(count);
+    at += count;
+  }
+}
+
+void Observer::keep_part(size_t index, std::span<const float> x, uint64_t at, uint64_t unit) {
+  Batch& batch = *batches_[index];
+  batch.pieces.push_back(Piece{at, {x.begin(), x.end()}});
+  if (unit == 0) return;
+  const uint64_t scale = at / unit;
+  uint64_t seen = 0;
+  for (const Piece& piece : batch.pieces) seen += piece.at / unit == scale ? piece.values.size() : 0;
+  if (seen < unit) return;
+  std::vector<float> whole(static_cast<size_t>(unit));
+  for (size_t i = batch.pieces.size(); i-- > 0;) {
+    Piece& piece = batch.pieces[i];
+    if (piece.at / unit != scale) continue;
+    std::copy(piece.values.begin(), piece.values.end(), whole.begin() + static_cast<ptrdiff_t>(piece.at % unit));
+    std::swap(piece, batch.pieces.back());
+    batch.pieces.pop_back();
+  }
+  settle(index, whole, scale * unit, batch.summary);
+  batch.settled += unit;
 }
 
 std::vector<float> Observer::data(size_t index) const {
@@ -83,6 +152,9 @@ Status Observer::find(uint64_t number) {
 
 Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, spec_));
+  if (const size_t channels = importance_.size(); channels != 0 && (shape.size() < 2 || shape[1] != channels))
+    return error_at(ErrorCode::shape_mismatch, "", "there is an importance for {} input channels, the data has {}",
+                    channels, shape.size() < 2 ? 0 : shape[1]);
   if (pass_ == 1) {
     TRY_VOID(take_in(batch, RangeObserver(granularity, spec_), false));
     if (data_ != Data::none && current_ != kNone) batches_[current_]->shape = shape;
@@ -105,7 +177,7 @@ int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
   if (pass_ == 1 && current_ != kNone) {
     const int64_t found = batches_[current_]->range.update(x, at);
     if (data_ != Data::none && keeps_data_of(current_)) {
-      batches_[current_]->pieces.push_back(Piece{at, {x.begin(), x.end()}});
+      keep(current_, x, at);
       drop_data();
     }
     return found;
@@ -122,7 +194,7 @@ int64_t Observer::update(std::span<const float> x, uint64_t at) noexcept {
 }
 
 Status Observer::merge(const Observer& other) {
-  if (!(spec_ == other.spec_) || pass_ != other.pass_)
+  if (!(spec_ == other.spec_) || pass_ != other.pass_ || importance_ != other.importance_)
     return Error{ErrorCode::state_invalid, "", "observers of different specs or in different passes cannot be merged"};
   if (pass_ == 2) {
     merge_counts(other);
@@ -134,8 +206,12 @@ Status Observer::merge(const Observer& other) {
     if (data_ == Data::none || current_ == kNone) continue;
     Batch& own = *batches_[current_];
     own.shape = batch->shape;
-    if (keeps_data_of(current_)) own.pieces.append(batch->pieces.begin(), batch->pieces.end());
     if (own.summary.empty()) own.summary = batch->summary;
+    for (size_t i = 0; i < batch->summary.size(); ++i)
+      if (std::isnan(own.summary[i])) own.summary[i] = batch->summary[i];
+    own.settled += batch->settled;
+    for (const Piece& piece : batch->pieces)
+      if (keeps_data_of(current_)) keep(current_, piece.values, piece.at);
     drop_data();
   }
   current_ = kNone;

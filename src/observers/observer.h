@@ -48,6 +48,16 @@ class Observer {
   /// Whether it keeps the elements of whole batches in memory.
   bool keeps_data() const noexcept { return data_ != Data::none; }
 
+  /// How many elements in a row make a scale that is settled as soon as they are here: of such a tensor no more than
+  /// parts of scales are kept, even by an observer that keeps its data. 0 where scales do not lie so.
+  virtual uint64_t settling_elements(const Granularity&) const noexcept { return 0; }
+
+  /// Weights for the squared errors of slice_mse and half_quadratic's first guess: importance[i] of the elements at
+  /// index i of dimension 1, the input channels of a weight (llama.cpp's imatrix). Before the first batch; batches must
+  /// then have as many input channels. Errors: state-invalid when there was a batch or the observer measures no errors
+  /// of elements, argument-invalid (names the entry) for what is negative or not finite.
+  Status weigh(std::span<const float> importance);
+
   /// The following pieces are of batch number `batch`, in the order of calibration; batches may be skipped (another
   /// observer has them) and taken up again. Errors: those of granularity_of; shape-mismatch when a batch taken up again
   /// has other scales than before; state-invalid in pass 2 for a batch that pass 1 did not have.
@@ -79,6 +89,7 @@ class Observer {
     std::vector<uint64_t> shape = {};  // with the pieces
     List<Piece> pieces = {};
     std::vector<float> summary = {};
+    uint64_t settled = 0;  // elements of scales that settle() has seen
   };
 
   Observer(const QuantizationSpec& spec, uint32_t passes, bool keeps_batches, Data data = Data::none)
@@ -93,12 +104,13 @@ class Observer {
   const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
   /// What is to be kept of a complete batch; not empty.
   virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
+  /// Elements [at, at + x.size()), whole scales of settling_elements(); what is found goes to `summary`, NaN for what
+  /// is not known yet.
+  virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*at*/,
+                      std::vector<float>& /*summary*/) {}
+  std::span<const float> importance() const noexcept { return importance_; }
   /// Whether each batch replaces the one before.
-  bool replaces() const noexcept {
-    const ObserverMethod method = info_of(spec_.observer).method;
-    return spec_.is_dynamic || method == ObserverMethod::last_range ||
-           (spec_.qscheme == QScheme::per_group && method != ObserverMethod::block_max);
-  }
+  bool replaces() const noexcept;
 
   // ---- pass 2, for observers that have one
   /// All ranges are known.
@@ -120,6 +132,9 @@ class Observer {
     if (data_ == Data::until_complete) return batches_[index]->summary.empty();
     return data_ == Data::all_batches || (data_ == Data::last_batch && index + 1 == batches_.size());
   }
+  void keep(size_t index, std::span<const float> x, uint64_t at);
+  // A part of one scale; with the last of them the scale is settled.
+  void keep_part(size_t index, std::span<const float> x, uint64_t at, uint64_t unit);
   // Batch current_ or more of it has come; what is no longer of use goes.
   void drop_data();
   static bool is_complete(const Batch& batch) noexcept;
@@ -129,6 +144,7 @@ class Observer {
   uint32_t passes_, pass_ = 1;
   bool keeps_batches_;
   Data data_;
+  std::vector<float> importance_;
   std::vector<std::unique_ptr<Batch>> batches_;
   size_t current_ = kNone;    // index in batches_
   bool has_counted_ = false;  // anything in pass 2

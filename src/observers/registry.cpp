@@ -3,8 +3,10 @@
 #include "observers/batch_range_observer.h"
 #include "observers/histogram_observer.h"
 #include "observers/min_max_observer.h"
+#include "observers/moments_observer.h"
 #include "observers/pow2_observer.h"
 #include "observers/range_search_observer.h"
+#include "observers/slice_search_observer.h"
 #include "observers/threshold_observer.h"
 
 namespace wasmquant {
@@ -47,6 +49,13 @@ std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const Obse
     case ObserverMethod::threshold_mse:
     case ObserverMethod::mean_threshold_mse:
       return std::make_unique<ThresholdObserver>(spec, method, options);
+    case ObserverMethod::lsq:
+    case ObserverMethod::tqt_3sd:
+      return std::make_unique<MomentsObserver>(spec, method);
+    case ObserverMethod::mx_diffs:
+    case ObserverMethod::slice_mse:
+    case ObserverMethod::half_quadratic:
+      return std::make_unique<SliceSearchObserver>(spec, method, options);
     default:
       return std::make_unique<HistogramObserver>(spec, method, options);
   }

@@ -140,6 +140,10 @@ QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, quant_max_)};
 }
 
+float ScaleRule::stored(float scale) const noexcept {
+  return store_scale(std::max(scale, grid_.smallest_scale), scale_type_);
+}
+
 QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
   if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_), 0.0f};
   return with_zero_point(scale_of_threshold(threshold), low);

@@ -41,6 +41,8 @@ class ScaleRule {
   /// The same from what the scale divides, found otherwise: a magnitude where that is all that counts, else the length
   /// of a range whose lower end is `low` <= 0.
   QParams of_threshold(float threshold, float low) const noexcept;
+  /// A scale found otherwise, as spec.scale_type holds it; at least the smallest scale.
+  float stored(float scale) const noexcept;
   /// Whether the largest magnitude is all that counts: (-amax, amax) gives the same as (min, max).
   bool needs_only_magnitude() const noexcept { return is_magnitude_ && !grid_.sign_by_data; }
 

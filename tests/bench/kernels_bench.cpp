@@ -15,6 +15,9 @@
 #include "kernels/arch.h"
 #include "kernels/ggml_blocks.h"
 #include "kernels/reference.h"
+#include "kernels/reference_search.h"
+#include "observers/histogram.h"
+#include "observers/registry.h"
 #include "quantize/qparams.h"
 #include "timing.h"
 
@@ -124,6 +127,50 @@ void quantize_rows(std::span<const float> x, Kernel kernel, Buffers& b, Dtype dt
            reinterpret_cast<int8_t*>(b.codes.data() + at));
 }
 
+/// A whole observer over rows of kRow elements, in tiles; a histogram's range is known before.
+void observe_rows(Buffers& b, size_t count, const QuantizationSpec& spec) {
+  constexpr size_t kTile = size_t{1} << 16;
+  const auto observer = make_observer(spec);
+  if (!observer->begin(0, {count / kRow, kRow})) return;
+  for (size_t at = 0; at < count; at += kTile) observer->update({b.x.data() + at, std::min(kTile, count - at)}, at);
+  if (const auto found = observer->finish()) g_sink = found->qparams[0].scale;
+}
+
+void count_histogram(Buffers& b, size_t count, bool is_fast) {
+  Histogram histogram;
+  histogram.of_magnitudes = true;
+  histogram.open(0, 0.07, 2048);
+  const std::span<const float> x(b.x.data(), count);
+  if (is_fast) {
+    histogram.add(x);
+  } else {
+    std::vector<uint32_t> bins(count);
+    kernels::reference::find_bins(x, {0, histogram.bins_per_unit(), 2047, true}, bins.data());
+    for (const uint32_t bin : bins) ++histogram.counts[bin];
+  }
+  g_sink = static_cast<double>(histogram.counts[0]);
+}
+
+/// The squared errors of 112 grids over each group of 128 elements.
+template <class Kernel>
+void search_groups(Buffers& b, size_t count, Kernel kernel) {
+  constexpr size_t kGroup = 128, kGrids = 112;
+  std::vector<float> scale(kGrids), inverse(kGrids), low(kGrids, -8), high(kGrids, 7), errors(kGrids);
+  for (size_t i = 0; i < kGrids; ++i) inverse[i] = 1 / (scale[i] = 0.0001f * static_cast<float>(i + 1));
+  const kernels::SearchGrids grids{scale.data(), inverse.data(), low.data(), high.data(), kGrids};
+  for (size_t at = 0; at < count; at += kGroup) kernel({b.x.data() + at, kGroup}, nullptr, grids, errors.data());
+  g_sink = errors[0];
+}
+
+QuantizationSpec observer_spec(ObserverId observer, bool symmetric = true) {
+  QuantizationSpec spec = group_spec(symmetric ? Dtype::int4 : Dtype::uint4, 128, ScaleFormat::float32);
+  spec.symmetric = symmetric;
+  spec.observer = observer;
+  spec.qscheme = info_of(observer).qscheme;
+  if (spec.qscheme == QScheme::per_channel) spec.ch_axis = 0;
+  return spec;
+}
+
 struct Row {
   std::string name;
   size_t bytes_per_element;
@@ -140,6 +187,11 @@ std::vector<Row> rows_of(Buffers& b) {
   const auto groups = [&b](std::string name, const QuantizationSpec& spec, Work work) {
     return Row{std::move(name), 4, [&b, spec, work](size_t n) { quantize_groups<Fast>(b, n, spec, work); },
                [&b, spec, work](size_t n) { quantize_groups<Oracle>(b, n, spec, work); }};
+  };
+  // Beside themselves: there is no oracle of a whole observer.
+  const auto observer = [&b](std::string name, const QuantizationSpec& spec) {
+    const auto pass = [&b, spec](size_t n) { observe_rows(b, n, spec); };
+    return Row{std::move(name), 4, pass, pass};
   };
   const auto x = [&b](size_t n) { return std::span<const float>(b.x.data(), n); };
   const auto halves = [&b](size_t n) { return std::span<const uint16_t>(b.halves.data(), n); };
@@ -189,6 +241,15 @@ std::vector<Row> rows_of(Buffers& b) {
        [=, &b](size_t n) { r::widen_bf16(halves(n), b.y.data()); }},
       {"widen_f16", 2, [=, &b](size_t n) { k::widen_f16(halves(n), b.y.data()); },
        [=, &b](size_t n) { r::widen_f16(halves(n), b.y.data()); }},
+      {"histogram", 4, [&b](size_t n) { count_histogram(b, n, true); },
+       [&b](size_t n) { count_histogram(b, n, false); }},
+      {"search_errors_int4_g128", 4, [&b](size_t n) { search_groups(b, n, k::search_errors); },
+       [&b](size_t n) { search_groups(b, n, r::search_errors); }},
+      observer("observe_channel_min_max", observer_spec(ObserverId::PerChannelMinMaxObserver)),
+      observer("observe_int4_g128_mse", observer_spec(ObserverId::PerGroupMSEObserver)),
+      observer("observe_uint4_g128_mse", observer_spec(ObserverId::PerGroupMSEObserver, false)),
+      observer("observe_int4_channel_mse", observer_spec(ObserverId::PerChannelMSEObserver)),
+      observer("observe_uint4_g128_hqq", observer_spec(ObserverId::HQQObserver, false)),
       {"narrow_bf16", 4, [=, &b](size_t n) { k::narrow_bf16(x(n), b.halves.data()); },
        [=, &b](size_t n) { r::narrow_bf16(x(n), b.halves.data()); }},
       {"narrow_f16", 4, [=, &b](size_t n) { k::narrow_f16(x(n), b.halves.data()); },

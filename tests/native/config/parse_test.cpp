@@ -108,7 +108,19 @@ TEST_CASE("weight specs: what is accepted, refused and remarked") {
       {R"({"dtype":"int8","qscheme":"per_tensor","ch_axis":0})", "warning ignored {}/ch_axis"},
       {R"({"dtype":"int8","qscheme":"per_tensor","observer_cls":"PerGroupMinMaxObserver"})",
        "error observer-mismatch {}/observer_cls"},
-      {R"({"dtype":"int8","observer_cls":"TQTObserver"})", "error not-implemented {}/observer_cls"},
+      {R"({"dtype":"int8","observer_cls":"LSQObserver"})", ""},
+      {R"({"dtype":"int8","qscheme":"per_channel","observer_cls":"LSQ"})", ""},
+      {R"({"dtype":"int8","observer_cls":"TQTKLJ"})", ""},
+      {R"({"dtype":"int4","observer_cls":"PerGroupMSE","group_size":32})", ""},
+      {R"({"dtype":"fp8_e4m3","observer_cls":"PerChannelMSEObserver"})", ""},
+      {R"({"dtype":"uint4","observer_cls":"HQQ","group_size":32,"zero_point_type":"float32"})", ""},
+      {R"({"dtype":"fp8_e4m3","qscheme":"per_channel","observer_cls":"HQQ"})",
+       "error observer-mismatch {}/observer_cls"},
+      {R"({"dtype":"mx","mx_element_dtype":"int8","observer_cls":"PerBlockMXDiffs"})", ""},
+      {R"({"dtype":"int8","observer_cls":"PerTensorEntropy"})", ""},
+      {R"({"dtype":"fp4","observer_cls":"TQTObserver"})", "error observer-mismatch {}/observer_cls"},
+      {R"({"dtype":"int8","qscheme":"per_group","group_size":32,"observer_cls":"LSQ"})",
+       "error observer-mismatch {}/observer_cls"},
       {R"({"dtype":"int8","qscheme":"per_channel","observer_cls":"PerTensorPercentileObserver"})",
        "error observer-mismatch {}/observer_cls"},
       {R"({"dtype":"fp8_e4m3","observer_cls":"PerTensorPowOf2MinMaxObserver"})",
@@ -274,7 +286,7 @@ TEST_CASE("hints name the nearest word") {
   CHECK(hint(weight(R"({"dtype":"int8","observer_cls":"PerTensorMinMaxObsrever"})")) ==
         "did you mean \"PerTensorMinMaxObserver\"?");
   CHECK(hint(weight(R"({"dtype":"int8","qscheme":"per_group","group_size":32,"observer_cls":"PerTensorMinMax"})")) ==
-        "these do: PerGroupMinMaxObserver");
+        "these do: PerGroupMinMaxObserver, PerGroupMSEObserver, HQQObserver");
 }
 
 TEST_CASE("defaults that Quark demands") {
@@ -300,6 +312,10 @@ TEST_CASE("defaults that Quark demands") {
   CHECK(spec(R"({"dtype":"fp8_e4m3","qscheme":"per_channel"})") == expected);
   expected.ch_axis = 1;
   CHECK(spec(R"({"dtype":"fp8_e4m3","qscheme":"per_channel","axis":1})") == expected);
+  expected = {};
+  expected.qscheme = QScheme::per_channel;
+  expected.observer = ObserverId::PerChannelHQQObserver;  // a method's name goes with the scheme
+  CHECK(spec(R"({"dtype":"int8","qscheme":"per_channel","observer_cls":"HQQ"})") == expected);
   expected = {};
   expected.scale_type = ScaleType::bfloat16;
   expected.round_method = RoundMethod::round;

@@ -1,0 +1,82 @@
+#include "observers/slice_search_observer.h"
+
+#include <cmath>
+#include <limits>
+
+#include "observers/scale_slices.h"
+
+namespace wasmquant {
+namespace {
+
+// The summary: of each scale its scale, zero point, and range.
+constexpr size_t kNumbers = 4;
+
+}  // namespace
+
+uint64_t SliceSearchObserver::settling_elements(const Granularity& granularity) const noexcept {
+  if (spec().scale_format == ScaleFormat::e4m3 || spec().grid.sign_by_data) return 0;
+  return granularity.contiguous_elements();
+}
+
+std::vector<float> SliceSearchObserver::weights(size_t index, uint64_t count) const {
+  std::vector<float> weights;
+  if (importance().empty()) return weights;
+  uint64_t inner = 1;
+  for (size_t i = 2; i < shape(index).size(); ++i) inner *= shape(index)[i];
+  weights.reserve(static_cast<size_t>(count));
+  for (uint64_t i = 0; i < count; ++i)
+    weights.push_back(importance()[static_cast<size_t>(i / inner % importance().size())]);
+  return weights;
+}
+
+void SliceSearchObserver::settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) {
+  const Granularity& g = range(index).granularity();
+  const uint64_t unit = g.contiguous_elements();
+  if (summary.empty())
+    summary.assign(static_cast<size_t>(g.scale_count()) * kNumbers, std::numeric_limits<float>::quiet_NaN());
+  const uint64_t row = importance().empty() ? 1 : g.element_count() / shape(index)[0];
+  if (!importance().empty() && row_.size() != row) row_ = weights(index, row);
+  for (size_t i = 0; i < x.size(); i += unit) {
+    const SearchCandidate found =
+        search_(x.subspan(i, static_cast<size_t>(unit)), row_.empty() ? nullptr : row_.data() + (at + i) % row);
+    float* const numbers = summary.data() + (at + i) / unit * kNumbers;
+    numbers[0] = found.qparams.scale;
+    numbers[1] = found.qparams.zero_point;
+    numbers[2] = found.min;
+    numbers[3] = found.max;
+  }
+}
+
+void SliceSearchObserver::choose(Observation& observation) const {
+  const size_t last = batch_count() - 1, scales = observation.min.size();
+  const Granularity& g = observation.granularity;
+  observation.qparams.assign(scales, QParams{1.0f, 0.0f});
+  const auto set = [&observation](size_t scale, const QParams& qparams, float min, float max) {
+    observation.qparams[scale] = qparams;
+    observation.min[scale] = min;
+    observation.max[scale] = max;
+  };
+  if (settling_elements(g) != 0) {
+    const std::vector<float>& numbers = summary(last);
+    for (size_t i = 0; i < numbers.size() / kNumbers; ++i) {
+      const float* const n = numbers.data() + i * kNumbers;
+      set(i, {n[0], n[1]}, n[2], n[3]);
+    }
+    return;
+  }
+  const float second_scale =
+      spec().scale_format == ScaleFormat::e4m3 ? second_scale_of(observation.min, observation.max, spec()) : 1.0f;
+  SliceSearch search(spec_for_data(spec(), observation.min), method_, options_, second_scale);
+  std::vector<float> values = data(last), weights_of_values = weights(last, values.size());
+  for (size_t i = 0; i < weights_of_values.size(); ++i)  // leaves the tensor together with its element
+    if (!std::isfinite(values[i])) weights_of_values[i] = values[i];
+  const ScaleSlices slices(g, std::move(values));
+  const bool is_weighted = !weights_of_values.empty();
+  const ScaleSlices slices_of_weights(is_weighted ? g : Granularity(), std::move(weights_of_values));
+  for (size_t i = 0; i < scales; ++i) {
+    const SearchCandidate found = search(slices[i], is_weighted ? slices_of_weights[i].data() : nullptr);
+    set(i, found.qparams, found.min, found.max);
+  }
+}
+
+}  // namespace wasmquant
