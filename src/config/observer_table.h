@@ -61,7 +61,16 @@ struct ObserverInfo {
   }
   /// A scale depends on its own elements alone, and on all of them at once.
   constexpr bool is_per_scale() const {
+    return finds_range() || method == ObserverMethod::slice_mse || method == ObserverMethod::half_quadratic;
+  }
+  /// Smallest and largest value say it all.
+  constexpr bool finds_range() const {
     return method == ObserverMethod::min_max || method == ObserverMethod::block_max;
+  }
+  /// Whether AMD Quark has an observer of this name.
+  constexpr bool is_of_quark() const {
+    return id <= ObserverId::PlaceholderObserver && id != ObserverId::PerTensorMSELastBinsObserver &&
+           id != ObserverId::PerChannelLSQObserver && id != ObserverId::TQTKLJObserver;
   }
   /// Scales are powers of two whatever scale_type says, and zero points of symmetric unsigned dtypes lie in the middle
   /// of the codes, where other observers have 0.

@@ -36,6 +36,8 @@ constexpr Key kOptionRows[] = {
     {"search", kString, nullptr, "\"sections\"", kSearches},
     {"candidates", kInteger, nullptr, "100"},
     {"range_margin", kNumber, nullptr, "0.5"},
+    {"norm", kNumber, nullptr, "0.7"},
+    {"iterations", kInteger, nullptr, "20"},
 };
 
 // Histograms and tables of candidates are kept whole, once per scale.
@@ -104,6 +106,8 @@ json::Value to_json(const ObserverOptions& options) {
   out.set("search", word_at(kSearches, static_cast<size_t>(options.search)));
   out.set("candidates", static_cast<int64_t>(options.candidates));
   out.set("range_margin", options.range_margin);
+  out.set("norm", options.norm);
+  out.set("iterations", static_cast<int64_t>(options.iterations));
   return out;
 }
 
@@ -137,6 +141,8 @@ ObserverOptions read_observer_options(const json::Value& value, const std::strin
   in.read(options.search);
   options.candidates = static_cast<uint32_t>(in.read(1, kMaxCandidates));
   options.range_margin = in.read(0, kMaxMagnitude);
+  options.norm = in.read(0, 1);
+  options.iterations = static_cast<uint32_t>(in.read(1, kMaxCandidates));
   return options;
 }
 

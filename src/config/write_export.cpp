@@ -26,10 +26,7 @@ void keep_applied(LayerConfig& layer) {
 
 // The one that was named, where Quark has it, else the first that serves.
 ObserverId quark_observer_of(const QuantizationSpec& spec) {
-  std::string_view name = info_of(spec.observer).name;
-  if (name.ends_with(kObserverSuffix)) name.remove_suffix(kObserverSuffix.size());
-  for (const std::string_view known : kQuarkObservers)
-    if (known == name) return spec.observer;
+  if (info_of(spec.observer).is_of_quark()) return spec.observer;
   for (const ObserverInfo& row : kObservers)
     if (row.qscheme == spec.qscheme && row.serves(info_of(spec.dtype))) return row.id;
   return spec.observer;

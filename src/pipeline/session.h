@@ -83,6 +83,7 @@ class TensorSession {
   /// the tensor's.
   Status find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
                      std::span<QParams> qparams);
+  Status search_scales(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);
   /// Codes of x, and their error.
   kernels::ErrorSums encode(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x,
                             uint64_t begin, uint8_t* codes);

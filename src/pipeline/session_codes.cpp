@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "observers/contiguous.h"
+#include "observers/registry.h"
 #include "pipeline/session.h"
 #include "quantize/quantize.h"
 
@@ -21,10 +22,27 @@ Status TensorSession::find_scales(std::span<const float> x, uint64_t length, uin
     return {};
   }
   const WeightLayout& layout = task_.layout;
-  if (!observe_contiguous(x, length, layout.spec, qparams) && task_.non_finite == NonFinite::error)
+  if (!info_of(layout.spec.observer).finds_range()) {
+    TRY_VOID(search_scales(x, length, first_element, qparams));
+  } else if (!observe_contiguous(x, length, layout.spec, qparams) && task_.non_finite == NonFinite::error) {
     return not_finite(x, first_element);
+  }
   if (layout.codes != CodeStorage::source_values && layout.spec.scale_format != ScaleFormat::float32)
     for (QParams& q : qparams) q.scale = storable_scale(layout, q.scale, 1.0f);
+  return {};
+}
+
+// Observers that search: these elements as a tensor of their own, a row for each scale.
+Status TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
+                                    std::span<QParams> qparams) {
+  const QuantizationSpec& spec = task_.layout.spec;
+  const auto observer = make_observer(spec);
+  TRY_VOID(observer->begin(0, {qparams.size(), length}));
+  if (observer->update(x, 0) >= 0 && task_.non_finite == NonFinite::error) return not_finite(x, first_element);
+  TRY(observation, observer->finish());
+  if (observation.qparams.size() != qparams.size())
+    return error_at(ErrorCode::state_invalid, task_.name, "scales of another layout");
+  std::copy(observation.qparams.begin(), observation.qparams.end(), qparams.begin());
   return {};
 }
 

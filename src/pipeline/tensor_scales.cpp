@@ -11,11 +11,7 @@ constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
 
 bool is_staged(const WeightLayout& layout) noexcept { return layout.stages.size() == 2; }
 
-// The whole range says it all, and a RangeObserver finds it.
-bool by_range(const QuantizationSpec& spec) noexcept {
-  const ObserverMethod method = info_of(spec.observer).method;
-  return method == ObserverMethod::min_max || method == ObserverMethod::block_max;
-}
+bool by_range(const QuantizationSpec& spec) noexcept { return info_of(spec.observer).finds_range(); }
 
 Result<TwoStages> stages_of(const WeightLayout& layout) {
   return TwoStages::create(layout.stages[0], layout.stages[1], layout.shape);
@@ -56,7 +52,9 @@ Status TensorScales::check(const WeightLayout& layout, const std::string& name) 
     return stages ? Status() : error_at(ErrorCode::spec_invalid, name, "{}", stages.error().message);
   }
   const uint64_t elements = layout.granularity.element_count();
-  if (shared(layout) || elements <= kMaxKeptElements || !make_observer(layout.spec)->keeps_data()) return {};
+  if (shared(layout) || elements <= kMaxKeptElements) return {};
+  const auto observer = make_observer(layout.spec);
+  if (!observer->keeps_data() || observer->settling_elements(layout.granularity) != 0) return {};
   return error_at(ErrorCode::memory_budget, name,
                   "{} keeps all {} values of this weight in memory; the limit is {}. Use another observer, or a scheme "
                   "with smaller groups",

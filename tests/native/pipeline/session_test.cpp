@@ -76,6 +76,12 @@ const Case kCases[] = {
     {"quark", R"({"dtype": "uint4", "observer_cls": "PerChannelRangeMSEObserver", "ch_axis": 0, "symmetric": false,
                   "observer_options": {"search": "grid", "candidates": 20, "range_margin": 0.01}})"},
     {"fake-quantized", R"({"dtype": "int8", "observer_cls": "PerTensorPowOf2MinMaxObserver"})"},
+    // Observers that search scale by scale, tile by tile.
+    {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32, "observer_cls": "PerGroupMSE"})"},
+    {"quark", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false, "observer_cls": "HQQ"})"},
+    {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "observer_cls": "PerChannelMSE"})"},
+    {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": 0, "group_size": 4,
+                           "observer_cls": "PerGroupMSE"})"},
     // Symmetric unsigned codes have their zero point, too.
     {"compressed-tensors", R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": true})"},
     {"compressed-tensors", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 32, "symmetric": true})"},
