@@ -23,8 +23,8 @@ enum class TensorKind : uint8_t {
 
 /// One module: its "weight" and "bias" go to the same parameters of the target.
 struct TensorRow {
-  const char* source;  // '#': the layer's number; '*' at the end: whatever follows
-  const char* target;  // null: left out
+  const char* source;  // '#' in front: of a layer, behind its number; '*' at the end: whatever follows
+  const char* target;  // behind "blk.<layer>." when of a layer; null: left out
   TensorKind kind = TensorKind::plain;
 };
 
@@ -33,6 +33,7 @@ struct Family {
   const char* architecture;                // of GGUF
   std::span<const TensorRow> own, common;  // own rows go before
   const char* prefixes;                    // that modules may stand under, "a|b": the longer ones first
+  const char* layers;                      // what stands before the number of a layer
   bool interleaves_heads = false, adds_one_to_norms = false;
   bool has_layer_norm = false;  // norms subtract the mean and have layer_norm_epsilon
 };

@@ -119,37 +119,35 @@ class Writer {
     return {};
   }
 
+  // Rotary embeddings: parameters stand in an object of their own, or (the base) beside it; Gemma 3 has two sets.
   Status rope() {
     if (family_.has_layer_norm) return {};  // positions are learned
-    const json::Value* parameters = config_.find("rope_parameters|rope_scaling");
-    const json::Value* local = nullptr;
-    if (parameters != nullptr && parameters->find("full_attention") != nullptr) {
-      local = parameters->find("sliding_attention");
-      parameters = parameters->find("full_attention");
-    }
     const json::Value nothing;
-    const ConfigReader inner(parameters == nullptr ? nothing : *parameters);
-    std::optional<double> base = inner.number("rope_theta");
-    if (!base) base = config_.number("rope_theta");
-    if (!base && std::string_view(family_.architecture) == "gemma3") base = 1e6;
-    if (base) set_real("rope.freq_base", *base);
-    const std::optional<double> local_base =
-        local == nullptr ? config_.number("rope_local_base_freq") : ConfigReader(*local).number("rope_theta");
-    if (local_base) set_real("rope.freq_base_swa", *local_base);
-    return rope_scaling(inner);
-  }
+    const json::Value* parameters = config_.find("rope_parameters|rope_scaling");
+    if (parameters == nullptr) parameters = &nothing;
+    const json::Value& local = (*parameters)["sliding_attention"];
+    if (const json::Value* global = parameters->find("full_attention")) parameters = global;
+    const ConfigReader scaling(*parameters);
+    const auto copy = [&](const ConfigReader& from, const char* name, const char* names) {
+      const auto value = from.number(names);
+      if (value) set_real(name, *value);
+      return value.has_value();
+    };
+    if (!copy(scaling, "rope.freq_base", "rope_theta") && !copy(config_, "rope.freq_base", "rope_theta") &&
+        std::string_view(family_.architecture) == "gemma3")
+      set_real("rope.freq_base", 1e6);
+    if (!copy(ConfigReader(local), "rope.freq_base_swa", "rope_theta"))
+      copy(config_, "rope.freq_base_swa", "rope_local_base_freq");
 
-  Status rope_scaling(const ConfigReader& scaling) {
     const std::string_view type = scaling.text("rope_type|type");
     // "default" is none, "llama3" a tensor (rope_factors).
     if (type.empty() || type == "default" || type == "llama3") return {};
-    const std::optional<double> factor = scaling.number("factor");
-    if ((type != "linear" && type != "yarn") || !factor)
+    const bool is_yarn = type == "yarn";
+    if ((!is_yarn && type != "linear") || !copy(scaling, "rope.scaling.factor", "factor"))
       return error_at(ErrorCode::format_unsupported, "config.json: /rope_scaling",
                       "rope scaling {q} is not written to GGUF; linear, yarn and llama3 with their factor are", type);
     metadata_.set_text(key("rope.scaling.type"), type);
-    set_real("rope.scaling.factor", *factor);
-    if (type == "linear") return {};
+    if (!is_yarn) return {};
     const auto original = scaling.count("original_max_position_embeddings");
     if (!original) return missing("original_max_position_embeddings");
     metadata_.set_u32(key("rope.scaling.original_context_length"), *original);
@@ -157,8 +155,7 @@ class Writer {
                                         {"rope.scaling.yarn_attn_factor", "attention_factor|attn_factor"},
                                         {"rope.scaling.yarn_beta_fast", "beta_fast"},
                                         {"rope.scaling.yarn_beta_slow", "beta_slow"}};
-    for (const auto& [name, names] : kYarn)
-      if (const auto value = scaling.number(names)) set_real(name, *value);
+    for (const auto& [name, names] : kYarn) copy(scaling, name, names);
     return {};
   }
 

@@ -75,29 +75,36 @@ void write_special_tokens(const json::Value& tokenizer, const json::Value& setti
   if (ends.end.empty()) ends.end = token_text(settings, "sep_token");
   read_post_processor(tokenizer["post_processor"], ends);
 
+  struct Row {
+    const char* key;  // tokenizer.ggml.<key>_token_id
+    std::string_view text;
+    const char* config_key;  // the id, when the text is not known
+  };
+  const Row rows[] = {{"bos", ends.begin, "bos_token_id"},
+                      {"eos", ends.end, "eos_token_id"},
+                      {"eot", ends.turn_end, "eot_token_id"},
+                      {"unknown", token_text(settings, "unk_token"), "unk_token_id"},
+                      {"seperator", token_text(settings, "sep_token"), "sep_token_id"},  // ggml's spelling
+                      {"padding", token_text(settings, "pad_token"), "pad_token_id"},
+                      {"mask", token_text(settings, "mask_token"), "mask_token_id"}};
   const ConfigReader reader(config);
-  const auto write_id = [&](const char* key, std::string_view text, const char* config_key) {
-    std::optional<uint32_t> id = text.empty() ? std::nullopt : vocabulary.id_of(text);
-    const json::Value* number = config_key == nullptr ? nullptr : reader.find(config_key);
+  for (const Row& row : rows) {
+    std::optional<uint32_t> id = row.text.empty() ? std::nullopt : vocabulary.id_of(row.text);
+    const json::Value* number = reader.find(row.config_key);
     if (!id && number != nullptr) {
       if (number->is_array() && !number->items().empty()) number = &number->items().front();
       if (number->is_integer() && number->as_integer() >= 0 && number->as_integer() < vocabulary.size())
         id = static_cast<uint32_t>(number->as_integer());
     }
-    if (id) metadata.set_u32(text_of("tokenizer.ggml.{}_token_id", key), *id);
+    if (id) metadata.set_u32(text_of("tokenizer.ggml.{}_token_id", row.key), *id);
+  }
+  const auto write_flag = [&](const char* name, std::optional<bool> adds) {
+    const json::Value& setting = settings[name];
+    if (!adds && setting.is_bool()) adds = setting.as_bool();
+    if (adds) metadata.set_bool(text_of("tokenizer.ggml.{}", name), *adds);
   };
-  write_id("bos", ends.begin, "bos_token_id");
-  write_id("eos", ends.end, "eos_token_id");
-  write_id("eot", ends.turn_end, nullptr);
-  write_id("unknown", token_text(settings, "unk_token"), "unk_token_id");
-  write_id("seperator", token_text(settings, "sep_token"), "sep_token_id");  // ggml's spelling
-  write_id("padding", token_text(settings, "pad_token"), "pad_token_id");
-  write_id("mask", token_text(settings, "mask_token"), "mask_token_id");
-
-  if (!ends.adds_begin && settings["add_bos_token"].is_bool()) ends.adds_begin = settings["add_bos_token"].as_bool();
-  if (!ends.adds_end && settings["add_eos_token"].is_bool()) ends.adds_end = settings["add_eos_token"].as_bool();
-  if (ends.adds_begin) metadata.set_bool("tokenizer.ggml.add_bos_token", *ends.adds_begin);
-  if (ends.adds_end) metadata.set_bool("tokenizer.ggml.add_eos_token", *ends.adds_end);
+  write_flag("add_bos_token", ends.adds_begin);
+  write_flag("add_eos_token", ends.adds_end);
   write_normalizer(tokenizer["normalizer"], metadata);
 }
 

@@ -8,7 +8,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
-import { familyNames, writeExperts, writeFalcon, writeImportance, writeModel } from './gguf_file.mjs';
+import { familyNames, writeExperts, writeFalcon, writeImportance, writeLivelyModel, writeModel } from './gguf_file.mjs';
 import { readModel } from './safetensors_file.mjs';
 
 const ownTool = process.env.WASMQUANT_GGUF_TOOL ?? join(root, 'build/release/wasmquant_gguf_tool');
@@ -214,6 +214,10 @@ main(() => {
       record(work);
       return 0;
     }
+    if (process.argv.includes('--texts')) {
+      compareTexts(work);
+      return failed;
+    }
     const seen = new Set();
     for (const [family, measures] of models) {
       const name = `${family} ${Object.entries(measures)
@@ -238,12 +242,53 @@ main(() => {
     compareTypes('falcon', join(work, 'falcon.gguf'));
 
     checkTinyLlama(work);
+    compareTexts(work);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
   process.stdout.write(`gguf: ${passed} passed, ${failed} failed\n`);
   return failed > 0 ? 1 : 0;
 });
+
+/** Families write the same text in transformers and, converted, in llama.cpp. */
+function compareTexts(work) {
+  const writing = familyNames.filter((family) => family !== 'bert');
+  const folders = writing.map((family) => join(work, `lively-${family}`));
+  const measures = { layers: 3, width: 128, heads: 4, kvHeads: 2, feedForward: 256 };
+  for (const [i, family] of writing.entries()) writeLivelyModel(folders[i], family, measures);
+  const [prompt, count, least] = ['What is this?', 24, 8];
+  const exact = ['-ctk', 'f32', '-ctv', 'f32', '-fa', 'off'];
+  const script = ['run', 'python3', join(root, 'tests/interop/greedy.py'), prompt, String(count), ...folders];
+  const peers = spawnSync(join(root, 'tests/interop/peers.sh'), script, { cwd: root, encoding: 'utf8' });
+  const lines = peers.stdout.trimEnd().split('\n');
+  if (peers.status !== 0 || lines.length !== folders.length) {
+    report('texts', `transformers: ${lastLines(peers.stderr)}`);
+    return;
+  }
+  for (const [i, line] of lines.entries()) {
+    const text = line.slice(line.indexOf(' ') + 1);
+    const path = `${folders[i]}.gguf`;
+    own('convert', folders[i], path, 'f32');
+    const flags = [
+      '-n',
+      String(count),
+      '--temp',
+      '0',
+      '-no-cnv',
+      '-t',
+      '1',
+      '--no-warmup',
+      '--ignore-eos',
+      '--no-escape',
+      ...exact,
+    ];
+    const { stdout, output } = llama('llama-completion', '-m', path, '-p', prompt, ...flags);
+    // llama-completion may end before it has printed its last tokens.
+    const theirs = stdout.slice(stdout.indexOf(prompt) + prompt.length).trimEnd();
+    const same = theirs.length >= least && text.startsWith(theirs);
+    report(`text ${writing[i]}`, same ? '' : `${line} != ${theirs || lastLines(output)}`);
+  }
+}
 
 /** Converted by us, by value and by use. */
 function checkTinyLlama(work) {

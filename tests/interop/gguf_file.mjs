@@ -104,6 +104,7 @@ function decoder(modelType, m, { config = {}, bias = false, headNorms = false, g
       num_key_value_heads: m.kvHeads,
       head_dim: headWidth,
       rms_norm_eps: 1e-6,
+      query_pre_attn_scalar: headWidth, // Gemma's; llama.cpp knows no other
       rope_theta: 10000,
       tie_word_embeddings: Boolean(m.tied),
       ...config,
@@ -176,7 +177,7 @@ const families = {
       { ...m, tied: true },
       {
         gemmaNorms: true,
-        config: { sliding_window: 32, attn_logit_softcapping: 50, final_logit_softcapping: 30 },
+        config: { sliding_window: 32, attn_logit_softcapping: 50.5, final_logit_softcapping: 30.5 },
       },
     ),
   gemma3: (m) =>
@@ -194,13 +195,44 @@ const families = {
 };
 export const familyNames = Object.keys(families);
 
-/** Writes config.json and model.safetensors; returns the tensors. */
+/** Writes config.json and model.safetensors. */
 export function writeModel(folder, family, measures) {
   const { config, tensors } = families[family](measures);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
   writeFloats(join(folder, 'model.safetensors'), tensors);
-  return tensors;
+}
+
+/** One token for each printable ASCII character: the vocabulary of models that are to write text. */
+export const letters = 95;
+
+/**
+ * The same with a tokenizer, and weights of a size that makes every part count: norms near one, attention that looks at
+ * some tokens much more than at others.
+ */
+export function writeLivelyModel(folder, family, measures) {
+  const { config, tensors } = families[family]({ ...measures, vocabulary: letters });
+  const normsAddOne = family.startsWith('gemma');
+  for (const [name, { data }] of tensors) {
+    const isNorm = /norm|ln_/.test(name) && name.endsWith('weight');
+    const isAttention = /[qk]_proj|c_attn/.test(name);
+    for (let i = 0; i < data.length; ++i) {
+      if (isNorm) data[i] = 3 * data[i] + (normsAddOne ? 0 : 1);
+      if (isAttention) data[i] *= 2;
+    }
+  }
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+  writeFloats(join(folder, 'model.safetensors'), tensors);
+  const letter = (i) => (i === 0 ? '\u0120' : String.fromCharCode(32 + i));
+  const vocab = Object.fromEntries(Array.from({ length: letters }, (_, i) => [letter(i), i]));
+  const tokenizer = {
+    model: { type: 'BPE', vocab, merges: [] },
+    pre_tokenizer: { type: 'ByteLevel' },
+    added_tokens: [],
+  };
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer));
+  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify({ add_bos_token: false }));
 }
 
 /** A mixture of experts and a Falcon as GGUF: nothing converts to them, but they can be requantized. */
