@@ -5,7 +5,7 @@ target_sources(wasmquant_core PRIVATE ${kernel_sources})
 
 if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(kernel_bodies ${kernel_sources})  # plain scalar files are left out: nothing of theirs may use the newer set
-  list(FILTER kernel_bodies EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  list(FILTER kernel_bodies EXCLUDE REGEX "/(arch|reference[a-z_]*)\\.cpp$")
   set(flags_sse4_2 -msse4.2)
   set(flags_avx2 -mavx2)  # without -mfma: contraction is off anyway, results must equal those of WebAssembly
   foreach(arch sse4_2 avx2)
@@ -21,7 +21,7 @@ endif()
 # What runs once per weight is compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
 if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(hot_kernels ${kernel_sources})
-  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference)\\.cpp$")
+  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference[a-z_]*)\\.cpp$")
   list(APPEND hot_kernels src/algorithms/product.cpp)
   set(hot_loops ${core_sources})
   list(FILTER hot_loops INCLUDE REGEX "/(packing/int32_words|packing/transpose|observers/contiguous|quantize/qparams|quantize/block_scale|quantize/runs|observers/histogram|observers/exact_sum)\\.cpp$")
