@@ -17,6 +17,7 @@ const rooms = {
   quantize: ['core', 'numeric', 'config', 'kernels'],
   observers: ['core', 'numeric', 'config', 'kernels', 'quantize'],
   algorithms: ['core', 'numeric', 'config', 'kernels', 'quantize', 'observers'],
+  model: ['core', 'numeric', 'kernels'],
   checkpoint: ['core', 'numeric', 'config', 'kernels', 'quantize', 'packing'],
   pipeline: [
     'core',
@@ -28,6 +29,7 @@ const rooms = {
     'quantize',
     'observers',
     'algorithms',
+    'model',
     'checkpoint',
   ],
 };
