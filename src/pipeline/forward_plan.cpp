@@ -46,7 +46,7 @@ class Planner {
       return error_at(ErrorCode::dtype_unsupported, stored.name, "holds {}; a forward pass needs F32, F16 or BF16 here",
                       info_of(stored.dtype).name);
     constexpr const char* kPlain = "fake-quantized";
-    TRY(layout, checkpoint_format_named(kPlain)->layout(weight, QuantizationSpec{}));
+    TRY(layout, checkpoint_format_named(kPlain)->layout(weight, {QuantizationSpec{}}));
     TensorTask task;
     task.name = stored.name;
     task.components.push_back({tensor->file, stored.begin});
