@@ -32,7 +32,8 @@ BoundForwardPass::BoundForwardPass(std::string config, std::string options_text)
 
 std::string BoundForwardPass::set_tokens(Address tokens, double count, uint32_t length) {
   if (!session_) return fail(error_);
-  const Status status = session_->pass().set_tokens({pointer<const int32_t>(tokens), static_cast<size_t>(count)}, length);
+  const Status status =
+      session_->pass().set_tokens({pointer<const int32_t>(tokens), static_cast<size_t>(count)}, length);
   if (!status) return fail(status.error());
   json::Value out;
   out.set("portions", static_cast<uint64_t>(session_->pass().portions()));
@@ -53,9 +54,7 @@ std::string BoundForwardPass::load(uint32_t tile) {
   return ok(nullptr);
 }
 
-std::string BoundForwardPass::run(uint32_t portion) {
-  return session_ ? reply(session_->run(portion)) : fail(error_);
-}
+std::string BoundForwardPass::run(uint32_t portion) { return session_ ? reply(session_->run(portion)) : fail(error_); }
 
 std::string BoundForwardPass::losses() {
   if (!session_) return fail(error_);

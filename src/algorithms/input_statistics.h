@@ -24,7 +24,8 @@ class InputStatistics {
   const std::vector<float>& largest() const noexcept { return largest_; }
   /// [columns]; zeros when nothing was added.
   std::vector<float> mean() const;
-  /// 2 / tokens X^T X, [columns, columns]; spends it. Error: state-invalid when it was not asked for, or nothing was added.
+  /// 2 / tokens X^T X, [columns, columns]; spends it. Error: state-invalid when it was not asked for, or nothing was
+  /// added.
   Result<std::vector<float>> finish_hessian();
 
  private:

@@ -56,19 +56,19 @@ struct Exponentials {
   float operator()(Arch, std::span<const float> x, float shift, float* y) const noexcept {
     using F = simd::F<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>, kRegisters = kSums / kLanes;
+    const F by(shift);
+    size_t i = 0;
+    for (; i + kLanes <= x.size(); i += kLanes)
+      Lanes<Arch>::exp(simd::load<Arch>(x.data() + i) - by).store_unaligned(y + i);
+    for (; i < x.size(); ++i) y[i] = reference::exp(x[i] - shift);
+    // Sums apart: one copy of the code above, and they keep their registers.
     std::array<F, kRegisters> sum;
     sum.fill(F(0.0f));
-    const F by = simd::constant<Arch>(shift);
-    size_t i = 0;
-    for (; i + kSums <= x.size(); i += kSums)
-      for (size_t k = 0; k < kRegisters; ++k) {
-        const F e = Lanes<Arch>::exp(simd::load<Arch>(x.data() + i + k * kLanes) - by);
-        e.store_unaligned(y + i + k * kLanes);
-        sum[k] = sum[k] + e;
-      }
+    for (i = 0; i + kSums <= x.size(); i += kSums)
+      for (size_t k = 0; k < kRegisters; ++k) sum[k] = sum[k] + simd::load<Arch>(y + i + k * kLanes);
     std::array<float, kSums> sums;
     for (size_t k = 0; k < kRegisters; ++k) sum[k].store_unaligned(sums.data() + k * kLanes);
-    for (size_t k = 0; i + k < x.size(); ++k) sums[k] += y[i + k] = reference::exp(x[i + k] - shift);
+    for (size_t k = 0; i + k < x.size(); ++k) sums[k] += y[i + k];
     return reference::sum_of_halves(sums);
   }
 };

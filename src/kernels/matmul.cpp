@@ -15,6 +15,8 @@ constexpr size_t kWidestTile = 16;                   // columns, of AVX2
 // Packed: 16 KiB of a, which stay in the first-level cache, and 512 KiB of b in the second.
 constexpr size_t kBlockRows = 32, kBlockColumns = 1024;
 
+constexpr ptrdiff_t kNoDiagonal = -static_cast<ptrdiff_t>(kTileRows);
+
 constexpr size_t round_up(size_t n, size_t step) noexcept { return (n + step - 1) / step * step; }
 
 }  // namespace
@@ -44,15 +46,11 @@ struct Matmul {
               float* const out = c + i * c_stride + j;
               const float* const from_a = packed_a + (i - i0) * deep;
               const float* const from_b = packed_b + (j - j0) * deep;
-              if (width == kColumns && height == kTileRows && (!upper || i + kTileRows <= j + 1)) {
+              if (width == kColumns && height == kTileRows && (!upper || i + kTileRows <= j + 1))
                 whole_tile<Arch>(from_a, from_b, deep, how, out, c_stride);
-              } else {
-                std::array<float, kTileRows * kColumns> tile;
-                whole_tile<Arch>(from_a, from_b, deep, Update::set, tile.data(), kColumns);
-                for (size_t row = 0; row < height; ++row)
-                  for (size_t column = upper && i + row > j ? i + row - j : 0; column < width; ++column)
-                    update_element(out[row * c_stride + column], tile[row * kColumns + column], how);
-              }
+              else
+                edge_tile<Arch>(from_a, from_b, deep, how, out, c_stride, height, width,
+                                upper ? static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(j) : kNoDiagonal);
             }
           }
         }
@@ -61,31 +59,46 @@ struct Matmul {
   }
 
  private:
-  static void update_element(float& c, float sum, Update how) noexcept {
-    c = how == Update::set ? sum : how == Update::add ? c + sum : c - sum;
-  }
-
   // Rows [begin, begin + count) of m as strips of Width rows, each [depth][Width].
   template <size_t Width>
   static void pack(const Factor& m, size_t begin, size_t count, size_t p0, size_t depth, float* out) noexcept {
     for (size_t at = 0; at < count; at += Width) {
       const float* from = m.data + (begin + at) * m.step + p0 * m.depth_step;
       const size_t width = std::min(Width, count - at);
-      if (width == Width && m.step == 1) {
-        for (size_t p = 0; p < depth; ++p, from += m.depth_step, out += Width)
-          for (size_t i = 0; i < Width; ++i) out[i] = from[i];
-      } else if (width == Width) {
+      if (width == Width) {
         for (size_t p = 0; p < depth; ++p, from += m.depth_step, out += Width)
           for (size_t i = 0; i < Width; ++i) out[i] = from[i * m.step];
       } else {
-        for (size_t p = 0; p < depth; ++p, from += m.depth_step, out += Width)
-          for (size_t i = 0; i < Width; ++i) out[i] = i < width ? from[i * m.step] : 0.0f;
+        std::fill_n(out, depth * Width, 0.0f);
+        for (size_t i = 0; i < width; ++i)
+          for (size_t p = 0; p < depth; ++p) out[p * Width + i] = from[i * m.step + p * m.depth_step];
+        out += depth * Width;
       }
     }
   }
 
+  // Where c ends or the diagonal runs, through a tile beside c: columns from `diagonal` + row on.
   template <class Arch>
-  static void whole_tile(const float* a, const float* b, size_t depth, Update how, float* c, size_t stride) noexcept {
+  static void edge_tile(const float* a, const float* b, size_t depth, Update how, float* c, size_t stride,
+                        size_t height, size_t width, ptrdiff_t diagonal) noexcept {
+    constexpr size_t kColumns = kTileRegisters * simd::lanes<Arch>;
+    std::array<float, kTileRows * kColumns> tile{};
+    const auto each_row = [&](auto&& copy) {
+      for (size_t row = 0; row < height; ++row) {
+        const auto first = static_cast<size_t>(std::max<ptrdiff_t>(diagonal + static_cast<ptrdiff_t>(row), 0));
+        if (first < width) copy(c + row * stride + first, &tile[row * kColumns + first], width - first);
+      }
+    };
+    if (how != Update::set)
+      each_row([](float* in_c, float* in_tile, size_t count) { std::copy_n(in_c, count, in_tile); });
+    whole_tile<Arch>(a, b, depth, how, tile.data(), kColumns);
+    each_row([](float* in_c, float* in_tile, size_t count) { std::copy_n(in_tile, count, in_c); });
+  }
+
+  // Not inlined: it is called in two places, and runs long.
+  template <class Arch>
+  [[gnu::noinline]] static void whole_tile(const float* a, const float* b, size_t depth, Update how, float* c,
+                                           size_t stride) noexcept {
     using F = simd::F<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>;
     std::array<std::array<F, kTileRegisters>, kTileRows> sum;
@@ -120,8 +133,8 @@ struct Matmul {
 namespace WASMQUANT_ENTRY_NAMESPACE {
 
 size_t matmul_workspace(size_t rows, size_t columns, size_t depth) noexcept {
-  return std::min(depth, kProductDepth) * (round_up(std::min(columns, kBlockColumns), kWidestTile) +
-                                           round_up(std::min(rows, kBlockRows), kTileRows));
+  return std::min(depth, kProductDepth) *
+         (round_up(std::min(columns, kBlockColumns), kWidestTile) + round_up(std::min(rows, kBlockRows), kTileRows));
 }
 
 void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Part part,

@@ -36,8 +36,9 @@ constexpr Family kFamilies[] = {
 
 // Far beyond any model; products of two stay below 2^53.
 constexpr int64_t kMaxSize = int64_t{1} << 24;
+constexpr uint32_t kMaxLayers = 1 << 14;
 
-Status read_size(const json::Value& config, const char* key, uint32_t& out, uint32_t fallback = 0) {
+Status read_size(const json::Value& config, const char* key, uint32_t fallback, uint32_t& out) {
   const json::Value& value = config[key];
   if (value.is_null() && fallback != 0) {
     out = fallback;
@@ -55,8 +56,8 @@ float number_or(const json::Value& value, float fallback) {
 }
 
 Status read_activation(const json::Value& config, const Family& family, Activation& out) {
-  const json::Value& own = config[family.is_gemma && config["hidden_activation"].is_string() ? "hidden_activation"
-                                                                                             : "hidden_act"];
+  const json::Value& own =
+      config[family.is_gemma && config["hidden_activation"].is_string() ? "hidden_activation" : "hidden_act"];
   const std::string& name = own.as_string();
   if (name.empty()) {
     out = family.is_gemma ? Activation::gelu_tanh : Activation::silu;
@@ -79,7 +80,7 @@ Status read_windows(const json::Value& config, const Family& family, Architectur
   const json::Value& window = config["sliding_window"];
   if (family.windows == Windows::none || !window.is_number()) return {};
   if (family.windows == Windows::from_layer && !config["use_sliding_window"].as_bool()) return {};
-  TRY_VOID(read_size(config, "sliding_window", out.window));
+  TRY_VOID(read_size(config, "sliding_window", 0, out.window));
   const json::Array& types = config["layer_types"].items();
   if (!types.empty() && types.size() != out.layers)
     return error_at(ErrorCode::config_invalid, "/layer_types", "has {} items, num_hidden_layers is {}", types.size(),
@@ -124,14 +125,26 @@ Result<Architecture> read_architecture(const json::Value& config) {
     if (out.family == known.name) family = &known;
   if (family == nullptr) return unknown_family(out.family);
 
-  TRY_VOID(read_size(config, "vocab_size", out.vocabulary));
-  TRY_VOID(read_size(config, "hidden_size", out.hidden));
-  TRY_VOID(read_size(config, "intermediate_size", out.intermediate));
-  TRY_VOID(read_size(config, "num_hidden_layers", out.layers));
-  TRY_VOID(read_size(config, "num_attention_heads", out.heads));
-  TRY_VOID(read_size(config, "num_key_value_heads", out.kv_heads, out.heads));
-  TRY_VOID(read_size(config, "head_dim", out.head_dim, out.hidden / out.heads));
-  TRY_VOID(read_size(config, "max_position_embeddings", out.max_positions, 2048));
+  // In this order: fallbacks are made of what was read before; 0 has none.
+  const auto none = [](const Architecture&) -> uint32_t { return 0; };
+  const struct {
+    const char* key;
+    uint32_t Architecture::*size;
+    uint32_t (*fallback)(const Architecture&);
+  } sizes[] = {
+      {"vocab_size", &Architecture::vocabulary, none},
+      {"hidden_size", &Architecture::hidden, none},
+      {"intermediate_size", &Architecture::intermediate, none},
+      {"num_hidden_layers", &Architecture::layers, none},
+      {"num_attention_heads", &Architecture::heads, none},
+      {"num_key_value_heads", &Architecture::kv_heads, [](const Architecture& a) { return a.heads; }},
+      {"head_dim", &Architecture::head_dim, [](const Architecture& a) { return a.hidden / a.heads; }},
+      {"max_position_embeddings", &Architecture::max_positions, [](const Architecture&) -> uint32_t { return 2048; }},
+  };
+  for (const auto& [key, size, fallback] : sizes) TRY_VOID(read_size(config, key, fallback(out), out.*size));
+  if (out.layers > kMaxLayers)
+    return error_at(ErrorCode::config_invalid, "/num_hidden_layers", "{} layers; at most {} are possible", out.layers,
+                    kMaxLayers);
   if (out.heads % out.kv_heads != 0)
     return error_at(ErrorCode::config_invalid, "/num_key_value_heads", "{} does not divide the {} attention heads",
                     out.kv_heads, out.heads);
@@ -159,8 +172,10 @@ Result<Architecture> read_architecture(const json::Value& config) {
   out.attention_scale = 1.0f / std::sqrt(scalar > 0 ? scalar : static_cast<float>(out.head_dim));
   if (family->post_norms) {
     const bool capped = out.family == "gemma2";
-    out.attention_cap = number_or(config["attn_logit_softcapping"], capped && !config.find("attn_logit_softcapping") ? 50.0f : 0.0f);
-    out.logit_cap = number_or(config["final_logit_softcapping"], capped && !config.find("final_logit_softcapping") ? 30.0f : 0.0f);
+    out.attention_cap =
+        number_or(config["attn_logit_softcapping"], capped && !config.find("attn_logit_softcapping") ? 50.0f : 0.0f);
+    out.logit_cap =
+        number_or(config["final_logit_softcapping"], capped && !config.find("final_logit_softcapping") ? 30.0f : 0.0f);
   }
   return out;
 }

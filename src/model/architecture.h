@@ -1,6 +1,7 @@
 // What config.json says about a decoder-only transformer of the llama kind: sizes, and where its family departs from
 //   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
-// Families by model_type: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text. Keys are those of transformers 4 and 5.
+// Families by model_type: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text. Keys are those of transformers 4
+// and 5.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,18 +36,19 @@ struct Architecture {
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool tied_head = false;  // the head's weight is the embedding
   float embedding_scale = 1;
-  float attention_scale = 1;                // of q * k
-  float attention_cap = 0, logit_cap = 0;   // cap * tanh(x / cap); 0: none
-  uint32_t window = 0;                      // keys that sliding layers see, the token's own included
-  List<bool> is_sliding;                    // by layer
-  Rope rope, sliding_rope;                  // of full and of sliding layers
+  float attention_scale = 1;               // of q * k
+  float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
+  uint32_t window = 0;                     // keys that sliding layers see, the token's own included
+  List<bool> is_sliding;                   // by layer
+  Rope rope, sliding_rope;                 // of full and of sliding layers
 
   uint32_t query_columns() const noexcept { return heads * head_dim; }
   uint32_t key_columns() const noexcept { return kv_heads * head_dim; }
 };
 
-/// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or impossible),
-/// not-implemented (another family, rotation or activation; the message says what is known and what can be done).
+/// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or
+/// impossible), not-implemented (another family, rotation or activation; the message says what is known and what can be
+/// done).
 Result<Architecture> read_architecture(const json::Value& config);
 
 }  // namespace wasmquant::model

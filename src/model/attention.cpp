@@ -22,7 +22,8 @@ void reserve(std::vector<float>& memory, size_t count) {
 
 void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v, size_t length,
             AttentionMemory& memory, float* y) {
-  const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(), kv_stride = a.key_columns();
+  const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(),
+               kv_stride = a.key_columns();
   const size_t window = is_sliding ? a.window : length;
   const size_t step = std::max<size_t>(kRows / group, 1);
   const size_t rows_at_most = std::min(step, length) * group;

@@ -31,9 +31,10 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, size_t length) {
                     length, architecture_.max_positions);
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= architecture_.vocabulary)
-      return error_at(ErrorCode::argument_invalid, "tokens",
-                      "token {} at position {} of sequence {} is not one of the model's {}; was another tokenizer used?",
-                      tokens[i], i % length, i / length, architecture_.vocabulary);
+      return error_at(
+          ErrorCode::argument_invalid, "tokens",
+          "token {} at position {} of sequence {} is not one of the model's {}; was another tokenizer used?", tokens[i],
+          i % length, i / length, architecture_.vocabulary);
   length_ = length;
   portion_ = sequences_per_portion(length);
   tokens_.assign(tokens.begin(), tokens.end());
@@ -71,8 +72,7 @@ Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, b
 Status ForwardPass::begin_head(InputSink* sink) {
   normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, x_.data(), tokens_.size(),
             x_.data());
-  if (sink != nullptr)
-    TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
+  if (sink != nullptr) TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
   std::vector<int32_t> targets(tokens_.size(), -1);
   for (size_t i = 0; i + 1 < tokens_.size(); ++i)
     if ((i + 1) % length_ != 0) targets[i] = tokens_[i + 1];

@@ -13,7 +13,8 @@ namespace {
 struct Prefix {
   const char *body, *head;
 };
-constexpr Prefix kPrefixes[] = {{"model.", ""}, {"language_model.model.", "language_model."}, {"model.language_model.", ""}, {"", ""}};
+constexpr Prefix kPrefixes[] = {
+    {"model.", ""}, {"language_model.model.", "language_model."}, {"model.language_model.", ""}, {"", ""}};
 
 class Planner {
  public:
@@ -115,9 +116,8 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
       if (weight.rows == 0)
         TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
       else
-        TRY_VOID(planner.add_matrix(step, slot,
-                                    text_of("{}.{}", step.name, std::string(without_weight(weight.name))), "Linear",
-                                    weight.rows, weight.columns, false));
+        TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
+                                    "Linear", weight.rows, weight.columns, false));
     }
     out.steps.push_back(std::move(step));
   }

@@ -19,9 +19,9 @@ inline constexpr uint32_t kEmbeddingSlot = 100, kFinalNormSlot = 101, kHeadSlot 
 
 struct ForwardTensor {
   uint32_t slot = 0;
-  std::string task;         // JSON for a session
+  std::string task;  // JSON for a session
   uint64_t tiles = 0;
-  uint64_t bytes = 0;       // stored
+  uint64_t bytes = 0;        // stored
   bool is_streamed = false;  // run on every portion after each tile, and not kept
 };
 

@@ -19,8 +19,7 @@ TEST_CASE("logits of every family are those of transformers") {
     for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
     const std::vector<float> expected = reference.tensor<float>("logits");
     std::vector<float> logits;
-    const auto session =
-        run_forward(model, tokens, kLength, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
+    const auto session = run_forward(model, tokens, kLength, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
     double largest = 0;
     for (size_t i = 0; i < logits.size(); ++i) largest = std::max(largest, std::fabs(double{logits[i]} - expected[i]));
     CHECK_MESSAGE(largest < 1e-4, std::string(family), ": largest difference ", largest);
@@ -33,7 +32,8 @@ TEST_CASE("logits of every family are those of transformers") {
       for (size_t j = 0; j < vocabulary; ++j) sum += std::exp(double{row[j]});
       nats += std::log(sum) - row[tokens[i + 1]];
     }
-    CHECK_MESSAGE(std::fabs(session->pass().loss_of(0) - nats) < 1e-4, std::string(family), ": loss ", session->pass().loss_of(0));
+    CHECK_MESSAGE(std::fabs(session->pass().loss_of(0) - nats) < 1e-4, std::string(family), ": loss ",
+                  session->pass().loss_of(0));
   }
 }
 
