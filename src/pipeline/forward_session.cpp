@@ -7,6 +7,13 @@
 #include "pipeline/forward_plan.h"
 
 namespace wasmquant {
+namespace {
+
+uint64_t count_of(const model::BlockWeight& weight) noexcept {
+  return uint64_t{std::max(weight.rows, 1u)} * weight.columns;
+}
+
+}  // namespace
 
 std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
   if (slot < model::kSlots) return &pass_.block()[static_cast<model::Slot>(slot)];
@@ -18,7 +25,7 @@ uint64_t ForwardSession::expected_count(uint32_t slot) const noexcept {
   if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
   if (slot == kFinalNormSlot) return a.hidden;
   for (const model::BlockWeight& weight : model::block_weights(a))
-    if (static_cast<uint32_t>(weight.slot) == slot) return uint64_t{std::max(weight.rows, 1u)} * weight.columns;
+    if (static_cast<uint32_t>(weight.slot) == slot) return count_of(weight);
   return 0;
 }
 
@@ -59,14 +66,17 @@ void ForwardSession::load(uint64_t tile) {
   rows_ = target;
 }
 
-Status ForwardSession::run(uint32_t portion) {
+Status ForwardSession::run(uint32_t portion, bool keep) {
   if (portion >= pass_.portions()) return error_at(ErrorCode::argument_invalid, "portion", "there is no such portion");
   if (slot_ == kEmbeddingSlot) {
     pass_.run_embedding(portion, rows_, first_row_);
   } else if (slot_ == kHeadSlot) {
     pass_.run_head(portion, rows_, first_row_);
   } else if (step_ >= 1 && step_ <= pass_.architecture().layers) {
-    return pass_.run_block(portion, step_ - 1, sink_);
+    for (const model::BlockWeight& weight : model::block_weights(pass_.architecture()))
+      if (pass_.block()[weight.slot].size() != count_of(weight))
+        return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");
+    return pass_.run_block(portion, step_ - 1, sink_, keep);
   }
   return {};
 }

@@ -31,8 +31,9 @@ class ForwardSession {
   List<TileRead> reads(uint64_t tile) { return decoder_->reads(tile); }
   /// Decodes the tile whose bytes were read last.
   void load(uint64_t tile);
-  /// Errors: those of the sink.
-  Status run(uint32_t portion);
+  /// `keep` false: a block's activations stay as they were, for passes that only feed the sink. Errors: those of the
+  /// sink, state-invalid when a tensor of the block was not loaded.
+  Status run(uint32_t portion, bool keep = true);
 
   /// Rows of the embedding or the head that were loaded last, and the number of the first.
   std::span<const float> rows() const noexcept { return rows_; }

@@ -7,6 +7,7 @@
 #include "doctest/doctest.h"
 #include "model/attention.h"
 #include "model/block.h"
+#include "model/forward_pass.h"
 #include "model/norm.h"
 #include "model/rotary.h"
 #include "model/token_loss.h"
@@ -132,6 +133,42 @@ TEST_CASE("the loss of the next token, whatever the tiles of the vocabulary") {
       CHECK_MESSAGE(std::fabs(loss.loss(row) - expected) < 1e-6 * (1 + expected), "width ", width, ", row ", row);
     }
   }
+}
+
+TEST_CASE("a pass that only feeds a sink leaves the activations as they are") {
+  Architecture a = attention_of(2, 1, 4, 0, 0);
+  a.vocabulary = 10;
+  a.hidden = 8;
+  a.intermediate = 12;
+  a.layers = 1;
+  a.max_positions = 16;
+  a.is_sliding = List<bool>(1);
+  RandomValues random(5);
+  ForwardPass pass(a, InputPrecision::float32);
+  const std::vector<int32_t> tokens = {1, 2, 3, 4, 5, 6};
+  REQUIRE(bool(pass.set_tokens(tokens, 3)));
+  const std::vector<float> table = random.vector(80);
+  pass.run_embedding(0, table, 0);
+  for (const BlockWeight& weight : block_weights(a))
+    pass.block()[weight.slot] = random.vector(std::max<size_t>(weight.rows, 1) * weight.columns);
+  const auto logits = [&] {
+    const std::span<float> found = pass.logits(0, table);
+    return std::vector<float>(found.begin(), found.end());
+  };
+  struct Count final : InputSink {
+    size_t values[kBlockInputs] = {};
+    Status accept(uint32_t, LinearInput input, std::span<const float> x, size_t) override {
+      values[static_cast<size_t>(input)] += x.size();
+      return {};
+    }
+  } seen;
+  const std::vector<float> before = logits();
+  CHECK(bool(pass.run_block(0, 0, &seen, false)));
+  CHECK(logits() == before);
+  CHECK(seen.values[0] == tokens.size() * 8);
+  CHECK(seen.values[3] == tokens.size() * 12);
+  CHECK(bool(pass.run_block(0, 0, nullptr)));
+  CHECK(logits() != before);
 }
 
 TEST_CASE("inputs are quantized per token to 255 codes") {
