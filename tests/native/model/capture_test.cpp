@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "algorithms/input_statistics.h"
-#include "kernels/arch.h"
 #include "model/model_folder.h"
 
 namespace wasmquant::testing {
@@ -34,7 +33,7 @@ void check_close(const std::string& name, const std::vector<float>& actual, cons
 }
 
 TEST_CASE("tiny-llama: statistics of the inputs of linear layers") {
-  if (kernels::active_arch() == kernels::Simd::emulated128) return;  // minutes of plain code
+  if (is_slow_build()) return;
   const ModelFolder model("files/tiny-llama");
   const ModelFolder expected = file_of(kReference + "calib_stats.safetensors");
   const std::vector<int32_t> tokens = file_of(kReference + "calib_tokens.safetensors").tensor<int32_t>("input_ids");

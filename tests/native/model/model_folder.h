@@ -8,10 +8,23 @@
 #include <vector>
 
 #include "formats/read_file.h"
+#include "kernels/arch.h"
 #include "pipeline/forward_plan.h"
 #include "pipeline/forward_session.h"
 
 namespace wasmquant::testing {
+
+/// Whole texts take minutes in xsimd's model of a register in plain code, and with sanitizers.
+inline bool is_slow_build() {
+#if defined(__SANITIZE_ADDRESS__)  // GCC
+  return true;
+#elif defined(__has_feature)  // Clang
+#if __has_feature(address_sanitizer)
+  return true;
+#endif
+#endif
+  return kernels::active_arch() == kernels::Simd::emulated128;
+}
 
 struct ModelFolder {
   ModelIndex index;

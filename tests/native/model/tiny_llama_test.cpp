@@ -29,8 +29,7 @@ std::vector<int32_t> prefixes_of(const std::string& file, size_t sequences, size
 
 TEST_CASE("tiny-llama: logits of two sequences") {
   const ModelFolder model("files/tiny-llama");
-  // xsimd's model of a register in plain code takes minutes for whole ones.
-  const size_t length = kernels::active_arch() == kernels::Simd::emulated128 ? 40 : kLength;
+  const size_t length = is_slow_build() ? 40 : kLength;
   const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 2, length);
   const std::vector<float> expected = file_of(kReference + "logits_f32.safetensors").tensor<float>("logits");
   std::vector<float> logits;
@@ -63,7 +62,7 @@ TEST_CASE("tiny-llama: losses do not depend on instruction set, tiles or the bat
 }
 
 TEST_CASE("tiny-llama: bits per byte of the evaluation text") {
-  if (kernels::active_arch() == kernels::Simd::emulated128) return;
+  if (is_slow_build()) return;
   const ModelFolder model("files/tiny-llama");
   const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 16, kLength);
   CHECK(std::fabs(bits_per_token(*run_forward(model, tokens, kLength)) - 1.5097) < 1e-3);
