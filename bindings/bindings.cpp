@@ -10,6 +10,7 @@
 #include "config/write.h"
 #include "core/list.h"
 #include "marshal.h"
+#include "model_functions.h"
 #include "model_objects.h"
 #include "tensor_functions.h"
 #include "version.h"
@@ -96,6 +97,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
   function("dequantizeTensor", &dequantize_tensor);
   function("comparison", &comparison);
   function("errorBetween", &error_between);
+  function("forwardPlan", &forward_plan);
   class_<BoundObserver>("Observer")
       .constructor<std::string>()
       .function("update", &BoundObserver::update)
@@ -131,4 +133,12 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("info", &BoundTensorDecoder::info)
       .function("reads", &BoundTensorDecoder::reads)
       .function("decode", &BoundTensorDecoder::decode);
+  class_<BoundForwardPass>("ForwardPass")
+      .constructor<std::string, std::string>()
+      .function("setTokens", &BoundForwardPass::set_tokens)
+      .function("begin", &BoundForwardPass::begin)
+      .function("reads", &BoundForwardPass::reads)
+      .function("load", &BoundForwardPass::load)
+      .function("run", &BoundForwardPass::run)
+      .function("losses", &BoundForwardPass::losses);
 }

@@ -7,7 +7,6 @@
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
-namespace {
 
 json::Value reads_json(const List<TileRead>& reads) {
   json::Array out;
@@ -25,12 +24,6 @@ json::Value reads_json(const List<TileRead>& reads) {
   return out;
 }
 
-void append(List<double>& out, const kernels::ErrorSums& sums) {
-  for (const double value :
-       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)})
-    out.push_back(value);
-}
-
 TileBytes tile_bytes_of(const json::Value& options) {
   TileBytes bytes;
   if (const json::Value& rows = options["tileBytes"]; rows.is_integer())
@@ -38,6 +31,14 @@ TileBytes tile_bytes_of(const json::Value& options) {
   if (const json::Value& columns = options["columnTileBytes"]; columns.is_integer())
     bytes.columns = static_cast<uint64_t>(columns.as_integer());
   return bytes;
+}
+
+namespace {
+
+void append(List<double>& out, const kernels::ErrorSums& sums) {
+  for (const double value :
+       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)})
+    out.push_back(value);
 }
 
 Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const std::string& options_text,

@@ -13,6 +13,11 @@
 
 namespace wasmquant::bindings {
 
+/// TileRead[] of web/lib/module.ts.
+json::Value reads_json(const List<TileRead>& reads);
+/// {"tileBytes", "columnTileBytes"}; what is missing keeps its default.
+TileBytes tile_bytes_of(const json::Value& options);
+
 class BoundModelIndex : Counted {
  public:
   uint32_t add_file(std::string name, double bytes) {

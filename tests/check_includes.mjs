@@ -18,6 +18,7 @@ const rooms = {
   quantize: ['core', 'numeric', 'config', 'kernels'],
   observers: ['core', 'numeric', 'config', 'kernels', 'quantize'],
   algorithms: ['core', 'numeric', 'config', 'kernels', 'quantize', 'observers'],
+  model: ['core', 'numeric', 'kernels'],
   checkpoint: ['core', 'numeric', 'config', 'kernels', 'quantize', 'packing'],
   pipeline: [
     'core',
@@ -29,6 +30,7 @@ const rooms = {
     'quantize',
     'observers',
     'algorithms',
+    'model',
     'checkpoint',
     'conversion',
   ],

@@ -1,11 +1,16 @@
 // The dense float32 linear algebra of second-order algorithms: product, Cholesky factor, triangular inverse.
 // Row-major with a row stride in elements. Every element's additions have one order, which depends on the depth of the
-// product alone: results do not change with the tiling of rows or columns, nor between native and WebAssembly.
+// product alone (kernels/matmul.h): results do not change with the tiling of rows or columns, nor between native and
+// WebAssembly. Products of a depth beyond kProductDepth equal a sequence of products of that depth.
 #pragma once
 #include <cstddef>
 #include <span>
 
+#include "kernels/matmul.h"
+
 namespace wasmquant {
+
+using kernels::kProductDepth;
 
 struct ConstMatrix {
   const float* data;
@@ -15,9 +20,6 @@ struct Matrix {
   float* data;
   size_t stride;
 };
-
-/// Depth that is summed before it is added to memory. Products of greater depth equal a sequence of products of this.
-inline constexpr size_t kProductDepth = 128;
 
 /// c[i][j] += sign * sum_p a[p][i] * b[p][j]:  a [depth, rows], b [depth, columns], c [rows, columns]; sign is 1 or -1.
 /// c does not overlap a or b.

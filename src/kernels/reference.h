@@ -1,9 +1,12 @@
 // Scalar oracles of the kernels: one element after the other, straight from the definitions in kernels.h. The SIMD
 // bodies answer to them bit for bit, and end their loops with them. Compiled once, for the plain instruction set.
 #pragma once
+#include <array>
 #include <span>
 
+#include "kernels/exponential.h"
 #include "kernels/kernels.h"
+#include "kernels/matmul.h"
 
 namespace wasmquant::kernels::reference {
 
@@ -45,6 +48,17 @@ void narrow_f16(std::span<const float> x, uint16_t* bits) noexcept;
 void pack_nibbles(std::span<const uint8_t> codes, uint32_t offset, uint8_t* bytes) noexcept;
 void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offset, bool is_signed,
                     uint8_t* codes) noexcept;
+
+void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Part part,
+            float* c, size_t c_stride) noexcept;
+
+/// exp(x) for x clamped to -87..88.
+float exp(float x) noexcept;
+/// Sums of a tree of halves: i + 8, i + 4, i + 2, i + 1.
+float sum_of_halves(std::array<float, 16> sums) noexcept;
+float exponentials(std::span<const float> x, float shift, float* y) noexcept;
+void soft_cap(std::span<float> x, float cap) noexcept;
+void activate_gate(Activation activation, std::span<float> gate, const float* up) noexcept;
 
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
 

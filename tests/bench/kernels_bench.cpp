@@ -3,7 +3,7 @@
 //   kernels_bench [--json] [--mib N] [--rounds N] [--only SUBSTRING] [--fastest]
 // Times are medians, or with --fastest the fastest round, which says more on a machine that does other work too.
 // GB/s counts the bytes a row reads of its main input (float32, or 16-bit floats for widening). --json prints one line
-// per row: {name, gbps, ratio_to_memcpy, ratio_to_reference}.
+// per row: {name, gbps, ratio_to_memcpy, ratio_to_reference}. Products follow, in GFLOP/s (products_bench.h).
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +18,7 @@
 #include "kernels/reference_search.h"
 #include "observers/histogram.h"
 #include "observers/registry.h"
+#include "products_bench.h"
 #include "quantize/qparams.h"
 #include "timing.h"
 
@@ -237,6 +238,17 @@ std::vector<Row> rows_of(Buffers& b) {
        [=, &b](size_t n) { r::fake_quantize_float(x(n), &scale, kOneRun, fp8, b.y.data()); }},
       {"dequantize_fp8_e4m3", 4, [=, &b](size_t n) { k::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); },
        [=, &b](size_t n) { r::dequantize_float(codes(n), &scale, kOneRun, fp8, b.y.data()); }},
+      {"exponentials", 4, [=, &b](size_t n) { g_sink = k::exponentials(x(n), 0.5f, b.y.data()); },
+       [=, &b](size_t n) { g_sink = r::exponentials(x(n), 0.5f, b.y.data()); }},
+      {"activate_gate_silu", 4,
+       [=, &b](size_t n) {
+         std::memcpy(b.y.data(), b.x.data(), n * sizeof(float));
+         k::activate_gate(k::Activation::silu, {b.y.data(), n}, b.x.data());
+       },
+       [=, &b](size_t n) {
+         std::memcpy(b.y.data(), b.x.data(), n * sizeof(float));
+         r::activate_gate(k::Activation::silu, {b.y.data(), n}, b.x.data());
+       }},
       {"widen_bf16", 2, [=, &b](size_t n) { k::widen_bf16(halves(n), b.y.data()); },
        [=, &b](size_t n) { r::widen_bf16(halves(n), b.y.data()); }},
       {"widen_f16", 2, [=, &b](size_t n) { k::widen_f16(halves(n), b.y.data()); },
@@ -325,6 +337,7 @@ int bench_kernels(const Options& options) {
                   kernel / reference, copy);
     std::fflush(stdout);
   }
+  bench_products(options.only, options.rounds, options.statistic, options.json);
   return 0;
 }
 

@@ -2,29 +2,41 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const views = { F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, U8: Uint8Array, F8_E4M3: Uint8Array };
+const views = {
+  F32: Float32Array,
+  F16: Uint16Array,
+  BF16: Uint16Array,
+  U8: Uint8Array,
+  F8_E4M3: Uint8Array,
+  I32: Int32Array,
+  I64: BigInt64Array,
+};
 
-/** Every float and byte tensor of the model files in a folder: Map of name to `{ dtype, shape, data }`, narrow values as bits. */
-export function readModel(folder) {
+/** Every float, byte and integer tensor of a file: Map of name to `{ dtype, shape, data }`, narrow floats as bits. */
+export function readTensors(path) {
   const tensors = new Map();
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.safetensors'))) {
-    const bytes = readFileSync(join(folder, file));
-    const start = 8 + Number(bytes.readBigUInt64LE());
-    const { __metadata__, ...header } = JSON.parse(bytes.toString('utf8', 8, start));
-    for (const [
-      name,
-      {
-        dtype,
-        shape,
-        data_offsets: [begin, end],
-      },
-    ] of Object.entries(header)) {
-      if (!views[dtype]) continue;
-      const copy = Uint8Array.prototype.slice.call(bytes, start + begin, start + end);
-      tensors.set(name, { dtype, shape, data: new views[dtype](copy.buffer) });
-    }
+  const bytes = readFileSync(path);
+  const start = 8 + Number(bytes.readBigUInt64LE());
+  const { __metadata__, ...header } = JSON.parse(bytes.toString('utf8', 8, start));
+  for (const [
+    name,
+    {
+      dtype,
+      shape,
+      data_offsets: [begin, end],
+    },
+  ] of Object.entries(header)) {
+    if (!views[dtype]) continue;
+    const copy = Uint8Array.prototype.slice.call(bytes, start + begin, start + end);
+    tensors.set(name, { dtype, shape, data: new views[dtype](copy.buffer) });
   }
   return tensors;
+}
+
+/** The same of all model files in a folder. */
+export function readModel(folder) {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.safetensors'));
+  return new Map(names.flatMap((name) => [...readTensors(join(folder, name))]));
 }
 
 /** Writes a Map of name to `{ shape, data: Float32Array }` as F32. */

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addCompare } from './compare.js';
 import { addConfig } from './config.js';
+import { addEvaluate } from './evaluate.js';
 import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
 import { addInspect } from './inspect.js';
 import { Interruption } from './interrupt.js';
@@ -20,6 +21,7 @@ Examples:
   wasmquant plan ./llama --preset int4_wo_128
   wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
   wasmquant compare ./llama ./llama-int4
+  wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors
 
 A model is a file, a folder (config.json and shards), an index file, or an http(s) URL.
 Sizes are shown in powers of 1000. Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`;
@@ -103,7 +105,7 @@ async function main(): Promise<void> {
       outputError: () => {},
     })
     .exitOverride();
-  for (const add of [addInspect, addPlan, addQuantize, addCompare, addConfig]) add(program, run);
+  for (const add of [addInspect, addPlan, addQuantize, addCompare, addEvaluate, addConfig]) add(program, run);
   try {
     await program.parseAsync();
   } catch (error) {

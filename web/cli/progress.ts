@@ -11,6 +11,7 @@ const kLabels: Record<Progress['phase'], string> = {
   optimize: 'optimizing',
   quantize: 'quantizing',
   write: 'writing',
+  evaluate: 'evaluating',
 };
 /** Characters of the bar: with sizes, rate and time left a line fits 80 columns. */
 const kBarSize = 16;

@@ -1,9 +1,19 @@
 // Runs a job: tile by tile, read, compute, write. Host-neutral; the same code runs in workers and, with 0 threads, in
 // the thread of the caller.
 
+import { runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
-import type { ContextFiles, Job, JobPart, JobResult, PartResult, Piece } from './protocol.js';
+import type {
+  ContextFiles,
+  ForwardWork,
+  Job,
+  JobPart,
+  JobResult,
+  PartResult,
+  Piece,
+  WorkProgress,
+} from './protocol.js';
 import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
 
 /** Doubles per unit: Σx², Σy², Σ(x−y)², max|x−y|, count. */
@@ -69,13 +79,20 @@ export class JobRunner {
   readonly #instance: Instance;
   readonly #context: JobContext;
   readonly #pause: () => Promise<void>;
+  readonly #report: (progress: WorkProgress) => void;
   readonly #pieces: Piece[] = [];
   readonly #written = new Map<number, number>();
 
-  constructor(instance: Instance, context: JobContext, pause: () => Promise<void>) {
+  constructor(
+    instance: Instance,
+    context: JobContext,
+    pause: () => Promise<void>,
+    report: (progress: WorkProgress) => void,
+  ) {
     this.#instance = instance;
     this.#context = context;
     this.#pause = pause;
+    this.#report = report;
   }
 
   async run(job: Job): Promise<JobResult> {
@@ -86,6 +103,7 @@ export class JobRunner {
 
   async #part(part: JobPart): Promise<PartResult> {
     if (part.kind === 'compare') return this.#compare(part.left, part.right, part.first, part.last);
+    if (part.kind === 'forward') return this.#forward(part.work);
     const session = this.#instance.run((module) => new module.TensorSession(part.task));
     try {
       const { observePasses } = this.#instance.call<{ observePasses: number }>(() => session.info());
@@ -111,9 +129,23 @@ export class JobRunner {
   }
 
   async #read(model: number, reader: { reads(tile: number): string }, tile: number): Promise<void> {
-    for (const read of this.#instance.call<TileRead[]>(() => reader.reads(tile))) {
-      await this.#context.input(model, read.file).fill(this.#instance, read);
-    }
+    await this.#fill(
+      model,
+      this.#instance.call<TileRead[]>(() => reader.reads(tile)),
+    );
+  }
+
+  async #fill(model: number, reads: TileRead[]): Promise<void> {
+    for (const read of reads) await this.#context.input(model, read.file).fill(this.#instance, read);
+  }
+
+  async #forward(work: ForwardWork): Promise<PartResult> {
+    const sums = await runForward(this.#instance, work, {
+      read: (reads) => this.#fill(0, reads),
+      pause: this.#pause,
+      progress: this.#report,
+    });
+    return { sums, state: null };
   }
 
   async #observe(session: BoundTensorSession, first: number, last: number, passes: number): Promise<void> {

@@ -30,6 +30,9 @@ export const comparedTiles: TileSizes = { tileBytes: mebibyte, columnTileBytes: 
 export interface MemoryPlan {
   /** Workers that fit; 0 = run in this thread. */
   threads: number;
+  /** What the host itself takes, and what is left for all workers together, in bytes. */
+  hostBytes: number;
+  shareBytes: number;
   tiles: TileSizes;
   /** Input bytes of one job whose output the worker writes itself. */
   jobBytes: number;
@@ -58,6 +61,8 @@ export function planMemory(budgetBytes: number, wantedThreads: number): MemoryPl
   const waitingBytes = clamp(share / (workers + 1), 4 * mebibyte, 64 * mebibyte);
   return {
     threads,
+    hostBytes,
+    shareBytes: share,
     tiles: { tileBytes: mebibyte, columnTileBytes },
     jobBytes: 64 * mebibyte,
     transferJobBytes: clamp(waitingBytes / workers, mebibyte, 16 * mebibyte),

@@ -89,6 +89,23 @@ export interface BoundTensorDecoder {
   delete(): void;
 }
 
+/** A batch of sequences on its way through a model: steps of the plan in order, tensors of a step in order. */
+export interface BoundForwardPass {
+  /** int32 tokens of whole sequences of `length`. JSON `{portions}`. */
+  setTokens(pointer: number, count: number, length: number): string;
+  /** The next tensor of a step. JSON null. */
+  begin(step: number, slot: number, task: string): string;
+  /** JSON `TileRead[]`. */
+  reads(tile: number): string;
+  /** Decodes the tile whose bytes were read last. JSON null. */
+  load(tile: number): string;
+  /** Streamed tensors: after each load; others: once all tensors of the step are loaded. For every portion. JSON null. */
+  run(portion: number): string;
+  /** JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
+  losses(): string;
+  delete(): void;
+}
+
 export interface WasmquantModule {
   /** Current memory; never keep the buffer over a call. */
   memory(): WebAssembly.Memory;
@@ -153,6 +170,14 @@ export interface WasmquantModule {
   TensorDecoder: new (task: string) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `{sums: pointer, units}`. */
   errorBetween(x: number, y: number, count: number): string;
+  /** JSON `{family, vocabulary, maxPositions, tokenBytes, workingBytes, steps: [{name, floatBytes, tensors: [{slot, task, tiles, bytes, streamed}]}]}`.
+   * `options`: JSON `{tileBytes, columnTileBytes, length}`. */
+  forwardPlan(index: BoundModelIndex, config: string, options: string): string;
+  /** `options`: JSON `{activations}`. */
+  ForwardPass: new (
+    config: string,
+    options: string,
+  ) => BoundForwardPass;
   /** Live bound objects, for leak tests. */
   liveObjects(): number;
 }

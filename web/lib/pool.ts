@@ -3,7 +3,7 @@
 // Idle workers do not keep the process alive, and are ended after a while to give their memory back.
 
 import { failure, QuantizationError, textOf } from './errors.js';
-import type { ContextFiles, FromWorker, Job, JobResult, Port } from './protocol.js';
+import type { ContextFiles, FromWorker, Job, JobResult, Port, WorkProgress } from './protocol.js';
 
 /** Memory of idle workers is given back after this time. */
 const idleMs = 10_000;
@@ -21,6 +21,7 @@ interface Task {
   attempts: number;
   resolve: (result: JobResult) => void;
   reject: (error: unknown) => void;
+  onProgress: ((progress: WorkProgress) => void) | undefined;
 }
 
 interface Slot {
@@ -54,10 +55,10 @@ export class Pool {
   }
 
   /** Runs one job. Errors: those of the job; worker-crashed; on abort `signal.reason`, once the worker is gone. */
-  run(context: RunContext, job: Job, signal: AbortSignal): Promise<JobResult> {
+  run(context: RunContext, job: Job, signal: AbortSignal, onProgress?: Task['onProgress']): Promise<JobResult> {
     signal.throwIfAborted();
     return new Promise<JobResult>((resolve, reject) => {
-      const task: Task = { context, job, attempts: 0, resolve, reject };
+      const task: Task = { context, job, attempts: 0, resolve, reject, onProgress };
       const abort = () => void this.#abort(task, signal.reason);
       signal.addEventListener('abort', abort, { once: true });
       const settle = () => signal.removeEventListener('abort', abort);
@@ -158,6 +159,9 @@ export class Pool {
         return;
       case 'failed':
         this.#finish(slot)?.reject(new QuantizationError(message.error));
+        return;
+      case 'progress':
+        slot.task?.onProgress?.(message.progress);
         return;
       case 'crashed':
         void this.#crashed(slot, message.message);

@@ -4,7 +4,7 @@
 //   pool → worker                        worker → pool
 //   start    compiled module             ready      or failed
 //   context  files of a run
-//   job      tile ranges                 done | failed | crashed, one each
+//   job      tile ranges, or sequences   done | failed | crashed, one each; progress before that
 //   bytes    answer to read              read       a range of a file that only the main thread can read
 //   release  end of a run                released   its files are closed
 
@@ -29,7 +29,35 @@ export type JobPart =
   | { kind: 'run'; item: number; task: string; first: number; last: number; state: Uint8Array | null }
   /** All tiles of a task that is observed first: observed, then run, in one session. */
   | { kind: 'observe-and-run'; item: number; task: string; first: number; last: number }
-  | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number };
+  | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number }
+  /** Sequences [first, last) of a batch through a whole model; `sums` of the result are their losses in nats. */
+  | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork };
+
+/** A batch of sequences, and the steps of the core's forward plan. */
+export interface ForwardWork {
+  /** Text of config.json. */
+  config: string;
+  activations: 'float32' | 'int8';
+  steps: ForwardStep[];
+  /** Whole sequences of `length` tokens. */
+  tokens: Int32Array;
+  length: number;
+}
+export interface ForwardStep {
+  name: string;
+  /** `bytes`: as stored. Streamed tensors are worked on after each tile and not kept. */
+  tensors: { slot: number; task: string; tiles: number; bytes: number; streamed: boolean }[];
+}
+
+/** What a job got done since its last report. */
+export interface WorkProgress {
+  /** Worked on last. */
+  name: string;
+  /** Input bytes. */
+  bytes: number;
+  /** Tensors that are finished. */
+  tensors: number;
+}
 
 export interface Job {
   /** Tensors in it, for messages. */
@@ -74,6 +102,7 @@ export type FromWorker =
   | { type: 'ready' }
   | { type: 'done'; id: number; result: JobResult }
   | { type: 'failed'; id: number; error: PlainError }
+  | { type: 'progress'; id: number; progress: WorkProgress }
   /** The engine trapped, or could not be started: the worker is of no use any more. */
   | { type: 'crashed'; message: string }
   | { type: 'read'; request: number; context: number; input: number; file: number; offset: number; length: number }

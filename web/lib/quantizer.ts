@@ -3,6 +3,7 @@
 import { compareModels } from './compare.js';
 import { defineDisposeSymbols } from './disposable.js';
 import { failure, QuantizationError, textOf } from './errors.js';
+import { evaluateModel } from './evaluate.js';
 import type { Host } from './host.js';
 import { Instance } from './instance.js';
 import { LocalPort } from './local_port.js';
@@ -16,6 +17,8 @@ import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './tensor.j
 import type {
   Diagnostic,
   Dialect,
+  EvaluateOptions,
+  Evaluation,
   InputFormat,
   Model,
   Observer,
@@ -186,6 +189,10 @@ export class EngineQuantizer implements Quantizer {
     options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
   ): Promise<Report> {
     return compareModels(this.#workshop(), opened(reference), opened(quantized), options);
+  }
+
+  async evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation> {
+    return evaluateModel(this.#workshop(), opened(model), options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

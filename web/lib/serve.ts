@@ -4,7 +4,7 @@
 import { failure, QuantizationError, textOf } from './errors.js';
 import { Instance } from './instance.js';
 import { JobContext, JobRunner } from './job.js';
-import type { FromWorker, ToWorker } from './protocol.js';
+import type { FromWorker, ToWorker, WorkProgress } from './protocol.js';
 import type { WorkerHost } from './tile_input.js';
 
 type Send = (message: FromWorker, transfer: ArrayBuffer[]) => void;
@@ -83,7 +83,8 @@ export class JobServer {
     try {
       const files = this.#contexts.get(context);
       if (!this.#instance || !files) throw new Error('a job came before its context');
-      const result = await new JobRunner(this.#instance, files, this.#pause).run(job);
+      const report = (progress: WorkProgress) => this.#send({ type: 'progress', id, progress }, []);
+      const result = await new JobRunner(this.#instance, files, this.#pause, report).run(job);
       this.#send(
         { type: 'done', id, result },
         result.pieces.map((piece) => piece.bytes.buffer),

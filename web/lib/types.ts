@@ -76,7 +76,7 @@ export interface QuantizerOptions {
 
 /** Progress of a run. `bytesDone` never falls. */
 export interface Progress {
-  phase: 'read' | 'calibrate' | 'optimize' | 'quantize' | 'write';
+  phase: 'read' | 'calibrate' | 'optimize' | 'quantize' | 'write' | 'evaluate';
   /** Tensor that was worked on last. */
   tensor?: string;
   /** Tensors finished. */
@@ -334,6 +334,48 @@ export interface QuantizeModelOptions {
   overwrite?: boolean;
 }
 
+/** Token ids, C order: `[sequences, length]`, or `[length]` for one sequence. */
+export interface TokenInput {
+  data: Int32Array | Uint32Array | Uint16Array | BigInt64Array | number[];
+  shape: number[];
+}
+
+export interface EvaluateOptions {
+  /** Sequences of one length, or an opened safetensors file that holds them (I64, I32 or U16). */
+  tokens: TokenInput | Model;
+  /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
+  tensor?: string;
+  /** Bytes of text per token on average. Default: counted with the model's tokenizer.json. */
+  bytesPerToken?: number;
+  /** `int8`: what linear layers multiply is quantized per token first, as W8A8 runtimes do. Default `float32`. */
+  activations?: 'float32' | 'int8';
+  signal?: AbortSignal;
+  /** Every batch of sequences goes through all tensors; `count` and `bytesTotal` are those of all batches. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** How well a model predicts. Every token but the first of its sequence is predicted from those before it. */
+export interface Evaluation {
+  /** Mean of -log2 p per byte of text; null when the bytes are not known. */
+  bitsPerByte: number | null;
+  /** Mean of -log2 p per predicted token. */
+  bitsPerToken: number;
+  /** 2 to the bits per token. */
+  perplexity: number;
+  /** Predicted tokens. */
+  tokens: number;
+  /** Bytes of text they stand for; special tokens stand for none. */
+  bytes: number | null;
+  sequences: number;
+  /** Tokens of a sequence. */
+  length: number;
+  /** Sum of -ln p of each sequence, for standard errors of differences between models. */
+  sequenceLosses: number[];
+  /** Wall time in milliseconds. */
+  durationMs: number;
+  threads: number;
+}
+
 /** The entry point; see {@link createQuantizer}. */
 export interface Quantizer extends AsyncDisposable {
   version: { library: string; compiler: string };
@@ -363,4 +405,11 @@ export interface Quantizer extends AsyncDisposable {
     quantized: Model,
     options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
   ): Promise<Report>;
+  /**
+   * Perplexity and bits per byte of a llama-kind model (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text), quantized
+   * or not, by a float32 forward pass in the workers. The result is the same for any number of threads.
+   * @throws QuantizationError `not-implemented` for other families, `argument-invalid` for tokens that do not fit the
+   * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
+   */
+  evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
 }

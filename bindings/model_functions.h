@@ -1,0 +1,33 @@
+// Forward passes that JavaScript drives. Contracts: web/lib/module.ts.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/list.h"
+#include "marshal.h"
+#include "model_objects.h"
+#include "pipeline/forward_session.h"
+
+namespace wasmquant::bindings {
+
+/// The steps of a forward pass, as forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
+std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options);
+
+class BoundForwardPass : Counted {
+ public:
+  /// `options`: {"activations": "float32" | "int8"}
+  BoundForwardPass(std::string config, std::string options);
+  std::string set_tokens(Address tokens, double count, uint32_t length);
+  std::string begin(uint32_t step, uint32_t slot, std::string task);
+  std::string reads(uint32_t tile);
+  std::string load(uint32_t tile);
+  std::string run(uint32_t portion);
+  std::string losses();
+
+ private:
+  std::unique_ptr<ForwardSession> session_;
+  Error error_;
+  List<double> losses_;
+};
+
+}  // namespace wasmquant::bindings

@@ -1,0 +1,67 @@
+// Query heads that share keys are worked on together: rows (token, head of the group), as many as fill a product's
+// tiles, against the keys that the last of these tokens sees.
+#include "model/attention.h"
+
+#include <algorithm>
+
+#include "kernels/matmul.h"
+
+namespace wasmquant::model {
+namespace {
+
+using kernels::Part;
+using kernels::Update;
+
+constexpr size_t kRows = 128;
+
+void reserve(std::vector<float>& memory, size_t count) {
+  if (memory.size() < count) memory.resize(count);
+}
+
+}  // namespace
+
+void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v, size_t length,
+            AttentionMemory& memory, float* y) {
+  const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(),
+               kv_stride = a.key_columns();
+  const size_t window = is_sliding ? a.window : length;
+  const size_t step = std::max<size_t>(kRows / group, 1);
+  const size_t rows_at_most = std::min(step, length) * group;
+  const size_t keys_at_most = std::min(length, window + step);
+  reserve(memory.queries, rows_at_most * dim);
+  reserve(memory.output, rows_at_most * dim);
+  reserve(memory.scores, rows_at_most * keys_at_most);
+  reserve(memory.product, std::max(kernels::matmul_workspace(rows_at_most, keys_at_most, dim),
+                                   kernels::matmul_workspace(rows_at_most, dim, keys_at_most)));
+  for (size_t head = 0; head < a.kv_heads; ++head) {
+    for (size_t first = 0; first < length; first += step) {
+      const size_t end = std::min(first + step, length), rows = (end - first) * group;
+      const size_t begin = first >= window ? first - window + 1 : 0, keys = end - begin;
+      float* const scores = memory.scores.data();
+      for (size_t row = 0; row < rows; ++row) {
+        const float* from = q + (first + row / group) * q_stride + (head * group + row % group) * dim;
+        for (size_t i = 0; i < dim; ++i) memory.queries[row * dim + i] = from[i] * a.attention_scale;
+      }
+      const size_t at = begin * kv_stride + head * dim;
+      matmul({memory.queries.data(), dim, 1}, {k + at, kv_stride, 1}, dim, rows, keys, Update::set, Part::all, scores,
+             keys, memory.product.data());
+      for (size_t row = 0; row < rows; ++row) {
+        const size_t token = first + row / group;
+        const size_t seen = token >= window ? token - window + 1 - begin : 0, unseen = token + 1 - begin;
+        float* const line = scores + row * keys;
+        const std::span<float> visible{line + seen, unseen - seen};
+        if (a.attention_cap > 0) kernels::soft_cap(visible, a.attention_cap);
+        kernels::softmax(visible);
+        std::fill(line, line + seen, 0.0f);
+        std::fill(line + unseen, line + keys, 0.0f);
+      }
+      matmul({scores, keys, 1}, {v + at, 1, kv_stride}, keys, rows, dim, Update::set, Part::all, memory.output.data(),
+             dim, memory.product.data());
+      for (size_t row = 0; row < rows; ++row)
+        std::copy_n(memory.output.data() + row * dim, dim,
+                    y + (first + row / group) * q_stride + (head * group + row % group) * dim);
+    }
+  }
+}
+
+}  // namespace wasmquant::model

@@ -1,0 +1,21 @@
+// Causal attention with grouped queries (J. Ainslie et al. 2023): query head h reads key and value head
+// h / (heads / kv_heads), softmax(scale q k^T) v. In sliding layers a token sees the last `window` keys.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "model/architecture.h"
+
+namespace wasmquant::model {
+
+/// Working memory, kept from call to call.
+struct AttentionMemory {
+  std::vector<float> queries, scores, output, product;
+};
+
+/// One sequence. q [length, heads * head_dim], k and v [length, kv_heads * head_dim], q and k turned already;
+/// y [length, heads * head_dim].
+void attend(const Architecture& architecture, bool is_sliding, const float* q, const float* k, const float* v,
+            size_t length, AttentionMemory& memory, float* y);
+
+}  // namespace wasmquant::model

@@ -1,0 +1,94 @@
+#include "model/block.h"
+
+#include <algorithm>
+
+#include "kernels/kernels.h"
+#include "kernels/matmul.h"
+#include "model/norm.h"
+
+namespace wasmquant::model {
+
+void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept {
+  if (precision == InputPrecision::float32) return;
+  for (size_t at = 0; at < x.size(); at += columns) {
+    const std::span<float> row = x.subspan(at, columns);
+    const float scale = std::max(kernels::reduce_absmax(row).value / 127.0f, 0x1p-126f);
+    const kernels::Affine grid{scale, 1.0f / scale, 0, -127, 127};
+    kernels::fake_quantize_int(row, &grid, columns, RoundMethod::half_even, row.data());
+  }
+}
+
+BlockRunner::BlockRunner(const Architecture& architecture, InputPrecision precision, size_t length)
+    : architecture_(architecture),
+      precision_(precision),
+      length_(length),
+      table_(architecture.rope, architecture.head_dim, length),
+      sliding_table_(architecture.sliding_rope, architecture.head_dim, length) {}
+
+Status BlockRunner::multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns,
+                                   InputSink* sink) {
+  const std::span<float> values{x.data(), tokens_ * columns};
+  if (sink != nullptr) TRY_VOID(sink->accept(layer, input, values, columns));
+  quantize_inputs(precision_, values, columns);
+  return {};
+}
+
+void BlockRunner::linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias,
+                         size_t in, size_t out, std::vector<float>& y) {
+  y.resize(tokens_ * out);
+  product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
+  kernels::matmul({x.data(), in, 1}, {weight.data(), in, 1}, in, tokens_, out, kernels::Update::set, kernels::Part::all,
+                  y.data(), out, product_.data());
+  if (bias.empty()) return;
+  for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % out];
+}
+
+void BlockRunner::turn_heads(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
+                             const RotaryTable& table) {
+  const size_t dim = architecture_.head_dim;
+  if (!norm.empty())
+    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, norm, x.data(), tokens_ * heads, x.data());
+  for (size_t i = 0; i < tokens_ * heads; ++i) table.turn(x.data() + i * dim, i / heads % length_);
+}
+
+Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink) {
+  const Architecture& a = architecture_;
+  const Norm norm{a.norm_epsilon, a.norm_plus_one};
+  const bool is_sliding = a.is_sliding[layer];
+  const RotaryTable& table = is_sliding ? sliding_table_ : table_;
+  const size_t hidden = a.hidden, queries = a.query_columns(), keys = a.key_columns();
+  tokens_ = x.size() / hidden;
+  const auto add_to_x = [&](std::vector<float>& y, Slot post_norm) {
+    if (const std::vector<float>& weight = weights[post_norm]; !weight.empty())
+      normalize(norm, weight, y.data(), tokens_, y.data());
+    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  };
+
+  normed_.resize(x.size());
+  normalize(norm, weights[Slot::input_norm], x.data(), tokens_, normed_.data());
+  TRY_VOID(multiply_input(layer, LinearInput::attention, normed_, hidden, sink));
+  linear(normed_, weights[Slot::q], weights[Slot::q_bias], hidden, queries, q_);
+  linear(normed_, weights[Slot::k], weights[Slot::k_bias], hidden, keys, k_);
+  linear(normed_, weights[Slot::v], weights[Slot::v_bias], hidden, keys, v_);
+  turn_heads(q_, a.heads, weights[Slot::q_norm], table);
+  turn_heads(k_, a.kv_heads, weights[Slot::k_norm], table);
+  attended_.resize(q_.size());
+  for (size_t at = 0; at < tokens_; at += length_)
+    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, length_, attention_,
+           attended_.data() + at * queries);
+  TRY_VOID(multiply_input(layer, LinearInput::attention_output, attended_, queries, sink));
+  linear(attended_, weights[Slot::o], weights[Slot::o_bias], queries, hidden, normed_);
+  add_to_x(normed_, Slot::attention_post_norm);
+
+  normalize(norm, weights[Slot::feed_forward_norm], x.data(), tokens_, normed_.data());
+  TRY_VOID(multiply_input(layer, LinearInput::feed_forward, normed_, hidden, sink));
+  linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
+  linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
+  kernels::activate_gate(a.activation, gate_, up_.data());
+  TRY_VOID(multiply_input(layer, LinearInput::feed_forward_output, gate_, a.intermediate, sink));
+  linear(gate_, weights[Slot::down], weights[Slot::down_bias], a.intermediate, hidden, normed_);
+  add_to_x(normed_, Slot::feed_forward_post_norm);
+  return {};
+}
+
+}  // namespace wasmquant::model

@@ -1,0 +1,49 @@
+// One transformer block over a portion of the batch: whole sequences of one length.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+#include "model/architecture.h"
+#include "model/attention.h"
+#include "model/block_weights.h"
+#include "model/linear_input.h"
+#include "model/rotary.h"
+
+namespace wasmquant::model {
+
+/// What linear layers multiply.
+enum class InputPrecision : uint8_t {
+  float32,
+  int8_per_token  // fake-quantized: codes -127..127, scale absmax / 127 of each token's row
+};
+
+/// x [rows, columns] to its quantized values, in place.
+void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept;
+
+class BlockRunner {
+ public:
+  /// For sequences of `length` tokens.
+  BlockRunner(const Architecture& architecture, InputPrecision precision, size_t length);
+
+  /// x [tokens, hidden], in place; the tokens are whole sequences, one after the other. `sink`, when given, gets every
+  /// linear layer's input, before it is quantized. Rows do not depend on how sequences are portioned.
+  Status run(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink);
+
+ private:
+  Status multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns, InputSink* sink);
+  void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
+              size_t out, std::vector<float>& y);
+  void turn_heads(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table);
+
+  const Architecture& architecture_;
+  InputPrecision precision_;
+  size_t length_;
+  size_t tokens_ = 0;
+  RotaryTable table_, sliding_table_;
+  std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, product_;
+  AttentionMemory attention_;
+};
+
+}  // namespace wasmquant::model

@@ -1,0 +1,52 @@
+// The tensors of one transformer block, as Hugging Face names them, and their values while the block runs.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/list.h"
+#include "model/architecture.h"
+
+namespace wasmquant::model {
+
+enum class Slot : uint8_t {
+  q,
+  k,
+  v,
+  o,
+  gate,
+  up,
+  down,
+  q_bias,
+  k_bias,
+  v_bias,
+  o_bias,
+  gate_bias,
+  up_bias,
+  down_bias,
+  input_norm,
+  q_norm,
+  k_norm,
+  attention_post_norm,
+  feed_forward_norm,
+  feed_forward_post_norm,
+};
+inline constexpr size_t kSlots = 20;
+
+struct BlockWeight {
+  Slot slot;
+  const char* name;                // below "layers.N."
+  uint32_t rows = 0, columns = 0;  // [out, in]; vectors are [columns], with rows 0
+};
+
+/// What a block of this architecture has, in the order of its computation.
+List<BlockWeight> block_weights(const Architecture& architecture);
+
+/// Values in C order; those that the architecture lacks stay empty.
+struct BlockValues {
+  std::array<std::vector<float>, kSlots> values;
+  std::vector<float>& operator[](Slot slot) noexcept { return values[static_cast<size_t>(slot)]; }
+  const std::vector<float>& operator[](Slot slot) const noexcept { return values[static_cast<size_t>(slot)]; }
+};
+
+}  // namespace wasmquant::model

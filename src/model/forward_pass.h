@@ -1,0 +1,78 @@
+// A batch of token sequences on its way through a model, block by block: the caller brings the weights of one step at
+// a time, as float32 and in tiles, and memory holds that step and the activations of the batch.
+//
+//   set_tokens
+//   embedding   for each tile of its rows: load_embedding, then run_embedding on every portion
+//   blocks      block(slot) filled for every slot, then run_block on every portion
+//   head        final_norm filled, begin_head, then for each tile of its rows: load_head, run_head on every portion
+//
+// Portions are whole sequences; they may be run in any order and with pauses between them.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+#include "model/block.h"
+#include "model/token_loss.h"
+
+namespace wasmquant::model {
+
+class ForwardPass {
+ public:
+  ForwardPass(Architecture architecture, InputPrecision precision);
+  ForwardPass(const ForwardPass&) = delete;
+  ForwardPass& operator=(const ForwardPass&) = delete;
+
+  const Architecture& architecture() const noexcept { return architecture_; }
+
+  /// tokens [sequences, length]. Errors: argument-invalid (no sequences, fewer than two tokens each, more than
+  /// max_positions, a token that is not in the vocabulary; the message names it).
+  Status set_tokens(std::span<const int32_t> tokens, size_t length);
+
+  size_t sequences() const noexcept { return length_ == 0 ? 0 : tokens_.size() / length_; }
+  size_t length() const noexcept { return length_; }
+  size_t portions() const noexcept { return (sequences() + portion_ - 1) / portion_; }
+
+  /// Rows [first, first + rows.size() / hidden) of the embedding, to the portion's tokens that have them.
+  void run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept;
+
+  /// Values of the next block; the shapes are those of block_weights().
+  BlockValues& block() noexcept { return block_; }
+  /// `keep` false: activations stay as they were, for passes that only feed `sink`.
+  Status run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep = true);
+
+  std::vector<float>& final_norm() noexcept { return final_norm_; }
+  /// Applies the final norm; `sink` gets the head's input.
+  Status begin_head(InputSink* sink);
+  /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows]; good until the
+  /// next call.
+  std::span<float> logits(size_t portion, std::span<const float> rows);
+  /// The same, added to the losses. Tiles of rows come in order, each to every portion.
+  void run_head(size_t portion, std::span<const float> rows, uint32_t first);
+
+  /// Sum over positions 0 to length - 2 of the negative log-likelihood of the token that follows, in nats.
+  double loss_of(size_t sequence) const noexcept;
+
+  /// Bytes of activations per token of the batch, and of working memory besides.
+  static uint64_t bytes_per_token(const Architecture& architecture) noexcept;
+  static uint64_t working_bytes(const Architecture& architecture, size_t length) noexcept;
+
+ private:
+  struct Range {
+    size_t begin, end;  // tokens
+  };
+  Range range_of(size_t portion) const noexcept;
+
+  Architecture architecture_;
+  InputPrecision precision_;
+  size_t length_ = 0, portion_ = 1;
+  std::vector<int32_t> tokens_;
+  std::vector<float> x_;  // [tokens, hidden]
+  std::unique_ptr<BlockRunner> runner_;
+  BlockValues block_;
+  std::vector<float> final_norm_, scratch_, product_;
+  std::unique_ptr<TokenLoss> loss_;
+};
+
+}  // namespace wasmquant::model

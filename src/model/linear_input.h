@@ -1,0 +1,28 @@
+// The matrices that linear layers of a transformer multiply: what calibration sees.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/result.h"
+
+namespace wasmquant::model {
+
+/// One matrix may feed several layers: q, k and v read `attention`, gate and up read `feed_forward`.
+enum class LinearInput : uint8_t { attention, attention_output, feed_forward, feed_forward_output, head };
+inline constexpr size_t kBlockInputs = 4;  // all but `head`
+
+/// Names below "layers.N." of the layers that read an input of a block, as Hugging Face spells them; the head has none.
+std::span<const char* const> readers_of(LinearInput input) noexcept;
+
+class InputSink {
+ public:
+  /// x [tokens, columns], the tokens in order; called once per portion of the batch. `layer` is the block's number. The
+  /// first error ends the run.
+  virtual Status accept(uint32_t layer, LinearInput input, std::span<const float> x, size_t columns) = 0;
+
+ protected:
+  ~InputSink() = default;
+};
+
+}  // namespace wasmquant::model

@@ -1,0 +1,48 @@
+// What a forward pass reads, in order: the embedding, then each block's tensors, then the final norm and the head.
+// Quantized checkpoints are decoded on the way; the pass itself sees float32.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/json.h"
+#include "core/list.h"
+#include "core/result.h"
+#include "model/architecture.h"
+#include "pipeline/model_index.h"
+#include "pipeline/task.h"
+
+namespace wasmquant {
+
+/// Where a tensor goes: a model::Slot of the step's block, or one of these.
+inline constexpr uint32_t kEmbeddingSlot = 100, kFinalNormSlot = 101, kHeadSlot = 102;
+
+struct ForwardTensor {
+  uint32_t slot = 0;
+  std::string task;  // JSON for a session
+  uint64_t tiles = 0;
+  uint64_t bytes = 0;        // stored
+  bool is_streamed = false;  // run on every portion after each tile, and not kept
+};
+
+/// Step 0 is the embedding, step n the block n - 1, the last one norm and head.
+struct ForwardStep {
+  std::string name;
+  List<ForwardTensor> tensors;
+  uint64_t float_bytes = 0;  // what is kept in memory
+};
+
+struct ForwardPlan {
+  model::Architecture architecture;
+  List<ForwardStep> steps;
+};
+
+/// `config_text`: config.json. Errors: of model::read_architecture; tensor-missing, shape-mismatch, dtype-unsupported
+/// naming the tensor; config-invalid when there is no config.json.
+Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes);
+
+/// {"family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot", "task",
+/// "tiles", "bytes", "streamed"}]}], "tokenBytes", "workingBytes" for sequences of `length`}
+json::Value forward_plan_json(const ForwardPlan& plan, size_t length);
+
+}  // namespace wasmquant

@@ -1,0 +1,80 @@
+"""Makes tests/files/forward/: one tiny model a family, randomly initialised, with the logits that transformers computes.
+
+    tests/interop/peers.sh run python3 tests/files/make_forward.py
+
+Each folder holds config.json, model.safetensors (float32) and expected.safetensors: `input_ids` I64 [2, 24] and `logits`
+F32 [2, 24, vocabulary]. Values are spread wide enough that norms, caps, windows and rotations all show in the logits.
+Two configs are written as transformers 4 did, with rope_theta and rope_scaling.
+"""
+import json
+import os
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+SIZES = dict(
+    vocab_size=40, hidden_size=24, intermediate_size=28, num_hidden_layers=3, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=32, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+)
+HEAD = dict(head_dim=12)
+LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=16)
+GEMMA3_ROPE = dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=5000.0),
+                   sliding_attention=dict(rope_type="default", rope_theta=100.0))
+CASES = {
+    "llama": ("Llama", dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=True, rope_parameters=LLAMA3)),
+    "llama_linear": ("Llama", dict(HEAD, hidden_act="gelu", rope_parameters=dict(rope_type="linear", factor=2.0, rope_theta=300.0))),
+    "mistral": ("Mistral", dict(HEAD, sliding_window=6, rope_parameters=dict(rope_type="default", rope_theta=1000.0))),
+    "qwen2": ("Qwen2", dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    "qwen3": ("Qwen3", dict(HEAD, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "gemma": ("Gemma", dict(HEAD)),
+    "gemma2": ("Gemma2", dict(HEAD, sliding_window=5, query_pre_attn_scalar=20, attn_logit_softcapping=3.0,
+                              final_logit_softcapping=4.0)),
+    "gemma3_text": ("Gemma3Text", dict(HEAD, sliding_window=5, query_pre_attn_scalar=20, rope_parameters=GEMMA3_ROPE,
+                                       layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+}
+CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
+# config.json as transformers 4 wrote it
+OLD_SPELLING = {"llama", "llama_linear"}
+
+
+def to_old_spelling(config):
+    scaling = config.pop("rope_parameters")
+    config["rope_theta"] = scaling.pop("rope_theta")
+    config["rope_scaling"] = scaling
+
+
+@torch.no_grad()
+def make(folder, family, options):
+    torch.manual_seed(sum(folder.encode()))
+    config = getattr(transformers, family + "Config")(**SIZES, **options)
+    config._attn_implementation = "eager"
+    model = getattr(transformers, CAUSAL.get(family, family + "ForCausalLM"))(config).eval()
+    for name, parameter in model.named_parameters():
+        spread = 0.3 if parameter.dim() == 1 else 0.25
+        noise = torch.randn_like(parameter) * spread
+        is_weight_of_norm = name.endswith("norm.weight") and "emma" not in family
+        parameter.copy_(noise + 1 if is_weight_of_norm else noise)
+    tokens = torch.randint(0, SIZES["vocab_size"], (2, 24))
+    logits = model(tokens).logits
+    os.makedirs(folder, exist_ok=True)
+    state = {name: value.contiguous() for name, value in model.state_dict().items()}
+    if config.tie_word_embeddings:
+        state.pop("lm_head.weight")
+    save_file(state, os.path.join(folder, "model.safetensors"))
+    save_file({"input_ids": tokens, "logits": logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
+    written = json.loads(config.to_json_string())
+    written["architectures"] = [type(model).__name__]
+    if os.path.basename(folder) in OLD_SPELLING:
+        to_old_spelling(written)
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(written, file, indent=1, sort_keys=True)
+        file.write("\n")
+    print(os.path.basename(folder), "logits from", logits.min().item(), "to", logits.max().item())
+
+
+if __name__ == "__main__":
+    base = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward")
+    for case, (family, options) in CASES.items():
+        make(os.path.join(base, case), family, options)

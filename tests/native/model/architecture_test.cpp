@@ -1,0 +1,117 @@
+// config.json of every spelling, and configs that a forward pass refuses.
+#include "model/architecture.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "model/block_weights.h"
+#include "model/forward_pass.h"
+
+namespace wasmquant::model {
+namespace {
+
+const std::string kSizes =
+    R"("vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 8)";
+
+Result<Architecture> read(const std::string& more) {
+  const auto config = json::parse("{" + kSizes + ", " + more + "}");
+  REQUIRE(bool(config));
+  return read_architecture(*config);
+}
+
+Architecture accepted(const std::string& more) {
+  auto found = read(more);
+  REQUIRE_MESSAGE(found, (found ? "" : found.error().message));
+  return std::move(*found);
+}
+
+TEST_CASE("what is not stated follows from the family") {
+  const Architecture llama = accepted(R"("model_type": "llama")");
+  CHECK(llama.kv_heads == 8);
+  CHECK(llama.head_dim == 8);
+  CHECK(llama.rope.theta == 10000);
+  CHECK_FALSE(llama.tied_head);
+  CHECK(block_weights(llama).size() == 9);
+  const Architecture qwen2 = accepted(R"("model_type": "qwen2")");
+  CHECK(qwen2.qkv_bias);
+  CHECK_FALSE(qwen2.output_bias);
+  const Architecture gemma = accepted(R"("model_type": "gemma", "hidden_act": "gelu")");
+  CHECK(gemma.tied_head);
+  CHECK(gemma.norm_plus_one);
+  CHECK(gemma.embedding_scale == 8.0f);
+  CHECK(gemma.activation == kernels::Activation::gelu_tanh);
+  const Architecture gemma2 = accepted(R"("model_type": "gemma2", "sliding_window": 16)");
+  CHECK(gemma2.attention_cap == 50);
+  CHECK(gemma2.logit_cap == 30);
+  CHECK(gemma2.attention_scale == 1.0f / 16);
+  CHECK((gemma2.is_sliding[0] && !gemma2.is_sliding[1] && gemma2.is_sliding[2]));
+  const Architecture uncapped = accepted(R"("model_type": "gemma2", "attn_logit_softcapping": null)");
+  CHECK(uncapped.attention_cap == 0);
+  CHECK_FALSE(uncapped.is_sliding[0]);
+  const Architecture gemma3 = accepted(R"("model_type": "gemma3_text", "sliding_window": 8, "sliding_window_pattern": 2,
+                  "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_local_base_freq": 5000)");
+  CHECK(gemma3.rope.theta == 1e6);
+  CHECK(gemma3.rope.factor == 8);
+  CHECK(gemma3.sliding_rope.theta == 5000);
+  CHECK(gemma3.sliding_rope.scaling == Rope::Scaling::none);
+  CHECK((gemma3.is_sliding[0] && !gemma3.is_sliding[1]));
+  CHECK(block_weights(gemma3).size() == 13);
+}
+
+TEST_CASE("sliding windows of each kind") {
+  CHECK(accepted(R"("model_type": "mistral", "sliding_window": 4)").is_sliding[3]);
+  CHECK_FALSE(accepted(R"("model_type": "mistral", "sliding_window": null)").is_sliding[3]);
+  CHECK_FALSE(accepted(R"("model_type": "qwen2", "sliding_window": 4, "max_window_layers": 1)").is_sliding[3]);
+  const Architecture qwen2 =
+      accepted(R"("model_type": "qwen2", "use_sliding_window": true, "sliding_window": 4, "max_window_layers": 2)");
+  CHECK((!qwen2.is_sliding[1] && qwen2.is_sliding[2]));
+}
+
+TEST_CASE("configs that cannot be run are refused at their key") {
+  const struct {
+    const char *config, *where;
+    ErrorCode code;
+  } kCases[] = {
+      {R"("model_type": "rwkv")", "/model_type", ErrorCode::not_implemented},
+      {R"("architectures": ["LlamaForCausalLM"])", "/model_type", ErrorCode::not_implemented},
+      {R"("model_type": "llama", "num_key_value_heads": 3)", "/num_key_value_heads", ErrorCode::config_invalid},
+      {R"("model_type": "llama", "num_key_value_heads": 0)", "/num_key_value_heads", ErrorCode::config_invalid},
+      {R"("model_type": "llama", "head_dim": 7)", "/head_dim", ErrorCode::config_invalid},
+      {R"("model_type": "llama", "head_dim": 16000000)", "/head_dim", ErrorCode::config_invalid},
+      {R"("model_type": "llama", "head_dim": "8")", "/head_dim", ErrorCode::config_invalid},
+      {R"("model_type": "llama", "hidden_act": "relu")", "/hidden_act", ErrorCode::not_implemented},
+      {R"("model_type": "llama", "rope_scaling": {"type": "yarn"})", "/rope_scaling", ErrorCode::not_implemented},
+      {R"("model_type": "llama", "partial_rotary_factor": 0.5)", "/partial_rotary_factor", ErrorCode::not_implemented},
+      {R"("model_type": "mistral", "sliding_window": 0)", "/sliding_window", ErrorCode::config_invalid},
+      {R"("model_type": "gemma2", "sliding_window": 4, "layer_types": ["a"])", "/layer_types",
+       ErrorCode::config_invalid},
+      {R"("model_type": "gemma", "use_bidirectional_attention": true)", "/use_bidirectional_attention",
+       ErrorCode::not_implemented},
+  };
+  for (const auto& [config, where, code] : kCases) {
+    const auto found = read(config);
+    REQUIRE_MESSAGE(!found, std::string(config));
+    CHECK(found.error().where == where);
+    CHECK(found.error().code == code);
+  }
+}
+
+TEST_CASE("tokens are checked before anything runs") {
+  ForwardPass pass(accepted(R"("model_type": "llama", "max_position_embeddings": 4)"), InputPrecision::float32);
+  const std::vector<int32_t> good = {0, 99, 3, 4}, beyond = {0, 1, 2, 100}, negative = {0, -1};
+  CHECK(bool(pass.set_tokens(good, 2)));
+  CHECK(pass.sequences() == 2);
+  for (const auto& [tokens, length] : {std::pair{&good, 1}, {&good, 3}, {&beyond, 2}, {&negative, 2}}) {
+    const Status status = pass.set_tokens(*tokens, static_cast<size_t>(length));
+    REQUIRE_FALSE(status);
+    CHECK(status.error().code == ErrorCode::argument_invalid);
+  }
+  const std::vector<int32_t> longer(5);
+  CHECK_FALSE(pass.set_tokens(longer, 5));
+  CHECK_FALSE(pass.set_tokens({}, 2));
+  CHECK(pass.set_tokens(beyond, 2).error().message.find("token 100 at position 1 of sequence 1") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace wasmquant::model

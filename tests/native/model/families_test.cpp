@@ -1,0 +1,78 @@
+// One tiny model a family against transformers (tests/files/make_forward.py).
+#include <algorithm>
+#include <cmath>
+
+#include "model/model_folder.h"
+
+namespace wasmquant::testing {
+namespace {
+
+constexpr const char* kFamilies[] = {"llama", "llama_linear", "mistral", "qwen2",
+                                     "qwen3", "gemma",        "gemma2",  "gemma3_text"};
+constexpr size_t kLength = 24;
+
+TEST_CASE("logits of every family are those of transformers") {
+  for (const char* family : kFamilies) {
+    const std::string folder = std::string("files/forward/") + family;
+    const ModelFolder model(folder), reference = file_of(folder + "/expected.safetensors");
+    std::vector<int32_t> tokens;
+    for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
+    const std::vector<float> expected = reference.tensor<float>("logits");
+    std::vector<float> logits;
+    const auto session = run_forward(model, tokens, kLength, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
+    double largest = 0;
+    for (size_t i = 0; i < logits.size(); ++i) largest = std::max(largest, std::fabs(double{logits[i]} - expected[i]));
+    CHECK_MESSAGE(largest < 1e-4, std::string(family), ": largest difference ", largest);
+
+    const size_t vocabulary = expected.size() / tokens.size();
+    double nats = 0;
+    for (size_t i = 0; i + 1 < kLength; ++i) {
+      const float* row = expected.data() + i * vocabulary;
+      double sum = 0;
+      for (size_t j = 0; j < vocabulary; ++j) sum += std::exp(double{row[j]});
+      nats += std::log(sum) - row[tokens[i + 1]];
+    }
+    CHECK_MESSAGE(std::fabs(session->pass().loss_of(0) - nats) < 1e-4, std::string(family), ": loss ",
+                  session->pass().loss_of(0));
+  }
+}
+
+double loss_with(const char* family, const std::string& found, const std::string& replacement) {
+  ModelFolder model(std::string("files/forward/") + family);
+  const size_t at = model.config.find(found);
+  REQUIRE_MESSAGE(at != std::string::npos, std::string(family), " has no ", found);
+  model.config.replace(at, found.size(), replacement);
+  std::vector<int32_t> tokens(kLength);
+  for (size_t i = 0; i < kLength; ++i) tokens[i] = static_cast<int32_t>(i * 7 % 40);
+  return run_forward(model, tokens, kLength)->pass().loss_of(0);
+}
+
+TEST_CASE("every key that a family differs by counts") {
+  struct Change {
+    const char *family, *found, *replacement;
+  };
+  constexpr Change kChanges[] = {
+      {"llama", "llama3", "linear"},
+      {"llama", "\"original_max_position_embeddings\": 16", "\"original_max_position_embeddings\": 8"},
+      {"llama", "\"rope_theta\": 500", "\"rope_theta\": 400"},
+      {"llama", "silu", "gelu"},
+      {"llama_linear", "\"factor\": 2", "\"factor\": 3"},
+      {"llama_linear", "\"gelu\"", "\"gelu_pytorch_tanh\""},
+      {"mistral", "\"sliding_window\": 6", "\"sliding_window\": 7"},
+      {"qwen2", "\"sliding_attention\"", "\"full_attention\""},
+      {"gemma2", "\"attn_logit_softcapping\": 3", "\"attn_logit_softcapping\": 4"},
+      {"gemma2", "\"final_logit_softcapping\": 4", "\"final_logit_softcapping\": 5"},
+      {"gemma2", "\"query_pre_attn_scalar\": 20", "\"query_pre_attn_scalar\": 21"},
+      {"gemma3_text", "\"rope_theta\": 100", "\"rope_theta\": 200"},
+      {"gemma3_text", "\"rope_theta\": 5000", "\"rope_theta\": 6000"},
+      {"gemma3_text", "\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 1e-02"},
+  };
+  for (const Change& change : kChanges) {
+    const double before = loss_with(change.family, change.found, change.found);
+    const double after = loss_with(change.family, change.found, change.replacement);
+    CHECK_MESSAGE(std::fabs(before - after) > 3e-4, std::string(change.family), ": ", std::string(change.found));
+  }
+}
+
+}  // namespace
+}  // namespace wasmquant::testing

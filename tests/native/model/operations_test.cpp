@@ -1,0 +1,188 @@
+// The operations of a block, each against its definition in float64.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "algorithms/random_values.h"
+#include "doctest/doctest.h"
+#include "model/attention.h"
+#include "model/block.h"
+#include "model/forward_pass.h"
+#include "model/norm.h"
+#include "model/rotary.h"
+#include "model/token_loss.h"
+
+namespace wasmquant::model {
+namespace {
+
+TEST_CASE("a norm divides by the root of the mean square") {
+  RandomValues random(1);
+  for (const size_t columns : {1, 2, 7, 64}) {
+    const std::vector<float> x = random.vector(3 * columns), weight = random.vector(columns);
+    for (const bool plus_one : {false, true}) {
+      std::vector<float> y(x.size());
+      normalize({1e-3, plus_one}, weight, x.data(), 3, y.data());
+      for (size_t row = 0; row < 3; ++row) {
+        double square = 0;
+        for (size_t i = 0; i < columns; ++i) square += double{x[row * columns + i]} * x[row * columns + i];
+        const double root = std::sqrt(square / static_cast<double>(columns) + 1e-3);
+        for (size_t i = 0; i < columns; ++i)
+          CHECK(y[row * columns + i] ==
+                doctest::Approx(x[row * columns + i] / root * (weight[i] + plus_one)).epsilon(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("a rotation turns pairs half a head apart") {
+  constexpr size_t kDim = 10, kPositions = 40;
+  Rope rope;
+  rope.theta = 50;
+  rope.scaling = Rope::Scaling::linear;
+  rope.factor = 2.5;
+  const RotaryTable table(rope, kDim, kPositions);
+  const std::vector<float> x = RandomValues(2).vector(kDim);
+  for (size_t position = 0; position < kPositions; ++position) {
+    std::vector<float> y = x;
+    table.turn(y.data(), position);
+    for (size_t i = 0; i < kDim / 2; ++i) {
+      const double angle = static_cast<double>(position) * std::pow(50.0, -2.0 * static_cast<double>(i) / kDim) / 2.5;
+      const double low = x[i], high = x[i + kDim / 2];
+      CHECK(std::fabs(y[i] - (low * std::cos(angle) - high * std::sin(angle))) < 1e-5);
+      CHECK(std::fabs(y[i + kDim / 2] - (high * std::cos(angle) + low * std::sin(angle))) < 1e-5);
+    }
+  }
+}
+
+Architecture attention_of(uint32_t heads, uint32_t kv_heads, uint32_t head_dim, uint32_t window, float cap) {
+  Architecture a;
+  a.heads = heads;
+  a.kv_heads = kv_heads;
+  a.head_dim = head_dim;
+  a.window = window;
+  a.attention_cap = cap;
+  a.attention_scale = 0.7f;
+  return a;
+}
+
+std::vector<double> attended(const Architecture& a, bool is_sliding, const std::vector<float>& q,
+                             const std::vector<float>& k, const std::vector<float>& v, size_t length) {
+  const size_t dim = a.head_dim, columns = a.query_columns(), keys = a.key_columns();
+  std::vector<double> out(length * columns);
+  for (size_t head = 0; head < a.heads; ++head)
+    for (size_t token = 0; token < length; ++token) {
+      const size_t from = head * a.kv_heads / a.heads * dim;
+      const size_t first = is_sliding && token >= a.window ? token - a.window + 1 : 0;
+      std::vector<double> weight;
+      for (size_t other = first; other <= token; ++other) {
+        double score = 0;
+        for (size_t i = 0; i < dim; ++i)
+          score += double{q[token * columns + head * dim + i]} * k[other * keys + from + i];
+        score *= a.attention_scale;
+        weight.push_back(std::exp(a.attention_cap > 0 ? a.attention_cap * std::tanh(score / a.attention_cap) : score));
+      }
+      const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
+      for (size_t other = first; other <= token; ++other)
+        for (size_t i = 0; i < dim; ++i)
+          out[token * columns + head * dim + i] += weight[other - first] / sum * v[other * keys + from + i];
+    }
+  return out;
+}
+
+TEST_CASE("attention: grouped heads, windows and caps, sequences around the tiles") {
+  RandomValues random(3);
+  for (const size_t length : {1, 2, 5, 31, 32, 33, 129, 200})
+    for (const auto& [heads, kv_heads] : {std::pair{4u, 4u}, {4u, 2u}, {6u, 1u}})
+      for (const uint32_t window : {0u, 1u, 3u, 40u})
+        for (const float cap : {0.0f, 2.0f}) {
+          const Architecture a = attention_of(heads, kv_heads, 6, window, cap);
+          const std::vector<float> q = random.vector(length * a.query_columns());
+          const std::vector<float> k = random.vector(length * a.key_columns());
+          const std::vector<float> v = random.vector(length * a.key_columns());
+          std::vector<float> y(q.size(), 99.0f);
+          AttentionMemory memory;
+          attend(a, window > 0, q.data(), k.data(), v.data(), length, memory, y.data());
+          const std::vector<double> expected = attended(a, window > 0, q, k, v, length);
+          double largest = 0;
+          for (size_t i = 0; i < y.size(); ++i) largest = std::max(largest, std::fabs(y[i] - expected[i]));
+          CHECK_MESSAGE(largest < 2e-5, length, " tokens, ", heads, "/", kv_heads, " heads, window ", window);
+        }
+}
+
+TEST_CASE("the loss of the next token, whatever the tiles of the vocabulary") {
+  constexpr size_t kVocabulary = 50, kRows = 6;
+  std::vector<float> logits = RandomValues(4).vector(kRows * kVocabulary);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = logits[i] * 20 + (i % 7 == 0 ? 200.0f : 0.0f);
+  std::vector<int32_t> targets = {0, 49, 17, 30, 7, -1};
+  for (const size_t width : {50, 49, 16, 7, 1}) {
+    TokenLoss loss(targets);
+    for (size_t first = 0; first < kVocabulary; first += width) {
+      const size_t here = std::min(width, kVocabulary - first);
+      std::vector<float> tile(kRows * here);
+      for (size_t row = 0; row < kRows; ++row)
+        std::copy_n(logits.data() + row * kVocabulary + first, here, tile.data() + row * here);
+      loss.add(std::span(tile).first(2 * here), here, 0, static_cast<uint32_t>(first));
+      loss.add(std::span(tile).subspan(2 * here), here, 2, static_cast<uint32_t>(first));
+    }
+    for (size_t row = 0; row + 1 < kRows; ++row) {
+      const float* line = logits.data() + row * kVocabulary;
+      const double largest = *std::max_element(line, line + kVocabulary);
+      double sum = 0;
+      for (size_t i = 0; i < kVocabulary; ++i) sum += std::exp(line[i] - largest);
+      const double expected = std::log(sum) + largest - line[targets[row]];
+      CHECK_MESSAGE(std::fabs(loss.loss(row) - expected) < 1e-6 * (1 + expected), "width ", width, ", row ", row);
+    }
+  }
+}
+
+TEST_CASE("a pass that only feeds a sink leaves the activations as they are") {
+  Architecture a = attention_of(2, 1, 4, 0, 0);
+  a.vocabulary = 10;
+  a.hidden = 8;
+  a.intermediate = 12;
+  a.layers = 1;
+  a.max_positions = 16;
+  a.is_sliding = List<bool>(1);
+  RandomValues random(5);
+  ForwardPass pass(a, InputPrecision::float32);
+  const std::vector<int32_t> tokens = {1, 2, 3, 4, 5, 6};
+  REQUIRE(bool(pass.set_tokens(tokens, 3)));
+  const std::vector<float> table = random.vector(80);
+  pass.run_embedding(0, table, 0);
+  for (const BlockWeight& weight : block_weights(a))
+    pass.block()[weight.slot] = random.vector(std::max<size_t>(weight.rows, 1) * weight.columns);
+  const auto logits = [&] {
+    const std::span<float> found = pass.logits(0, table);
+    return std::vector<float>(found.begin(), found.end());
+  };
+  struct Count final : InputSink {
+    size_t values[kBlockInputs] = {};
+    Status accept(uint32_t, LinearInput input, std::span<const float> x, size_t) override {
+      values[static_cast<size_t>(input)] += x.size();
+      return {};
+    }
+  } seen;
+  const std::vector<float> before = logits();
+  CHECK(bool(pass.run_block(0, 0, &seen, false)));
+  CHECK(logits() == before);
+  CHECK(seen.values[0] == tokens.size() * 8);
+  CHECK(seen.values[3] == tokens.size() * 12);
+  CHECK(bool(pass.run_block(0, 0, nullptr)));
+  CHECK(logits() != before);
+}
+
+TEST_CASE("inputs are quantized per token to 255 codes") {
+  std::vector<float> x = {0.1f, -12.7f, 3.26f, 0.04f, 0, 0, 0, 0};
+  quantize_inputs(InputPrecision::int8_per_token, x, 4);
+  CHECK(x[0] == doctest::Approx(0.1f));
+  CHECK(x[1] == doctest::Approx(-12.7f));
+  CHECK(x[2] == doctest::Approx(3.3f));
+  CHECK(x[3] == 0);
+  CHECK(x[5] == 0);
+  std::vector<float> same = {0.1f, 0.25f};
+  quantize_inputs(InputPrecision::float32, same, 2);
+  CHECK(same[1] == 0.25f);
+}
+
+}  // namespace
+}  // namespace wasmquant::model

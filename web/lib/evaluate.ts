@@ -1,0 +1,152 @@
+// Perplexity and bits per byte of a model on token sequences. Workers take sequences, each goes through the whole model
+// by itself; losses come back per sequence and are added in their order, so that the result does not depend on the split.
+
+import { abortable } from './abort.js';
+import { failure } from './errors.js';
+import { comparedTiles, type MemoryPlan } from './memory.js';
+import type { OpenedModel } from './model.js';
+import type { RunContext } from './pool.js';
+import { ProgressMeter } from './progress.js';
+import type { ForwardStep, ForwardWork } from './protocol.js';
+import { reader, type Workshop } from './run.js';
+import { tokenBytesOf } from './token_bytes.js';
+import { type TokenBatch, tokenBatch } from './tokens.js';
+import type { EvaluateOptions, Evaluation } from './types.js';
+
+interface ForwardPlanJson {
+  vocabulary: number;
+  maxPositions: number;
+  /** Memory per token of a batch, and besides, in bytes. */
+  tokenBytes: number;
+  workingBytes: number;
+  steps: (ForwardStep & { floatBytes: number })[];
+}
+
+/** A worker's own code and heap, a tile as stored and as float32, packed matrices. */
+const besidesBytes = 12 * 1024 * 1024;
+
+/** How many sequences go together. Errors: memory-budget. */
+function batchSize(memory: MemoryPlan, plan: ForwardPlanJson, { sequences, length }: TokenBatch): number {
+  const stepBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
+  const fixed = stepBytes + plan.workingBytes + besidesBytes;
+  const perSequence = length * plan.tokenBytes;
+  for (let workers = Math.min(Math.max(1, memory.threads), sequences); workers >= 1; --workers) {
+    const fitting = Math.floor((memory.shareBytes / workers - fixed) / perSequence);
+    const even = Math.ceil(sequences / workers);
+    if (fitting >= 1) return Math.ceil(sequences / (workers * Math.ceil(even / Math.min(even, fitting))));
+  }
+  const needed = fixed + perSequence + memory.hostBytes;
+  const detail = `the largest block as float32 and one sequence need ${needed} bytes; give that much, or shorter sequences`;
+  throw failure('memory-budget', 'memoryBudgetBytes', detail);
+}
+
+/** Bytes of text that the predicted tokens stand for; null when a token's are not known. */
+function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> | null): number | null {
+  let sum = 0;
+  for (const [i, id] of ids.entries()) {
+    if (i % length === 0) continue;
+    const known = bytes?.get(id);
+    if (known === undefined) return null;
+    sum += known;
+  }
+  return sum;
+}
+
+export async function evaluateModel(
+  { instance, pool, memory }: Workshop,
+  model: OpenedModel,
+  options: EvaluateOptions,
+): Promise<Evaluation> {
+  const started = performance.now();
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const { activations = 'float32', bytesPerToken } = options;
+  if (activations !== 'float32' && activations !== 'int8')
+    throw failure('argument-invalid', 'activations', `"${String(activations)}" is neither float32 nor int8`);
+  if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
+    throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
+  const index = model.indexFor(instance);
+  const planFor = (length: number) =>
+    instance.call<ForwardPlanJson>((module) =>
+      module.forwardPlan(index, model.configText, JSON.stringify({ ...comparedTiles, length })),
+    );
+  const { vocabulary, maxPositions } = planFor(1);
+  const tokens = await tokenBatch(options.tokens, options.tensor, vocabulary, maxPositions);
+  const plan = planFor(tokens.length);
+  const perBatch = batchSize(memory, plan, tokens);
+  const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
+  const batches: ForwardWork[] = [];
+  for (let first = 0; first < tokens.sequences; first += perBatch) {
+    const last = Math.min(first + perBatch, tokens.sequences);
+    batches.push({
+      config: model.configText,
+      activations,
+      steps,
+      tokens: tokens.ids.slice(first * tokens.length, last * tokens.length),
+      length: tokens.length,
+    });
+  }
+
+  const tensors = steps.flatMap((step) => step.tensors);
+  const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+  const progress = new ProgressMeter(options.onProgress, tensors.length * batches.length, modelBytes * batches.length);
+  const context = pool.context(
+    { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
+    reader([model]),
+  );
+  try {
+    const losses = await runBatches(batches, context);
+    progress.finish('evaluate');
+    return await summary(losses);
+  } finally {
+    await pool.release(context);
+  }
+
+  async function runBatches(work: ForwardWork[], run: RunContext): Promise<number[]> {
+    const stop = new AbortController();
+    const abort = () => stop.abort(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    const running = work.map(async (batch, item) => {
+      const last = batch.tokens.length / batch.length;
+      const label = `sequences ${item * perBatch} to ${item * perBatch + last - 1}`;
+      const part = { kind: 'forward' as const, item, first: 0, last, work: batch };
+      const result = await pool.run(
+        run,
+        { label, bytes: modelBytes, parts: [part] },
+        stop.signal,
+        ({ name, bytes, tensors }) => progress.advance('evaluate', bytes, tensors, name),
+      );
+      return [...(result.parts[0]?.sums ?? [])];
+    });
+    try {
+      return (await Promise.all(running)).flat();
+    } catch (error) {
+      stop.abort(error);
+      await Promise.allSettled(running);
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  async function summary(sequenceLosses: number[]): Promise<Evaluation> {
+    const nats = sequenceLosses.reduce((sum, loss) => sum + loss, 0);
+    const predicted = tokens.sequences * (tokens.length - 1);
+    const bytes =
+      bytesPerToken === undefined
+        ? predictedBytes(tokens, await abortable(signal, tokenBytesOf(model)))
+        : predicted * bytesPerToken;
+    return {
+      bitsPerByte: bytes === null || bytes === 0 ? null : nats / Math.LN2 / bytes,
+      bitsPerToken: nats / Math.LN2 / predicted,
+      perplexity: Math.exp(nats / predicted),
+      tokens: predicted,
+      bytes,
+      sequences: tokens.sequences,
+      length: tokens.length,
+      sequenceLosses,
+      durationMs: performance.now() - started,
+      threads: memory.threads,
+    };
+  }
+}

@@ -1,0 +1,62 @@
+// One batch of sequences through a whole model, in a worker: step by step, each tensor read and decoded tile by tile.
+
+import type { Instance } from './instance.js';
+import type { BoundForwardPass, TileRead } from './module.js';
+import type { ForwardWork, WorkProgress } from './protocol.js';
+
+export interface ForwardHost {
+  /** Fetches the bytes of a tile. */
+  read(reads: TileRead[]): Promise<void>;
+  /** Between pieces of work; throws when the job is not wanted any more. */
+  pause(): Promise<void>;
+  progress(progress: WorkProgress): void;
+}
+
+/** Negative log-likelihood of each sequence, in nats. */
+export async function runForward(instance: Instance, work: ForwardWork, host: ForwardHost): Promise<Float64Array> {
+  const options = JSON.stringify({ activations: work.activations });
+  const pass = instance.run((module) => new module.ForwardPass(work.config, options));
+  try {
+    const { portions } = instance.withBytes(work.tokens, (pointer) =>
+      instance.call<{ portions: number }>(() => pass.setTokens(pointer, work.tokens.length, work.length)),
+    );
+    for (const [number, step] of work.steps.entries()) {
+      const { name } = step;
+      const isStreamed = step.tensors.some((tensor) => tensor.streamed);
+      for (const tensor of step.tensors) {
+        instance.call<null>(() => pass.begin(number, tensor.slot, tensor.task));
+        for (let tile = 0; tile < tensor.tiles; ++tile) {
+          await host.pause();
+          await host.read(instance.call<TileRead[]>(() => pass.reads(tile)));
+          instance.call<null>(() => pass.load(tile));
+          if (tensor.streamed) await runPortions(instance, pass, portions, host, () => {});
+          const isLast = tile + 1 === tensor.tiles;
+          if (isStreamed) host.progress({ name, bytes: tensor.bytes / tensor.tiles, tensors: isLast ? 1 : 0 });
+        }
+      }
+      if (isStreamed) continue;
+      // The time goes into the products, not into reading.
+      const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / portions;
+      await runPortions(instance, pass, portions, host, () => host.progress({ name, bytes, tensors: 0 }));
+      host.progress({ name, bytes: 0, tensors: step.tensors.length });
+    }
+    const { pointer, count } = instance.call<{ pointer: number; count: number }>(() => pass.losses());
+    return instance.float64(pointer, count);
+  } finally {
+    instance.free(pass);
+  }
+}
+
+async function runPortions(
+  instance: Instance,
+  pass: BoundForwardPass,
+  portions: number,
+  host: ForwardHost,
+  done: () => void,
+): Promise<void> {
+  for (let portion = 0; portion < portions; ++portion) {
+    await host.pause();
+    instance.call<null>(() => pass.run(portion));
+    done();
+  }
+}
