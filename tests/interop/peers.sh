@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The Python side of the interoperability tests: torch, transformers and compressed-tensors as Debian packages a newer
-# release, in a root folder of their own (.peers/), so that the system stays as it is.
-#   tests/interop/peers.sh create        make or renew the folder: about 250 MB to fetch, a few minutes; needs root
+# The other side of the interoperability tests: torch, transformers and compressed-tensors for Python, and llama.cpp's
+# tools, as Debian packages of a newer release, in a root folder of their own (.peers/), so that the system stays as it is.
+#   tests/interop/peers.sh create        make the folder, or add what it lacks: about 260 MB to fetch, a few minutes; needs
+#                                        root
 #   tests/interop/peers.sh run CMD...    run inside; the checkout and /tmp are seen under the same paths
 # Mounts live in a private namespace: they end with the command, so the folder can be deleted at any time.
 # Exit code 3: cannot be made here (no root, or no apt-get).
@@ -10,6 +11,7 @@ checkout=$(cd "$(dirname "$0")/../.." && pwd)
 root=$checkout/.peers
 suite=forky
 packages="python3-torch python3-transformers python3-compressed-tensors python3-safetensors"
+packages="$packages llama.cpp-tools llama.cpp-tools-extra"
 stamp=$root/.ready
 
 say() { echo "set-up: $*" >&2; }
@@ -19,14 +21,24 @@ inside() {
     root=$1 checkout=$2 here=$3; shift 3
     mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"
     for folder in "$checkout" /tmp; do mkdir -p "$root$folder"; mount --bind "$folder" "$root$folder"; done
-    exec chroot "$root" /usr/bin/env -C "$here" HOME=/root LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 "$@"
+    exec chroot "$root" /usr/bin/env -C "$here" HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 "$@"
   ' -- "$root" "$checkout" "$@"
+}
+
+debootstrap_root() {
+  say "making .peers/ from Debian $suite ($packages), about 260 MB to fetch"
+  rm -rf "$root"
+  mkdir -p "$root"
+  debootstrap --variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg "$suite" "$root" \
+    http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$root/debootstrap.log" 2>&1 ||
+    { tail -20 "$root/debootstrap.log" >&2; say "debootstrap failed"; exit 1; }
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
 }
 
 create() {
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$suite $packages" ] && return
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    say "the Python peers need root and apt-get (Debian); run this as root to have them in .peers/"
+    say "the peers need root and apt-get (Debian); run this as root to have them in .peers/"
     exit 3
   fi
   if ! command -v debootstrap >/dev/null; then
@@ -34,17 +46,17 @@ create() {
     apt-get -qq update >&2 || true
     DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends debootstrap >&2
   fi
-  say "making .peers/ from Debian $suite ($packages), about 250 MB to fetch"
-  rm -rf "$root"
-  mkdir -p "$root"
-  debootstrap --variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg "$suite" "$root" \
-    http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$root/debootstrap.log" 2>&1 ||
-    { tail -20 "$root/debootstrap.log" >&2; say "debootstrap failed"; exit 1; }
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  if [ "$(cut -d' ' -f1 "$stamp" 2>/dev/null)" = "$suite" ]; then
+    say "adding to .peers/ what it lacks of: $packages"
+  else
+    debootstrap_root
+  fi
   # shellcheck disable=SC2086
-  inside / env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 -o APT::Sandbox::User=root install -y \
-    --no-install-recommends $packages >"$root/install.log" 2>&1 ||
-    { tail -20 "$root/install.log" >&2; say "installing the Python peers failed"; exit 1; }
+  inside / sh -c '
+    apt() { apt-get -qq -o Acquire::Retries=3 -o APT::Sandbox::User=root "$@"; }
+    apt install -y --no-install-recommends "$@" || { apt update && apt install -y --no-install-recommends "$@"; }
+  ' -- $packages >"$root/install.log" 2>&1 ||
+    { tail -20 "$root/install.log" >&2; say "installing the peers failed"; exit 1; }
   inside / apt-get clean
   echo "$suite $packages" >"$stamp"
 }

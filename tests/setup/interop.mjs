@@ -1,8 +1,8 @@
 // npm run test:interop: our output files loaded by independent programs. Prepares the programs, then runs
-// tests/interop/interop.mjs. Where they cannot be had (no root), it says so and tests nothing; under CI that is a failure.
+// tests/interop/interop.mjs and gguf.mjs. Where they cannot be had (no root), it says so and tests nothing; under CI that is a failure.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { buildAll } from './build.mjs';
+import { buildAll, buildNative } from './build.mjs';
 import { CommandFailed, main, root, run } from './command.mjs';
 
 const cannotBeMadeHere = 3;
@@ -13,10 +13,12 @@ main(() => {
     stdio: ['ignore', 2, 2],
   });
   if (peers.status === cannotBeMadeHere) {
-    process.stdout.write('interop: not run, because the Python peers cannot be installed here (see above)\n');
+    process.stdout.write('interop: not run, because the peers cannot be installed here (see above)\n');
     return process.env.CI ? 1 : 0;
   }
   if (peers.status !== 0) throw new CommandFailed('tests/interop/peers.sh create', peers.status ?? 1);
   buildAll();
   run(process.execPath, ['tests/interop/interop.mjs']);
+  buildNative('release', 'wasmquant_gguf_tool');
+  run(process.execPath, ['tests/interop/gguf.mjs']);
 });
