@@ -6,6 +6,7 @@
 
 #include "config/config_api.h"
 #include "config/dialects.h"
+#include "config/gguf_config.h"
 #include "config/presets.h"
 #include "config/write.h"
 #include "core/list.h"
@@ -45,6 +46,17 @@ std::string presets() {
     auto config = json::parse(preset.config_text());
     if (!config) return fail(config.error());
     row.set("config", std::move(*config));
+    out.push_back(std::move(row));
+  }
+  for (const std::string_view recipe : config::recipe_names()) {
+    if (config::preset_named(recipe) != nullptr) continue;
+    json::Value row, config;
+    config.set("dialect", "gguf");
+    config.set("recipe", recipe);
+    row.set("name", recipe);
+    row.set("title", text_of("GGUF {}", recipe));
+    row.set("description", "llama.cpp's recipe of that name, for GGUF files.");
+    row.set("config", std::move(config));
     out.push_back(std::move(row));
   }
   return ok(std::move(out));
@@ -112,7 +124,8 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("need", &BoundModelIndex::need)
       .function("read", &BoundModelIndex::read)
       .function("readShardMap", &BoundModelIndex::read_shard_map)
-      .function("finish", &BoundModelIndex::finish);
+      .function("finish", &BoundModelIndex::finish)
+      .function("setCompanion", &BoundModelIndex::set_companion);
   class_<BoundPlan>("Plan")
       .function("error", &BoundPlan::error)
       .function("json", &BoundPlan::to_json)

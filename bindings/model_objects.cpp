@@ -46,6 +46,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   TRY(options_json, json::parse(options_text));
   PlanOptions options;
   if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
+  if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
   options.tile_bytes = tile_bytes_of(options_json);
   return make_plan(model, config, options, diagnostics);
 }

@@ -27,6 +27,9 @@ class BoundModelIndex : Counted {
   std::string read(uint32_t file, Address bytes, uint32_t length);
   std::string read_shard_map(std::string text);
   std::string finish();
+  void set_companion(std::string name, Address bytes, uint32_t length) {
+    index_.set_companion(std::move(name), std::string(pointer<const char>(bytes), length));
+  }
   const ModelIndex& index() const noexcept { return index_; }
 
  private:

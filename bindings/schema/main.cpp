@@ -7,7 +7,8 @@
 
 int main() {
   wasmquant::json::Value all;
-  for (const auto dialect : {wasmquant::Dialect::quark, wasmquant::Dialect::brevitas, wasmquant::Dialect::aihwkit})
+  for (const auto dialect :
+       {wasmquant::Dialect::quark, wasmquant::Dialect::brevitas, wasmquant::Dialect::aihwkit, wasmquant::Dialect::gguf})
     all.set(std::string(wasmquant::config::name_of(dialect)), wasmquant::config::schema(dialect));
   std::puts(wasmquant::json::write(all).c_str());
   return 0;

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/list.h"
 #include "core/message.h"
+#include "numeric/ggml_type.h"
 
 namespace wasmquant {
 
@@ -59,6 +60,8 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
                    StorageDtype dtype, std::vector<uint64_t> shape);
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
                    StorageDtype dtype, std::initializer_list<uint64_t> shape);
+/// A weight in a GGUF type: rows along the last dimension, a vector is one row. `name` in the file.
+WeightLayout ggml_layout(const std::vector<uint64_t>& shape, StorageDtype source, GgmlType type, std::string name);
 /// Values in bfloat16 or float16, the same in every format.
 WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
 /// The storage dtype of scales: that of spec.scale_type, float32 unless it names another.

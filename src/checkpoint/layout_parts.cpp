@@ -54,6 +54,21 @@ WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight) {
   return layout;
 }
 
+WeightLayout ggml_layout(const std::vector<uint64_t>& shape, StorageDtype source, GgmlType type, std::string name) {
+  WeightLayout layout;
+  layout.shape = shape;
+  layout.source = source;
+  layout.columns = shape.empty() ? 1 : shape.back();
+  layout.rows = 1;
+  for (size_t d = 0; d + 1 < shape.size(); ++d) layout.rows *= shape[d];
+  layout.codes = CodeStorage::ggml_rows;
+  layout.granularity.inner = layout.rows * layout.columns;
+  const StorageDtype stored = storage_dtype_of(type);
+  layout.components.push_back(
+      {Role::codes, std::move(name), stored, shape, info_of(stored).bytes_of(layout.rows * layout.columns)});
+  return layout;
+}
+
 StorageDtype scale_storage(const QuantizationSpec& spec) noexcept {
   if (spec.scale_type == ScaleType::bfloat16) return StorageDtype::BF16;
   if (spec.scale_type == ScaleType::float16) return StorageDtype::F16;

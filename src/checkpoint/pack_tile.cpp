@@ -132,6 +132,7 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       return;
     }
     case CodeStorage::rows_block_float:
+    case CodeStorage::ggml_rows:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
       return;
@@ -176,6 +177,7 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
       return;
     }
     case CodeStorage::rows_block_float:
+    case CodeStorage::ggml_rows:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
       return;

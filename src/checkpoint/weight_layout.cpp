@@ -17,6 +17,7 @@ bool WeightLayout::scales_in_tiles() const noexcept {
 }
 
 uint64_t WeightLayout::line_multiple() const noexcept {
+  if (codes == CodeStorage::ggml_rows) return whole_lines;
   if (column_tiles()) return scales_in_tiles() ? granularity.block : 1;
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;

@@ -48,6 +48,7 @@ enum class CodeStorage : uint8_t {
   columns_bytes,         // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
+  ggml_rows,             // [rows, columns] in blocks of a GGUF type, scales among the codes
 };
 
 enum class ZeroPointStorage : uint8_t {
@@ -70,6 +71,7 @@ struct WeightLayout {
   uint8_t bits = 8;         // of a stored code
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
   packing::WordOrder order = packing::WordOrder::order;
+  uint64_t whole_lines = 1;              // so many go into a tile together; ggml_rows
   bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;

@@ -76,9 +76,12 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
 
 Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {
   const auto dialect = dialect_named(to);
-  if (!dialect || dialect == Dialect::fp8)
+  if (!dialect || dialect == Dialect::fp8 || dialect == Dialect::gguf)
     return error_at(ErrorCode::argument_invalid, "to", "found {q}; a dialect that is written is needed", to);
   TRY(parsed, parse_text(text, "auto", problems));
+  if (parsed.config.dialect == Dialect::gguf)
+    return error_at(ErrorCode::config_invalid, parsed.config.where,
+                    "a recipe for GGUF files says nothing that other dialects have words for");
   Converted converted = convert(parsed.config, *dialect);
   if (!converted.config.is_null()) return converted;
   if (problems != nullptr) *problems = std::move(converted.losses);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/edit_distance.h"
+#include "config/gguf_config.h"
 #include "config/name_match.h"
 #include "config/vocabulary.h"
 #include "core/message.h"
@@ -29,6 +30,7 @@ constexpr struct {
     {"zero_point", Dialect::awq},
     {"weight_block_size", Dialect::fp8},
     {"activation_scheme", Dialect::fp8},
+    {"recipe", Dialect::gguf},
 };
 
 // Quark's layer configs and the Brevitas extension's differ in the keys of their specs alone.
@@ -70,6 +72,8 @@ Config parse_dialect(Dialect dialect, const json::Value& block, const std::strin
       return parse_brevitas(block, where, out);
     case Dialect::compressed_tensors:
       return parse_compressed_tensors(block, where, out);
+    case Dialect::gguf:
+      return parse_gguf(block, where, out);
     default:
       return parse_uniform(dialect, block, where, out);
   }

@@ -16,8 +16,8 @@
 namespace wasmquant::config {
 
 /// In the order of Dialect.
-inline constexpr std::array<std::string_view, 7> kDialectNames = {"quark", "brevitas", "aihwkit", "compressed-tensors",
-                                                                  "gptq",  "awq",      "fp8"};
+inline constexpr std::array<std::string_view, 8> kDialectNames = {"quark", "brevitas", "aihwkit", "compressed-tensors",
+                                                                  "gptq",  "awq",      "fp8",     "gguf"};
 /// "quark", "brevitas", ...: as `dialect` and `quant_method` spell it.
 std::string_view name_of(Dialect dialect) noexcept;
 std::optional<Dialect> dialect_named(std::string_view name) noexcept;

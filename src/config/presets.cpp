@@ -1,6 +1,7 @@
 #include "config/presets.h"
 
 #include "config/edit_distance.h"
+#include "config/gguf_config.h"
 #include "config/object_reader.h"
 #include "config/parse.h"
 #include "config/vocabulary.h"
@@ -169,6 +170,16 @@ std::optional<Config> parse_preset(std::string_view name, DiagnosticList& out) {
   if (preset == nullptr) {
     List<std::string_view> names;
     for (const Preset& row : kPresets) names.push_back(row.name);
+    for (const std::string_view recipe : recipe_names()) {
+      if (recipe == name) {
+        json::Value value;
+        value.set("recipe", recipe);
+        Config config = parse_gguf(value, "", out);
+        config.preset = name;
+        return config;
+      }
+      names.push_back(recipe);
+    }
     out.error("preset-unknown", "", text_of("there is no preset {q}; presets are {}", name, joined(names)),
               did_you_mean(name, names));
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/dialects.h"
+#include "config/gguf_config.h"
 #include "config/parse.h"
 #include "config/vocabulary.h"
 
@@ -83,6 +84,13 @@ class Writer {
     return out;
   }
 
+  static Array ggml_types() {
+    Array names;
+    for (const GgmlTypeInfo& row : kGgmlTypes)
+      if (row.can_quantize()) names.emplace_back(row.name);
+    return names;
+  }
+
   Array words_of(const Key& key) const {
     Array words;
     if (key.words != nullptr) {
@@ -118,6 +126,11 @@ class Writer {
       type.set("enum", std::move(types));
       out.set("type", Array{Value("object"), Value("null")});
       out.set("additionalProperties", std::move(type));
+    } else if (dialect_ == Dialect::gguf && key.standard == nullptr && key.name != std::string_view("$schema")) {
+      out = one_of_words(ggml_types());  // output_type, embedding_type
+    } else if (dialect_ == Dialect::gguf && key.name == std::string_view("layers")) {
+      out.set("type", "object");
+      out.set("additionalProperties", one_of_words(ggml_types()));
     } else if (key.of != nullptr) {
       Value inner = reference(*key.of);
       Array choices;
@@ -167,6 +180,7 @@ class Writer {
 json::Value schema(Dialect dialect) {
   const Keys& keys = dialect == Dialect::aihwkit    ? aihwkit_keys()
                      : dialect == Dialect::brevitas ? brevitas_keys()
+                     : dialect == Dialect::gguf     ? gguf_keys()
                                                     : quark_keys();
   Value out;
   out.set("$schema", "https://json-schema.org/draft/2020-12/schema");

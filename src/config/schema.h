@@ -6,8 +6,8 @@
 
 namespace wasmquant::config {
 
-/// JSON Schema 2020-12 of a config in `dialect`: quark, brevitas or aihwkit. It holds what a parser takes without a
-/// diagnostic about keys, kinds and words; rules between keys are checked by the parser alone.
+/// JSON Schema 2020-12 of a config in `dialect`: quark, brevitas, aihwkit or gguf. It holds what a parser takes without
+/// a diagnostic about keys, kinds and words; rules between keys are checked by the parser alone.
 json::Value schema(Dialect dialect);
 
 }  // namespace wasmquant::config

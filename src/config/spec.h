@@ -134,8 +134,8 @@ struct ExportInfo {
   friend bool operator==(const ExportInfo&, const ExportInfo&) = default;
 };
 
-/// Where a config comes from. fp8 is read only.
-enum class Dialect : uint8_t { quark, brevitas, aihwkit, compressed_tensors, gptq, awq, fp8 };
+/// Where a config comes from. fp8 is read only; gguf stands by itself: its numbers are no specs.
+enum class Dialect : uint8_t { quark, brevitas, aihwkit, compressed_tensors, gptq, awq, fp8, gguf };
 
 /// A whole config. Maps keep the order of the file.
 struct Config {

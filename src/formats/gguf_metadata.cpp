@@ -4,6 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "core/json.h"
+#include "core/message.h"
+
 namespace wasmquant::gguf {
 namespace {
 
@@ -73,6 +76,18 @@ void append_u64(std::string& out, uint64_t value) { append_raw(out, &value, size
 void append_text(std::string& out, std::string_view text) {
   append_u64(out, text.size());
   out += text;
+}
+
+std::string text_of_value(const Entry& entry) {
+  const char* at = entry.bytes.data();
+  if (entry.type == ValueType::text) return entry.bytes.substr(8);
+  if (entry.type == ValueType::array)
+    return text_of("[{} {}]", load<uint64_t>(at + 4), name_of(static_cast<ValueType>(load<uint32_t>(at))));
+  if (entry.type == ValueType::boolean) return *at != 0 ? "true" : "false";
+  int64_t whole = 0;
+  if (load_integer(entry.type, at, whole))
+    return entry.type == ValueType::u64 ? text_of("{}", static_cast<uint64_t>(whole)) : text_of("{}", whole);
+  return json::write(json::Value(load_number(entry.type, at)));
 }
 
 ArrayView::ArrayView(const Entry* entry) noexcept {

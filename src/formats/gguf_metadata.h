@@ -29,6 +29,9 @@ struct Entry {
   std::string bytes;  // the value, without its type
 };
 
+/// A value for people: text as it is, numbers, "[31 f32]" for arrays.
+std::string text_of_value(const Entry& entry);
+
 /// The elements of an array value, one after the other. The entry must outlive the view.
 class ArrayView {
  public:

@@ -1,9 +1,12 @@
 // Storage dtypes: what the bytes of a tensor in a file are, as opposed to what a weight is quantized to (dtype.h).
+// Elements of their own (storage_dtypes.def), and the block types of GGUF files (ggml_types.def).
 #pragma once
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "numeric/ggml_type.h"
 
 namespace wasmquant {
 
@@ -11,32 +14,70 @@ enum class StorageDtype : uint8_t {
 #define WASMQUANT_STORAGE(id, bits, name) id,
 #include "numeric/storage_dtypes.def"
 #undef WASMQUANT_STORAGE
+#define WASMQUANT_GGML(id, file_id, block, block_bytes, ability) ggml_##id,
+#include "numeric/ggml_types.def"
+#undef WASMQUANT_GGML
 };
 
 struct StorageDtypeInfo {
   StorageDtype dtype;
   std::string_view name;
-  uint8_t bits;
+  uint8_t bits;        // of an element; 0 for blocks
+  uint16_t block = 1;  // elements that are stored together
+  uint16_t block_bytes = 0;
+
+  constexpr bool is_ggml() const { return bits == 0; }
+  /// Bytes of `elements`, a multiple of `block` (for elements below 8 bits: that fill bytes). The product must fit.
+  constexpr uint64_t bytes_of(uint64_t elements) const {
+    return is_ggml() ? elements / block * block_bytes : elements * bits / 8;
+  }
 };
 
 inline constexpr std::array kStorageDtypes = {
 #define WASMQUANT_STORAGE(id, bits, name) StorageDtypeInfo{StorageDtype::id, name, bits},
 #include "numeric/storage_dtypes.def"
 #undef WASMQUANT_STORAGE
+#define WASMQUANT_GGML(id, file_id, block, block_bytes, ability) \
+  StorageDtypeInfo{StorageDtype::ggml_##id, #id, 0, block, block_bytes},
+#include "numeric/ggml_types.def"
+#undef WASMQUANT_GGML
 };
 
 constexpr const StorageDtypeInfo& info_of(StorageDtype dtype) { return kStorageDtypes[static_cast<size_t>(dtype)]; }
 
-/// Exact, case-sensitive name; aliases seen in the wild ("E8M0", "FP4") are the reader's affair.
+/// Exact, case-sensitive name of a safetensors dtype; aliases seen in the wild ("E8M0", "FP4") are the reader's affair.
 constexpr std::optional<StorageDtype> storage_dtype_named(std::string_view name) {
   for (const StorageDtypeInfo& row : kStorageDtypes)
-    if (row.name == name) return row.dtype;
+    if (!row.is_ggml() && row.name == name) return row.dtype;
   return std::nullopt;
 }
 
-/// The dtypes whose values the kernels can widen to float32 and quantize.
+/// A tensor of a GGUF file; its plain types are not told from those of other files where both are the same bytes.
+constexpr StorageDtype storage_dtype_of(GgmlType type) {
+  switch (type) {
+    case GgmlType::f32:
+      return StorageDtype::F32;
+    case GgmlType::f16:
+      return StorageDtype::F16;
+    case GgmlType::bf16:
+      return StorageDtype::BF16;
+    default:
+      return static_cast<StorageDtype>(static_cast<size_t>(StorageDtype::ggml_f32) + static_cast<size_t>(type));
+  }
+}
+/// The reverse; nothing for dtypes that GGUF does not have.
+constexpr std::optional<GgmlType> ggml_type_of(StorageDtype dtype) {
+  if (dtype == StorageDtype::F32) return GgmlType::f32;
+  if (dtype == StorageDtype::F16) return GgmlType::f16;
+  if (dtype == StorageDtype::BF16) return GgmlType::bf16;
+  if (dtype < StorageDtype::ggml_f32) return std::nullopt;
+  return static_cast<GgmlType>(static_cast<size_t>(dtype) - static_cast<size_t>(StorageDtype::ggml_f32));
+}
+
+/// The dtypes whose values can be widened to float32.
 constexpr bool is_quantizable(StorageDtype dtype) {
-  return dtype == StorageDtype::F32 || dtype == StorageDtype::F16 || dtype == StorageDtype::BF16;
+  const auto type = ggml_type_of(dtype);
+  return type && info_of(*type).can_dequantize();
 }
 
 }  // namespace wasmquant

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/list.h"
+#include "kernels/ggml_blocks.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -55,6 +56,8 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
     const uint8_t* bytes = slices_.front().data();
     if (dtype == StorageDtype::F32) {
       std::memcpy(values_.data(), bytes, 4 * count);
+    } else if (info_of(dtype).is_ggml()) {
+      kernels::dequantize_blocks(*ggml_type_of(dtype), bytes, count, values_.data());
     } else {
       (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)(
           std::span(reinterpret_cast<const uint16_t*>(bytes), count), values_.data());

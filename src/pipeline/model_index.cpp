@@ -6,6 +6,7 @@
 #include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
+#include "formats/gguf_split.h"
 #include "formats/safetensors.h"
 
 namespace wasmquant {
@@ -15,6 +16,10 @@ namespace {
 Error in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;
+}
+
+bool looks_like_gguf(std::span<const uint8_t> prefix) {
+  return prefix.size() >= 4 && std::string_view(reinterpret_cast<const char*>(prefix.data()), 4) == "GGUF";
 }
 
 struct NameOfTensor {
@@ -37,12 +42,20 @@ uint32_t ModelIndex::add_file(std::string name, uint64_t bytes) {
 }
 
 Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix) const {
+  if (looks_like_gguf(prefix)) {
+    auto need = gguf::need(prefix, files_[file].bytes);
+    if (!need) return in_file(need.error(), files_[file].name);
+    return need->bytes;
+  }
   auto need = safetensors::need(prefix, files_[file].bytes);
   if (!need) return in_file(need.error(), files_[file].name);
   return need->bytes;
 }
 
 Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
+  if (looks_like_gguf(prefix)) return read_gguf(file, prefix);
+  if (is_gguf())
+    return in_file(error_at(ErrorCode::format_unknown, "", "is no GGUF file, as the others are"), files_[file].name);
   auto index = safetensors::read_index(prefix, files_[file].bytes);
   if (!index) return in_file(index.error(), files_[file].name);
   indexes_[file] = std::move(*index);
@@ -50,7 +63,34 @@ Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
   return {};
 }
 
+Status ModelIndex::read_gguf(uint32_t file, std::span<const uint8_t> prefix) {
+  auto index = gguf::read_index(prefix, files_[file].bytes);
+  if (!index) return in_file(index.error(), files_[file].name);
+  if (parts_.size() != file)
+    return in_file(error_at(ErrorCode::state_invalid, "", "GGUF files are read in their order, and alone"),
+                   files_[file].name);
+  for (const gguf::Tensor& tensor : index->tensors)
+    indexes_[file].tensors.push_back(
+        {tensor.name, storage_dtype_of(tensor.type), tensor.shape, tensor.begin, tensor.end});
+  for (const gguf::Entry& entry : index->metadata.entries())
+    indexes_[file].metadata.emplace_back(entry.key, gguf::text_of_value(entry));
+  parts_.push_back(std::move(*index));
+  files_[file].is_read = true;
+  return {};
+}
+
+void ModelIndex::set_companion(std::string name, std::string bytes) {
+  companions_.emplace_back(std::move(name), std::move(bytes));
+}
+
+std::string_view ModelIndex::companion(std::string_view name) const noexcept {
+  for (const auto& [known, bytes] : companions_)
+    if (known == name) return bytes;
+  return {};
+}
+
 Status ModelIndex::finish() {
+  if (parts_.size() > 1) TRY_VOID(gguf::check_parts(std::span<const gguf::Index>(parts_.begin(), parts_.size())));
   for (const File& file : files_)
     if (!file.is_read) return error_at(ErrorCode::state_invalid, file.name, "its header was not read");
   if (shard_map_) {
@@ -110,7 +150,7 @@ json::Value ModelIndex::to_json() const {
     row.set("layerType", tensor.layer_type);
     tensors.push_back(std::move(row));
   }
-  json::Array metadata;
+  json::Array metadata;  // of every part
   for (const FileIndex& index : indexes_)
     for (const auto& [key, value] : index.metadata) {
       json::Array& pair = metadata.emplace_back(json::Array{}).items();
@@ -118,6 +158,7 @@ json::Value ModelIndex::to_json() const {
       pair.emplace_back(value);
     }
   json::Value out;
+  out.set("format", is_gguf() ? "gguf" : "safetensors");
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

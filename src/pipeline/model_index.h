@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/list.h"
 #include "core/result.h"
+#include "formats/gguf.h"
 #include "formats/safetensors_index.h"
 #include "formats/tensor_index.h"
 
@@ -48,11 +49,23 @@ class ModelIndex {
   }
   const ModelTensor* find(std::string_view name) const noexcept;
   bool is_sharded() const noexcept { return shard_map_.has_value(); }
+  /// Files are GGUF: the metadata of the first part.
+  bool is_gguf() const noexcept { return !parts_.empty(); }
+  const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
+
+  /// Files beside the weights that a conversion reads (config.json, tokenizer.json, ...); may come at any time.
+  void set_companion(std::string name, std::string bytes);
+  /// Empty when it is not there.
+  std::string_view companion(std::string_view name) const noexcept;
   json::Value to_json() const;
 
  private:
+  Status read_gguf(uint32_t file, std::span<const uint8_t> prefix);
+
   List<File> files_;
   List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
+  List<gguf::Index> parts_;  // of GGUF files, in the order of the files; tensors are moved out
+  List<std::pair<std::string, std::string>> companions_;
   std::optional<safetensors::ShardMap> shard_map_;
   List<ModelTensor> tensors_;
   List<uint32_t> by_name_;  // indexes of tensors_, sorted by name

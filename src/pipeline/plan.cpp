@@ -8,6 +8,7 @@
 #include "config/resolve.h"
 #include "core/list.h"
 #include "pipeline/file_layout.h"
+#include "pipeline/gguf_plan.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -226,19 +227,35 @@ class Planner {
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
-  const CheckpointFormat* format = checkpoint_format_named(options.format);
+  TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
+  const bool is_recipe = parsed.config.dialect == Dialect::gguf;
+  const std::string asked = !options.format.empty()        ? options.format
+                            : is_recipe || model.is_gguf() ? "gguf"
+                                                           : "compressed-tensors";
+  if (asked == "gguf") {
+    if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);
+    return error_at(ErrorCode::format_unsupported, "format",
+                    "GGUF holds llama.cpp's types: take a preset like q4_k_m or q8_0, or a config with \"dialect\": "
+                    "\"gguf\"");
+  }
+  if (is_recipe)
+    return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot hold it",
+                    parsed.config.source["recipe"].as_string(), asked);
+  if (model.is_gguf())
+    return error_at(ErrorCode::format_unsupported, "format",
+                    "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", asked);
+  const CheckpointFormat* format = checkpoint_format_named(asked);
   if (format == nullptr) {
-    for (const std::string_view later : {"awq", "gptq", "gguf", "onnx"}) {
-      if (options.format == later) {
+    for (const std::string_view later : {"awq", "gptq", "onnx"}) {
+      if (asked == later) {
         return error_at(ErrorCode::not_implemented, "format",
-                        "writing {} is part of a later version; this one writes {}", options.format,
+                        "writing {} is part of a later version; this one writes {} and gguf", asked,
                         checkpoint_format_names());
       }
     }
-    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}", options.format,
+    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {} and gguf", asked,
                     checkpoint_format_names());
   }
-  TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
   return Planner(model, parsed.config, *format, options, diagnostics).run();
 }
 

@@ -13,7 +13,8 @@
 namespace wasmquant {
 
 struct PlanOptions {
-  std::string format = "compressed-tensors";
+  std::string format;  // empty: gguf for GGUF models and configs, else compressed-tensors
+  std::string name;    // of the model, for file names and metadata that have one; empty: not known
   TileBytes tile_bytes;
 };
 

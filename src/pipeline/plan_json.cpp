@@ -9,11 +9,19 @@ namespace {
 
 std::string_view action_of(const TensorTask& task) {
   if (task.is_copy) return "copy";
+  if (task.layout.codes == CodeStorage::ggml_rows)
+    return info_of(*ggml_type_of(task.layout.components.front().dtype)).block == 1 ? "cast" : "quantize";
   return task.layout.codes == CodeStorage::cast_values ? "cast" : "quantize";
 }
 
 // The spec of the codes, and the list it is part of.
 void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
+  if (!is_plain && layout.codes == CodeStorage::ggml_rows) {
+    json::Value type;
+    type.set("dtype", info_of(*ggml_type_of(layout.components.front().dtype)).name);
+    row.set("spec", std::move(type));
+    return;
+  }
   row.set("spec", is_plain ? json::Value() : config::to_json(layout.spec));
   if (is_plain || layout.stages.empty()) return;
   json::Array stages;
@@ -58,7 +66,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
       output.set("dtype", info_of(component.dtype).name);
       output.set("shape", component.shape);
       output.set("bytes", component.bytes);
-      output.set("file", plan.files[tensor.file].name);
+      output.set("file", plan.files[planned.task.components.front().file].name);
       outputs.push_back(std::move(output));
     }
     row.set("outputs", std::move(outputs));

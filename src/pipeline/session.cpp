@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/list.h"
+#include "kernels/ggml_blocks.h"
 
 namespace wasmquant {
 namespace {
@@ -15,7 +16,15 @@ constexpr uint64_t kUnitElements = 65536;
 // Columns of a unit of a column tile, about.
 constexpr uint64_t kUnitColumns = 128;
 
-uint32_t element_bytes(StorageDtype dtype) { return info_of(dtype).bits / 8; }
+void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) {
+  const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(bytes), count);
+  if (dtype == StorageDtype::BF16)
+    kernels::widen_bf16(bits, x);
+  else if (dtype == StorageDtype::F16)
+    kernels::widen_f16(bits, x);
+  else
+    kernels::dequantize_blocks(*ggml_type_of(dtype), bytes, count, x);
+}
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -53,15 +62,18 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
     read.begin = task_.source.offset + range.begin;
     read.row_bytes = range.count();
   } else {
-    const uint64_t element = element_bytes(task_.layout.source);
-    if (task_.layout.column_tiles()) {
-      read.begin = task_.source.offset + range.begin * element;
-      read.row_bytes = range.count() * element;
-      read.stride = task_.layout.columns * element;
-      read.rows = task_.layout.rows;
+    const WeightLayout& layout = task_.layout;
+    const StorageDtypeInfo& source = info_of(layout.source);
+    if (layout.column_tiles() || task_.change.is_transposed) {
+      const uint64_t source_rows = task_.change.is_transposed ? layout.columns : layout.rows;
+      const uint64_t source_columns = task_.change.is_transposed ? layout.rows : layout.columns;
+      read.begin = task_.source.offset + source.bytes_of(range.begin);
+      read.row_bytes = source.bytes_of(range.count());
+      read.stride = source.bytes_of(source_columns);
+      read.rows = source_rows;
     } else {
-      read.begin = task_.source.offset + range.begin * task_.layout.columns * element;
-      read.row_bytes = range.count() * task_.layout.columns * element;
+      read.begin = task_.source.offset + source.bytes_of(range.begin * layout.columns);
+      read.row_bytes = source.bytes_of(range.count() * layout.columns);
     }
   }
   input_.resize(read.row_bytes * read.rows);
@@ -73,8 +85,7 @@ std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) 
   const StorageDtype dtype = task_.layout.source;
   if (dtype == StorageDtype::F32) return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
   if (block_.size() < count) block_.resize(count);
-  (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)(
-      std::span(reinterpret_cast<const uint16_t*>(input_.data()) + element, count), block_.data());
+  widen(dtype, input_.data() + info_of(dtype).bytes_of(element), count, block_.data());
   return std::span<const float>(block_.data(), count);
 }
 
@@ -124,19 +135,30 @@ Status TensorSession::take_state(std::span<const float> state) {
   return scales_->take_state(state, task_.name);
 }
 
+// What stands between this tensor's last byte and the next tensor is written with the last tile.
+void TensorSession::add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes) {
+  if (task_.padding == 0 || tile + 1 != task_.tiles) return;
+  scratch_.resize(task_.padding);
+  std::fill_n(scratch_.data(), task_.padding, uint8_t{0});
+  writes.push_back({task_.components.front().file, end, scratch_.data(), task_.padding});
+}
+
 Result<TileResult> TensorSession::run(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TileResult result;
   if (task_.is_copy) {
     const Location& to = task_.components.front();
     result.writes.push_back({to.file, to.offset + range.begin, input_.data(), range.count()});
+    add_padding(tile, to.offset + task_.source_bytes, result.writes);
     return result;
   }
   const WeightLayout& layout = task_.layout;
   if (scales_) TRY_VOID(scales_->finish(task_.name));
   sums_.clear();
   for (size_t c = 0; c < slices_.size(); ++c) slices_[c].resize(slice_of(layout, layout.components[c], range).bytes);
-  if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
+  if (layout.codes == CodeStorage::ggml_rows) {
+    TRY_VOID(run_ggml(range));
+  } else if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
     TRY_VOID(run_values(range));
   } else if (layout.codes == CodeStorage::rows_block_float) {
     TRY_VOID(run_blocks(range));
@@ -151,6 +173,8 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
     result.writes.push_back(
         {task_.components[c].file, task_.components[c].offset + slice.offset, slices_[c].data(), slice.bytes});
   }
+  if (layout.codes == CodeStorage::ggml_rows)
+    add_padding(tile, task_.components.front().offset + layout.components.front().bytes, result.writes);
   result.sums = sums_;
   return result;
 }

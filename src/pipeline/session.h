@@ -93,6 +93,12 @@ class TensorSession {
   Status run_blocks(const TileRange& tile);
   /// The values of x's codes, into values_.
   void simulate(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x, uint64_t begin);
+  // session_ggml.cpp
+  Status run_ggml(const TileRange& tile);
+  /// Rows [first, first + count) of the output as the tile's input has them, float32.
+  std::span<const float> changed_rows(const TileRange& tile, uint64_t first, uint64_t count);
+  void add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes);
+
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);
 
   TensorTask task_;

@@ -28,18 +28,44 @@ Error bad_task(const char* message) {
   return error_at(ErrorCode::argument_invalid, "", "not a task of this version's plan: {}", message);
 }
 
+constexpr uint64_t kMaxPadding = 1 << 20;
+
+// Of any file: safetensors' names are upper case, GGUF's lower case.
+std::optional<StorageDtype> any_dtype_named(std::string_view name) {
+  if (const auto type = ggml_type_named(name)) return storage_dtype_of(*type);
+  return storage_dtype_named(name);
+}
+
+std::vector<uint64_t> read_shape(const json::Value& value) {
+  std::vector<uint64_t> shape;
+  for (const json::Value& d : value.items()) shape.push_back(count_of(d));
+  return shape;
+}
+
+Status read_ggml_task(const json::Value& in, TensorTask& task) {
+  const auto type = ggml_type_named(in["type"].as_string());
+  const auto source = any_dtype_named(in["dtype"].as_string());
+  if (!type || !source || task.components.size() != 1) return bad_task("type");
+  task.layout = ggml_layout(read_shape(in["shape"]), *source, *type, task.name);
+  task.change.interleaved_rows = static_cast<uint32_t>(count_of(in["interleaved_rows"]));
+  task.change.is_transposed = in["is_transposed"].as_bool();
+  task.change.adds_one = in["adds_one"].as_bool();
+  if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+  return {};
+}
+
 }  // namespace
 
 void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
-  const uint64_t tile_bytes =
-      std::max<uint64_t>(!task.is_copy && task.layout.column_tiles() ? limits.columns : limits.rows, 1);
+  const uint64_t tile_bytes = std::max<uint64_t>(
+      !task.is_copy && (task.layout.column_tiles() || task.change.is_transposed) ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
     task.tile_lines = tile_bytes;
     task.tiles = (task.source_bytes + tile_bytes - 1) / tile_bytes;
     return;
   }
   const WeightLayout& layout = task.layout;
-  const uint64_t line_bytes = std::max<uint64_t>(layout.line_elements() * info_of(layout.source).bits / 8, 1);
+  const uint64_t line_bytes = std::max<uint64_t>(info_of(layout.source).bytes_of(layout.line_elements()), 1);
   const uint64_t unit = unit_lines_of(layout);
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
   task.tiles = (layout.lines() + task.tile_lines - 1) / task.tile_lines;
@@ -61,7 +87,16 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   out.set("components", std::move(components));
   out.set("tile_lines", task.tile_lines);
   out.set("tiles", task.tiles);
-  if (!task.is_copy) {
+  if (task.padding != 0) out.set("padding", static_cast<int64_t>(task.padding));
+  if (!task.is_copy && task.layout.codes == CodeStorage::ggml_rows) {
+    out.set("shape", weight.shape);
+    out.set("dtype", info_of(weight.source).name);
+    out.set("type", info_of(*ggml_type_of(task.layout.components.front().dtype)).name);
+    out.set("interleaved_rows", static_cast<int64_t>(task.change.interleaved_rows));
+    out.set("is_transposed", task.change.is_transposed);
+    out.set("adds_one", task.change.adds_one);
+    out.set("saturate", task.non_finite == NonFinite::saturate);
+  } else if (!task.is_copy) {
     out.set("format", format);
     out.set("layer", weight.layer);
     out.set("layer_type", weight.layer_type);
@@ -89,6 +124,11 @@ Result<TensorTask> read_task(std::string_view text) {
   task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
   task.tiles = count_of(in["tiles"]);
   task.non_finite = in["saturate"].as_bool() ? NonFinite::saturate : NonFinite::error;
+  task.padding = static_cast<uint32_t>(std::min<uint64_t>(count_of(in["padding"]), kMaxPadding));
+  if (in["type"].is_string()) {
+    TRY_VOID(read_ggml_task(in, task));
+    return task;
+  }
   task.is_copy = in["stages"].is_null();
   if (task.is_copy) {
     if (task.components.size() != 1) return bad_task("a copy has one output");
@@ -98,8 +138,8 @@ Result<TensorTask> read_task(std::string_view text) {
   weight.layer = in["layer"].as_string();
   weight.layer_type = in["layer_type"].as_string();
   if (in["natural_order"].as_bool()) weight.pack_method = PackMethod::order;
-  for (const json::Value& d : in["shape"].items()) weight.shape.push_back(static_cast<uint64_t>(d.as_integer()));
-  const auto source = storage_dtype_named(in["dtype"].as_string());
+  weight.shape = read_shape(in["shape"]);
+  const auto source = any_dtype_named(in["dtype"].as_string());
   const CheckpointFormat* format = checkpoint_format_named(in["format"].as_string());
   if (!source || format == nullptr) return bad_task("dtype or format");
   weight.source = *source;

@@ -17,6 +17,15 @@ struct Location {
   uint64_t offset = 0;
 };
 
+/// What happens to a weight's values on their way into another family's file (conversion/conversion.h).
+struct ValueChange {
+  uint32_t interleaved_rows = 0;  // of a head: row r of the output is row 0, d/2, 1, d/2 + 1, ... of its d; 0: none
+  bool is_transposed = false;     // the source is [columns, rows]
+  bool adds_one = false;
+
+  bool any() const noexcept { return interleaved_rows != 0 || is_transposed || adds_one; }
+};
+
 struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: where the weight's bytes are read
@@ -24,6 +33,8 @@ struct TensorTask {
   List<Location> components;  // parallel to layout.components
   bool is_copy = false;       // bytes go over as they are: of the layout only the component counts, the tensor itself
   WeightLayout layout;
+  ValueChange change;    // with CodeStorage::ggml_rows alone
+  uint32_t padding = 0;  // zero bytes that follow the only component
   NonFinite non_finite = NonFinite::error;
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
   uint64_t tiles = 0;

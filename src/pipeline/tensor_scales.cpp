@@ -28,7 +28,7 @@ std::optional<TwoStages> progressive_stages(const WeightLayout& layout) {
 
 bool TensorScales::needed(const WeightLayout& layout) noexcept {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
-  if (dtype.is_plain_cast() || dtype.is_block()) return false;
+  if (layout.codes == CodeStorage::ggml_rows || dtype.is_plain_cast() || dtype.is_block()) return false;
   return !layout.scales_in_tiles() || is_staged(layout) || layout.spec.grid.sign_by_data ||
          !info_of(layout.spec.observer).is_per_scale();
 }

@@ -9,7 +9,7 @@ import { modelFor, quantizerFor, tinyLlama } from './scratch.mjs';
 
 const dist = join(import.meta.dirname, '../../dist');
 const schemas = Object.fromEntries(
-  ['quark', 'brevitas', 'aihwkit'].map((dialect) => [
+  ['quark', 'brevitas', 'aihwkit', 'gguf'].map((dialect) => [
     dialect,
     JSON.parse(readFileSync(join(dist, `schema/${dialect}.json`), 'utf8')),
   ]),
@@ -87,8 +87,9 @@ test('types have the keys of the schemas', () => {
       .filter(([, { deprecated }]) => !deprecated)
       .map(([key]) => key)
       .sort();
-  const { quark, brevitas, aihwkit } = schemas;
+  const { quark, brevitas, aihwkit, gguf } = schemas;
   for (const [name, schema] of [
+    ['GgufConfig', gguf],
     ['QuarkConfig', quark],
     ['QuarkLayerConfig', quark.$defs.QLayerConfig],
     ['QuantizationSpec', quark.$defs.QTensorConfig],

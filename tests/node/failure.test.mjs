@@ -292,9 +292,15 @@ test('bad configs and formats leave no file', async (t) => {
   const model = await modelFor(t, quantizer, tinyLlama);
   const run = (config, options) => quantizer.quantizeModel(model, config, { target: join(folder, 'out'), ...options });
   await assert.rejects(run({ global_quant_config: { weight: { dtype: 'int9' } } }), { code: 'config-invalid' });
-  for (const format of ['awq', 'gptq', 'gguf', 'onnx']) {
+  for (const format of ['awq', 'gptq', 'onnx']) {
     await assert.rejects(run(int4, { format }), { code: 'not-implemented', message: new RegExp(format) });
   }
+  await assert.rejects(run(int4, { format: 'gguf' }), { code: 'format-unsupported', message: /q4_k_m/ });
+  await assert.rejects(run('q4_k_m', { format: 'quark' }), {
+    code: 'format-unsupported',
+    message: /quark cannot hold/,
+  });
+  await assert.rejects(run({ dialect: 'gguf', recipe: 'q4_k_x' }), { code: 'config-invalid' });
   await assert.rejects(run(int4, { format: 'zip' }), { name: 'QuantizationError' });
   async function* calibration() {}
   await assert.rejects(run(int4, { calibration: calibration() }), { code: 'not-implemented', where: 'calibration' });

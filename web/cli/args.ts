@@ -22,6 +22,7 @@ export interface LayerChoice {
 
 /** Options that say how tensors are quantized. */
 export interface ConfigOptions {
+  format?: OutputFormat;
   preset?: string;
   config?: string;
   exclude?: string[];
@@ -116,7 +117,10 @@ export function addConfigOptions(command: Command): Command {
 
 export function addFormatOption(command: Command): Command {
   return command.addOption(
-    new Option('-f, --format <name>', 'format of the output').choices(kOutputFormats).default('compressed-tensors'),
+    new Option(
+      '-f, --format <name>',
+      'format of the output (default: gguf for GGUF models, recipes and *.gguf, else compressed-tensors)',
+    ).choices(kOutputFormats),
   );
 }
 

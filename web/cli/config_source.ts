@@ -60,11 +60,20 @@ function chosenLayers(quantizer: Quantizer, choices: LayerChoice[]): Map<string,
   const chosen = new Map<string, unknown>();
   for (const { glob, preset } of choices) {
     const { global_quant_config: global } = presetNamed(quantizer, preset).config as {
-      global_quant_config: { weight: unknown };
+      global_quant_config?: { weight: unknown };
     };
+    if (!global)
+      throw usageError(`--layer ${glob}=${preset}: ${preset} is a config of its own, not a spec for a layer`);
     if (!chosen.has(glob)) chosen.set(glob, { weight: global.weight });
   }
   return chosen;
+}
+
+/** A recipe for GGUF files with exclusions and other types; the core checks their names. */
+function recipeWithEdits(recipe: string, exclude: string[], choices: LayerChoice[]): object {
+  const layers: Record<string, string> = {};
+  for (const { glob, preset } of choices) layers[glob] ??= preset;
+  return { dialect: 'gguf', recipe, layers, exclude };
 }
 
 /** `config` with more exclusions, and with `layers` before its own. */
@@ -85,10 +94,13 @@ export async function configFor(
   signal: AbortSignal,
 ): Promise<string | object> {
   const exclude = options.exclude ?? [];
+  const edits = exclude.length > 0 || (options.layer ?? []).length > 0;
+  const named = options.preset === undefined ? undefined : presetNamed(quantizer, options.preset);
+  if (named && ('recipe' in named.config || options.format === 'gguf'))
+    return edits ? recipeWithEdits(named.name, exclude, options.layer ?? []) : named.name;
   const layers = chosenLayers(quantizer, options.layer ?? []);
-  const edits = exclude.length > 0 || layers.size > 0;
-  if (options.preset !== undefined) {
-    const preset = presetNamed(quantizer, options.preset);
+  if (named) {
+    const preset = named;
     return edits ? withEdits(preset.config, exclude, layers) : preset.name;
   }
   if (options.config === undefined) {

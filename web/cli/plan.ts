@@ -14,7 +14,7 @@ import { printable } from './terminal.js';
 import { bytesText, plural, shapeText, shareText } from './units.js';
 
 interface PlanOptions extends ConfigOptions {
-  format: OutputFormat;
+  format?: OutputFormat;
   all?: boolean;
 }
 
@@ -82,7 +82,7 @@ async function plan(context: Context, argument: string, options: PlanOptions): P
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal);
-  const document = quantizer.plan(model, config, { format: options.format });
+  const document = quantizer.plan(model, config, options.format ? { format: options.format } : {});
   return { document, lines: planLines(argument, model, document, options, context) };
 }
 

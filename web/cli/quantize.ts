@@ -33,7 +33,7 @@ import { bytesText, durationText, plural } from './units.js';
 
 interface QuantizeOptions extends ConfigOptions, ResourceOptions, ReportOptions {
   output: string;
-  format: OutputFormat;
+  format?: OutputFormat;
   calibration?: string;
 }
 
@@ -79,9 +79,9 @@ function reportLines(
   const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
   const diagnostics = [...model.diagnostics, ...report.diagnostics];
   const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
-  const load = loadLines(model, options.format, specs, options.output, isFolder);
+  const load = report.format ? loadLines(model, report.format, specs, options.output, isFolder) : [];
   return [
-    `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${options.format}`)}`,
+    `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${report.format}`)}`,
     '',
     colors.bold(totalsText(report.totals)),
     ...(quantized > 0 ? [specsText(report.tensors)] : []),
@@ -101,6 +101,8 @@ function reportLines(
   ];
 }
 
+const formatOf = ({ format }: QuantizeOptions) => (format ? { format } : {});
+
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
   if (options.calibration !== undefined) {
@@ -110,11 +112,12 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   }
   await checkReportPath(options, [argument, options.output]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
+  if (/\.gguf$/i.test(options.output)) options.format ??= 'gguf';
   const config = await configFor(quantizer, options, signal);
   await using model = await openModel(quantizer, argument, signal);
   await checkReportPath(options, modelPaths(argument, model));
   if (terminal.live) {
-    const { tensors, totals } = quantizer.plan(model, config, { format: options.format });
+    const { tensors, totals } = quantizer.plan(model, config, formatOf(options));
     process.stderr.write(
       `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
     );
@@ -123,7 +126,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const bar = new ProgressBar(terminal);
   const run: QuantizeModelOptions = {
     target: options.output,
-    format: options.format,
+    ...formatOf(options),
     overwrite: options.force === true,
     signal,
     onProgress: bar.update,

@@ -149,3 +149,22 @@ export interface BrevitasConfig extends CommonConfig {
   backend?: 'layerwise' | 'fx' | 'flexml' | null;
   exclude?: string[] | null;
 }
+
+/** A recipe for GGUF files, by llama.cpp's names, and exceptions. */
+export interface GgufConfig {
+  $schema?: string | null;
+  dialect?: 'gguf' | null;
+  /** `q4_k_m`, `q8_0`... */
+  recipe: string;
+  /** The recipe's main type throughout, as llama-quantize --pure. */
+  pure?: boolean | null;
+  /** Leaves output.weight as it is. */
+  keep_output?: boolean | null;
+  /** Types of output.weight and token_embd.weight. */
+  output_type?: string | null;
+  embedding_type?: string | null;
+  /** Types by layer name or pattern, in the model's names or GGUF's; the first that matches counts. */
+  layers?: Record<string, string> | null;
+  exclude?: string[] | null;
+  non_finite?: 'error' | 'saturate' | null;
+}

@@ -12,7 +12,17 @@ import type { Diagnostic, InputFormat, Model, TensorInfo } from './types.js';
 /** First read of each file, in bytes: most headers fit, and one request is enough. */
 const firstReadBytes = 256 * 1024;
 
+/** Files beside safetensors that a conversion to GGUF reads. */
+const convertedFiles = [
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'tokenizer.model',
+  'chat_template.jinja',
+  '1_Pooling/config.json',
+];
+
 interface IndexJson {
+  format: InputFormat;
   tensors: (Omit<TensorInfo, 'file'> & { file: number })[];
   /** Pairs, because a key may be any text. */
   metadata: [string, string][];
@@ -39,6 +49,16 @@ async function readHeader(instance: Instance, index: BoundModelIndex, file: numb
   instance.withBytes(prefix, (pointer) => instance.call<null>(() => index.read(file, pointer, prefix.byteLength)));
 }
 
+/** Last part of a path or URL, without the ending of a weight file and the number of a part. */
+function nameOf(where: string): string {
+  const last =
+    where
+      .replace(/[/\\]+$/, '')
+      .split(/[/\\]/)
+      .at(-1) ?? '';
+  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf)$/i, '') || 'model';
+}
+
 function parseConfig(text: string | null): Record<string, unknown> | null {
   if (text === null) return null;
   let config: unknown;
@@ -56,7 +76,9 @@ function parseConfig(text: string | null): Record<string, unknown> | null {
 defineDisposeSymbols();
 
 export class OpenedModel implements Model {
-  readonly format: InputFormat = 'safetensors';
+  readonly format: InputFormat;
+  /** Name without extension, for files that are named after the model. */
+  readonly name: string;
   readonly files: { name: string; bytes: number }[];
   readonly tensors: TensorInfo[];
   readonly metadata: Record<string, string>;
@@ -69,7 +91,9 @@ export class OpenedModel implements Model {
   #closed = false;
 
   private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, weights: FileSource[]) {
-    const { tensors, metadata, diagnostics } = instance.call<IndexJson>(() => index.finish());
+    const { format, tensors, metadata, diagnostics } = instance.call<IndexJson>(() => index.finish());
+    this.format = format;
+    this.name = nameOf(files.where);
     const name = (file: number) => weights[file]?.name ?? '';
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
     this.tensors = tensors.map((tensor) => ({ ...tensor, file: name(tensor.file) }));
@@ -98,7 +122,9 @@ export class OpenedModel implements Model {
         await readHeader(instance, index, file, source);
         await source.close();
       }
-      return new OpenedModel(instance, index, files, weights);
+      const model = new OpenedModel(instance, index, files, weights);
+      if (model.format === 'safetensors') await model.#readCompanions();
+      return model;
     } catch (error) {
       instance.free(index);
       await Promise.all(weights.map((source) => source.close()));
@@ -117,6 +143,18 @@ export class OpenedModel implements Model {
   get weights(): readonly FileSource[] {
     return this.#weights;
   }
+  async #readCompanions(): Promise<void> {
+    const add = (name: string, bytes: Uint8Array) =>
+      this.#instance.withBytes(bytes, (pointer) =>
+        this.#instance.run(() => this.#index.setCompanion(name, pointer, bytes.byteLength)),
+      );
+    if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
+    for (const name of convertedFiles) {
+      const bytes = await this.#files.beside(name);
+      if (bytes) add(name, bytes);
+    }
+  }
+
   /** Small files that folder outputs carry over. */
   companions(): Promise<FileSource[]> {
     return this.#files.companions();

@@ -17,6 +17,8 @@ export interface ModelFiles {
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
   config: string | null;
+  /** A file of the same folder; null where there is none, or the folder cannot be listed. */
+  beside(name: string): Promise<Uint8Array | null>;
   /** Opens the small files; only a folder output needs them. */
   companions(): Promise<FileSource[]>;
 }
@@ -76,6 +78,20 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
   return file ? textFrom(file) : null;
 }
 
+/** Files with a vocabulary have some 20 MB; what is larger is none. */
+const maxBesideBytes = 64 * 1024 * 1024;
+
+async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Array | null> {
+  if (!folder?.names?.includes(name)) return null;
+  const file = await folder.open(name);
+  if (!file || file.size > maxBesideBytes) return null;
+  try {
+    return await file.read(0, file.size);
+  } finally {
+    await file.close();
+  }
+}
+
 async function openCompanions(folder: Folder): Promise<FileSource[]> {
   const companions: FileSource[] = [];
   for (const name of folder.names?.filter(isCompanion) ?? usualCompanions) {
@@ -98,6 +114,8 @@ function weightsIn(folder: Folder): string[] {
   const shards = weights.filter((name) => shardPattern.test(name));
   if (shards.length > 0) return shards;
   if (weights.length === 1) return weights;
+  const parts = names.filter((name) => /-\d{5}-of-\d{5}\.gguf$/i.test(name));
+  if (weights.length === 0 && parts.length > 0) return parts.sort();
   const others = names.filter((name) => weightPattern.test(name));
   if (others.length === 1) return others;
   const found =
@@ -140,6 +158,7 @@ async function filesNamed(folder: Folder, names: string[]): Promise<ModelFiles> 
     weights,
     openShard: (name) => opened(folder, name),
     config,
+    beside: (name) => bytesBeside(folder, name),
     companions: () => openCompanions(folder),
   };
 }
@@ -165,5 +184,13 @@ export async function filesOfSingle(file: FileSource, folder: Folder | null): Pr
     throw failure('source-invalid', name, 'is missing: a single file was given');
   };
   const config = await textBeside(folder, 'config.json');
-  return { where: file.name, shardMap: null, weights: [file], openShard: missing, config, companions: async () => [] };
+  return {
+    where: file.name,
+    shardMap: null,
+    weights: [file],
+    openShard: missing,
+    config,
+    beside: (name) => bytesBeside(folder, name),
+    companions: async () => [],
+  };
 }

@@ -154,7 +154,7 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
 }
 
 /**
- * Opens a path for output: a file when it ends in `.safetensors`, else a folder (also with a slash at the end, or when
+ * Opens a path for output: a file when it ends in `.safetensors` or `.gguf`, else a folder (also with a slash at the end, or when
  * it is one already). `inputs` = paths that are read. Errors: target-exists, target-invalid.
  */
 export async function openPathTarget(path: string, overwrite: boolean, inputs: string[]): Promise<OutputTarget> {
@@ -162,7 +162,7 @@ export async function openPathTarget(path: string, overwrite: boolean, inputs: s
   const final = resolve(path);
   await refuseInput(final, inputs);
   const found = await stat(final).catch(() => null);
-  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || !/\.safetensors$/i.test(path);
+  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || !/\.(safetensors|gguf)$/i.test(path);
   try {
     if (!isFolder) {
       if (found && !overwrite) await refuseExisting(final);

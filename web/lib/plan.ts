@@ -13,12 +13,14 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  format: OutputFormat,
+  format: OutputFormat | undefined,
   tiles: TileSizes,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
-  const bound = instance.run((module) => module.makePlan(index, config, JSON.stringify({ format, ...tiles })));
+  const bound = instance.run((module) =>
+    module.makePlan(index, config, JSON.stringify({ format, name: model.name, ...tiles })),
+  );
   try {
     instance.call<null>(() => bound.error());
     const { tasks, ...plan } = instance.call<Plan & { tasks: PlanTask[] }>(() => bound.json());

@@ -41,18 +41,20 @@ import type {
 const maxDefaultThreads = 8;
 
 const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
+/** Presets whose names are those of recipes for GGUF files, too. */
+const recipesToo = ['mxfp4'];
 /** Input formats by file extension that this version does not read. */
-const laterInputs = /\.(gguf|onnx|npy)$/i;
+const laterInputs = /\.(onnx|npy)$/i;
 
 function refuseLaterFormat(format: InputFormat | undefined, model: { weights: readonly { name: string }[] }): void {
   const found = format ?? laterInputs.exec(model.weights[0]?.name ?? '')?.[1]?.toLowerCase();
-  if (found === undefined || found === 'safetensors') return;
-  const known = found === 'gguf' || found === 'onnx' || found === 'npy';
+  if (found === undefined || found === 'safetensors' || found === 'gguf') return;
+  const known = found === 'onnx' || found === 'npy';
   if (!known) throw failure('argument-invalid', 'format', `"${found}" is none of safetensors, gguf, onnx, npy`);
   throw failure(
     'not-implemented',
     model.weights[0]?.name ?? '',
-    `reading ${found} files is part of a later version; this one reads safetensors`,
+    `reading ${found} files is part of a later version; this one reads safetensors and gguf`,
   );
 }
 
@@ -151,16 +153,18 @@ export class EngineQuantizer implements Quantizer {
       await Promise.all(files.weights.map((file) => file.close()));
       throw error;
     }
-    return OpenedModel.open(instance, files);
+    const model = await OpenedModel.open(instance, files);
+    if (options.format === undefined || options.format === model.format) return model;
+    await model.close();
+    throw failure('format-unknown', files.where, `is ${model.format}, not ${options.format}`);
   }
 
   plan(model: Model, config: string | object, options: { format?: OutputFormat } = {}): Plan {
-    const format = options.format ?? 'compressed-tensors';
     return withPlan(
       this.#open(),
       opened(model),
-      this.#configText(config),
-      format,
+      this.#configText(config, options.format),
+      options.format,
       this.#memory.tiles,
       (_, plan) => plan,
     );
@@ -177,7 +181,7 @@ export class EngineQuantizer implements Quantizer {
       );
     const source = opened(model);
     source.indexFor(workshop.instance);
-    const text = this.#configText(config);
+    const text = this.#configText(config, options.format);
     const inputs = source.weights.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
     const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs);
     return quantizeInto(workshop, source, text, target, options);
@@ -210,7 +214,7 @@ export class EngineQuantizer implements Quantizer {
   }
 
   /** A config object, its JSON text, or a preset's name as JSON text. Errors: config-invalid for unknown names. */
-  #configText(config: string | object): string {
+  #configText(config: string | object, format?: OutputFormat): string {
     if (typeof config === 'object' && config !== null) return JSON.stringify(config);
     if (typeof config !== 'string')
       throw failure(
@@ -221,6 +225,8 @@ export class EngineQuantizer implements Quantizer {
     if (!/^[\w.-]+$/.test(config.trim())) return config;
     const presets = this.presets();
     const preset = presets.find(({ name }) => name === config.trim());
+    if (format === 'gguf' && preset && recipesToo.includes(preset.name))
+      return JSON.stringify({ dialect: 'gguf', recipe: preset.name });
     if (preset) return JSON.stringify(preset.config);
     const message = `"${config}" is no preset; there are ${presets.map(({ name }) => name).join(', ')}`;
     const diagnostics: Diagnostic[] = [{ severity: 'error', code: 'preset-unknown', where: '', message }];

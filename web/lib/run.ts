@@ -66,13 +66,12 @@ export async function quantizeInto(
     signal?.throwIfAborted();
     const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
     const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
-    const format = options.format ?? 'compressed-tensors';
-    const run = withPlan(instance, model, config, format, tiles, (bound, plan, tasks) =>
+    const run = withPlan(instance, model, config, options.format, tiles, (bound, plan, tasks) =>
       prepare(instance, bound, plan, tasks),
     );
     const { plan } = run;
     const notes = target.isFolder ? [] : checkSingle(plan);
-    const small = target.isFolder ? await smallFiles(model, run) : [];
+    const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
 
     const progress = new ProgressMeter(

@@ -37,7 +37,7 @@ std::string random_name(std::mt19937& random) {
 List<Entry> random_entries(std::mt19937& random) {
   List<Entry> entries;
   for (size_t n = random() % 8; n > 0; --n) {
-    Entry entry{random_name(random), kStorageDtypes[random() % kStorageDtypes.size()].dtype, {}};
+    Entry entry{random_name(random), kStorageDtypes[random() % static_cast<size_t>(StorageDtype::ggml_f32)].dtype, {}};
     for (size_t rank = random() % 4; rank > 0; --rank) entry.shape.push_back(random() % 7);
     if (info_of(entry.dtype).bits < 8) entry.shape.push_back(4);  // whole bytes
     const auto same = [&](const Entry& other) { return other.name == entry.name; };
@@ -182,6 +182,7 @@ TEST_CASE("safetensors: bytes of a tensor") {
 
 TEST_CASE("safetensors: all dtype names and the two aliases are read") {
   for (const auto& info : kStorageDtypes) {
+    if (info.is_ggml()) continue;
     const std::string end = std::to_string(info.bits);
     const auto file =
         file_of("{\"w\":{\"dtype\":\"" + std::string(info.name) + "\",\"shape\":[8],\"data_offsets\":[0," + end + "]}}",

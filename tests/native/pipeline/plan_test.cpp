@@ -95,6 +95,8 @@ TEST_CASE("what a format cannot hold is refused before any work, every tensor of
   CHECK(make_plan(index, staged, {}, diagnostics).error().code == ErrorCode::format_unsupported);
   PlanOptions gguf;
   gguf.format = "gguf";
+  CHECK(make_plan(index, "int8", gguf, diagnostics).error().code == ErrorCode::format_unsupported);
+  gguf.format = "onnx";
   CHECK(make_plan(index, "int8", gguf, diagnostics).error().code == ErrorCode::not_implemented);
   gguf.format = "zip";
   CHECK(make_plan(index, "int8", gguf, diagnostics).error().code == ErrorCode::argument_invalid);

@@ -1,0 +1,39 @@
+// Configs for GGUF files: which of llama.cpp's recipes, and exceptions.
+//   {"dialect": "gguf", "recipe": "q4_k_m", "layers": {"*.ffn_down": "q6_k"}, "exclude": ["output"]}
+// Patterns are of layers, by their names in the model or in GGUF.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/diagnostic.h"
+#include "config/object_reader.h"
+#include "config/spec.h"
+#include "core/json.h"
+#include "core/list.h"
+#include "numeric/ggml_type.h"
+
+namespace wasmquant::config {
+
+struct GgufConfig {
+  std::string recipe;  // a name of conversion/recipes.def
+  bool pure = false;   // its main type throughout, as llama-quantize --pure
+  bool keeps_output = false;
+  std::optional<GgmlType> output_type, embedding_type;
+  List<std::pair<std::string, GgmlType>> layers;  // pattern, type; the first that matches counts
+  List<std::string> exclude;
+};
+
+/// The recipes, in the order of conversion/recipes.def.
+std::span<const std::string_view> recipe_names() noexcept;
+
+/// Of a Config whose dialect is gguf.
+GgufConfig gguf_config(const Config& config);
+
+/// Checks and completes it: everything is in Config::source.
+Config parse_gguf(const json::Value& value, const std::string& where, DiagnosticList& out);
+const Keys& gguf_keys() noexcept;
+
+}  // namespace wasmquant::config

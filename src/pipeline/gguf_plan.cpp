@@ -1,0 +1,278 @@
+#include "pipeline/gguf_plan.h"
+
+#include <algorithm>
+
+#include "config/gguf_config.h"
+#include "config/layer_type.h"
+#include "config/name_match.h"
+#include "conversion/conversion.h"
+#include "conversion/recipe.h"
+#include "formats/gguf_split.h"
+
+namespace wasmquant {
+namespace {
+
+using conversion::Recipe;
+using conversion::TypeChoice;
+using conversion::TypeReason;
+
+struct Pattern {
+  NamePattern pattern;
+  std::string text;
+  std::optional<GgmlType> type;  // none: excluded
+};
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  return out;
+}
+
+// ".weight" and ".bias" are no part of a layer's name.
+std::string_view layer_of(std::string_view tensor) { return layer_name_of(tensor).layer; }
+
+class GgufPlanner {
+ public:
+  GgufPlanner(const ModelIndex& model, const Config& config, const PlanOptions& options, List<Diagnostic>& diagnostics)
+      : model_(model),
+        config_(config),
+        gguf_(config::gguf_config(config)),
+        options_(options),
+        diagnostics_(diagnostics) {
+    for (const std::string& name : gguf_.exclude) patterns_.push_back({NamePattern(name), name, std::nullopt});
+    for (const auto& [name, type] : gguf_.layers) patterns_.push_back({NamePattern(name), name, type});
+  }
+
+  Result<Plan> run() {
+    plan_.format = "gguf";
+    TRY_VOID(convert());
+    recipe_ = *conversion::recipe_named(gguf_.recipe);
+    choose();
+    conversion::describe_recipe(recipe_, converted_.metadata);
+    TRY_VOID(lay_out());
+    return std::move(plan_);
+  }
+
+ private:
+  // What each tensor of the file will be, before types.
+  Status convert() {
+    if (model_.is_gguf()) {
+      converted_.metadata = model_.gguf_metadata();
+      gguf::erase_split_keys(converted_.metadata);
+      for (uint32_t i = 0; i < model_.tensors().size(); ++i) {
+        conversion::ConvertedTensor& tensor = converted_.tensors.emplace_back();
+        tensor.source = i;
+        tensor.name = model_.tensors()[i].stored.name;
+        tensor.shape = model_.tensors()[i].stored.shape;
+      }
+      return {};
+    }
+    conversion::ModelFiles files;
+    files.name = options_.name;
+    files.config = model_.companion("config.json");
+    files.pooling = model_.companion("1_Pooling/config.json");
+    files.tokenizer.tokenizer = model_.companion("tokenizer.json");
+    files.tokenizer.tokenizer_config = model_.companion("tokenizer_config.json");
+    files.tokenizer.chat_template = model_.companion("chat_template.jinja");
+    const std::string_view pieces = model_.companion("tokenizer.model");
+    files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
+    if (files.config.empty())
+      return error_at(ErrorCode::format_unsupported, "config.json",
+                      "is missing: it says which model this is. Give the folder of the model, with config.json and the "
+                      "tokenizer, or a GGUF file");
+    std::vector<conversion::SourceTensor> tensors;
+    for (const ModelTensor& tensor : model_.tensors()) tensors.push_back({tensor.stored.name, tensor.stored.shape});
+    DiagnosticList remarks;
+    auto converted = conversion::convert(files, tensors, remarks);
+    for (Diagnostic& d : remarks.take()) diagnostics_.push_back(std::move(d));
+    if (!converted) return converted.error();
+    converted_ = std::move(*converted);
+    return {};
+  }
+
+  // The first of the config's patterns that names the layer, as the model or as GGUF calls it.
+  const Pattern* pattern_of(const conversion::ConvertedTensor& tensor) {
+    const std::string_view source = tensor.source == conversion::ConvertedTensor::kGenerated
+                                        ? std::string_view()
+                                        : std::string_view(model_.tensors()[tensor.source].stored.name);
+    const Pattern* found = nullptr;
+    for (size_t i = 0; i < patterns_.size(); ++i) {
+      const NamePattern& pattern = patterns_[i].pattern;
+      bool matches = false;
+      for (const std::string_view name : {source, std::string_view(tensor.name)})
+        matches |= !name.empty() && (pattern.matches(name) || pattern.matches(layer_of(name)));
+      if (!matches) continue;
+      if (i < 64) used_ |= uint64_t{1} << i;
+      if (found == nullptr) found = &patterns_[i];
+    }
+    return found;
+  }
+
+  void choose() {
+    std::vector<conversion::RecipeTensor> tensors;
+    for (const conversion::ConvertedTensor& tensor : converted_.tensors) {
+      const Pattern* pattern = pattern_of(tensor);
+      chosen_by_.push_back(pattern);
+      tensors.push_back({tensor.name, tensor.shape, pattern != nullptr ? pattern->type : std::nullopt});
+    }
+    conversion::RecipeOptions options;
+    options.pure = gguf_.pure;
+    options.keeps_output = gguf_.keeps_output;
+    options.output_type = gguf_.output_type;
+    options.embedding_type = gguf_.embedding_type;
+    choices_ = conversion::choose_types(recipe_, conversion::facts_of(converted_.metadata), options, tensors);
+    for (size_t i = 0; i < std::min<size_t>(patterns_.size(), 64); ++i) {
+      if ((used_ >> i & 1) != 0) continue;
+      const bool excludes = i < gguf_.exclude.size();
+      diagnostics_.push_back({Severity::warning, "pattern-unused",
+                              excludes ? text_of("/exclude/{}", i) : text_of("/layers/{}", patterns_[i].text),
+                              text_of("{q} matches no layer of this model", patterns_[i].text), ""});
+    }
+  }
+
+  // The type that a tensor has, or gets when nothing asks for another.
+  GgmlType own_type(const conversion::ConvertedTensor& tensor, bool excluded) const {
+    const StorageDtype source = model_.tensors()[tensor.source].stored.dtype;
+    if (model_.is_gguf() || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
+    return GgmlType::f32;
+  }
+
+  Reason reason_of(const TypeChoice& choice, const Pattern* pattern, GgmlType type,
+                   const conversion::ConvertedTensor& tensor) const {
+    const std::string_view name = info_of(type).name;
+    if (pattern != nullptr && !pattern->type)
+      return {Rule::excluded, "/exclude", text_of("excluded by {q}", pattern->text)};
+    switch (choice.reason) {
+      case TypeReason::kept:
+        return {Rule::not_quantizable, "", "vectors, norms and other small tensors keep their type"};
+      case TypeReason::chosen:
+        return {Rule::layer_glob, pattern == nullptr ? "/output_type" : text_of("/layers/{}", pattern->text),
+                pattern == nullptr ? std::string("the config's type for this tensor")
+                                   : text_of("pattern {q} gives {}", pattern->text, name)};
+      case TypeReason::rule:
+        return {Rule::global, "/recipe", text_of("{} gives this tensor {}", gguf_.recipe, name)};
+      case TypeReason::fallback:
+        return {Rule::global, "/recipe",
+                text_of("rows of {} are no whole number of {} blocks of {}, so {}", tensor.shape.back(),
+                        info_of(choice.wanted).name, info_of(choice.wanted).block + 0, name)};
+      case TypeReason::recipe:
+        break;
+    }
+    return {Rule::global, "/recipe", text_of("recipe {}", gguf_.recipe)};
+  }
+
+  Status add_tensor(size_t i, List<gguf::NewTensor>& entries) {
+    const conversion::ConvertedTensor& tensor = converted_.tensors[i];
+    const ModelTensor& source = model_.tensors()[tensor.source];
+    const bool excluded = chosen_by_[i] != nullptr && !chosen_by_[i]->type;
+    const bool kept = excluded || choices_[i].reason == TypeReason::kept;
+    const GgmlType type = kept ? own_type(tensor, excluded) : choices_[i].type;
+
+    PlannedTensor& planned = plan_.tensors.emplace_back();
+    planned.tensor = tensor.source;
+    planned.weight = {source.layer, source.layer_type, tensor.shape, source.stored.dtype, PackMethod::reorder};
+    planned.reason = reason_of(choices_[i], chosen_by_[i], type, tensor);
+    TensorTask& task = planned.task;
+    task.name = tensor.name;
+    task.source = {source.file, source.stored.begin};
+    task.source_bytes = source.stored.end - source.stored.begin;
+    task.non_finite = config_.non_finite;
+    if (tensor.rearrangement == conversion::Rearrangement::interleave) task.change.interleaved_rows = tensor.head_rows;
+    task.change.is_transposed = tensor.rearrangement == conversion::Rearrangement::transpose;
+    task.change.adds_one = tensor.plus_one;
+    const StorageDtype stored = storage_dtype_of(type);
+    if (stored == source.stored.dtype && !task.change.any()) {
+      task.is_copy = true;
+      task.layout.components.push_back({Role::codes, tensor.name, stored, tensor.shape, task.source_bytes});
+    } else if (!is_quantizable(source.stored.dtype) || !info_of(type).can_quantize()) {
+      return error_at(ErrorCode::format_unsupported, source.stored.name,
+                      "holds {}, which cannot be read back to make {} of it; exclude the layer, or start from a file "
+                      "with more bits",
+                      info_of(source.stored.dtype).name, info_of(type).name);
+    } else {
+      task.layout = ggml_layout(tensor.shape, source.stored.dtype, type, tensor.name);
+      if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+      if (info_of(source.stored.dtype).is_ggml() && info_of(source.stored.dtype).block > 1) ++requantized_;
+    }
+    set_tiles(task, options_.tile_bytes);
+    if (!task.is_copy && std::min(task.tile_lines, task.layout.rows) * task.layout.columns > kMaxTileElements)
+      return error_at(ErrorCode::memory_budget, task.name, "its smallest tile has more than {} elements",
+                      kMaxTileElements);
+    entries.push_back({tensor.name, type, tensor.shape});
+    for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
+    plan_.bytes_before += task.source_bytes;
+    plan_.bytes_after += planned.bytes_after;
+    if (info_of(type).block == 1) return {};
+    uint64_t elements = 1;
+    for (const uint64_t d : tensor.shape) elements *= d;
+    ++plan_.quantized_count;
+    plan_.quantized_elements += elements;
+    plan_.quantized_bytes += planned.bytes_after;
+    return {};
+  }
+
+  // Tensors that no source has come first: their bytes are known and stand in the prefix.
+  Status lay_out() {
+    List<gguf::NewTensor> entries;
+    List<const conversion::ConvertedTensor*> generated;
+    for (const conversion::ConvertedTensor& tensor : converted_.tensors) {
+      if (tensor.source != conversion::ConvertedTensor::kGenerated) continue;
+      generated.push_back(&tensor);
+      entries.push_back({tensor.name, GgmlType::f32, tensor.shape});
+    }
+    for (size_t i = 0; i < converted_.tensors.size(); ++i)
+      if (converted_.tensors[i].source != conversion::ConvertedTensor::kGenerated) TRY_VOID(add_tensor(i, entries));
+    TRY(alignment, gguf::alignment_of(converted_.metadata));
+    TRY(header,
+        gguf::write_header(converted_.metadata, std::span<const gguf::NewTensor>(entries.data(), entries.size())));
+    PlannedFile file;
+    file.name =
+        text_of("{}-{}.gguf", options_.name.empty() ? std::string("model") : options_.name, upper(gguf_.recipe));
+    file.bytes = header.file_bytes;
+    file.prefix = std::move(header.bytes);
+    for (const conversion::ConvertedTensor* tensor : generated) {
+      file.prefix += tensor->data;
+      file.prefix.resize(gguf::padded(file.prefix.size(), alignment));
+    }
+    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+      TensorTask& task = plan_.tensors[i].task;
+      const uint64_t begin = header.offsets[generated.size() + i];
+      const uint64_t end = begin + task.layout.components.front().bytes;
+      task.components.push_back({0, begin});
+      task.padding = static_cast<uint32_t>(gguf::padded(end, alignment) - end);
+    }
+    plan_.files.push_back(std::move(file));
+    if (requantized_ != 0)
+      diagnostics_.push_back(
+          {Severity::warning, "requantized", "",
+           text_of("{} tensors were quantized already; rounding them again costs precision", requantized_),
+           "start from F32, F16 or BF16 where you can"});
+    return {};
+  }
+
+  static constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
+
+  const ModelIndex& model_;
+  const Config& config_;
+  config::GgufConfig gguf_;
+  const PlanOptions& options_;
+  List<Diagnostic>& diagnostics_;
+  List<Pattern> patterns_;
+  uint64_t used_ = 0;  // patterns that matched, the first 64 of them
+  conversion::Conversion converted_;
+  Recipe recipe_ = Recipe::f32;
+  List<TypeChoice> choices_;
+  List<const Pattern*> chosen_by_;
+  uint64_t requantized_ = 0;
+  Plan plan_;
+};
+
+}  // namespace
+
+Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const PlanOptions& options,
+                            List<Diagnostic>& diagnostics) {
+  return GgufPlanner(model, config, options, diagnostics).run();
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,13 @@
+// Plans of GGUF files: from GGUF, every key copied; from Hugging Face's layout, names, metadata and tokenizer
+// converted.
+#pragma once
+#include "pipeline/plan.h"
+
+namespace wasmquant {
+
+/// Errors: those of conversion::convert; format-unsupported for types that cannot be dequantized;
+/// memory-budget. `config.dialect` is gguf.
+Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const PlanOptions& options,
+                            List<Diagnostic>& diagnostics);
+
+}  // namespace wasmquant
