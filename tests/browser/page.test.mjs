@@ -54,10 +54,31 @@ test('a file dropped anywhere on the page is opened', async () => {
   await close();
 });
 
+test('a recipe makes a GGUF file, which opens and is requantized', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await page.getByLabel('Output format').selectOption('gguf');
+  assert.equal(await page.getByLabel('Preset').inputValue(), 'q4_k_m');
+  await page.getByText('q4_k_m gives this tensor q6_k').first().waitFor();
+  await quantize(page);
+  const link = page.getByRole('link', { name: /Q4_K_M\.gguf/ });
+  const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
+  const path = join(browser.folder, 'made.gguf');
+  await download.saveAs(path);
+  await picture(page, 'light-gguf');
+  await page.locator('#files').setInputFiles(path);
+  await page.getByText('made.gguf', { exact: true }).waitFor();
+  assert.equal(await page.getByLabel('Output format').inputValue(), 'gguf');
+  await page.getByLabel('Preset').selectOption('q4_0');
+  await page.getByText(/were quantized already/).waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('files without weights are refused by name', async () => {
   const { page, complaints, close } = await browser.open();
   await page.locator('#files').setInputFiles(join(sampleFolder, 'config.json'));
-  await page.getByText('No .safetensors file among config.json.').waitFor();
+  await page.getByText('No .safetensors or .gguf file among config.json.').waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });

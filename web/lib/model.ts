@@ -93,7 +93,7 @@ export class OpenedModel implements Model {
   private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, weights: FileSource[]) {
     const { format, tensors, metadata, diagnostics } = instance.call<IndexJson>(() => index.finish());
     this.format = format;
-    this.name = nameOf(files.where);
+    this.name = nameOf(files.name ?? weights[0]?.name ?? '');
     const name = (file: number) => weights[file]?.name ?? '';
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
     this.tensors = tensors.map((tensor) => ({ ...tensor, file: name(tensor.file) }));

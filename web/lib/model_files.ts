@@ -9,6 +9,8 @@ import type { FileSource } from './source.js';
 export interface ModelFiles {
   /** For messages: path, URL or name. */
   where: string;
+  /** What the model is called: of its folder or file; null when a list says nothing. */
+  name: string | null;
   /** Text of the index file, or null. */
   shardMap: string | null;
   /** Opened weight files; empty when `shardMap` says which. */
@@ -146,7 +148,7 @@ async function opened(folder: Folder, name: string): Promise<FileSource> {
   return file;
 }
 
-async function filesNamed(folder: Folder, names: string[]): Promise<ModelFiles> {
+async function filesNamed(folder: Folder, names: string[], name: string | null): Promise<ModelFiles> {
   const [first] = names;
   const isIndex = first !== undefined && names.length === 1 && isIndexName(first);
   const shardMap = isIndex ? await textFrom(await opened(folder, first)) : null;
@@ -154,6 +156,7 @@ async function filesNamed(folder: Folder, names: string[]): Promise<ModelFiles> 
   const config = await textBeside(folder, 'config.json');
   return {
     where: folder.where,
+    name,
     shardMap,
     weights,
     openShard: (name) => opened(folder, name),
@@ -165,17 +168,17 @@ async function filesNamed(folder: Folder, names: string[]): Promise<ModelFiles> 
 
 /** A whole folder. */
 export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
-  return filesNamed(folder, weightsIn(folder));
+  return filesNamed(folder, weightsIn(folder), folder.where);
 }
 
 /** A list of shards, with or without their index and the small files. */
 export async function filesOfList(folder: Folder): Promise<ModelFiles> {
-  return filesNamed(folder, weightsOfList(folder));
+  return filesNamed(folder, weightsOfList(folder), null);
 }
 
 /** An index file in a folder: its shards, and as the whole model is meant, the small files too. */
 export async function filesOfIndex(folder: Folder, name: string): Promise<ModelFiles> {
-  return filesNamed(folder, [name]);
+  return filesNamed(folder, [name], folder.where);
 }
 
 /** One weight file, and config.json beside it. Other files beside it may have nothing to do with it. */
@@ -186,6 +189,7 @@ export async function filesOfSingle(file: FileSource, folder: Folder | null): Pr
   const config = await textBeside(folder, 'config.json');
   return {
     where: file.name,
+    name: file.name,
     shardMap: null,
     weights: [file],
     openShard: missing,

@@ -1,9 +1,8 @@
 import { createQuantizer } from 'wasmquant';
+import { firstPreset } from '../configure/formats';
 import { removeLeftovers } from '../run/run-folder';
 import { explain } from './failure';
 import { choice, quantizer, startFailure } from './state';
-
-const firstPreset = 'int4_wo_128';
 
 export async function start(): Promise<void> {
   try {

@@ -2,18 +2,25 @@ import { Diagnostics } from '../app/diagnostics';
 import { FailureMessage } from '../app/failure';
 import { choice, chosenPreset, planned, presets, quantizer, run } from '../app/state';
 import { ConfigText } from './config-text';
-import { formats } from './formats';
+import { firstPreset, firstRecipe, formats, isRecipe } from './formats';
 
 export function ChoosePanel() {
   const { preset, format, configText } = choice.value;
   const busy = !quantizer.value || run.value.state === 'running';
   const chosenFormat = formats.find(({ name }) => name === format);
+  const schemes = presets.value.filter((candidate) => !isRecipe(candidate));
+  const recipes = presets.value.filter(isRecipe);
   const choosePreset = (name: string) => {
-    choice.value = { ...choice.value, preset: name, configText: null };
+    const forGguf = recipes.some((recipe) => recipe.name === name);
+    const kept = format === 'gguf' ? 'compressed-tensors' : format;
+    choice.value = { preset: name, format: forGguf ? 'gguf' : kept, configText: null };
   };
   const chooseFormat = (name: string) => {
     const found = formats.find((candidate) => candidate.name === name);
-    if (found) choice.value = { ...choice.value, format: found.name };
+    if (!found) return;
+    const fits = isRecipe(chosenPreset.value) === (found.name === 'gguf');
+    const other = found.name === 'gguf' ? firstRecipe : firstPreset;
+    choice.value = { preset: fits ? preset : other, format: found.name, configText: fits ? configText : null };
   };
   return (
     <section class="step" aria-labelledby="step-choose">
@@ -29,11 +36,20 @@ export function ChoosePanel() {
           aria-describedby="preset-description"
           onChange={(event) => choosePreset(event.currentTarget.value)}
         >
-          {presets.value.map(({ name, title }) => (
-            <option key={name} value={name}>
-              {title}
-            </option>
-          ))}
+          <optgroup label="Schemes">
+            {schemes.map(({ name, title }) => (
+              <option key={name} value={name}>
+                {title}
+              </option>
+            ))}
+          </optgroup>
+          <optgroup label="llama.cpp's recipes">
+            {recipes.map(({ name, title }) => (
+              <option key={name} value={name}>
+                {title}
+              </option>
+            ))}
+          </optgroup>
         </select>
         <p class="fine" id="preset-description">
           {configText === null ? chosenPreset.value?.description : 'Edited: the config below is used.'}

@@ -1,11 +1,16 @@
-// The formats this page offers, in a reader's words.
-import type { OutputFormat } from 'wasmquant';
+// The formats this page offers, in a reader's words, and which presets are for which.
+import type { OutputFormat, Preset } from 'wasmquant';
 
 export const formats: { name: OutputFormat; title: string; description: string }[] = [
   {
     name: 'compressed-tensors',
     title: 'compressed-tensors',
     description: 'Packed weights as vLLM and transformers load them.',
+  },
+  {
+    name: 'gguf',
+    title: 'GGUF',
+    description: 'One file for llama.cpp, ollama and wllama, with the tokenizer inside.',
   },
   { name: 'quark', title: 'Quark', description: 'Packed weights as AMD Quark exports them.' },
   {
@@ -14,3 +19,10 @@ export const formats: { name: OutputFormat; title: string; description: string }
     description: 'Quantized and turned back into the original dtype: any runtime loads it, the size stays.',
   },
 ];
+
+/** Recipes are for GGUF files, all other presets for all other formats. */
+export const isRecipe = (preset: Preset | null | undefined) =>
+  preset !== null && preset !== undefined && 'recipe' in preset.config;
+
+export const firstPreset = 'int4_wo_128';
+export const firstRecipe = 'q4_k_m';

@@ -1,8 +1,9 @@
 // From files, however they arrived, to an opened model.
 import { explain } from '../app/failure';
-import { opened, openFailure, opening, quantizer, run } from '../app/state';
+import { choice, opened, openFailure, opening, quantizer, run } from '../app/state';
+import { firstRecipe } from '../configure/formats';
 
-const weightFile = /\.safetensors$/i;
+const weightFile = /\.(safetensors|gguf)$/i;
 
 const sampleName = 'tiny-llama (sample)';
 
@@ -20,11 +21,13 @@ async function load(what: string, files: () => Promise<File[]>, title?: string):
     const weights = given.filter((file) => weightFile.test(file.name));
     if (weights.length === 0) {
       const names = given.slice(0, 3).map((file) => file.name);
-      throw new Error(`No .safetensors file among ${names.join(', ')}${given.length > 3 ? ', …' : ''}.`);
+      throw new Error(`No .safetensors or .gguf file among ${names.join(', ')}${given.length > 3 ? ', …' : ''}.`);
     }
     const model = await quantizer.value.open(given);
     const former = opened.value;
     opened.value = { model, title: title ?? titleOf(weights) };
+    if (model.format === 'gguf' && choice.value.format !== 'gguf')
+      choice.value = { preset: firstRecipe, format: 'gguf', configText: null };
     await former?.model.close();
   } catch (error) {
     openFailure.value = explain(error, `${what} could not be opened`);
