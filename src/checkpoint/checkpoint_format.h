@@ -39,6 +39,8 @@ class CheckpointFormat {
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// Whether quantization_config can say what a runtime is to do to inputs.
   virtual bool holds_inputs(const Stages& inputs) const = 0;
+  /// What the layers of a model have to share. Errors: format-unsupported naming the layer.
+  virtual Status check(const List<LayerOutcome>& /*layers*/) const { return {}; }
   /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a
   /// weight of a quantizable type, in file order.
   virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const = 0;

@@ -95,6 +95,31 @@ bool is_nibble_stream(const WeightLayout& layout, CodeMatrix m) noexcept {
   return layout.bits == 4 && m.columns % 8 == 0;
 }
 
+// columns_words: word (column * bits / 32, row) holds 32 / bits codes of a row.
+void pack_columns(const WeightLayout& layout, const CodeMatrix& m, const uint8_t* codes, uint32_t* words) noexcept {
+  const uint64_t per_word = 32 / layout.bits;
+  const uint32_t mask = (1u << layout.bits) - 1;
+  for (uint64_t row = 0; row < m.rows; ++row)
+    for (uint64_t word = 0; word < m.columns / per_word; ++word) {
+      uint32_t bits = 0;
+      for (uint64_t k = 0; k < per_word; ++k) {
+        const int32_t code = static_cast<int8_t>(codes[row * m.columns + word * per_word + k]) + layout.code_offset;
+        bits |= (static_cast<uint32_t>(code) & mask) << (k * layout.bits);
+      }
+      words[word * m.rows + row] = bits;
+    }
+}
+void unpack_columns(const WeightLayout& layout, const CodeMatrix& m, const uint32_t* words, uint8_t* codes) noexcept {
+  const uint64_t per_word = 32 / layout.bits;
+  const uint32_t mask = (1u << layout.bits) - 1;
+  for (uint64_t row = 0; row < m.rows; ++row)
+    for (uint64_t column = 0; column < m.columns; ++column) {
+      const uint32_t word = words[column / per_word * m.rows + row];
+      const auto code = static_cast<int32_t>(word >> (column % per_word * layout.bits) & mask);
+      codes[row * m.columns + column] = static_cast<uint8_t>(code - layout.code_offset);
+    }
+}
+
 void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, uint8_t* scratch,
                 uint8_t* out) noexcept {
   const uint64_t count = m.rows * m.columns;
@@ -123,6 +148,9 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
     case CodeStorage::columns_nibble_words:
       packing::transpose_bytes(codes, m.rows, m.columns, scratch);
       packing::pack_nibble_words(scratch, m.columns, m.rows, layout.order, reinterpret_cast<uint32_t*>(out));
+      return;
+    case CodeStorage::columns_words:
+      pack_columns(layout, m, codes, reinterpret_cast<uint32_t*>(out));
       return;
     case CodeStorage::columns_int32: {
       packing::transpose_bytes(codes, m.rows, m.columns, scratch);
@@ -170,6 +198,9 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
                                    scratch);
       packing::transpose_bytes(scratch, m.columns, m.rows, codes);
       return;
+    case CodeStorage::columns_words:
+      unpack_columns(layout, m, reinterpret_cast<const uint32_t*>(in), codes);
+      return;
     case CodeStorage::columns_int32: {
       const auto* words = reinterpret_cast<const int32_t*>(in);
       for (uint64_t i = 0; i < count; ++i) scratch[i] = static_cast<uint8_t>(words[i]);
@@ -188,7 +219,7 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
 void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::span<const QParams> q,
                       uint8_t* out) noexcept {
   const auto code_at = [&](uint64_t stored) {
-    return static_cast<int32_t>(q[m.internal(stored)].zero_point) + layout.code_offset;
+    return static_cast<int32_t>(q[m.internal(stored)].zero_point) + layout.code_offset + layout.zero_offset;
   };
   auto* words = reinterpret_cast<uint32_t*>(out);
   const uint32_t mask = (1u << layout.bits) - 1;
@@ -230,7 +261,7 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
                         std::span<QParams> q) noexcept {
   const bool is_signed = info_of(layout.spec.dtype).is_signed;
   const auto store = [&](uint64_t stored, int32_t code) {
-    q[m.internal(stored)].zero_point = static_cast<float>(code - layout.code_offset);
+    q[m.internal(stored)].zero_point = static_cast<float>(code - layout.zero_offset - layout.code_offset);
   };
   const auto* words = reinterpret_cast<const uint32_t*>(in);
   const uint32_t mask = (1u << layout.bits) - 1;
@@ -318,6 +349,7 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
         pack_zero_points(layout, scales, qparams, slices[c]);
         break;
       case Role::shape:
+      case Role::group_index:
         for (size_t d = 0; d < layout.shape.size(); ++d) std::memcpy(slices[c] + 8 * d, &layout.shape[d], 8);
         break;
     }
@@ -349,6 +381,7 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
         break;
       case Role::second_scale:
       case Role::shape:
+      case Role::group_index:
         break;
     }
   }

@@ -5,6 +5,7 @@
 #include "checkpoint/compressed_tensors.h"
 #include "checkpoint/fake_quantized.h"
 #include "checkpoint/quark.h"
+#include "checkpoint/transposed_words.h"
 
 namespace wasmquant {
 namespace {
@@ -12,7 +13,10 @@ namespace {
 constexpr CompressedTensors kCompressedTensors;
 constexpr Quark kQuark;
 constexpr FakeQuantized kFakeQuantized;
-constexpr std::array<const CheckpointFormat*, 3> kFormats = {&kCompressedTensors, &kQuark, &kFakeQuantized};
+constexpr Awq kAwq;
+constexpr Gptq kGptq;
+constexpr std::array<const CheckpointFormat*, 5> kFormats = {&kCompressedTensors, &kQuark, &kAwq, &kGptq,
+                                                             &kFakeQuantized};
 
 }  // namespace
 

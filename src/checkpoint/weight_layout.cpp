@@ -27,13 +27,15 @@ uint64_t WeightLayout::line_multiple() const noexcept {
 
 Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
   const bool first = tile.begin == 0;
-  const bool of_whole_tensor = component.role == Role::shape || component.role == Role::second_scale;
+  const bool of_whole_tensor = is_known(component.role) || component.role == Role::second_scale;
   if (of_whole_tensor || (component.role != Role::codes && !layout.scales_in_tiles())) {
     return first ? Slice{0, component.bytes} : Slice{};
   }
   // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.
   uint64_t lines_per_row = 1;
-  if (component.role != Role::codes) {
+  if (component.role == Role::codes) {
+    if (layout.codes == CodeStorage::columns_words) lines_per_row = 32 / layout.bits;
+  } else {
     if (layout.column_tiles()) {
       lines_per_row = layout.granularity.block;
     } else if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::row_words) {
@@ -49,7 +51,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 }
 
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
-  if (component.role == Role::shape) return {};
+  if (is_known(component.role)) return {};
   if (component.role == Role::second_scale || (component.role != Role::codes && !layout.scales_in_tiles()))
     return {0, component.bytes};
   return slice_of(layout, component, tile);

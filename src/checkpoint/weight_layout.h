@@ -21,7 +21,9 @@
 
 namespace wasmquant {
 
-enum class Role : uint8_t { codes, scale, second_scale, zero_point, shape };
+/// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
+enum class Role : uint8_t { codes, scale, second_scale, zero_point, shape, group_index };
+constexpr bool is_known(Role role) { return role == Role::shape || role == Role::group_index; }
 
 /// One tensor of the file.
 struct Component {
@@ -48,7 +50,8 @@ enum class CodeStorage : uint8_t {
   columns_bytes,         // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
-  ggml_rows,             // [rows, columns] in blocks of a GGUF type, scales among the codes
+  columns_words,  // [columns * bits / 32, rows] int32: consecutive codes of a row in a word, first in the low bits
+  ggml_rows,      // [rows, columns] in blocks of a GGUF type, scales among the codes
 };
 
 enum class ZeroPointStorage : uint8_t {
@@ -70,6 +73,7 @@ struct WeightLayout {
   CodeStorage codes = CodeStorage::source_values;
   uint8_t bits = 8;         // of a stored code
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
+  int16_t zero_offset = 0;  // besides code_offset, of stored zero points
   packing::WordOrder order = packing::WordOrder::order;
   uint64_t whole_lines = 1;              // so many go into a tile together; ggml_rows
   bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
@@ -79,7 +83,7 @@ struct WeightLayout {
   Stages all_stages() const { return stages.empty() ? Stages{spec} : stages; }
   bool column_tiles() const noexcept {
     return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||
-           codes == CodeStorage::columns_int32;
+           codes == CodeStorage::columns_int32 || codes == CodeStorage::columns_words;
   }
   /// Rows (or columns) in all.
   uint64_t lines() const noexcept { return column_tiles() ? columns : rows; }

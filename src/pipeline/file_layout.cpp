@@ -18,13 +18,27 @@ struct Slot {
   size_t component;
 };
 
+void append_little_endian(uint64_t value, int bytes, std::string& out) {
+  for (int byte = 0; byte < bytes; ++byte) out += static_cast<char>(value >> (8 * byte) & 0xFF);
+}
+
+void append_known(const PlannedTensor& tensor, Role role, std::string& out) {
+  const WeightLayout& layout = tensor.task.layout;
+  if (role == Role::shape) {
+    for (const uint64_t dimension : tensor.weight.shape) append_little_endian(dimension, 8, out);
+    return;
+  }
+  for (uint64_t column = 0; column < layout.columns; ++column)
+    append_little_endian(column / layout.granularity.block, 4, out);
+}
+
 }  // namespace
 
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
                     const List<std::pair<std::string, std::string>>& metadata) {
   const auto data_bytes = [](const PlannedTensor* tensor) {
     uint64_t bytes = 0;
-    for (const Component& component : tensor->outputs()) bytes += component.role == Role::shape ? 0 : component.bytes;
+    for (const Component& component : tensor->outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
     return bytes;
   };
   List<PlannedTensor*> order;
@@ -39,15 +53,14 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
     tensor->task.components.clear();
     for (size_t c = 0; c < tensor->outputs().size(); ++c) tensor->task.components.push_back({file_index, 0});
     for (size_t c = 0; c < tensor->outputs().size(); ++c) {
-      if (tensor->outputs()[c].role != Role::shape) continue;
+      if (!is_known(tensor->outputs()[c].role)) continue;
       slots.push_back({tensor, c});
-      for (const uint64_t dimension : tensor->weight.shape)
-        for (int byte = 0; byte < 8; ++byte) known += static_cast<char>(dimension >> (8 * byte) & 0xFF);
+      append_known(*tensor, tensor->outputs()[c].role, known);
     }
   }
   for (PlannedTensor* tensor : order)
     for (size_t c = 0; c < tensor->outputs().size(); ++c)
-      if (tensor->outputs()[c].role != Role::shape) slots.push_back({tensor, c});
+      if (!is_known(tensor->outputs()[c].role)) slots.push_back({tensor, c});
 
   List<safetensors::Entry> entries;
   entries.reserve(slots.size());

@@ -63,6 +63,7 @@ class Planner {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
     }
+    TRY_VOID(format_.check(outcomes_));
     TRY_VOID(lay_out_files());
     write_quantization_config();
     return std::move(plan_);
@@ -246,7 +247,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
                     "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", asked);
   const CheckpointFormat* format = checkpoint_format_named(asked);
   if (format == nullptr) {
-    for (const std::string_view later : {"awq", "gptq", "onnx"}) {
+    for (const std::string_view later : {"onnx"}) {
       if (asked == later) {
         return error_at(ErrorCode::not_implemented, "format",
                         "writing {} is part of a later version; this one writes {} and gguf", asked,

@@ -168,7 +168,7 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
     TRY_VOID(run_rows(range));
   }
   for (size_t c = 0; c < slices_.size(); ++c) {
-    if (slices_[c].empty() || layout.components[c].role == Role::shape) continue;
+    if (slices_[c].empty() || is_known(layout.components[c].role)) continue;
     const Slice slice = slice_of(layout, layout.components[c], range);
     result.writes.push_back(
         {task_.components[c].file, task_.components[c].offset + slice.offset, slices_[c].data(), slice.bytes});

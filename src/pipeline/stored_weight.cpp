@@ -91,6 +91,29 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
                   "stands beside no weight that compressed-tensors stores with a scale");
 }
 
+// Of AWQ and GPTQ files, what their one scheme may be: other versions arrange the same names in other ways.
+Status check_words(const json::Value& block) {
+  const bool is_awq = block["quant_method"].as_string() == "awq";
+  const json::Value &bits = block["bits"], &version = block[is_awq ? "version" : "checkpoint_format"];
+  const bool usual = !version.is_string() || version.as_string() == (is_awq ? "gemm" : "gptq");
+  if (bits.as_integer() == 4 && usual && !block["desc_act"].as_bool() && (is_awq || block["sym"].as_bool())) return {};
+  return error_at(ErrorCode::format_unsupported, "/quantization_config",
+                  is_awq ? "this version decodes awq of 4 bits, version gemm"
+                         : "this version decodes gptq of 4 bits, symmetric, without desc_act, checkpoint_format gptq");
+}
+
+QuantizationSpec words_spec(std::string_view method, const StoredTensor& scales, const WeightDescription& weight) {
+  QuantizationSpec spec;
+  spec.dtype = method == "awq" ? Dtype::uint4 : Dtype::int4;
+  spec.symmetric = method != "awq";
+  spec.qscheme = QScheme::per_group;
+  spec.observer = ObserverId::PerGroupMinMaxObserver;
+  spec.ch_axis = -1;
+  const uint64_t groups = scales.shape.empty() || scales.shape[0] == 0 ? 1 : scales.shape[0];
+  spec.group_size = static_cast<int64_t>(weight.shape.empty() ? 0 : weight.shape.back() / groups);
+  return spec;
+}
+
 }  // namespace
 
 Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text) {
@@ -103,9 +126,11 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
   if (reader.method_ == "quark") {
     TRY(parsed, config::parse_text(json::write(block), "quark"));
     reader.quark_ = std::move(parsed.config);
+  } else if (reader.method_ == "awq" || reader.method_ == "gptq") {
+    TRY_VOID(check_words(block));
   } else if (reader.method_ != "compressed-tensors") {
     return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
-                    "found \"{}\"; this version decodes compressed-tensors and quark", reader.method_);
+                    "found \"{}\"; this version decodes compressed-tensors, quark, awq and gptq", reader.method_);
   }
   return reader;
 }
@@ -118,6 +143,9 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
     if (resolved.weight.size() == 1 && info_of(resolved.weight.front().dtype).is_block())
       return locate(model, method_, weight, resolved.weight);
   }
+  if (const ModelTensor* scales = component_tensor(model, weight, "scales");
+      scales != nullptr && (method_ == "awq" || method_ == "gptq"))
+    return locate(model, method_, weight, {words_spec(method_, scales->stored, weight)});
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
       return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
@@ -155,7 +183,7 @@ Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::st
   found.task.name = text_of("{}.weight", weight.layer);
   for (Component& component : layout.components) {
     const ModelTensor* tensor = model.find(component.name);
-    if (tensor == nullptr && component.role == Role::shape) {
+    if (tensor == nullptr && is_known(component.role)) {
       found.task.components.push_back({});
       continue;
     }

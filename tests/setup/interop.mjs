@@ -1,5 +1,5 @@
 // npm run test:interop: our output files loaded by independent programs. Prepares the programs, then runs
-// tests/interop/interop.mjs, gguf_quantize.mjs and gguf.mjs. Where they cannot be had (no root), it says so and tests nothing; under CI that is a failure.
+// tests/interop/interop.mjs, words.mjs, gguf_quantize.mjs and gguf.mjs. Where they cannot be had (no root), it says so and tests nothing; under CI that is a failure.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildAll, buildNative } from './build.mjs';
@@ -19,6 +19,7 @@ main(() => {
   if (peers.status !== 0) throw new CommandFailed('tests/interop/peers.sh create', peers.status ?? 1);
   buildAll();
   run(process.execPath, ['tests/interop/interop.mjs']);
+  run(process.execPath, ['tests/interop/words.mjs']);
   run(process.execPath, ['tests/interop/gguf_quantize.mjs']);
   buildNative('release', 'wasmquant_gguf_tool');
   run(process.execPath, ['tests/interop/gguf.mjs']);

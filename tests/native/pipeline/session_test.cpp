@@ -77,9 +77,12 @@ const Case kCases[] = {
                   "observer_options": {"search": "grid", "candidates": 20, "range_margin": 0.01}})"},
     {"fake-quantized", R"({"dtype": "int8", "observer_cls": "PerTensorPowOf2MinMaxObserver"})"},
     // Observers that search scale by scale, tile by tile.
-    {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32, "observer_cls": "PerGroupMSE"})"},
-    {"quark", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false, "observer_cls": "HQQ"})"},
-    {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "observer_cls": "PerChannelMSE"})"},
+    {"compressed-tensors",
+     R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32, "observer_cls": "PerGroupMSE"})"},
+    {"quark",
+     R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false, "observer_cls": "HQQ"})"},
+    {"compressed-tensors",
+     R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "observer_cls": "PerChannelMSE"})"},
     {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": 0, "group_size": 4,
                            "observer_cls": "PerGroupMSE"})"},
     // Symmetric unsigned codes have their zero point, too.
@@ -92,6 +95,11 @@ const Case kCases[] = {
         {"divisor": "smallest_code", "sign_by_data": true, "narrow": true, "smallest_scale": 1e-8}})"},
     {"fake-quantized", R"({"dtype": "uint4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false, "grid":
         {"zero_point_order": "after_rounding", "divides": true, "max_includes_zero": false}})"},
+    {"awq", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 32, "symmetric": false})"},
+    {"awq",
+     R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false, "observer_cls": "HQQ"})"},
+    {"gptq", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 48})"},
+    {"gptq", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "observer_cls": "PerGroupMSE"})"},
     // Two stages.
     {"quark", R"([{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
                   {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}])"},

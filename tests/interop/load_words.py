@@ -1,0 +1,50 @@
+"""Decodes our AWQ and GPTQ folders without our code and compares them with what the library says they hold.
+
+    python3 load_words.py CASE_FOLDER...
+
+A case folder holds `quantized/` and `dequantized.safetensors` (float32 values of the quantized weights, by the library).
+AWQ goes through the AutoAWQ converter of compressed-tensors. GPTQ has no independent reader among the peers: it is decoded
+here as AutoGPTQ's own dequantization has it, (code - (zero + 1)) * scale[g_idx]. Prints one JSON line a case.
+"""
+import json
+import os
+import sys
+
+import torch
+from compressed_tensors.entrypoints.convert.converters.autoawq import AutoAWQConverter
+from safetensors.torch import load_file
+
+
+def awq(tensors, layer, config):
+    converter = AutoAWQConverter.from_autoawq_config(config)
+    codes, scales, zeros = converter._convert_gemm_module(
+        tensors[f"{layer}.qweight"], tensors[f"{layer}.scales"], tensors[f"{layer}.qzeros"])
+    group = config["group_size"]
+    spread = lambda x: x.repeat_interleave(group, dim=1).float()
+    return (codes.float() - spread(zeros)) * spread(scales)
+
+
+def gptq(tensors, layer, _config):
+    qweight, qzeros = tensors[f"{layer}.qweight"], tensors[f"{layer}.qzeros"]
+    scales, groups = tensors[f"{layer}.scales"], tensors[f"{layer}.g_idx"].long()
+    shifts = torch.arange(0, 32, 4, dtype=torch.int32)
+    codes = ((qweight.unsqueeze(1) >> shifts.view(1, 8, 1)) & 15).reshape(-1, qweight.shape[1])
+    zeros = ((qzeros.unsqueeze(2) >> shifts.view(1, 1, 8)) & 15).reshape(qzeros.shape[0], -1) + 1
+    return ((codes - zeros[groups]).float() * scales[groups].float()).T
+
+
+for folder in sys.argv[1:]:
+    outcome = {"case": os.path.basename(folder)}
+    try:
+        with open(os.path.join(folder, "quantized", "config.json"), encoding="utf-8") as file:
+            config = json.load(file)["quantization_config"]
+        tensors = load_file(os.path.join(folder, "quantized", "model.safetensors"))
+        expected = load_file(os.path.join(folder, "dequantized.safetensors"))
+        decode = {"awq": awq, "gptq": gptq}[config["quant_method"]]
+        differing = [name for name, weight in expected.items()
+                     if not torch.equal(decode(tensors, name.removesuffix(".weight"), config), weight)]
+        outcome |= {"weights": len(expected), "differing": differing,
+                    "words": sum(name.endswith(".qweight") for name in tensors)}
+    except Exception as error:  # a case that fails is a result
+        outcome["error"] = f"{type(error).__name__}: {error}"
+    print(json.dumps(outcome), flush=True)

@@ -1,0 +1,66 @@
+// Our AWQ and GPTQ folders, decoded by load_words.py: every weight is the library's own dequantized values. A line per
+// case; exit code 1 when a value is not the very same.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createQuantizer, perGroup, quarkConfig } from '../../dist/node.js';
+import { main, root } from '../setup/command.mjs';
+import { readModel, writeFloats } from './safetensors_file.mjs';
+
+const input = join(root, 'tests/files/tiny-llama');
+const cases = {
+  'awq-64': ['awq', quarkConfig(perGroup('uint4', 64, { symmetric: false }))],
+  'awq-32-hqq': ['awq', quarkConfig(perGroup('uint4', 32, { symmetric: false, observer_cls: 'HQQ' }))],
+  'awq-all': ['awq', quarkConfig(perGroup('uint4', 64, { symmetric: false }), { exclude: [] })],
+  'gptq-128': ['gptq', 'int4_wo_128'],
+  'gptq-32-mse': ['gptq', quarkConfig(perGroup('int4', 32, { observer_cls: 'PerGroupMSE' }))],
+};
+
+main(async () => {
+  const work = mkdtempSync(join(tmpdir(), 'wasmquant-words-'));
+  const quantizer = await createQuantizer({ threads: 1 });
+  try {
+    const source = readModel(input);
+    const model = await quantizer.open(input);
+    const folders = [];
+    for (const [name, [format, config]] of Object.entries(cases)) {
+      const folder = join(work, name);
+      mkdirSync(folder);
+      await quantizer.quantizeModel(model, config, { target: join(folder, 'quantized'), format });
+      const dequantized = new Map();
+      for (const { name: weight, action, spec } of quantizer.plan(model, config, { format }).tensors) {
+        if (action !== 'quantize') continue;
+        const tensor = source.get(weight);
+        dequantized.set(weight, { shape: tensor.shape, data: quantizer.dequantize(quantizer.quantize(tensor, spec)) });
+      }
+      writeFloats(join(folder, 'dequantized.safetensors'), dequantized);
+      folders.push(folder);
+    }
+    await model.close();
+    const python = ['run', 'python3', 'tests/interop/load_words.py', ...folders];
+    const { stdout } = spawnSync(join(root, 'tests/interop/peers.sh'), python, {
+      cwd: root,
+      encoding: 'utf8',
+      maxBuffer: 1 << 26,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const outcomes = stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    let failed = folders.length - outcomes.length;
+    for (const { case: name, error, weights, words, differing } of outcomes) {
+      const problem =
+        error ??
+        (differing.length > 0 ? `${differing.length} of ${weights} weights differ, first ${differing[0]}` : null);
+      if (problem || words !== weights) ++failed;
+      process.stdout.write(`${name.padEnd(14)} ${problem ? `FAILED ${problem}` : `ok, ${weights} weights`}\n`);
+    }
+    process.stdout.write(`awq, gptq: ${folders.length - failed} passed, ${failed} failed\n`);
+    return failed > 0 ? 1 : 0;
+  } finally {
+    await quantizer[Symbol.asyncDispose]();
+    rmSync(work, { recursive: true, force: true });
+  }
+});
