@@ -176,8 +176,7 @@ void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig
   if (value->is_object()) check(*value, in.at(key));
   for (size_t i = 0; i < value->items().size(); ++i) check(value->items()[i], text_of("{}/{}", in.at(key), i));
   if (!names.empty())
-    in.warning("not-applied", key,
-               text_of("this version knows smoothquant, awq and gptq; not applied: {}", names),
+    in.warning("not-applied", key, text_of("this version knows smoothquant, awq and gptq; not applied: {}", names),
                "remove the key");
 }
 

@@ -86,8 +86,11 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
   for (auto& [slot, task] : tasks) tensor(slot).task = std::move(task);
   for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
     const auto& task = tensor(weight.slot).task;
-    if (!task || (!task->is_copy && task->layout.rows * task->layout.columns != block[weight.slot].size()) ||
-        block[weight.slot].empty())
+    const size_t count = block[weight.slot].size();
+    const bool fits =
+        task && (task->is_copy ? task->source_bytes == count * info_of(task->layout.components[0].dtype).bits / 8
+                               : task->layout.rows * task->layout.columns == count);
+    if (!fits || count == 0)
       return error_at(ErrorCode::argument_invalid, weight.name, "was not loaded, or has no task in the plan");
   }
   parts_.clear();
@@ -107,11 +110,14 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
     const bool needs_gram = steps_.back().method != CalibrationMethod::smooth_quant;
     statistics = std::make_unique<InputStatistics>(columns, needs_gram);
   }
-  if (Status added = statistics->add(x); !added) return at(name(slots_reading(input).front()), std::move(added.error()));
+  if (Status added = statistics->add(x); !added)
+    return at(name(slots_reading(input).front()), std::move(added.error()));
   return {};
 }
 
-bool BlockCalibration::ends_at(LinearInput input) const noexcept { return captured_ >> static_cast<uint32_t>(input) == 1; }
+bool BlockCalibration::ends_at(LinearInput input) const noexcept {
+  return captured_ >> static_cast<uint32_t>(input) == 1;
+}
 
 Status BlockCalibration::finish_capture(uint32_t captured) {
   for (size_t i = 0; i < model::kBlockInputs; ++i) {

@@ -37,8 +37,8 @@ class BlockCalibration final : public model::InputSink {
   /// `steps` and `architecture` outlive it.
   BlockCalibration(const model::Architecture& architecture, std::span<const CalibrationStep> steps) noexcept;
 
-  /// The next block. `tasks` by slot, of the plan; a slot that the architecture lacks has none. Errors: argument-invalid
-  /// when a task is not of that tensor.
+  /// The next block. `tasks` by slot, of the plan; a slot that the architecture lacks has none. Errors:
+  /// argument-invalid when a task is not of that tensor.
   Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
 
   /// Pieces of work, in order.

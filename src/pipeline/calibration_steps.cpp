@@ -35,8 +35,7 @@ List<Item> items_of(const Config& config) {
     const json::Value& value = config.source[key];
     const std::string where = text_of("{}/{}", config.where, key);
     if (value.is_object()) out.push_back({&value, where});
-    for (size_t i = 0; i < value.items().size(); ++i)
-      out.push_back({&value.items()[i], text_of("{}/{}", where, i)});
+    for (size_t i = 0; i < value.items().size(); ++i) out.push_back({&value.items()[i], text_of("{}/{}", where, i)});
   }
   return out;
 }
@@ -131,12 +130,14 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     if (!steps.empty() && step.method <= steps.back().method)
       return error_at(ErrorCode::config_invalid, step.where,
                       "{} cannot follow {}; the order is smoothquant, awq, gptq, each once at most",
-                      value["name"].as_string(), std::string_view(steps.back().method == CalibrationMethod::gptq  ? "gptq"
-                                                                  : steps.back().method == CalibrationMethod::awq ? "awq"
-                                                                                                                  : "smoothquant"));
+                      value["name"].as_string(),
+                      std::string_view(steps.back().method == CalibrationMethod::gptq  ? "gptq"
+                                       : steps.back().method == CalibrationMethod::awq ? "awq"
+                                                                                       : "smoothquant"));
     step.smooth_quant.alpha = number_or(value["alpha"], step.smooth_quant.alpha);
     step.smooth_quant.scale_clamp_min = number_or(value["scale_clamp_min"], step.smooth_quant.scale_clamp_min);
-    if (value["block_size"].is_integer()) step.gptq.block_size = static_cast<uint32_t>(value["block_size"].as_integer());
+    if (value["block_size"].is_integer())
+      step.gptq.block_size = static_cast<uint32_t>(value["block_size"].as_integer());
     step.gptq.damp_percent = number_or(value["damp_percent"], step.gptq.damp_percent);
     step.gptq.desc_act = bool_or(value["desc_act"], step.gptq.desc_act);
     step.gptq.static_groups = bool_or(value["static_groups"], step.gptq.static_groups);

@@ -22,10 +22,10 @@ struct CalibrationStep {
   std::string where;  // JSON pointer of its config
   SmoothQuantOptions smooth_quant;
   GptqOptions gptq;
-  bool true_sequential = true;       // gptq: inputs are seen again after each group of layers
-  uint32_t inputs = 0b1111;          // smooth_quant, awq: a bit for each LinearInput that is scaled
-  uint32_t layers = 0b1111111;       // gptq: a bit for each of the linear slots
-  bool names_inputs = false;         // the config says which, so what cannot be scaled is an error
+  bool true_sequential = true;  // gptq: inputs are seen again after each group of layers
+  uint32_t inputs = 0b1111;     // smooth_quant, awq: a bit for each LinearInput that is scaled
+  uint32_t layers = 0b1111111;  // gptq: a bit for each of the linear slots
+  bool names_inputs = false;    // the config says which, so what cannot be scaled is an error
 };
 
 /// Names of the algorithms that need calibration, as the config spells them, in order; the others do nothing.

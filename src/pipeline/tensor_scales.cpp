@@ -35,9 +35,7 @@ bool TensorScales::needed(const WeightLayout& layout) noexcept {
 
 bool TensorScales::shared(const WeightLayout& layout) noexcept { return is_staged(layout) || by_range(layout.spec); }
 
-uint32_t TensorScales::passes(const WeightLayout& layout) {
-  return needed(layout) ? passes_of_observer(layout) : 0;
-}
+uint32_t TensorScales::passes(const WeightLayout& layout) { return needed(layout) ? passes_of_observer(layout) : 0; }
 
 uint32_t TensorScales::passes_of_observer(const WeightLayout& layout) {
   return shared(layout) ? 1 : make_observer(layout.spec)->passes();

@@ -34,8 +34,8 @@ struct CalibratedModel {
 };
 
 /// `float_only`: nothing is stored, so that only what the algorithms do to the weights is seen.
-inline CalibratedModel calibrate(const ModelFolder& model, const std::string& config,
-                                 std::span<const int32_t> tokens, size_t length, bool float_only = false) {
+inline CalibratedModel calibrate(const ModelFolder& model, const std::string& config, std::span<const int32_t> tokens,
+                                 size_t length, bool float_only = false) {
   CalibratedModel out;
   List<Diagnostic> diagnostics;
   auto plan = make_plan(model.index, config, {}, diagnostics);
@@ -60,7 +60,11 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     List<std::pair<model::Slot, TensorTask>> tasks;
     for (const model::BlockWeight& weight : weights)
       for (const PlannedTensor& planned : plan->tensors)
-        if (planned.task.name == step.name + "." + weight.name) tasks.push_back({weight.slot, planned.task});
+        if (planned.task.name == step.name + "." + weight.name) {
+          auto task = read_task(write_task(planned.task, plan->format, planned.weight));
+          REQUIRE(bool(task));
+          tasks.push_back({weight.slot, std::move(*task)});
+        }
     REQUIRE(bool(calibration.begin(session.pass().block(), std::move(tasks))));
     for (size_t part = 0; part < calibration.parts(); ++part) {
       calibration.prepare(part);
