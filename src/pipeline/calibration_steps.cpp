@@ -1,5 +1,6 @@
 #include "pipeline/calibration_steps.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/message.h"
@@ -129,15 +130,12 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.where = std::move(item.where);
     if (!steps.empty() && step.method <= steps.back().method)
       return error_at(ErrorCode::config_invalid, step.where,
-                      "{} cannot follow {}; the order is smoothquant, awq, gptq, each once at most",
-                      value["name"].as_string(),
-                      std::string_view(steps.back().method == CalibrationMethod::gptq  ? "gptq"
-                                       : steps.back().method == CalibrationMethod::awq ? "awq"
-                                                                                       : "smoothquant"));
+                      "{q} cannot come here; the order is smoothquant, awq, gptq, each once at most",
+                      value["name"].as_string());
     step.smooth_quant.alpha = number_or(value["alpha"], step.smooth_quant.alpha);
     step.smooth_quant.scale_clamp_min = number_or(value["scale_clamp_min"], step.smooth_quant.scale_clamp_min);
     if (value["block_size"].is_integer())
-      step.gptq.block_size = static_cast<uint32_t>(value["block_size"].as_integer());
+      step.gptq.block_size = static_cast<uint32_t>(std::clamp<int64_t>(value["block_size"].as_integer(), 0, 1 << 20));
     step.gptq.damp_percent = number_or(value["damp_percent"], step.gptq.damp_percent);
     step.gptq.desc_act = bool_or(value["desc_act"], step.gptq.desc_act);
     step.gptq.static_groups = bool_or(value["static_groups"], step.gptq.static_groups);
