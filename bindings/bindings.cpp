@@ -110,6 +110,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
   function("comparison", &comparison);
   function("errorBetween", &error_between);
   function("forwardPlan", &forward_plan);
+  function("calibratedAlgorithms", &calibrated_algorithms);
   class_<BoundObserver>("Observer")
       .constructor<std::string>()
       .function("update", &BoundObserver::update)
@@ -153,5 +154,11 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("reads", &BoundForwardPass::reads)
       .function("load", &BoundForwardPass::load)
       .function("run", &BoundForwardPass::run)
-      .function("losses", &BoundForwardPass::losses);
+      .function("losses", &BoundForwardPass::losses)
+      .function("calibrate", &BoundForwardPass::calibrate)
+      .function("beginBlock", &BoundForwardPass::begin_block)
+      .function("prepare", &BoundForwardPass::prepare)
+      .function("capture", &BoundForwardPass::capture)
+      .function("optimize", &BoundForwardPass::optimize)
+      .function("store", &BoundForwardPass::store);
 }

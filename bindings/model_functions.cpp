@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "config/config_api.h"
 #include "pipeline/forward_plan.h"
 
 namespace wasmquant::bindings {
@@ -69,6 +70,73 @@ std::string BoundForwardPass::losses() {
   out.set("pointer", address(losses_.data()));
   out.set("count", static_cast<uint64_t>(losses_.size()));
   return ok(std::move(out));
+}
+
+std::string calibrated_algorithms(std::string config) {
+  const auto parsed = config::parse_text(config);
+  if (!parsed) return fail(parsed.error());
+  json::Array names;
+  for (std::string& name : wasmquant::calibrated_algorithms(parsed->config)) names.emplace_back(std::move(name));
+  return ok(std::move(names));
+}
+
+std::string BoundForwardPass::calibrate(std::string config) {
+  if (!session_) return fail(error_);
+  const auto parsed = config::parse_text(config);
+  if (!parsed) return fail(parsed.error());
+  const model::Architecture& architecture = session_->pass().architecture();
+  auto steps = calibration_steps(parsed->config, architecture);
+  if (!steps) return fail(steps.error());
+  steps_ = std::move(*steps);
+  calibration_ = std::make_unique<BlockCalibration>(architecture, std::span(steps_.data(), steps_.size()));
+  return ok(nullptr);
+}
+
+std::string BoundForwardPass::begin_block(std::string text) {
+  if (!calibration_) return fail(error_at(ErrorCode::state_invalid, "calibration", "was not begun"));
+  const auto rows = json::parse(text);
+  if (!rows) return fail(rows.error());
+  List<std::pair<model::Slot, TensorTask>> tasks;
+  for (const json::Value& row : rows->items()) {
+    const int64_t slot = row["slot"].as_integer();
+    auto task = read_task(row["task"].as_string());
+    if (!task) return fail(task.error());
+    if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
+      return fail(error_at(ErrorCode::argument_invalid, task->name, "is no tensor of a block"));
+    tasks.push_back({static_cast<model::Slot>(slot), std::move(*task)});
+  }
+  if (Status begun = calibration_->begin(session_->pass().block(), std::move(tasks)); !begun)
+    return fail(begun.error());
+  json::Array parts;
+  for (size_t part = 0; part < calibration_->parts(); ++part) parts.emplace_back(calibration_->captures(part));
+  return ok(std::move(parts));
+}
+
+std::string BoundForwardPass::prepare(uint32_t part) {
+  if (!calibration_ || part >= calibration_->parts())
+    return fail(error_at(ErrorCode::argument_invalid, "calibration", "there is no such part"));
+  calibration_->prepare(part);
+  return ok(nullptr);
+}
+
+std::string BoundForwardPass::capture(uint32_t portion) {
+  session_->set_sink(calibration_.get());
+  const Status status = session_->run(portion, false);
+  session_->set_sink(nullptr);
+  return reply(status);
+}
+
+std::string BoundForwardPass::optimize(uint32_t part) { return reply(calibration_->optimize(part)); }
+
+std::string BoundForwardPass::store(uint32_t slot) {
+  auto stored = calibration_->store(static_cast<model::Slot>(slot));
+  if (!stored) return fail(stored.error());
+  stored_ = std::move(*stored);
+  List<TileWrite> writes;
+  for (const StoredPiece& piece : stored_.pieces)
+    writes.push_back({piece.at.file, piece.at.offset, piece.bytes.data(), piece.bytes.size()});
+  const bool has_error = stored_.error.count != 0;
+  return ok(writes_json(writes, {&stored_.error, has_error ? 1u : 0u}, losses_));
 }
 
 }  // namespace wasmquant::bindings

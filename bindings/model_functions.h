@@ -6,12 +6,16 @@
 #include "core/list.h"
 #include "marshal.h"
 #include "model_objects.h"
+#include "pipeline/block_calibration.h"
 #include "pipeline/forward_session.h"
 
 namespace wasmquant::bindings {
 
 /// The steps of a forward pass, as forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options);
+
+/// Names of the algorithms of a config that need calibration. Errors: those of parse_text.
+std::string calibrated_algorithms(std::string config);
 
 class BoundForwardPass : Counted {
  public:
@@ -23,11 +27,21 @@ class BoundForwardPass : Counted {
   std::string load(uint32_t tile);
   std::string run(uint32_t portion);
   std::string losses();
+  // Calibration (block_calibration.h) of the block that is loaded.
+  std::string calibrate(std::string config);
+  std::string begin_block(std::string tasks);
+  std::string prepare(uint32_t part);
+  std::string capture(uint32_t portion);
+  std::string optimize(uint32_t part);
+  std::string store(uint32_t slot);
 
  private:
   std::unique_ptr<ForwardSession> session_;
   Error error_;
   List<double> losses_;
+  List<CalibrationStep> steps_;
+  std::unique_ptr<BlockCalibration> calibration_;
+  StoredChange stored_;
 };
 
 }  // namespace wasmquant::bindings

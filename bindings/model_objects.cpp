@@ -53,6 +53,26 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
 
 }  // namespace
 
+json::Value writes_json(std::span<const TileWrite> writes, std::span<const kernels::ErrorSums> sums,
+                        List<double>& numbers) {
+  json::Array rows;
+  for (const TileWrite& write : writes) {
+    json::Value row;
+    row.set("file", static_cast<int64_t>(write.file));
+    row.set("offset", write.offset);
+    row.set("pointer", address(write.pointer));
+    row.set("bytes", write.bytes);
+    rows.push_back(std::move(row));
+  }
+  numbers.clear();
+  for (const kernels::ErrorSums& unit : sums) append(numbers, unit);
+  json::Value out;
+  out.set("writes", std::move(rows));
+  out.set("sums", address(numbers.data()));
+  out.set("units", static_cast<uint64_t>(sums.size()));
+  return out;
+}
+
 std::string BoundModelIndex::need(uint32_t file, Address bytes, uint32_t length) {
   const auto need = index_.need(file, {pointer<const uint8_t>(bytes), length});
   if (!need) return fail(need.error());
@@ -149,22 +169,7 @@ std::string BoundTensorSession::run(uint32_t tile) {
   if (!session_) return fail(error_);
   const auto result = session_->run(tile);
   if (!result) return fail(result.error());
-  json::Array writes;
-  for (const TileWrite& write : result->writes) {
-    json::Value row;
-    row.set("file", static_cast<int64_t>(write.file));
-    row.set("offset", write.offset);
-    row.set("pointer", address(write.pointer));
-    row.set("bytes", write.bytes);
-    writes.push_back(std::move(row));
-  }
-  sums_.clear();
-  for (const kernels::ErrorSums& unit : result->sums) append(sums_, unit);
-  json::Value out;
-  out.set("writes", std::move(writes));
-  out.set("sums", address(sums_.data()));
-  out.set("units", static_cast<uint64_t>(result->sums.size()));
-  return ok(std::move(out));
+  return ok(writes_json({result->writes.data(), result->writes.size()}, result->sums, sums_));
 }
 
 BoundTensorDecoder::BoundTensorDecoder(std::string text) {

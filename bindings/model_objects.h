@@ -15,6 +15,9 @@ namespace wasmquant::bindings {
 
 /// TileRead[] of web/lib/module.ts.
 json::Value reads_json(const List<TileRead>& reads);
+/// {"writes": TileWrite[], "sums", "units"} of web/lib/module.ts; `numbers` holds the sums meanwhile.
+json::Value writes_json(std::span<const TileWrite> writes, std::span<const kernels::ErrorSums> sums,
+                        List<double>& numbers);
 /// {"tileBytes", "columnTileBytes"}; what is missing keeps its default.
 TileBytes tile_bytes_of(const json::Value& options);
 

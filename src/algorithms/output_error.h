@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/linear_algebra.h"
+#include "core/result.h"
 
 namespace wasmquant {
 
@@ -12,6 +13,10 @@ class OutputError {
  public:
   /// x [tokens, columns]: sample inputs of the layer. Kept transposed.
   OutputError(std::span<const float> x, size_t columns);
+  /// Of all inputs that a Gram matrix X^T X [columns, columns] (times anything) was made of: its Cholesky factor is as
+  /// many inputs as there are columns, with the same squares up to that factor. The diagonal gets 1e-6 of its mean, or
+  /// 10, 100, ... times as much where that is not enough. Error: argument-invalid when nothing is.
+  static Result<OutputError> of_gram(std::vector<float> gram, size_t columns);
 
   size_t tokens() const noexcept { return tokens_; }
   size_t columns() const noexcept { return columns_; }
@@ -22,7 +27,8 @@ class OutputError {
   void sum_squares(ConstMatrix d, size_t first, size_t count, std::span<double> sums) const noexcept;
 
  private:
-  size_t tokens_, columns_;
+  OutputError() = default;
+  size_t tokens_ = 0, columns_ = 0;
   std::vector<float> x_;  // [columns, tokens]
 };
 

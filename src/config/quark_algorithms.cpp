@@ -38,6 +38,8 @@ constexpr Fields kFields[] = {
 #undef WASMQUANT_LAYERS
 #undef WASMQUANT_OLD
 #undef WASMQUANT_GPTQ
+// What calibration applies (pipeline/calibration_steps.h).
+constexpr std::string_view kApplied = "smooth|smoothquant|awq|gptq";
 // Quark reads and forgets these in every algorithm.
 constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
 
@@ -167,15 +169,14 @@ void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig
   std::string names;
   const auto check = [&](const json::Value& item, const std::string& where) {
     const std::string_view name = Checker(item, where, weights, in.out()).check(cache_before_rope);
-    if (name.empty()) return;
+    if (name.empty() || index_in(name, kApplied) >= 0) return;
     if (!names.empty()) names += ", ";
     names += name;
   };
   if (value->is_object()) check(*value, in.at(key));
   for (size_t i = 0; i < value->items().size(); ++i) check(value->items()[i], text_of("{}/{}", in.at(key), i));
   if (!names.empty())
-    in.warning("not-applied", key,
-               text_of("this version rounds weights to nearest without algorithms; not applied: {}", names),
+    in.warning("not-applied", key, text_of("this version knows smoothquant, awq and gptq; not applied: {}", names),
                "remove the key");
 }
 

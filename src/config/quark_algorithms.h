@@ -1,5 +1,5 @@
-// The rules of Quark's algorithm configs (spec quark 1.5). This version applies none of them in a run over a file; what
-// could not be applied by any version is an error all the same.
+// The rules of Quark's algorithm configs (spec quark 1.5). Those that this version does not apply are told; what could
+// not be applied by any version is an error all the same.
 #pragma once
 #include "config/object_reader.h"
 #include "config/spec.h"

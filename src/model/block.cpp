@@ -58,6 +58,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
   const RotaryTable& table = is_sliding ? sliding_table_ : table_;
   const size_t hidden = a.hidden, queries = a.query_columns(), keys = a.key_columns();
   tokens_ = x.size() / hidden;
+  const auto ends_at = [sink](LinearInput input) { return sink != nullptr && sink->ends_at(input); };
   const auto add_to_x = [&](std::vector<float>& y, Slot post_norm) {
     if (const std::vector<float>& weight = weights[post_norm]; !weight.empty())
       normalize(norm, weight, y.data(), tokens_, y.data());
@@ -67,6 +68,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
   normed_.resize(x.size());
   normalize(norm, weights[Slot::input_norm], x.data(), tokens_, normed_.data());
   TRY_VOID(multiply_input(layer, LinearInput::attention, normed_, hidden, sink));
+  if (ends_at(LinearInput::attention)) return {};
   linear(normed_, weights[Slot::q], weights[Slot::q_bias], hidden, queries, q_);
   linear(normed_, weights[Slot::k], weights[Slot::k_bias], hidden, keys, k_);
   linear(normed_, weights[Slot::v], weights[Slot::v_bias], hidden, keys, v_);
@@ -77,15 +79,18 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
     attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, length_, attention_,
            attended_.data() + at * queries);
   TRY_VOID(multiply_input(layer, LinearInput::attention_output, attended_, queries, sink));
+  if (ends_at(LinearInput::attention_output)) return {};
   linear(attended_, weights[Slot::o], weights[Slot::o_bias], queries, hidden, normed_);
   add_to_x(normed_, Slot::attention_post_norm);
 
   normalize(norm, weights[Slot::feed_forward_norm], x.data(), tokens_, normed_.data());
   TRY_VOID(multiply_input(layer, LinearInput::feed_forward, normed_, hidden, sink));
+  if (ends_at(LinearInput::feed_forward)) return {};
   linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
   linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
   kernels::activate_gate(a.activation, gate_, up_.data());
   TRY_VOID(multiply_input(layer, LinearInput::feed_forward_output, gate_, a.intermediate, sink));
+  if (ends_at(LinearInput::feed_forward_output)) return {};
   linear(gate_, weights[Slot::down], weights[Slot::down_bias], a.intermediate, hidden, normed_);
   add_to_x(normed_, Slot::feed_forward_post_norm);
   return {};

@@ -20,6 +20,8 @@ class InputSink {
   /// x [tokens, columns], the tokens in order; called once per portion of the batch. `layer` is the block's number. The
   /// first error ends the run.
   virtual Status accept(uint32_t layer, LinearInput input, std::span<const float> x, size_t columns) = 0;
+  /// Whether a block may end where it has made this input: what comes after it is then not computed.
+  virtual bool ends_at(LinearInput) const noexcept { return false; }
 
  protected:
   ~InputSink() = default;

@@ -4,6 +4,7 @@
 
 #include "model/block_weights.h"
 #include "model/forward_pass.h"
+#include "pipeline/block_calibration.h"
 #include "pipeline/stored_weight.h"
 
 namespace wasmquant {
@@ -65,6 +66,7 @@ class Planner {
     tensor.is_streamed = is_streamed;
     for (const Component& component : task.layout.components) tensor.bytes += component.bytes;
     if (!is_streamed) step.float_bytes += task.layout.rows * task.layout.columns * sizeof(float);
+    tensor.name = task.name;
     tensor.task = write_task(task, format, weight);
     step.tensors.push_back(std::move(tensor));
     return {};
@@ -138,6 +140,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
     for (const ForwardTensor& tensor : step.tensors) {
       json::Value row;
       row.set("slot", static_cast<int64_t>(tensor.slot));
+      row.set("name", tensor.name);
       row.set("task", tensor.task);
       row.set("tiles", tensor.tiles);
       row.set("bytes", tensor.bytes);
@@ -156,6 +159,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
   out.set("vocabulary", static_cast<int64_t>(a.vocabulary));
   out.set("maxPositions", static_cast<int64_t>(a.max_positions));
   out.set("tokenBytes", model::ForwardPass::bytes_per_token(a));
+  out.set("calibrationBytes", BlockCalibration::working_bytes(a));
   out.set("workingBytes", model::ForwardPass::working_bytes(a, length));
   out.set("steps", std::move(steps));
   return out;

@@ -19,6 +19,7 @@ inline constexpr uint32_t kEmbeddingSlot = 100, kFinalNormSlot = 101, kHeadSlot 
 
 struct ForwardTensor {
   uint32_t slot = 0;
+  std::string name;
   std::string task;  // JSON for a session
   uint64_t tiles = 0;
   uint64_t bytes = 0;        // stored
@@ -41,8 +42,9 @@ struct ForwardPlan {
 /// naming the tensor; config-invalid when there is no config.json.
 Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes);
 
-/// {"family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot", "task",
-/// "tiles", "bytes", "streamed"}]}], "tokenBytes", "workingBytes" for sequences of `length`}
+/// {"family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot", "name",
+/// "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes" for sequences of
+/// `length`}
 json::Value forward_plan_json(const ForwardPlan& plan, size_t length);
 
 }  // namespace wasmquant

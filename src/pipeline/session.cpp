@@ -63,7 +63,7 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
     read.row_bytes = range.count();
   } else {
     const WeightLayout& layout = task_.layout;
-    const StorageDtypeInfo& source = info_of(layout.source);
+    const StorageDtypeInfo& source = info_of(source_dtype());
     if (layout.column_tiles() || task_.change.is_transposed) {
       const uint64_t source_rows = task_.change.is_transposed ? layout.columns : layout.rows;
       const uint64_t source_columns = task_.change.is_transposed ? layout.rows : layout.columns;
@@ -82,7 +82,7 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
 }
 
 std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) {
-  const StorageDtype dtype = task_.layout.source;
+  const StorageDtype dtype = source_dtype();
   if (dtype == StorageDtype::F32) return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
   if (block_.size() < count) block_.resize(count);
   widen(dtype, input_.data() + info_of(dtype).bytes_of(element), count, block_.data());
@@ -141,6 +141,11 @@ void TensorSession::add_padding(uint64_t tile, uint64_t end, List<TileWrite>& wr
   scratch_.resize(task_.padding);
   std::fill_n(scratch_.data(), task_.padding, uint8_t{0});
   writes.push_back({task_.components.front().file, end, scratch_.data(), task_.padding});
+}
+
+Status TensorSession::give_scales(std::span<const QParams> qparams, float second_scale) {
+  if (!scales_) scales_ = std::make_unique<TensorScales>(task_.layout);
+  return scales_->give(qparams, second_scale, task_.name);
 }
 
 Result<TileResult> TensorSession::run(uint64_t tile) {

@@ -65,11 +65,14 @@ class TensorSession {
   /// Of the tiles observed so far, or of the whole tensor when all passes are done; for take_state of another session.
   Result<std::span<const float>> state();
   Status take_state(std::span<const float> state);
+  /// Instead of observing: TensorScales::give. Not for casts, copies and block dtypes.
+  Status give_scales(std::span<const QParams> qparams, float second_scale);
   /// Quantizes the tile whose bytes were read last. Results are good until the next call. Errors: value-not-finite,
   /// state-invalid, format-unsupported (TensorScales::finish).
   Result<TileResult> run(uint64_t tile);
 
  private:
+  StorageDtype source_dtype() const noexcept { return task_.is_float32 ? StorageDtype::F32 : task_.layout.source; }
   uint64_t unit_lines() const noexcept { return unit_lines_of(task_.layout); }
   std::span<const float> widened(uint64_t element, uint64_t count);
   /// Consecutive elements of the tile's input, and of the tensor.

@@ -88,7 +88,9 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   out.set("tile_lines", task.tile_lines);
   out.set("tiles", task.tiles);
   if (task.padding != 0) out.set("padding", static_cast<int64_t>(task.padding));
-  if (!task.is_copy && task.layout.codes == CodeStorage::ggml_rows) {
+  if (task.is_copy) {
+    if (!task.layout.components.empty()) out.set("dtype", info_of(task.layout.components.front().dtype).name);
+  } else if (task.layout.codes == CodeStorage::ggml_rows) {
     out.set("shape", weight.shape);
     out.set("dtype", info_of(weight.source).name);
     out.set("type", info_of(*ggml_type_of(task.layout.components.front().dtype)).name);
@@ -96,7 +98,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("is_transposed", task.change.is_transposed);
     out.set("adds_one", task.change.adds_one);
     out.set("saturate", task.non_finite == NonFinite::saturate);
-  } else if (!task.is_copy) {
+  } else {
     out.set("format", format);
     out.set("layer", weight.layer);
     out.set("layer_type", weight.layer_type);
@@ -130,8 +132,10 @@ Result<TensorTask> read_task(std::string_view text) {
     return task;
   }
   task.is_copy = in["stages"].is_null();
+  const auto source = any_dtype_named(in["dtype"].as_string());
   if (task.is_copy) {
-    if (task.components.size() != 1) return bad_task("a copy has one output");
+    if (task.components.size() != 1 || !source) return bad_task("a copy has one output");
+    task.layout.components.push_back({Role::codes, task.name, *source, {}, task.source_bytes});
     return task;
   }
   WeightDescription weight;
@@ -139,7 +143,6 @@ Result<TensorTask> read_task(std::string_view text) {
   weight.layer_type = in["layer_type"].as_string();
   if (in["natural_order"].as_bool()) weight.pack_method = PackMethod::order;
   weight.shape = read_shape(in["shape"]);
-  const auto source = any_dtype_named(in["dtype"].as_string());
   const CheckpointFormat* format = checkpoint_format_named(in["format"].as_string());
   if (!source || format == nullptr) return bad_task("dtype or format");
   weight.source = *source;

@@ -35,8 +35,9 @@ bool TensorScales::needed(const WeightLayout& layout) noexcept {
 
 bool TensorScales::shared(const WeightLayout& layout) noexcept { return is_staged(layout) || by_range(layout.spec); }
 
-uint32_t TensorScales::passes(const WeightLayout& layout) {
-  if (!needed(layout)) return 0;
+uint32_t TensorScales::passes(const WeightLayout& layout) { return needed(layout) ? passes_of_observer(layout) : 0; }
+
+uint32_t TensorScales::passes_of_observer(const WeightLayout& layout) {
   return shared(layout) ? 1 : make_observer(layout.spec)->passes();
 }
 
@@ -115,6 +116,22 @@ Status TensorScales::take_state(std::span<const float> state, const std::string&
   return error_at(ErrorCode::state_invalid, name, "observer state of another tensor");
 }
 
+Status TensorScales::give(std::span<const QParams> qparams, float second_scale, const std::string& name) {
+  if (qparams.size() != layout_.granularity.scale_count())
+    return error_at(ErrorCode::state_invalid, name, "{} scales are given, the layout has {}", qparams.size(),
+                    layout_.granularity.scale_count());
+  qparams_.assign(qparams.begin(), qparams.end());
+  second_scale_ = second_scale;
+  round_to_storage();
+  finished_ = true;
+  return {};
+}
+
+void TensorScales::round_to_storage() noexcept {
+  if (layout_.codes == CodeStorage::source_values) return;
+  for (QParams& q : qparams_) q.scale = storable_scale(layout_, q.scale, second_scale_);
+}
+
 Status TensorScales::finish_ranges() {
   spec_ = spec_for_data(layout_.spec, ranges_->min());
   if (is_staged(layout_)) {
@@ -147,8 +164,7 @@ Status TensorScales::finish(const std::string& name) {
                     "no value is below zero, so its codes would be {} by this dialect, and the file was laid out for "
                     "{}. Make the spec asymmetric, exclude the layer, or write fake-quantized",
                     info_of(spec_.dtype).name, info_of(layout_.spec.dtype).name);
-  if (stores_codes)
-    for (QParams& q : qparams_) q.scale = storable_scale(layout_, q.scale, second_scale_);
+  round_to_storage();
   finished_ = true;
   return {};
 }

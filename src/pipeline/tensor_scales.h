@@ -29,6 +29,8 @@ class TensorScales {
   static bool shared(const WeightLayout& layout) noexcept;
   /// Passes over the tensor before the one that writes codes: 0 where none is needed, 1 or 2.
   static uint32_t passes(const WeightLayout& layout);
+  /// The same where scales are wanted before the codes all the same: 1 or 2.
+  static uint32_t passes_of_observer(const WeightLayout& layout);
   /// Errors: memory-budget when an observer would keep more than it may, spec-invalid for lists of specs that cannot
   /// be observed.
   static Status check(const WeightLayout& layout, const std::string& name);
@@ -44,6 +46,9 @@ class TensorScales {
   std::span<const float> state();
   /// Error: state-invalid.
   Status take_state(std::span<const float> state, const std::string& name);
+  /// Scales that were found otherwise, one for each in internal order; storage rounds them. Error: state-invalid when
+  /// there are not as many.
+  Status give(std::span<const QParams> qparams, float second_scale, const std::string& name);
   /// Works out the scales. Errors: state-invalid before the last pass; format-unsupported when the data makes the dtype
   /// another one (GridRule::sign_by_data) and the layout stores codes.
   Status finish(const std::string& name);
@@ -57,6 +62,7 @@ class TensorScales {
   bool is_finished() const noexcept { return finished_; }
 
  private:
+  void round_to_storage() noexcept;
   Status finish_ranges();
   Status finish_observer();
 

@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join } from 'node:path';
 import test from 'node:test';
 import { cli, cliJson, scratch, tinyLlama, tinyLlamaFile } from './cli_process.mjs';
+import { files } from './scratch.mjs';
 
 /** Every file below a folder with its hash. */
 function contents(folder) {
@@ -153,21 +154,29 @@ test('a report is refused before the run where it cannot go', async (t) => {
   assert.equal(readFileSync(taken, 'utf8'), 'mine');
 });
 
-test('what this version cannot do is said plainly', async (t) => {
-  const out = join(scratch(t), 'out');
-  const { code, document } = await cliJson([
-    'quantize',
-    tinyLlama,
-    '-o',
-    out,
-    '-p',
-    'int8',
-    '--calibration',
-    'stats.safetensors',
-  ]);
-  assert.equal(code, 1);
-  assert.equal(document.error.code, 'not-implemented');
+test('--calibration: awq of a model, and what happens without it', async (t) => {
+  const folder = scratch(t);
+  const out = join(folder, 'out');
+  const tokens = join(files, 'tiny-llama-reference/eval_tokens.safetensors');
+  const config = join(folder, 'awq.json');
+  const weight = { dtype: 'int4', qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric: true };
+  writeFileSync(
+    config,
+    JSON.stringify({ global_quant_config: { weight }, exclude: ['lm_head'], algo_config: [{ name: 'awq' }] }),
+  );
+  const command = ['quantize', tinyLlama, '-o', out, '--config', config];
+  const without = await cliJson(command);
+  assert.equal(without.code, 1);
+  assert.equal(without.document.error.code, 'argument-invalid');
+  assert.match(without.document.error.message, /awq need/);
   assert.equal(existsSync(out), false);
+  const missing = await cliJson([...command, '--calibration', join(folder, 'nothing.safetensors')]);
+  assert.equal(missing.code, 1);
+  assert.equal(missing.document.error.code, 'source-invalid');
+  const { code, document, stderr } = await cliJson([...command, '--calibration', tokens]);
+  assert.equal(code, 0, stderr);
+  assert.equal(document.totals.quantized, 28);
+  assert.ok(existsSync(join(out, 'config.json')));
 });
 
 test('compare: a model with its quantized self, worst first; with itself, exact', async (t) => {

@@ -18,7 +18,6 @@ import {
 import { errorColumns, isExact, worstFirst } from './compare.js';
 import { configFor } from './config_source.js';
 import { diagnosticLines } from './diagnostics.js';
-import { CommandError } from './failure.js';
 import { loadLines } from './load_snippet.js';
 import { kModelArgument, modelText, openModel } from './model_source.js';
 import type { Context, Outcome, Run } from './outcome.js';
@@ -105,17 +104,17 @@ const formatOf = ({ format }: QuantizeOptions) => (format ? { format } : {});
 
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
-  if (options.calibration !== undefined) {
-    throw new CommandError('not-implemented', 'this version quantizes without calibration; leave --calibration out', {
-      where: options.calibration,
-    });
-  }
   await checkReportPath(options, [argument, options.output]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
   if (/\.gguf$/i.test(options.output)) options.format ??= 'gguf';
   const config = await configFor(quantizer, options, signal);
   await using model = await openModel(quantizer, argument, signal);
-  await checkReportPath(options, modelPaths(argument, model));
+  await using tokens =
+    options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
+  await checkReportPath(options, [
+    ...modelPaths(argument, model),
+    ...(tokens ? modelPaths(options.calibration ?? '', tokens) : []),
+  ]);
   if (terminal.live) {
     const { tensors, totals } = quantizer.plan(model, config, formatOf(options));
     process.stderr.write(
@@ -128,6 +127,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     target: options.output,
     ...formatOf(options),
     overwrite: options.force === true,
+    ...(tokens && { calibration: { tokens } }),
     signal,
     onProgress: bar.update,
   };
@@ -151,7 +151,10 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model; the rest of its folder is carried over')
     .argument('<model>', kModelArgument)
     .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors');
-  addConfigOptions(addFormatOption(command)).option('--calibration <file>', 'activations to calibrate with');
+  addConfigOptions(addFormatOption(command)).option(
+    '--calibration <file>',
+    'safetensors file with token ids [sequences, length], for configs with smoothquant, awq or gptq',
+  );
   addReportOptions(addResourceOptions(command), 'existing output and report');
   addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
     run(options, (context) => quantize(context, model, options)),

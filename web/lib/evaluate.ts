@@ -3,7 +3,8 @@
 
 import { abortable } from './abort.js';
 import { failure } from './errors.js';
-import { comparedTiles, type MemoryPlan } from './memory.js';
+import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
+import type { MemoryPlan } from './memory.js';
 import type { OpenedModel } from './model.js';
 import type { RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
@@ -13,22 +14,10 @@ import { tokenBytesOf } from './token_bytes.js';
 import { type TokenBatch, tokenBatch } from './tokens.js';
 import type { EvaluateOptions, Evaluation } from './types.js';
 
-interface ForwardPlanJson {
-  vocabulary: number;
-  maxPositions: number;
-  /** Memory per token of a batch, and besides, in bytes. */
-  tokenBytes: number;
-  workingBytes: number;
-  steps: (ForwardStep & { floatBytes: number })[];
-}
-
-/** A worker's own code and heap, a tile as stored and as float32, packed matrices. */
-const besidesBytes = 12 * 1024 * 1024;
-
 /** How many sequences go together. Errors: memory-budget. */
 function batchSize(memory: MemoryPlan, plan: ForwardPlanJson, { sequences, length }: TokenBatch): number {
   const stepBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
-  const fixed = stepBytes + plan.workingBytes + besidesBytes;
+  const fixed = stepBytes + plan.workingBytes + forwardBesidesBytes;
   const perSequence = length * plan.tokenBytes;
   for (let workers = Math.min(Math.max(1, memory.threads), sequences); workers >= 1; --workers) {
     const fitting = Math.floor((memory.shareBytes / workers - fixed) / perSequence);
@@ -65,14 +54,9 @@ export async function evaluateModel(
     throw failure('argument-invalid', 'activations', `"${String(activations)}" is neither float32 nor int8`);
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
-  const index = model.indexFor(instance);
-  const planFor = (length: number) =>
-    instance.call<ForwardPlanJson>((module) =>
-      module.forwardPlan(index, model.configText, JSON.stringify({ ...comparedTiles, length })),
-    );
-  const { vocabulary, maxPositions } = planFor(1);
+  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1);
   const tokens = await tokenBatch(options.tokens, options.tensor, vocabulary, maxPositions);
-  const plan = planFor(tokens.length);
+  const plan = forwardPlanOf(instance, model, tokens.length);
   const perBatch = batchSize(memory, plan, tokens);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const batches: ForwardWork[] = [];

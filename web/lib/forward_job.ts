@@ -2,7 +2,7 @@
 
 import type { Instance } from './instance.js';
 import type { BoundForwardPass, TileRead } from './module.js';
-import type { ForwardWork, WorkProgress } from './protocol.js';
+import type { ForwardStep, ForwardWork, WorkProgress } from './protocol.js';
 
 export interface ForwardHost {
   /** Fetches the bytes of a tile. */
@@ -23,17 +23,9 @@ export async function runForward(instance: Instance, work: ForwardWork, host: Fo
     for (const [number, step] of work.steps.entries()) {
       const { name } = step;
       const isStreamed = step.tensors.some((tensor) => tensor.streamed);
-      for (const tensor of step.tensors) {
-        instance.call<null>(() => pass.begin(number, tensor.slot, tensor.task));
-        for (let tile = 0; tile < tensor.tiles; ++tile) {
-          await host.pause();
-          await host.read(instance.call<TileRead[]>(() => pass.reads(tile)));
-          instance.call<null>(() => pass.load(tile));
-          if (tensor.streamed) await runPortions(instance, pass, portions, host, () => {});
-          const isLast = tile + 1 === tensor.tiles;
-          if (isStreamed) host.progress({ name, bytes: tensor.bytes / tensor.tiles, tensors: isLast ? 1 : 0 });
-        }
-      }
+      await loadStep(instance, pass, number, step, portions, host, (bytes, tensors) => {
+        if (isStreamed) host.progress({ name, bytes, tensors });
+      });
       if (isStreamed) continue;
       // The time goes into the products, not into reading.
       const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / portions;
@@ -47,7 +39,30 @@ export async function runForward(instance: Instance, work: ForwardWork, host: Fo
   }
 }
 
-async function runPortions(
+/** Reads and decodes the tensors of a step; runs those that are streamed. `done` after each tile. */
+export async function loadStep(
+  instance: Instance,
+  pass: BoundForwardPass,
+  number: number,
+  step: ForwardStep,
+  portions: number,
+  host: ForwardHost,
+  done: (bytes: number, tensors: number) => void,
+): Promise<void> {
+  for (const tensor of step.tensors) {
+    instance.call<null>(() => pass.begin(number, tensor.slot, tensor.task));
+    for (let tile = 0; tile < tensor.tiles; ++tile) {
+      await host.pause();
+      await host.read(instance.call<TileRead[]>(() => pass.reads(tile)));
+      instance.call<null>(() => pass.load(tile));
+      if (tensor.streamed) await runPortions(instance, pass, portions, host, () => {});
+      done(tensor.bytes / tensor.tiles, tile + 1 === tensor.tiles ? 1 : 0);
+    }
+  }
+}
+
+/** Runs the step that is loaded on the whole batch. */
+export async function runPortions(
   instance: Instance,
   pass: BoundForwardPass,
   portions: number,

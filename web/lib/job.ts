@@ -1,10 +1,12 @@
 // Runs a job: tile by tile, read, compute, write. Host-neutral; the same code runs in workers and, with 0 threads, in
 // the thread of the caller.
 
+import { runCalibration } from './calibration_job.js';
 import { runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
 import type {
+  CalibrationWork,
   ContextFiles,
   ForwardWork,
   Job,
@@ -104,6 +106,7 @@ export class JobRunner {
   async #part(part: JobPart): Promise<PartResult> {
     if (part.kind === 'compare') return this.#compare(part.left, part.right, part.first, part.last);
     if (part.kind === 'forward') return this.#forward(part.work);
+    if (part.kind === 'calibrate') return this.#calibrate(part.work);
     const session = this.#instance.run((module) => new module.TensorSession(part.task));
     try {
       const { observePasses } = this.#instance.call<{ observePasses: number }>(() => session.info());
@@ -146,6 +149,24 @@ export class JobRunner {
       progress: this.#report,
     });
     return { sums, state: null };
+  }
+
+  async #calibrate(work: CalibrationWork): Promise<PartResult> {
+    await runCalibration(this.#instance, work, {
+      read: (reads) => this.#fill(0, reads),
+      pause: this.#pause,
+      progress: this.#report,
+      write: (writes) => {
+        for (const write of writes) this.#write(write);
+      },
+      written: () => {
+        const written = [...this.#written];
+        this.#written.clear();
+        return { pieces: this.#pieces.splice(0), written };
+      },
+      sums: (result) => this.#sums(result),
+    });
+    return { sums: new Float64Array(0), state: null };
   }
 
   async #observe(session: BoundTensorSession, first: number, last: number, passes: number): Promise<void> {

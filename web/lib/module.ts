@@ -105,6 +105,19 @@ export interface BoundForwardPass {
   run(portion: number): string;
   /** JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
   losses(): string;
+  /** Once, before the first step: blocks are calibrated for this config. JSON null. */
+  calibrate(config: string): string;
+  /** A block is loaded; `tasks`: JSON `[{slot, task}]` of the plan. JSON `boolean[]`: for each part of the work, whether it
+   * captures inputs first. */
+  beginBlock(tasks: string): string;
+  /** Before a part. JSON null. */
+  prepare(part: number): string;
+  /** Shows the part what the block computes, for every portion; activations stay. JSON null. */
+  capture(portion: number): string;
+  /** Changes weights. JSON null. */
+  optimize(part: number): string;
+  /** Quantizes a tensor, which becomes what will be read back: JSON `{writes: TileWrite[], sums: pointer, units}`. */
+  store(slot: number): string;
   delete(): void;
 }
 
@@ -172,9 +185,11 @@ export interface WasmquantModule {
   TensorDecoder: new (task: string) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `{sums: pointer, units}`. */
   errorBetween(x: number, y: number, count: number): string;
-  /** JSON `{family, vocabulary, maxPositions, tokenBytes, workingBytes, steps: [{name, floatBytes, tensors: [{slot, task, tiles, bytes, streamed}]}]}`.
+  /** JSON `{family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}`.
    * `options`: JSON `{tileBytes, columnTileBytes, length}`. */
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;
+  /** JSON `string[]`: algorithms of a config that need calibration. */
+  calibratedAlgorithms(config: string): string;
   /** `options`: JSON `{activations}`. */
   ForwardPass: new (
     config: string,

@@ -4,7 +4,7 @@
 //   pool → worker                        worker → pool
 //   start    compiled module             ready      or failed
 //   context  files of a run
-//   job      tile ranges, or sequences   done | failed | crashed, one each; progress before that
+//   job      tile ranges, or sequences   done | failed | crashed, one each; progress before that, with calibrated blocks
 //   bytes    answer to read              read       a range of a file that only the main thread can read
 //   release  end of a run                released   its files are closed
 
@@ -31,7 +31,9 @@ export type JobPart =
   | { kind: 'observe-and-run'; item: number; task: string; first: number; last: number }
   | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number }
   /** Sequences [first, last) of a batch through a whole model; `sums` of the result are their losses in nats. */
-  | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork };
+  | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork }
+  /** The blocks [first, last) of a model, calibrated and stored; results come with progress. */
+  | { kind: 'calibrate'; item: number; first: number; last: number; work: CalibrationWork };
 
 /** A batch of sequences, and the steps of the core's forward plan. */
 export interface ForwardWork {
@@ -49,8 +51,26 @@ export interface ForwardStep {
   tensors: { slot: number; task: string; tiles: number; bytes: number; streamed: boolean }[];
 }
 
+/** A batch of sequences, and what becomes of the blocks it goes through. */
+export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
+  /** Text of the quantization config. */
+  quantization: string;
+  /** By step; empty for steps that are no block. `item`: the tensor's number in the plan. */
+  blocks: { slot: number; item: number; task: string }[][];
+}
+/** A block whose tensors are finished. */
+export interface StoredBlock {
+  block: number;
+  pieces: Piece[];
+  written: JobResult['written'];
+  /** By number in the plan; empty for tensors that kept their dtype. */
+  sums: [item: number, sums: Float64Array][];
+}
+
 /** What a job got done since its last report. */
 export interface WorkProgress {
+  phase?: 'calibrate' | 'optimize';
+  stored?: StoredBlock;
   /** Worked on last. */
   name: string;
   /** Input bytes. */

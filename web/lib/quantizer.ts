@@ -173,12 +173,6 @@ export class EngineQuantizer implements Quantizer {
   async quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report> {
     const workshop = this.#workshop();
     options.signal?.throwIfAborted();
-    if (options.calibration)
-      throw failure(
-        'not-implemented',
-        'calibration',
-        'is part of a later version; configs of this one need weights only',
-      );
     const source = opened(model);
     source.indexFor(workshop.instance);
     const text = this.#configText(config, options.format);

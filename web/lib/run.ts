@@ -1,6 +1,7 @@
 // One whole run: plan, work, write, report.
 
 import { abortable } from './abort.js';
+import { calibrateBlocks, planCalibration, unusedCalibration } from './calibrate.js';
 import { dispatch } from './dispatch.js';
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
@@ -14,7 +15,7 @@ import { tensorReport } from './report.js';
 import { Schedule } from './schedule.js';
 import { smallFiles, writeSmallFile } from './small_files.js';
 import type { OutputTarget } from './target.js';
-import type { Diagnostic, Plan, QuantizeModelOptions, Report } from './types.js';
+import type { Diagnostic, Plan, QuantizeModelOptions, Report, TensorError } from './types.js';
 
 /** What a run works with. */
 export interface Workshop {
@@ -70,6 +71,7 @@ export async function quantizeInto(
       prepare(instance, bound, plan, tasks),
     );
     const { plan } = run;
+    const calibration = await abortable(signal, planCalibration(workshop, model, config, run, options.calibration));
     const notes = target.isFolder ? [] : checkSingle(plan);
     const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
@@ -87,7 +89,11 @@ export async function quantizeInto(
     );
     const isWrittenByWorkers = output.paths.every((path) => path !== null);
     const jobBytes = isWrittenByWorkers ? memory.jobBytes : memory.transferJobBytes;
-    const schedule = new Schedule(run.items, Math.min(jobBytes, shareBytes));
+    const others = run.items.flatMap((item, number) => (calibration?.items.has(number) ? [] : [{ item, number }]));
+    const schedule = new Schedule(
+      others.map(({ item }) => item),
+      Math.min(jobBytes, shareBytes),
+    );
     await dispatch(
       pool,
       context,
@@ -97,6 +103,10 @@ export async function quantizeInto(
       ({ phase, bytes, tensors, tensor }) => progress.advance(phase, bytes, tensors, tensor),
       signal,
     );
+    // Last, so that nothing but a block at a time waits for an append-only target.
+    const calibrated = calibration
+      ? await calibrateBlocks(workshop, calibration, context, output, progress, signal)
+      : new Map<number, TensorError | null>();
     await pool.release(context);
     context = null;
     await abortable(signal, output.finish());
@@ -107,7 +117,10 @@ export async function quantizeInto(
     progress.finish('write');
     await target.commit();
 
-    const errors = new Map(run.tasks.map(({ tensor }, item) => [tensor, schedule.error(item)]));
+    const errorOf = new Map(others.map(({ number }, item) => [number, schedule.error(item)]));
+    const errors = new Map(
+      run.tasks.map(({ tensor }, number) => [tensor, calibrated.get(number) ?? errorOf.get(number) ?? null]),
+    );
     return {
       format: plan.format,
       tensors: plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null)),
@@ -116,7 +129,7 @@ export async function quantizeInto(
         ...small.map(({ name, bytes }) => ({ name, bytes })),
       ],
       totals: plan.totals,
-      diagnostics: [...plan.diagnostics, ...notes],
+      diagnostics: [...plan.diagnostics, ...notes, ...unusedCalibration(options.calibration, calibration)],
       durationMs: performance.now() - started,
       threads: memory.threads,
     };

@@ -83,7 +83,11 @@ export class JobServer {
     try {
       const files = this.#contexts.get(context);
       if (!this.#instance || !files) throw new Error('a job came before its context');
-      const report = (progress: WorkProgress) => this.#send({ type: 'progress', id, progress }, []);
+      const report = (progress: WorkProgress) =>
+        this.#send(
+          { type: 'progress', id, progress },
+          progress.stored?.pieces.map((piece) => piece.bytes.buffer) ?? [],
+        );
       const result = await new JobRunner(this.#instance, files, this.#pause, report).run(job);
       this.#send(
         { type: 'done', id, result },

@@ -185,13 +185,16 @@ export interface Observer extends Disposable {
   reset(): void;
 }
 
-/** Calibration activations. Not used by weight-only configs. */
-export type Calibration = AsyncIterable<{
-  layer: string;
-  role: 'input' | 'output';
-  data: Float32Array;
-  shape: number[];
-}>;
+/**
+ * What algorithms that look at activations see: token ids, `[sequences, length]`, from the model's own tokenizer; 32 × 256
+ * tokens of ordinary text are plenty. The model must be of a kind that `evaluate` knows.
+ */
+export interface Calibration {
+  /** Sequences of one length, or an opened safetensors file that holds them (I64, I32 or U16). */
+  tokens: TokenInput | Model;
+  /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
+  tensor?: string;
+}
 
 /** A checked config. */
 export interface QuantConfig {
@@ -327,6 +330,7 @@ export interface QuantizeModelOptions {
   target: Target;
   /** Default `compressed-tensors`. */
   format?: OutputFormat;
+  /** For configs with smoothquant, awq or gptq, which see the activations of a llama-kind model on these tokens. */
   calibration?: Calibration;
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;

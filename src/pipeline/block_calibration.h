@@ -1,0 +1,102 @@
+// Calibration of one transformer block: its weights are loaded, the batch has come as far as its input. Algorithms
+// change the weights, then every tensor is quantized and stored as the plan says, and takes the values that will be
+// read back, so that the next block sees what this one has become.
+//
+//   begin, then for each part:  prepare;  capture on every portion while captures(part);  optimize
+//   then store for each tensor
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/error_feedback.h"
+#include "algorithms/input_statistics.h"
+#include "core/list.h"
+#include "core/result.h"
+#include "model/block_weights.h"
+#include "model/linear_input.h"
+#include "pipeline/calibration_steps.h"
+#include "pipeline/changed_weight.h"
+#include "pipeline/task.h"
+
+namespace wasmquant {
+
+/// What the inputs of the layers that share them were like.
+struct SeenInput {
+  std::vector<float> largest;  // [columns], max |x|
+  std::vector<double> mean;    // [columns], mean |x|
+  std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X
+};
+
+class BlockCalibration final : public model::InputSink {
+ public:
+  /// `steps` and `architecture` outlive it.
+  BlockCalibration(const model::Architecture& architecture, std::span<const CalibrationStep> steps) noexcept;
+
+  /// The next block. `tasks` by slot, of the plan; a slot that the architecture lacks has none. Errors:
+  /// argument-invalid when a task is not of that tensor.
+  Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
+
+  /// Pieces of work, in order.
+  size_t parts() const noexcept { return parts_.size(); }
+  /// Whether the part needs to see inputs first, of the weights as they are then.
+  bool captures(size_t part) const noexcept { return parts_[part].captured != 0; }
+  void prepare(size_t part);
+  /// Errors, `where` a tensor: those of the algorithms.
+  Status optimize(size_t part);
+
+  /// The tensor as it is stored, once. Errors: those of store_changed.
+  Result<StoredChange> store(model::Slot slot);
+
+  Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
+  bool ends_at(model::LinearInput input) const noexcept override;
+
+  /// Bytes of memory for one block besides its weights and activations.
+  static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
+
+ private:
+  enum class Work : uint8_t { smooth, scale, clip, gptq };
+  struct Part {
+    Work work;
+    const CalibrationStep* step;
+    model::LinearInput input;
+    uint32_t captured;  // a bit for each LinearInput
+  };
+  struct Tensor {
+    std::optional<TensorTask> task;
+    std::vector<float> original;  // what errors are measured against, when the weight is not that any more
+    std::vector<float> clipped;   // by AWQ: what scales are made of
+    std::optional<StoredChange> stored;
+  };
+
+  void add_parts(const CalibrationStep& step);
+  SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
+  Tensor& tensor(model::Slot slot) noexcept { return tensors_[static_cast<size_t>(slot)]; }
+  const std::string& name(model::Slot slot) noexcept { return tensor(slot).task->name; }
+  bool is_quantized(model::Slot slot) const noexcept;
+  Status finish_capture(uint32_t captured);
+
+  bool can_scale(const Part& part) const noexcept;
+  Status smooth(const Part& part);
+  Status scale(const Part& part);
+  Status clip(const Part& part);
+  Status run_gptq(const Part& part);
+  Status run_gptq_on(model::Slot slot, const ErrorFeedback& feedback, const GptqOptions& options);
+  /// Divides what makes the input, multiplies what reads it.
+  Status apply_scales(model::LinearInput input, std::vector<float>& scales);
+
+  const model::Architecture& architecture_;
+  std::span<const CalibrationStep> steps_;
+  List<Part> parts_;
+  uint32_t captured_ = 0;  // now
+  std::array<std::unique_ptr<InputStatistics>, model::kBlockInputs> statistics_;
+  std::array<SeenInput, model::kBlockInputs> seen_;
+  std::array<Tensor, model::kSlots> tensors_;
+  model::BlockValues* block_ = nullptr;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,87 @@
+#include "pipeline/changed_weight.h"
+
+#include <cstring>
+
+#include "pipeline/decoder.h"
+#include "pipeline/session.h"
+
+namespace wasmquant {
+namespace {
+
+// The tensor as one tile of float32.
+TensorTask whole(const TensorTask& task) {
+  TensorTask out = task;
+  out.is_float32 = true;
+  out.tile_lines = out.layout.lines();
+  out.tiles = 1;
+  return out;
+}
+
+void fill(TensorSession& session, std::span<const float> weight) {
+  for (const TileRead& read : session.reads(0)) std::memcpy(read.pointer, weight.data(), weight.size_bytes());
+}
+
+// A tensor that stays in its own dtype.
+StoredChange store_copy(const TensorTask& task, std::span<const float> weight) {
+  StoredChange out;
+  const StorageDtype dtype = task.layout.components.front().dtype;
+  StoredPiece& piece = out.pieces.emplace_back();
+  piece.at = task.components.front();
+  piece.bytes.resize(weight.size() * info_of(dtype).bits / 8);
+  out.values.assign(weight.begin(), weight.end());
+  if (dtype == StorageDtype::F32) {
+    std::memcpy(piece.bytes.data(), weight.data(), piece.bytes.size());
+  } else {
+    auto* const bits = reinterpret_cast<uint16_t*>(piece.bytes.data());
+    const bool is_bf16 = dtype == StorageDtype::BF16;
+    (is_bf16 ? kernels::narrow_bf16 : kernels::narrow_f16)(weight, bits);
+    (is_bf16 ? kernels::widen_bf16 : kernels::widen_f16)(std::span(bits, weight.size()), out.values.data());
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
+  TensorScales scales(task.layout);
+  const uint32_t passes = TensorScales::passes_of_observer(task.layout);
+  TRY_VOID(scales.begin());
+  for (uint32_t pass = 1; pass <= passes; ++pass) {
+    if (pass > 1) TRY_VOID(scales.next_pass());
+    scales.update(weight, 0);
+  }
+  TRY_VOID(scales.finish(task.name));
+  return WeightScales{{scales.qparams().begin(), scales.qparams().end()}, scales.second_scale()};
+}
+
+Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
+                                   std::span<const float> original) {
+  if (task.is_copy) return store_copy(task, weight);
+  const TensorTask tile = whole(task);
+  TensorSession session(tile);
+  if (scales != nullptr) TRY_VOID(session.give_scales(scales->qparams, scales->second_scale));
+  fill(session, weight);
+  for (uint32_t pass = 1; scales == nullptr && pass <= session.observe_passes(); ++pass) {
+    if (pass > 1) TRY_VOID(session.next_pass());
+    TRY_VOID(session.observe(0));
+  }
+  TRY(result, session.run(0));
+  StoredChange out;
+  for (const TileWrite& write : result.writes) {
+    StoredPiece& piece = out.pieces.emplace_back();
+    piece.at = {write.file, write.offset};
+    piece.bytes.resize(write.bytes);
+    std::memcpy(piece.bytes.data(), write.pointer, write.bytes);
+  }
+  TensorDecoder decoder(tile, false);
+  for (const TileRead& read : decoder.reads(0))
+    for (const StoredPiece& piece : out.pieces)
+      if (piece.at.file == read.file && piece.at.offset == read.begin)
+        std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
+  const std::span<const float> values = decoder.decode(0);
+  out.values.assign(values.begin(), values.end());
+  out.error = kernels::error_between(original, out.values.data());
+  return out;
+}
+
+}  // namespace wasmquant

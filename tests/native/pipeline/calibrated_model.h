@@ -1,0 +1,114 @@
+// A model folder calibrated block by block as a host does it, and its loss with what was stored.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/config_api.h"
+#include "model/model_folder.h"
+#include "pipeline/block_calibration.h"
+#include "pipeline/plan.h"
+
+namespace wasmquant::testing {
+
+inline void load_step(const ModelFolder& model, ForwardSession& session, const ForwardStep& step, uint32_t number) {
+  for (const ForwardTensor& tensor : step.tensors) {
+    REQUIRE(bool(session.begin(number, tensor.slot, tensor.task)));
+    for (uint64_t tile = 0; tile < tensor.tiles; ++tile) {
+      model.fill(session.reads(tile));
+      session.load(tile);
+      for (uint32_t portion = 0; tensor.is_streamed && portion < session.pass().portions(); ++portion)
+        REQUIRE(bool(session.run(portion)));
+    }
+  }
+}
+
+inline void run_all(ForwardSession& session) {
+  for (uint32_t portion = 0; portion < session.pass().portions(); ++portion) REQUIRE(bool(session.run(portion)));
+}
+
+struct CalibratedModel {
+  std::vector<model::BlockValues> blocks;  // as they will be read back
+  Error error;                             // the first one; blocks end there
+  double weight_noise = 0;                 // sum of squared differences over all weights
+};
+
+/// `float_only`: nothing is stored, so that only what the algorithms do to the weights is seen.
+inline CalibratedModel calibrate(const ModelFolder& model, const std::string& config, std::span<const int32_t> tokens,
+                                 size_t length, bool float_only = false) {
+  CalibratedModel out;
+  List<Diagnostic> diagnostics;
+  auto plan = make_plan(model.index, config, {}, diagnostics);
+  REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().where + ": " + plan.error().message));
+  auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  REQUIRE(bool(forward));
+  auto parsed = config::parse_text(config);
+  REQUIRE(bool(parsed));
+  auto steps = calibration_steps(parsed->config, forward->architecture);
+  if (!steps) {
+    out.error = steps.error();
+    return out;
+  }
+  ForwardSession session(forward->architecture, model::InputPrecision::float32);
+  REQUIRE(bool(session.pass().set_tokens(tokens, length)));
+  BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
+  const List<model::BlockWeight> weights = model::block_weights(forward->architecture);
+  for (uint32_t number = 0; number <= forward->architecture.layers; ++number) {
+    const ForwardStep& step = forward->steps[number];
+    load_step(model, session, step, number);
+    if (number == 0) continue;
+    List<std::pair<model::Slot, TensorTask>> tasks;
+    for (const model::BlockWeight& weight : weights)
+      for (const PlannedTensor& planned : plan->tensors)
+        if (planned.task.name == step.name + "." + weight.name) {
+          auto task = read_task(write_task(planned.task, plan->format, planned.weight));
+          REQUIRE(bool(task));
+          tasks.push_back({weight.slot, std::move(*task)});
+        }
+    REQUIRE(bool(calibration.begin(session.pass().block(), std::move(tasks))));
+    for (size_t part = 0; part < calibration.parts(); ++part) {
+      calibration.prepare(part);
+      session.set_sink(&calibration);
+      for (uint32_t portion = 0; calibration.captures(part) && portion < session.pass().portions(); ++portion)
+        REQUIRE(bool(session.run(portion, false)));
+      session.set_sink(nullptr);
+      if (Status done = calibration.optimize(part); !done) {
+        out.error = done.error();
+        return out;
+      }
+    }
+    for (const model::BlockWeight& weight : weights) {
+      if (float_only) continue;
+      auto stored = calibration.store(weight.slot);
+      if (!stored) {
+        out.error = stored.error();
+        return out;
+      }
+      out.weight_noise += stored->error.noise;
+    }
+    run_all(session);
+    out.blocks.push_back(session.pass().block());
+  }
+  return out;
+}
+
+/// Bits per token. `blocks` empty: the model as it is.
+inline double loss_with(const ModelFolder& model, const std::vector<model::BlockValues>& blocks,
+                        std::span<const int32_t> tokens, size_t length,
+                        model::InputPrecision precision = model::InputPrecision::float32) {
+  auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  REQUIRE(bool(forward));
+  ForwardSession session(forward->architecture, precision);
+  REQUIRE(bool(session.pass().set_tokens(tokens, length)));
+  for (uint32_t number = 0; number < forward->steps.size(); ++number) {
+    load_step(model, session, forward->steps[number], number);
+    if (number == 0 || number > forward->architecture.layers) continue;
+    if (!blocks.empty()) session.pass().block() = blocks[number - 1];
+    run_all(session);
+  }
+  double nats = 0;
+  for (size_t i = 0; i < session.pass().sequences(); ++i) nats += session.pass().loss_of(i);
+  return nats / 0.6931471805599453 / static_cast<double>(session.pass().sequences() * (length - 1));
+}
+
+}  // namespace wasmquant::testing

@@ -1,0 +1,174 @@
+// Calibration of tiny-llama, block by block, and of small models of other families.
+#include <cmath>
+#include <random>
+
+#include "algorithms/output_error.h"
+#include "pipeline/calibrated_model.h"
+
+using namespace wasmquant;
+using namespace wasmquant::testing;
+
+namespace {
+
+const std::string kReference = "files/tiny-llama-reference/";
+constexpr size_t kLength = 256;
+
+std::vector<int32_t> tokens_of(const std::string& name, size_t sequences) {
+  auto tokens = file_of(kReference + name + "_tokens.safetensors").tensor<int32_t>("input_ids");
+  tokens.resize(sequences * kLength);
+  return tokens;
+}
+
+std::string config_of(const std::string& spec, const std::string& rest) {
+  return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"])" + rest + "}";
+}
+const std::string kInt4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
+const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
+
+TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") {
+  if (is_slow_build()) return;
+  const ModelFolder model("files/tiny-llama");
+  const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
+  const auto loss = [&](const std::string& algorithms) {
+    const CalibratedModel found =
+        calibrate(model, config_of(kInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
+    REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
+    CHECK(found.weight_noise > 0);
+    return loss_with(model, found.blocks, validation, kLength);
+  };
+  const std::string awq = R"({"name": "awq"})", gptq = R"({"name": "gptq"})";
+  const double plain = loss(""), by_awq = loss(awq), by_gptq = loss(gptq), by_both = loss(awq + ", " + gptq);
+  CHECK(by_awq < plain - 0.015);
+  CHECK(by_gptq < plain - 0.015);
+  CHECK(by_both < std::min(by_awq, by_gptq));
+  CHECK(loss(R"({"name": "gptq", "desc_act": false, "static_groups": false, "true_sequential": false})") <
+        plain - 0.01);
+  CHECK(loss(R"({"name": "gptq", "inside_layer_modules": ["down_proj"]})") < plain - 0.005);
+}
+
+TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it was") {
+  const ModelFolder tiny("files/tiny-llama");
+  const size_t count = is_slow_build() ? 1 : 4, length = is_slow_build() ? 24 : kLength;
+  auto calib = tokens_of("calib", count), validation = tokens_of("validation", count);
+  calib.resize(count * length);
+  validation.resize(count * length);
+  const std::string smooth = R"(, "pre_quant_opt_config": [{"name": "smooth", "alpha": 0.5}])";
+  const CalibratedModel smoothed = calibrate(tiny, config_of(kInt8, smooth), calib, length, true);
+  REQUIRE(smoothed.blocks.size() == 4);
+  CHECK(std::fabs(loss_with(tiny, smoothed.blocks, validation, length) - loss_with(tiny, {}, validation, length)) <
+        1e-4);
+  CHECK(smoothed.blocks[0][model::Slot::v] != smoothed.blocks[1][model::Slot::v]);
+
+  // Norms that add one, head norms, biases, grouped queries: every family's maker is divided by what its readers get.
+  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text"}) {
+    CAPTURE(family);
+    const ModelFolder model(std::string("files/forward/") + family);
+    const std::vector<int32_t> tokens = [&] {
+      std::vector<int32_t> out(24);
+      std::mt19937 random(7);
+      for (int32_t& token : out) token = static_cast<int32_t>(random() % 32);
+      return out;
+    }();
+    const double before = loss_with(model, {}, tokens, 12);
+    const CalibratedModel found = calibrate(model, config_of(kInt8, smooth), tokens, 12, true);
+    REQUIRE_MESSAGE(!found.blocks.empty(), found.error.message);
+    CHECK(std::fabs(loss_with(model, found.blocks, tokens, 12) - before) < 2e-5 * std::fabs(before));
+  }
+}
+
+TEST_CASE("calibration: SmoothQuant mends 8 bit activations") {
+  if (is_slow_build()) return;
+  const ModelFolder model("files/tiny-llama");
+  const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
+  const auto loss = [&](const std::string& rest) {
+    const CalibratedModel found = calibrate(model, config_of(kInt8, rest), calib, kLength);
+    REQUIRE(found.blocks.size() == 4);
+    return loss_with(model, found.blocks, validation, kLength, model::InputPrecision::int8_per_token);
+  };
+  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "smoothquant", "alpha": 0.5}])") < loss("") - 0.05);
+}
+
+TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
+  const ModelFolder model("files/tiny-llama");
+  auto tokens = tokens_of("calib", 1);
+  tokens.resize(32);
+  const auto run = [&](const std::string& spec, const char* rest) {
+    return calibrate(model, config_of(spec, rest), tokens, 32);
+  };
+  const char* gptq = R"(, "algo_config": [{"name": "gptq"}])";
+  const char* awq = R"(, "algo_config": [{"name": "awq"}])";
+  for (const char* spec :
+       {R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 32, "ch_axis": -1, "symmetric": false})",
+        R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})", R"({"dtype": "int8", "qscheme": "per_tensor"})",
+        R"({"dtype": "fp8_e4m3", "qscheme": "per_channel", "ch_axis": 0})",
+        R"({"dtype": "fp4", "qscheme": "per_group", "group_size": 32, "ch_axis": -1, "scale_format": "e8m0"})",
+        R"({"dtype": "fp4", "qscheme": "per_group", "group_size": 16, "ch_axis": -1, "scale_format": "e4m3"})"}) {
+    if (is_slow_build() && std::string(spec).find("uint4") == std::string::npos) continue;
+    CAPTURE(spec);
+    const CalibratedModel by_gptq = run(spec, gptq), by_awq = run(spec, awq);
+    CHECK_MESSAGE(by_gptq.blocks.size() == 4, by_gptq.error.where, ": ", by_gptq.error.message);
+    CHECK_MESSAGE(by_awq.blocks.size() == 4, by_awq.error.where, ": ", by_awq.error.message);
+  }
+  const CalibratedModel casts = run(R"({"dtype": "bfloat16"})", gptq);
+  CHECK(casts.blocks.size() == 4);
+}
+
+TEST_CASE("calibration: steps of a config") {
+  const ModelFolder model("files/tiny-llama");
+  const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  REQUIRE(bool(forward));
+  const auto steps_of = [&](const std::string& rest) {
+    const auto parsed = config::parse_text(config_of(kInt4, rest));
+    REQUIRE(bool(parsed));
+    return calibration_steps(parsed->config, forward->architecture);
+  };
+  const auto steps = steps_of(R"(, "pre_quant_opt_config": {"name": "smooth"}, "algo_config": [{"name": "rotation",
+    "scaling_layers": {"first_layer": [], "middle_layers": [], "last_layer": []}}, {"name": "gptq", "damp_percent": 0.1,
+    "block_size": 64, "desc_act": false, "inside_layer_modules": ["v_proj", "mlp.up_proj"]}])");
+  REQUIRE(bool(steps));
+  REQUIRE(steps->size() == 2);
+  CHECK((*steps)[0].where == "/pre_quant_opt_config");
+  CHECK((*steps)[0].smooth_quant.alpha == 1);
+  CHECK((*steps)[1].where == "/algo_config/1");
+  CHECK((*steps)[1].gptq.damp_percent == 0.1);
+  CHECK((*steps)[1].gptq.block_size == 64);
+  CHECK(!(*steps)[1].gptq.desc_act);
+  CHECK((*steps)[1].layers == 0b0100100);
+  const auto awq = steps_of(R"(, "algo_config": [{"name": "awq", "scaling_layers": [
+    {"prev_op": "post_attention_layernorm", "layers": ["mlp.gate_proj", "mlp.up_proj"], "inp": "mlp.gate_proj"}]}])");
+  REQUIRE(bool(awq));
+  CHECK((*awq)[0].inputs == 0b0100);
+  for (const char* bad :
+       {R"({"name": "gptq"}, {"name": "awq"})", R"({"name": "gptq"}, {"name": "gptq"})",
+        R"({"name": "awq", "scaling_layers": [{"prev_op": "mlp.gate_proj", "layers": ["mlp.down_proj"]}]})",
+        R"({"name": "awq", "scaling_layers": [{"prev_op": "input_layernorm", "layers": ["self_attn.q_proj"]}]})",
+        R"({"name": "gptq", "inside_layer_modules": ["fc1"]})"}) {
+    CAPTURE(bad);
+    const auto found = steps_of(std::string(R"(, "algo_config": [)") + bad + "]");
+    REQUIRE(!found);
+    CHECK(found.error().code == ErrorCode::config_invalid);
+  }
+}
+
+TEST_CASE("calibration: the factor of a Gram matrix stands for its inputs") {
+  constexpr size_t kTokens = 40, kColumns = 9, kRows = 5;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(kTokens * kColumns), d(kRows * kColumns), gram(kColumns * kColumns);
+  for (float& value : x) value = normal(random);
+  for (float& value : d) value = normal(random);
+  for (size_t t = 0; t < kTokens; ++t)
+    for (size_t i = 0; i < kColumns; ++i)
+      for (size_t j = 0; j < kColumns; ++j) gram[i * kColumns + j] += x[t * kColumns + i] * x[t * kColumns + j];
+  std::vector<double> expected(kRows), found(kRows);
+  OutputError(x, kColumns).sum_squares({d.data() + 2, kColumns}, 2, 4, expected);
+  const auto factor = OutputError::of_gram(gram, kColumns);
+  REQUIRE(bool(factor));
+  factor->sum_squares({d.data() + 2, kColumns}, 2, 4, found);
+  for (size_t row = 0; row < kRows; ++row) CHECK(found[row] == doctest::Approx(expected[row]).epsilon(1e-4));
+  // Fewer inputs than columns, and none at all: the diagonal gets something.
+  CHECK(bool(OutputError::of_gram(std::vector<float>(kColumns * kColumns, 1.0f), kColumns)));
+  CHECK(bool(OutputError::of_gram(std::vector<float>(kColumns * kColumns), kColumns)));
+}
+
+}  // namespace

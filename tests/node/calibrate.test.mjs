@@ -1,0 +1,141 @@
+// Algorithms that need calibration, over whole models: what they gain, that outputs hold it, and what is refused.
+// Numbers: tests/files/tiny-llama/README.md.
+import assert from 'node:assert/strict';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readTensors } from '../interop/safetensors_file.mjs';
+import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
+
+const reference = join(files, 'tiny-llama-reference');
+const length = 256;
+
+/** The first sequences of a token file. */
+function tokensOf(name, sequences) {
+  const { data } = readTensors(join(reference, `${name}_tokens.safetensors`)).get('input_ids');
+  return { data: Int32Array.from(data.subarray(0, sequences * length)), shape: [sequences, length] };
+}
+
+const calibration = { tokens: tokensOf('calib', 8) };
+const validation = tokensOf('validation', 24);
+
+const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 64, ch_axis: -1, symmetric: true };
+const int8 = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
+const configOf = (weight, rest = {}) => ({ global_quant_config: { weight }, exclude: ['lm_head'], ...rest });
+const gptq = { algo_config: [{ name: 'gptq' }] };
+
+test('awq and gptq are better than rounding to nearest, in every format', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const run = async (name, config, format) => {
+    const target = join(folder, name);
+    const report = await quantizer.quantizeModel(source, config, { target, format, calibration });
+    const model = await modelFor(t, quantizer, target);
+    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    return { report, bitsPerByte };
+  };
+  const plain = await run('plain', configOf(int4));
+  assert.ok(plain.report.diagnostics.some(({ code }) => code === 'calibration-unused'));
+  const awq = await run('awq', configOf(int4, { algo_config: [{ name: 'awq' }] }));
+  assert.ok(awq.bitsPerByte < plain.bitsPerByte - 0.015, `awq ${awq.bitsPerByte}, plain ${plain.bitsPerByte}`);
+  const losses = [];
+  for (const format of ['compressed-tensors', 'quark', 'fake-quantized'])
+    losses.push((await run(format, configOf(int4, gptq), format)).bitsPerByte);
+  for (const loss of losses) assert.ok(Math.abs(loss - losses[0]) < 1e-4, losses.join());
+  assert.ok(losses[0] < plain.bitsPerByte - 0.015, `gptq ${losses[0]}, plain ${plain.bitsPerByte}`);
+});
+
+test('smoothquant mends 8 bit activations', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const losses = {};
+  const smooth = { pre_quant_opt_config: [{ name: 'smoothquant', alpha: 0.5 }] };
+  for (const [name, rest] of Object.entries({ plain: {}, smooth })) {
+    const target = join(folder, name);
+    await quantizer.quantizeModel(source, configOf(int8, rest), { target, calibration });
+    const model = await modelFor(t, quantizer, target);
+    losses[name] = (await quantizer.evaluate(model, { tokens: validation, activations: 'int8' })).bitsPerByte;
+  }
+  assert.ok(losses.smooth < losses.plain - 0.05, JSON.stringify(losses));
+});
+
+test('the same bytes from any number of threads and into any target; progress ends at everything', async (t) => {
+  const folder = scratchFolder(t);
+  const few = { tokens: tokensOf('calib', 2) };
+  const outputs = [];
+  for (const threads of [0, 2]) {
+    const quantizer = await quantizerFor(t, { threads });
+    const model = await modelFor(t, quantizer, tinyLlama);
+    const target = join(folder, String(threads));
+    const seen = [];
+    const onProgress = (progress) => seen.push(progress);
+    const report = await quantizer.quantizeModel(model, configOf(int4, gptq), { target, calibration: few, onProgress });
+    outputs.push(readFileSync(join(target, 'model.safetensors')));
+    assert.ok(seen.some(({ phase }) => phase === 'calibrate') && seen.some(({ phase }) => phase === 'optimize'));
+    assert.ok(seen.every(({ bytesDone }, i) => i === 0 || bytesDone >= seen[i - 1].bytesDone));
+    assert.equal(seen.at(-1).bytesDone, seen.at(-1).bytesTotal);
+    assert.equal(seen.at(-1).index, seen.at(-1).count);
+    for (const tensor of report.tensors)
+      assert.equal(tensor.error === null, tensor.action === 'copy', `${tensor.name}: ${tensor.error}`);
+    const { stream, bytes } = memoryStream();
+    await quantizer.quantizeModel(model, configOf(int4, gptq), { target: stream, calibration: few });
+    outputs.push(bytes());
+    assert.equal(quantizer.liveObjects, 1, 'the model');
+  }
+  for (const output of outputs) assert.deepEqual(Buffer.from(output), outputs[0]);
+});
+
+test('what cannot be calibrated is refused before anything is written', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const target = join(folder, 'out');
+  const refused = async (config, given, expected, source = model) => {
+    await assert.rejects(quantizer.quantizeModel(source, config, { target, calibration: given }), expected);
+    assert.ok(!readdirSync(folder).includes('out'));
+  };
+  await refused(configOf(int4, gptq), undefined, { code: 'argument-invalid', where: 'calibration', message: /gptq/ });
+  const tooLong = { tokens: { data: new Int32Array(512), shape: [1, 512] } };
+  await refused(configOf(int4, gptq), tooLong, { code: 'argument-invalid', message: /max_position_embeddings 256/ });
+  const outside = { tokens: { data: Int32Array.of(1, 5000), shape: [1, 2] } };
+  await refused(configOf(int4, gptq), outside, { code: 'argument-invalid', message: /token 5000/ });
+
+  const small = { tokens: tokensOf('calib', 1) };
+  const algorithms = (...algo_config) => configOf(int4, { algo_config });
+  const layers = (prev_op, ...names) => ({ name: 'awq', scaling_layers: [{ prev_op, layers: names, inp: names[0] }] });
+  await refused(algorithms(layers('mlp.fc1', 'mlp.fc2')), small, { code: 'config-invalid', message: /mlp\.fc1/ });
+  await refused(algorithms(layers('input_layernorm', 'self_attn.q_proj', 'mlp.fc')), small, { message: /mlp\.fc/ });
+  await refused(algorithms(layers('self_attn.v_proj', 'self_attn.o_proj')), small, {
+    code: 'shape-mismatch',
+    where: 'model.layers.0.self_attn.o_proj.weight',
+  });
+  await refused(algorithms({ name: 'gptq' }, { name: 'awq' }), small, {
+    code: 'config-invalid',
+    where: '/algo_config/1',
+  });
+  await refused(algorithms({ name: 'gptq', inside_layer_modules: ['fc1'] }), small, { message: /fc1/ });
+
+  const family = join(folder, 'family');
+  cpSync(tinyLlama, family, { recursive: true, filter: (path) => !path.includes('bf16') });
+  const settings = JSON.parse(readFileSync(join(family, 'config.json'), 'utf8'));
+  writeFileSync(join(family, 'config.json'), JSON.stringify({ ...settings, model_type: 'opt' }));
+  const stranger = await modelFor(t, quantizer, family);
+  await refused(configOf(int4, gptq), small, { code: 'not-implemented', message: /opt/ }, stranger);
+  const quantized = join(folder, 'quantized');
+  await quantizer.quantizeModel(model, configOf(int4), { target: quantized });
+  const again = await modelFor(t, quantizer, quantized);
+  await refused(configOf(int4, gptq), small, { code: 'tensor-missing', message: /layers\.0/ }, again);
+});
+
+test('a run can be aborted while it calibrates', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 1 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const stop = new AbortController();
+  const onProgress = ({ phase }) => phase === 'calibrate' && stop.abort(new Error('enough'));
+  const options = { target: join(folder, 'out'), calibration, signal: stop.signal, onProgress };
+  await assert.rejects(quantizer.quantizeModel(model, configOf(int4, gptq), options), { message: 'enough' });
+  assert.deepEqual(readdirSync(folder), []);
+});

@@ -1,0 +1,79 @@
+// The blocks of a model, calibrated one after another in a worker: load, see the inputs, change the weights, store what
+// they became, and run the block as it will be read back, so that the next one sees that.
+
+import { type ForwardHost, loadStep, runPortions } from './forward_job.js';
+import type { Instance } from './instance.js';
+import type { BoundForwardPass, TileWrite } from './module.js';
+import type { CalibrationWork, StoredBlock, WorkProgress } from './protocol.js';
+
+export interface CalibrationHost extends ForwardHost {
+  /** Takes the output of a tensor; the memory is the module's. */
+  write(writes: TileWrite[]): void;
+  /** What was written since the last call. */
+  written(): Pick<StoredBlock, 'pieces' | 'written'>;
+  sums(result: { sums: number; units: number }): Float64Array;
+}
+
+export async function runCalibration(instance: Instance, work: CalibrationWork, host: CalibrationHost): Promise<void> {
+  const options = JSON.stringify({ activations: 'float32' });
+  const pass = instance.run((module) => new module.ForwardPass(work.config, options));
+  try {
+    instance.call<null>(() => pass.calibrate(work.quantization));
+    const { portions } = instance.withBytes(work.tokens, (pointer) =>
+      instance.call<{ portions: number }>(() => pass.setTokens(pointer, work.tokens.length, work.length)),
+    );
+    for (const [number, step] of work.steps.entries()) {
+      host.progress({ phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
+      await loadStep(instance, pass, number, step, portions, host, () => {});
+      const tensors = work.blocks[number] ?? [];
+      if (tensors.length === 0) continue;
+      const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+      await calibrateBlock(instance, pass, portions, tensors, host, (phase, fraction) =>
+        host.progress({ phase, name: step.name, bytes: bytes * fraction, tensors: 0 }),
+      );
+      const sums: StoredBlock['sums'] = [];
+      for (const { slot, item } of tensors) {
+        await host.pause();
+        const stored = instance.call<{ writes: TileWrite[]; sums: number; units: number }>(() => pass.store(slot));
+        host.write(stored.writes);
+        sums.push([item, host.sums(stored)]);
+      }
+      host.progress({
+        phase: 'optimize',
+        name: step.name,
+        bytes: 0,
+        tensors: tensors.length,
+        stored: { block: number, ...host.written(), sums },
+      });
+      await runPortions(instance, pass, portions, host, () => {});
+    }
+  } finally {
+    instance.free(pass);
+  }
+}
+
+/** `done` gets parts of the block's work; they add up to 1. */
+async function calibrateBlock(
+  instance: Instance,
+  pass: BoundForwardPass,
+  portions: number,
+  tensors: { slot: number; task: string }[],
+  host: CalibrationHost,
+  done: (phase: NonNullable<WorkProgress['phase']>, fraction: number) => void,
+): Promise<void> {
+  const tasks = JSON.stringify(tensors.map(({ slot, task }) => ({ slot, task })));
+  const parts = instance.call<boolean[]>(() => pass.beginBlock(tasks));
+  const pieces = parts.reduce((sum, captures) => sum + (captures ? portions : 0) + 1, 0);
+  for (const [part, captures] of parts.entries()) {
+    instance.call<null>(() => pass.prepare(part));
+    for (let portion = 0; captures && portion < portions; ++portion) {
+      await host.pause();
+      instance.call<null>(() => pass.capture(portion));
+      done('calibrate', 1 / pieces);
+    }
+    await host.pause();
+    instance.call<null>(() => pass.optimize(part));
+    done('optimize', 1 / pieces);
+  }
+  if (pieces === 0) done('optimize', 1);
+}
