@@ -134,8 +134,8 @@ Result<TensorTask> read_task(std::string_view text) {
   task.is_copy = in["stages"].is_null();
   const auto source = any_dtype_named(in["dtype"].as_string());
   if (task.is_copy) {
-    if (task.components.size() != 1 || !source) return bad_task("a copy has one output");
-    task.layout.components.push_back({Role::codes, task.name, *source, {}, task.source_bytes});
+    if (task.components.size() != 1) return bad_task("a copy has one output");
+    if (source) task.layout.components.push_back({Role::codes, task.name, *source, {}, task.source_bytes});
     return task;
   }
   WeightDescription weight;
