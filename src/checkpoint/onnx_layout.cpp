@@ -41,8 +41,12 @@ class Builder {
     if (weight_.source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
     if (weight_.source == StorageDtype::F32) spec.scale_type = ScaleType::float_;
     if (form_ == OnnxForm::mat_mul_n_bits) spec.grid.pads_groups = true;
-    TRY(granularity, granularity_of(layout_.shape, spec));
-    layout_.granularity = std::move(granularity);
+    auto granularity = granularity_of(layout_.shape, spec);
+    if (!granularity) {
+      granularity.error().where = weight_.name;
+      return std::move(granularity.error());
+    }
+    layout_.granularity = std::move(*granularity);
     TRY_VOID(is_matrix_form ? add_blocks() : add_linear());
     return std::move(layout_);
   }

@@ -40,6 +40,8 @@ enum class DataType : uint8_t {
   float8_e5m2 = 19,
   uint4 = 21,
   int4 = 22,
+  uint2 = 25,
+  int2 = 26,
 };
 /// Bits of an element; 0 for texts and what is unknown.
 uint32_t bits_of(uint32_t data_type) noexcept;
