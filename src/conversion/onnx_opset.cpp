@@ -6,10 +6,10 @@ namespace wasmquant::conversion {
 namespace {
 
 // Older files are too different in too many ways.
-constexpr uint64_t kOldest = 11;
+constexpr uint64_t kOldest = 9;
 
 // An operator whose nodes change meaning, or stop being valid, with a version: those that have the attribute; `any`:
-// all; `bare`: those with one input. From the operators' history in Changelog.md of onnx, versions 12 to 25.
+// all; `bare`: those with one input. From the operators' history in Changelog.md of onnx, versions 10 to 25.
 struct Change {
   std::string_view op_type;
   uint8_t version;
@@ -17,6 +17,14 @@ struct Change {
 };
 constexpr std::string_view kAny = "*", kBare = "-";
 constexpr Change kChanges[] = {
+    {"Slice", 10, "starts"},
+    {"TopK", 10, "k"},
+    {"Upsample", 10, kAny},
+    {"Clip", 11, "max"},
+    {"Clip", 11, "min"},
+    {"Pad", 11, "pads"},
+    {"Resize", 11, kAny},
+    {"Scatter", 11, kAny},
     {"Dropout", 12, "ratio"},
     {"Hardmax", 13, kAny},
     {"LogSoftmax", 13, kAny},  // but for axis -1, see below
