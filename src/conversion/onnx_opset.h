@@ -1,13 +1,26 @@
-// Raising the version of ONNX's own operators.
+// Raising the version of ONNX's own operators. Most of what newer versions changed is where a number stands: what was an
+// attribute is an input now (axes of Squeeze, limits of Clip). Such nodes are brought up to date.
 #pragma once
+#include <string>
+
+#include "core/list.h"
 #include "core/result.h"
 #include "formats/onnx.h"
 
 namespace wasmquant::conversion {
 
-/// Whether every node means the same in version `opset` as in the model's own. Errors: format-unsupported, naming the
-/// node that does not.
-Status check_raise(const onnx::Model& model, uint32_t opset);
+/// An attribute that becomes an input.
+struct AttributeInput {
+  uint32_t node = 0;
+  uint32_t attribute = 0;  // index into the node's
+  uint32_t input = 0;      // which of its inputs
+  bool is_real = false;    // a float32 scalar; else int64 [count]
+  std::string values;      // little-endian
+};
+
+/// What makes every node mean the same in version `opset` as it does in the model's own; by rising node. Errors:
+/// format-unsupported, naming a node that cannot be brought there.
+Result<List<AttributeInput>> raise_opset(const onnx::Model& model, uint32_t opset);
 
 /// The format version (ir_version) that came with these operators.
 uint32_t ir_version_of(uint32_t opset) noexcept;

@@ -93,7 +93,11 @@ class Rewriter {
       needs_microsoft = needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits ||
                         choice.form == OnnxForm::gather_block_quantized;
     }
-    TRY_VOID(check_raise(model_, needed));
+    TRY(inputs, raise_opset(model_, needed));
+    for (size_t first = 0, next = 0; first < inputs.size(); first = next) {
+      while (next < inputs.size() && inputs[next].node == inputs[first].node) ++next;
+      raise_node(std::span(inputs.data(), inputs.size()).subspan(first, next - first));
+    }
     out_.opset = static_cast<uint32_t>(std::max<uint64_t>(model_.opset(), needed));
     for (const onnx::OpsetImport& import : model_.opsets) {
       if (import.domain == kMicrosoft) needs_microsoft = false;
@@ -113,6 +117,35 @@ class Rewriter {
     }
     if (needs_microsoft) insert(model_.graphs[0].whole.begin, opset_import(kMicrosoft, 1));
     return {};
+  }
+
+  // The node without these attributes, and with inputs instead.
+  void raise_node(std::span<const AttributeInput> raised) {
+    const Node& node = model_.nodes[raised[0].node];
+    List<std::string> inputs(node.inputs.begin(), node.inputs.end());
+    Pieces message;
+    for (onnx::Fields f(*model_.skeleton, model_.skeleton->field(node.whole.begin).payload); f.next();) {
+      bool stays = f.field.number != 1;
+      for (const AttributeInput& input : raised)
+        stays = stays && node.attributes[input.attribute].whole.begin != f.field.whole.begin;
+      if (stays) message.add(f.field.whole);
+    }
+    for (const AttributeInput& input : raised) {
+      const std::string name = fresh(text_of("{}_{}", node.outputs[0], node.attributes[input.attribute].name));
+      const uint64_t count[] = {input.values.size() / sizeof(int64_t)};
+      std::string tensor = input.is_real ? tensor_head(name, number_of(DataType::float32), {})
+                                         : tensor_head(name, number_of(DataType::int64), count);
+      protobuf::append_field(tensor, kRawData, input.values);
+      add_initializer(node.graph, literal(tensor));
+      if (inputs.size() <= input.input) inputs.resize(input.input + 1);
+      inputs[input.input] = name;
+    }
+    std::string fields;
+    for (const std::string& input : inputs) protobuf::append_field(fields, 1, input);
+    message.add(out_.literals, fields);
+    Pieces pieces;
+    pieces.add_field(out_.literals, kNode, message);
+    replace_node(raised[0].node, std::move(pieces));
   }
 
   Pieces opset_import(std::string_view domain, uint64_t version) {

