@@ -14,16 +14,16 @@ constexpr uint64_t kOldest = 9;
 
 // An operator whose nodes change meaning, or stop being valid, with a version: those that have the attribute, or all.
 // From the operators' history in Changelog.md of onnx, versions 10 to 25.
-enum class Becomes : uint8_t { nothing, integers, real };
+enum class Becomes : uint8_t { nothing, integers, real, flat };
 struct Change {
   std::string_view op_type;
   uint8_t version;
   std::string_view attribute;
-  Becomes becomes = Becomes::nothing;  // an input
+  Becomes becomes = Becomes::nothing;  // an input; flat: the node works on a matrix
   uint8_t input = 1;
 };
 constexpr std::string_view kAny = "*";
-constexpr auto kIntegers = Becomes::integers, kReal = Becomes::real;
+constexpr auto kIntegers = Becomes::integers, kReal = Becomes::real, kFlat = Becomes::flat;
 constexpr Change kChanges[] = {
     {"Slice", 10, "starts", kIntegers},
     {"Slice", 10, "ends", kIntegers, 2},
@@ -37,10 +37,10 @@ constexpr Change kChanges[] = {
     {"Resize", 11, kAny},
     {"Scatter", 11, kAny},
     {"Dropout", 12, "ratio", kReal},
-    {"Hardmax", 13, kAny},
-    {"LogSoftmax", 13, kAny},  // but for axis -1, see below
+    {"Hardmax", 13, kAny, kFlat},
+    {"LogSoftmax", 13, kAny, kFlat},
     {"ReduceSum", 13, "axes", kIntegers},
-    {"Softmax", 13, kAny},  // but for axis -1, see below
+    {"Softmax", 13, kAny, kFlat},
     {"Split", 13, "split", kIntegers},
     {"Squeeze", 13, "axes", kIntegers},
     {"Unsqueeze", 13, "axes", kIntegers},
@@ -70,7 +70,7 @@ uint32_t attribute_of(const onnx::Node& node, std::string_view name) {
 // kAny: whether this node is among the changed.
 bool is_changed(const onnx::Node& node) {
   if (node.op_type == "Split") return node.inputs.size() < 2 && node.find("split") == nullptr;
-  if (!node.op_type.ends_with("oftmax")) return true;
+  if (!node.op_type.ends_with("max")) return true;
   const onnx::Attribute* axis = node.find("axis");  // over the last axis, the old meaning is the new one
   return axis == nullptr || axis->integer != -1;
 }
@@ -136,7 +136,11 @@ Result<List<AttributeInput>> raise_opset(const onnx::Model& model, uint32_t opse
       const uint32_t attribute = is_any ? onnx::kNone : attribute_of(node, change.attribute);
       if (is_any ? !is_changed(node) : attribute == onnx::kNone) continue;
       AttributeInput input{n, attribute, change.input, change.becomes == kReal, {}};
-      if (change.becomes != Becomes::nothing && (!input.is_real || has_one_type) && !node.outputs.empty() &&
+      if (change.becomes == Becomes::flat && node.inputs.size() == 1 && node.outputs.size() == 1) {
+        inputs.push_back(std::move(input));
+        continue;
+      }
+      if (attribute != onnx::kNone && change.becomes != Becomes::nothing && (!input.is_real || has_one_type) && !node.outputs.empty() &&
           read_values(*model.skeleton, node.attributes[attribute], input.is_real, input.values)) {
         inputs.push_back(std::move(input));
         continue;

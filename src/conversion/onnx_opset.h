@@ -1,5 +1,6 @@
 // Raising the version of ONNX's own operators. Most of what newer versions changed is where a number stands: what was an
-// attribute is an input now (axes of Squeeze, limits of Clip). Such nodes are brought up to date.
+// attribute is an input now (axes of Squeeze, limits of Clip). Such nodes are brought up to date, and so is Softmax,
+// which worked on its input flattened to a matrix before version 13.
 #pragma once
 #include <string>
 
@@ -12,7 +13,7 @@ namespace wasmquant::conversion {
 /// An attribute that becomes an input.
 struct AttributeInput {
   uint32_t node = 0;
-  uint32_t attribute = 0;  // index into the node's
+  uint32_t attribute = 0;  // index into the node's; kNone: none does, but the node's input is to be flattened
   uint32_t input = 0;      // which of its inputs
   bool is_real = false;    // a float32 scalar; else int64 [count]
   std::string values;      // little-endian

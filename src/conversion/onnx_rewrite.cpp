@@ -86,7 +86,7 @@ class Rewriter {
   }
 
   Status set_opsets() {
-    uint32_t needed = 0;
+    uint32_t needed = options_.least_opset;
     bool needs_microsoft = false;
     for (const OnnxChoice& choice : choices_) {
       needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
@@ -96,7 +96,10 @@ class Rewriter {
     TRY(inputs, raise_opset(model_, needed));
     for (size_t first = 0, next = 0; first < inputs.size(); first = next) {
       while (next < inputs.size() && inputs[next].node == inputs[first].node) ++next;
-      raise_node(std::span(inputs.data(), inputs.size()).subspan(first, next - first));
+      if (inputs[first].attribute == onnx::kNone)
+        flatten(model_.nodes[inputs[first].node], inputs[first].node);
+      else
+        raise_node(std::span(inputs.data(), inputs.size()).subspan(first, next - first));
     }
     out_.opset = static_cast<uint32_t>(std::max<uint64_t>(model_.opset(), needed));
     for (const onnx::OpsetImport& import : model_.opsets) {
@@ -146,6 +149,26 @@ class Rewriter {
     Pieces pieces;
     pieces.add_field(out_.literals, kNode, message);
     replace_node(raised[0].node, std::move(pieces));
+  }
+
+  // Softmax over all dimensions from its axis on, as it was before version 13.
+  void flatten(const Node& node, uint32_t index) {
+    const onnx::Attribute* axis = node.find("axis");
+    const std::string shape = fresh(text_of("{}_shape", node.outputs[0])),
+                      matrix = fresh(text_of("{}_matrix", node.outputs[0])),
+                      result = fresh(text_of("{}_flat", node.outputs[0]));
+    Pieces nodes;
+    append_node(nodes, NodeBytes("Shape", "", text_of("{}_shape", node.name)).input(node.inputs[0]).output(shape));
+    append_node(nodes, NodeBytes("Flatten", "", text_of("{}_flatten", node.name))
+                           .input(node.inputs[0])
+                           .output(matrix)
+                           .attribute("axis", axis == nullptr ? 1 : axis->integer));
+    append_node(nodes, NodeBytes(node.op_type, "", node.name).input(matrix).output(result).attribute("axis", 1));
+    append_node(nodes, NodeBytes("Reshape", "", text_of("{}_reshape", node.name))
+                           .input(result)
+                           .input(shape)
+                           .output(node.outputs[0]));
+    replace_node(index, std::move(nodes));
   }
 
   Pieces opset_import(std::string_view domain, uint64_t version) {

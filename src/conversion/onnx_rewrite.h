@@ -39,6 +39,8 @@ struct OnnxOptions {
   uint64_t largest_model = uint64_t{3} << 29;
   /// Of MatMulNBits, as its documentation says; 0 leaves it out: full precision.
   uint32_t accuracy_level = 0;
+  /// Version of ONNX's own operators that the model is raised to at least, if it can be.
+  uint32_t least_opset = 0;
 };
 
 struct OnnxFile {
@@ -51,7 +53,7 @@ struct OnnxRewrite {
   OnnxFile model;
   OnnxFile data;          // empty: no external data
   uint32_t opset = 0;     // of ONNX's own operators
-  uint32_t replaced = 0;  // nodes
+  uint32_t replaced = 0;  // nodes, those that were brought to a newer version of the operators among them
 };
 
 /// `choices` by rising tensor, each with a node that takes its form (onnx_form_of). Errors: format-unsupported, when

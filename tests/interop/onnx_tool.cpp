@@ -1,5 +1,6 @@
 // ONNX models from the command line, for tests against ONNX Runtime: what the reader sees, and models whose weights
-// are all quantized one way, beside the same model with the dequantized weights in float.
+// are all quantized one way, beside the same model with the dequantized weights in float (dynamic: and inputs that went
+// through eight bits and back).
 //   onnx_tool list FILE                        a line for each weight, then "quantized N"
 //   onnx_tool quantize IN OUT REFERENCE SPEC   SPEC: key=value words
 //     style=weight_only|dequantize_linear|dynamic  dtype=int4…  scheme=per_tensor|per_channel|per_group  group=32
@@ -17,9 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "conversion/onnx_edits.h"
 #include "conversion/onnx_rewrite.h"
 #include "conversion/onnx_weights.h"
 #include "core/message.h"
+#include "formats/protobuf.h"
 #include "kernels/kernels.h"
 #include "quantize/quantize.h"
 
@@ -207,6 +210,54 @@ std::string bytes_of(const conversion::OnnxFile& file, const conversion::OnnxRew
   return out;
 }
 
+// The same computation in floats: inputs of the chosen weights' nodes go through DynamicQuantizeLinear and back.
+std::string with_quantized_inputs(const std::string& floats, const std::vector<conversion::OnnxChoice>& choices) {
+  onnx::Model model = read_model(floats);
+  conversion::OnnxOptions options;
+  options.least_opset = 11;
+  DiagnosticList diagnostics;
+  const auto raised = take(conversion::rewrite_onnx(model, {}, options, diagnostics));
+  const std::string file = bytes_of(raised.model, raised, {floats, {}}, {});
+  model = read_model(file);
+  conversion::Edits edits(*model.skeleton);
+  std::string literals;
+  for (const auto& choice : choices)
+    for (const onnx::Consumer& consumer : model.tensors[choice.tensor].consumers) {
+      if (!conversion::takes_form(model, consumer, choice.form)) continue;
+      const onnx::Node& node = model.nodes[consumer.node];
+      const std::string name = std::string(node.outputs[0]) + "_reference";
+      const auto add = [&](conversion::Pieces& to, const std::string& message) {
+        conversion::Pieces inner;
+        inner.add(literals, message);
+        to.add_field(literals, 1, inner);
+      };
+      conversion::Pieces nodes, message;
+      add(nodes, conversion::NodeBytes("DynamicQuantizeLinear", "", name + "_q")
+                     .input(node.inputs[0]).output(name + "_codes").output(name + "_scale").output(name + "_zero").bytes());
+      add(nodes, conversion::NodeBytes("DequantizeLinear", "", name + "_d")
+                     .input(name + "_codes").input(name + "_scale").input(name + "_zero").output(name).bytes());
+      std::string inputs;
+      for (size_t i = 0; i < node.inputs.size(); ++i)
+        protobuf::append_field(inputs, 1, i == 0 ? std::string_view(name) : node.inputs[i]);
+      for (onnx::Fields f(*model.skeleton, model.skeleton->field(node.whole.begin).payload); f.next();)
+        if (f.field.number != 1) message.add(f.field.whole);
+      message.add(literals, inputs);
+      nodes.add_field(literals, 1, message);
+      edits.replace(node.whole, std::move(nodes));
+      for (uint32_t g = node.graph;; g = model.graphs[g].parent) {
+        edits.open(model.graphs[g].whole);
+        if (model.graphs[g].parent == onnx::kNone) break;
+        edits.open(model.graphs[g].attribute);
+        edits.open(model.nodes[model.graphs[g].parent_node].whole);
+      }
+    }
+  const conversion::Pieces pieces = edits.apply(literals);
+  conversion::OnnxRewrite rewrite;
+  rewrite.literals = literals;
+  rewrite.model = {pieces.segments(), pieces.bytes()};
+  return bytes_of(rewrite.model, rewrite, {file, {}}, {});
+}
+
 using Words = std::map<std::string, std::string>;
 
 QuantizationSpec spec_of(const Words& words) {
@@ -272,6 +323,7 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
     quantized.push_back(quantize(*choice.layout, values_of(tensor, files.of(model, tensor))));
     if (reference != "-" && !tensor.is_external()) overwrite(tensor, quantized.back().values, floats);
   }
+  if (style == conversion::OnnxStyle::dynamic) floats = with_quantized_inputs(floats, choices);
   if (reference != "-") std::ofstream(reference, std::ios::binary) << floats;
   std::ofstream(to, std::ios::binary) << bytes_of(rewrite.model, rewrite, files, quantized);
   if (rewrite.data.bytes > 0)
