@@ -89,7 +89,7 @@ class Scopes {
 bool is_quantized_operator(std::string_view domain, std::string_view op_type) noexcept {
   const auto has = [&](std::string_view part) { return op_type.find(part) != op_type.npos; };
   // QuantizeLinear, DequantizeLinear, GatherBlockQuantized, DynamicQuantizeMatMul; MatMulInteger, ConvInteger
-  if (has("Quant") || has("Integer")) return true;
+  if (has("uant") || has("Integer")) return true;
   if (op_type.starts_with("QLinear")) return true;
   if (domain.empty()) return false;
   return op_type == "MatMulNBits" || op_type == "MatMulBnb4" || op_type == "QGemm" || op_type == "QAttention" ||

@@ -4,7 +4,7 @@
 //   onnx_tool list FILE                        a line for each weight, then "quantized N"
 //   onnx_tool quantize IN OUT REFERENCE SPEC   SPEC: key=value words
 //     style=weight_only|dequantize_linear|dynamic  dtype=int4…  scheme=per_tensor|per_channel|per_group  group=32
-//     symmetric=0|1  only=Linear,Conv2d (layer types)  inline=BYTES (largest model without external data)
+//     symmetric=0|1  only=Linear,Conv2d (layer types)  tensor=NAME  inline=BYTES (largest model without external data)
 // Weights that a form cannot hold are named on stderr and stay.
 #include <algorithm>
 #include <cstdio>
@@ -296,6 +296,7 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
     if (words.contains("only") && ("," + words.at("only") + ",").find(std::string(",") + weight.layer_type + ",") ==
                                       std::string::npos)
       continue;
+    if (words.contains("tensor") && model.tensors[weight.tensor].name != words.at("tensor")) continue;
     const auto form = conversion::onnx_form_of(model, weight, spec, style);
     auto layout = form ? onnx_layout(*form, conversion::describe(model, weight), spec) : Result<WeightLayout>(form.error());
     if (!layout) {
