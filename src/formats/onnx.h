@@ -24,6 +24,8 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 inline constexpr uint32_t kMaxRank = 64;
 /// Nodes, inputs, outputs, attributes and tensors in all: a field of two bytes becomes ten times as much here.
 inline constexpr uint32_t kMaxItems = 4'000'000;
+/// External data in all: JavaScript counts bytes exactly only up to here.
+inline constexpr uint64_t kMaxExternalBytes = (uint64_t{1} << 53) - 1;
 /// A protobuf message ends there, and so does a file without external data.
 inline constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
 

@@ -25,8 +25,7 @@ class Reader {
     if (model_.opsets.empty())
       return error_at(ErrorCode::file_invalid, "", "the model does not say which versions of operators it uses");
     TRY_VOID(find_uses(model_, definitions_, outputs_));
-    list_locations();
-    return {};
+    return list_locations();
   }
 
  private:
@@ -279,12 +278,20 @@ class Reader {
     return {};
   }
 
-  void list_locations() {
+  Status list_locations() {
     List<std::string_view> all;
-    for (const Tensor& tensor : model_.tensors)
-      if (tensor.is_external()) all.push_back(tensor.location);
+    uint64_t bytes = 0;
+    for (const Tensor& tensor : model_.tensors) {
+      if (!tensor.is_external()) continue;
+      all.push_back(tensor.location);
+      bytes += tensor.end - tensor.begin;
+      if (bytes > kMaxExternalBytes)
+        return error_at(ErrorCode::file_too_large, shown_name(tensor.name),
+                        "with this tensor external data exceed {} bytes", kMaxExternalBytes);
+    }
     for (const uint32_t i : sorted_by_name(all.size(), [&](uint32_t k) { return all[k]; }))
       if (model_.locations.empty() || model_.locations.back() != all[i]) model_.locations.push_back(all[i]);
+    return {};
   }
 
   Model& model_;

@@ -177,6 +177,8 @@ class TensorReader {
                       "its data are said to be in {q}; only files in the model's folder are read", external_.location);
     if (external_.length != ~uint64_t{0} && external_.length != bytes_)
       return invalid("its external data have {} bytes, type and shape need {}", external_.length, bytes_);
+    if (external_.offset > kMaxExternalBytes || bytes_ > kMaxExternalBytes - external_.offset)
+      return error_at(ErrorCode::file_too_large, where(), "its external data end beyond byte {}", kMaxExternalBytes);
     tensor_.location = external_.location;
     tensor_.encoding = Encoding::bytes;
     tensor_.begin = external_.offset;

@@ -212,17 +212,21 @@ std::string bytes_of(const conversion::OnnxFile& file, const conversion::OnnxRew
 
 // The same computation in floats: inputs of the chosen weights' nodes go through DynamicQuantizeLinear and back.
 std::string with_quantized_inputs(const std::string& floats, const std::vector<conversion::OnnxChoice>& choices) {
-  onnx::Model model = read_model(floats);
+  const onnx::Model before = read_model(floats);
   conversion::OnnxOptions options;
   options.least_opset = 11;
   DiagnosticList diagnostics;
-  const auto raised = take(conversion::rewrite_onnx(model, {}, options, diagnostics));
+  const auto raised = take(conversion::rewrite_onnx(before, {}, options, diagnostics));
   const std::string file = bytes_of(raised.model, raised, {floats, {}}, {});
-  model = read_model(file);
+  const onnx::Model model = read_model(file);
   conversion::Edits edits(*model.skeleton);
   std::string literals;
-  for (const auto& choice : choices)
-    for (const onnx::Consumer& consumer : model.tensors[choice.tensor].consumers) {
+  for (const auto& choice : choices) {
+    const onnx::Tensor& weight = before.tensors[choice.tensor];  // raising adds others
+    const auto same = std::find_if(model.tensors.begin(), model.tensors.end(), [&](const onnx::Tensor& tensor) {
+      return tensor.name == weight.name && tensor.graph == weight.graph;
+    });
+    for (const onnx::Consumer& consumer : same->consumers) {
       if (!conversion::takes_form(model, consumer, choice.form)) continue;
       const onnx::Node& node = model.nodes[consumer.node];
       const std::string name = std::string(node.outputs[0]) + "_reference";
@@ -251,6 +255,7 @@ std::string with_quantized_inputs(const std::string& floats, const std::vector<c
         edits.open(model.nodes[model.graphs[g].parent_node].whole);
       }
     }
+  }
   const conversion::Pieces pieces = edits.apply(literals);
   conversion::OnnxRewrite rewrite;
   rewrite.literals = literals;
