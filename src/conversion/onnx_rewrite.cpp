@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conversion/onnx_edits.h"
+#include "conversion/onnx_names.h"
 #include "conversion/onnx_opset.h"
 #include "conversion/onnx_weights.h"
 #include "core/message.h"
@@ -46,7 +47,7 @@ class Rewriter {
  public:
   Rewriter(const onnx::Model& model, std::span<const OnnxChoice> choices, const OnnxOptions& options,
            DiagnosticList& diagnostics)
-      : model_(model), choices_(choices), options_(options), diagnostics_(diagnostics), edits_(*model.skeleton) {}
+      : model_(model), choices_(choices), options_(options), diagnostics_(diagnostics), edits_(*model.skeleton), names_(model) {}
 
   Result<OnnxRewrite> run() {
     is_external_ = estimated_bytes() > options_.largest_model;
@@ -211,10 +212,7 @@ class Rewriter {
   }
   void append_node(Pieces& to, const NodeBytes& node) { to.add_field(out_.literals, kNode, literal(node.bytes())); }
 
-  std::string fresh(std::string name) const {
-    while (model_.has_name(name)) name += '_';
-    return name;
-  }
+  std::string fresh(std::string name) { return names_.fresh(std::move(name)); }
 
   // ---- where values lie
 
@@ -337,7 +335,7 @@ class Rewriter {
   }
 
   // name of the product, before a bias that Gemm or Conv add
-  std::string product_name(const Node& node) const {
+  std::string product_name(const Node& node) {
     const bool has_bias = node.op_type != "MatMul" && node.inputs.size() > 2 && !node.inputs[2].empty();
     return has_bias ? fresh(text_of("{}_product", node.outputs[0])) : std::string(node.outputs[0]);
   }
@@ -382,6 +380,7 @@ class Rewriter {
   struct QuantizedInput {
     std::string_view name;
     uint32_t graph, node;
+    std::string codes, scale, zero_point;  // names; of the first node only
   };
   void find_quantized_inputs() {
     for (const OnnxChoice& choice : choices_) {
@@ -389,7 +388,7 @@ class Rewriter {
       for (const Consumer& consumer : model_.tensors[choice.tensor].consumers)
         if (takes_form(model_, consumer, choice.form)) {
           const Node& node = model_.nodes[consumer.node];
-          inputs_.push_back({node.inputs[0], node.graph, consumer.node});
+          inputs_.push_back({node.inputs[0], node.graph, consumer.node, {}, {}, {}});
         }
     }
     input_order_ = sorted_order(inputs_.size(), [&](uint32_t a, uint32_t b) {
@@ -399,8 +398,8 @@ class Rewriter {
       return left.node < right.node;
     });
   }
-  bool is_first_use(uint32_t node_index) const {
-    const Node& node = model_.nodes[node_index];
+  // The first node that uses the node's input.
+  QuantizedInput& first_use(const Node& node) {
     const auto less = [&](uint32_t i) {
       const QuantizedInput& here = inputs_[i];
       return here.name < node.inputs[0] || (here.name == node.inputs[0] && here.graph < node.graph);
@@ -413,7 +412,13 @@ class Rewriter {
       else
         high = middle;
     }
-    return inputs_[input_order_[low]].node == node_index;
+    QuantizedInput& first = inputs_[input_order_[low]];
+    if (first.codes.empty()) {
+      first.codes = fresh(text_of("{}_quantized", first.name));
+      first.scale = fresh(text_of("{}_scale", first.name));
+      first.zero_point = fresh(text_of("{}_zero_point", first.name));
+    }
+    return first;
   }
 
   //   A -> DynamicQuantizeLinear -> codes, scale, zero point
@@ -422,21 +427,18 @@ class Rewriter {
                          Pieces& nodes) {
     const Node& node = model_.nodes[consumer.node];
     const std::string_view output = node.outputs[0];
-    // Names of a graph are seen in the graphs inside it.
-    const std::string scope = node.graph == 0 ? std::string() : text_of("_{}", node.graph);
-    const auto of_input = [&](const char* suffix) { return fresh(text_of("{}{}{}", node.inputs[0], scope, suffix)); };
     const auto of_output = [&](const char* suffix) { return fresh(text_of("{}{}", output, suffix)); };
-    const std::string codes = of_input("_quantized"), scale = of_input("_scale"), zero_point = of_input("_zero_point");
-    if (is_first_use(consumer.node)) {
-      NodeBytes quantize("DynamicQuantizeLinear", "", text_of("{}{}_QuantizeLinear", node.inputs[0], scope));
-      quantize.input(node.inputs[0]).output(codes).output(scale).output(zero_point);
+    const QuantizedInput& input = first_use(node);
+    if (input.node == consumer.node) {
+      NodeBytes quantize("DynamicQuantizeLinear", "", text_of("{}_QuantizeLinear", input.codes));
+      quantize.input(input.name).output(input.codes).output(input.scale).output(input.zero_point);
       append_node(nodes, quantize);
     }
     const bool is_conv = consumer.use == Use::conv;
     const std::string sum = of_output("_output_quantized"), real = of_output("_output_cast"),
                       scales = of_output("_output_scale"), product = product_name(node);
     NodeBytes integer(is_conv ? "ConvInteger" : "MatMulInteger", "", text_of("{}_quant", node.name));
-    integer.input(codes).input(names[0]).input(zero_point);
+    integer.input(input.codes).input(names[0]).input(input.zero_point);
     if (names.size() > 2) integer.input(names[2]);
     integer.output(sum);
     Pieces message = literal(integer.bytes());
@@ -448,7 +450,7 @@ class Rewriter {
     cast.input(sum).output(real).attribute("to", static_cast<int64_t>(DataType::float32));
     append_node(nodes, cast);
     NodeBytes multiply_scales("Mul", "", text_of("{}_scales_mul", node.name));
-    multiply_scales.input(scale).input(names[1]).output(scales);
+    multiply_scales.input(input.scale).input(names[1]).output(scales);
     append_node(nodes, multiply_scales);
     NodeBytes multiply_output("Mul", "", text_of("{}_output_mul", node.name));
     multiply_output.input(real).input(scales).output(product);
@@ -479,6 +481,7 @@ class Rewriter {
   const OnnxOptions& options_;
   DiagnosticList& diagnostics_;
   Edits edits_;
+  OnnxNames names_;
   OnnxRewrite out_;
   Pieces data_;
   bool is_external_ = false;

@@ -12,7 +12,7 @@
 //
 // DequantizeLinear takes the place of the initializer or Constant, under its name, so that nodes stay as they are. The
 // other forms replace nodes; where a weight has uses that cannot be replaced, it stays beside them as it was.
-// New names are the weight's with a suffix, and another number of underscores where that is taken.
+// New names are the weight's with a suffix, and underscores after it where that is taken.
 #pragma once
 #include <span>
 #include <string>

@@ -182,7 +182,7 @@ TEST_CASE("DequantizeLinear under the weight's own name, for Constants in branch
   choice.message(5, Message().text(1, "else_branch").message(6, branch("b")).number(20, 5));
   const Outcome out = rewrite(model_of(Message().message(1, choice)), spec_of(Dtype::int8, QScheme::per_channel));
   CHECK(nodes_of(out.file) == Texts{"If(c)>y", "DequantizeLinear(k_quantized,k_scale)>k", "Conv(x,k)>a",
-                                    "DequantizeLinear(k_quantized,k_scale)>k", "Conv(x,k)>b"});
+                                    "DequantizeLinear(k_quantized_,k_scale_)>k", "Conv(x,k)>b"});
   const auto model = read_onnx(out.file);
   for (const onnx::Tensor& tensor : model->tensors) CHECK(tensor.graph > 0);
   CHECK(model->nodes[1].find("axis")->integer == 0);
