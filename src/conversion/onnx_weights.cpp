@@ -105,13 +105,16 @@ List<OnnxModelWeight> list_weights(const onnx::Model& model) {
 }
 
 bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm form) noexcept {
+  if (form == OnnxForm::dequantize_linear) return true;
   const Node& node = model.nodes[consumer.node];
-  if (node.outputs.size() != 1 || node.outputs[0].empty() || !node.graphs.empty()) return false;
+  const bool is_whole = node.inputs.size() >= 2 && !node.inputs[0].empty() && !node.inputs[1].empty() &&
+                        node.outputs.size() == 1 && !node.outputs[0].empty() && node.graphs.empty();
+  if (!is_whole) return false;
   const bool is_plain_gemm = consumer.use == Use::gemm && integer_of(node, "transA") == 0 && is_one(node, "alpha") &&
                              is_one(node, "beta");
   switch (form) {
     case OnnxForm::dequantize_linear:
-      return true;
+      break;
     case OnnxForm::mat_mul_n_bits:
       return consumer.use == Use::mat_mul || is_plain_gemm;
     case OnnxForm::gather_block_quantized:
@@ -120,7 +123,7 @@ bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm for
       return consumer.use == Use::mat_mul || consumer.use == Use::conv ||
              (is_plain_gemm && is_swapped(node, Use::gemm));
   }
-  return false;
+  return true;
 }
 
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,
