@@ -66,7 +66,8 @@ class Builder {
     if (!dtype_.is_integer) return unsupported("{} holds integers only");
     if (form_ == OnnxForm::integer_operator) {
       if (layout_.bits != 8) return unsupported("{} works on 8 bits");
-      if (spec.qscheme == QScheme::per_group) return unsupported("{} has a scale per tensor or per channel, not groups");
+      if (spec.qscheme == QScheme::per_group)
+        return unsupported("{} has a scale per tensor or per channel, not groups");
       if (weight_.source != StorageDtype::F32) return unsupported("{} quantizes inputs of float32 only");
       const bool is_conv = rank > 2;
       if (is_conv && spec.qscheme == QScheme::per_channel && !spec.symmetric)
@@ -104,8 +105,11 @@ class Builder {
     const uint64_t group_bytes = size * layout_.bits / 8;
     std::vector<uint64_t> shape{rows, groups, group_bytes};
     if (form_ == OnnxForm::gather_block_quantized) shape = {rows, groups * group_bytes};
-    add(Role::codes, layout_.bits == 4 ? "_Q4" : layout_.bits == 8 ? "_Q8" : "_Q2", StorageDtype::U8, std::move(shape),
-        rows * groups * group_bytes);
+    add(Role::codes,
+        layout_.bits == 4   ? "_Q4"
+        : layout_.bits == 8 ? "_Q8"
+                            : "_Q2",
+        StorageDtype::U8, std::move(shape), rows * groups * group_bytes);
     add(Role::scale, "_scales", weight_.source, {rows, groups}, rows * groups * scale_bytes);
     if (dtype_.is_signed && layout_.spec.symmetric) return {};
     layout_.zero_point = ZeroPointStorage::row_bits;

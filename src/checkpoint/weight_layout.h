@@ -38,16 +38,16 @@ void set_dtype(Component& component, StorageDtype dtype) noexcept;
 std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
 
 enum class CodeStorage : uint8_t {
-  source_values,         // values after quantize-dequantize in the weight's own dtype
-  cast_values,           // values in bfloat16 or float16
-  rows_bytes,            // [rows, columns], one byte a code
-  rows_words,            // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
-  rows_nibble_words,     // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
-  rows_bit_stream,       // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
-  rows_blocks,           // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
-                         // groups; codes of 2, 4 or 8 bits
-  rows_block_float,      // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
-  columns_bytes,         // [columns, rows], one byte a code
+  source_values,      // values after quantize-dequantize in the weight's own dtype
+  cast_values,        // values in bfloat16 or float16
+  rows_bytes,         // [rows, columns], one byte a code
+  rows_words,         // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
+  rows_nibble_words,  // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
+  rows_bit_stream,    // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
+  rows_blocks,        // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
+                      // groups; codes of 2, 4 or 8 bits
+  rows_block_float,   // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
+  columns_bytes,      // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
   ggml_rows,             // [rows, columns] in blocks of a GGUF type, scales among the codes

@@ -140,7 +140,8 @@ Result<List<AttributeInput>> raise_opset(const onnx::Model& model, uint32_t opse
         inputs.push_back(std::move(input));
         continue;
       }
-      if (attribute != onnx::kNone && change.becomes != Becomes::nothing && (!input.is_real || has_one_type) && !node.outputs.empty() &&
+      if (attribute != onnx::kNone && change.becomes != Becomes::nothing && (!input.is_real || has_one_type) &&
+          !node.outputs.empty() &&
           read_values(*model.skeleton, node.attributes[attribute], input.is_real, input.values)) {
         inputs.push_back(std::move(input));
         continue;

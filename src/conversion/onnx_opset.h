@@ -1,5 +1,5 @@
-// Raising the version of ONNX's own operators. Most of what newer versions changed is where a number stands: what was an
-// attribute is an input now (axes of Squeeze, limits of Clip). Such nodes are brought up to date, and so is Softmax,
+// Raising the version of ONNX's own operators. Most of what newer versions changed is where a number stands: what was
+// an attribute is an input now (axes of Squeeze, limits of Clip). Such nodes are brought up to date, and so is Softmax,
 // which worked on its input flattened to a matrix before version 13.
 #pragma once
 #include <string>

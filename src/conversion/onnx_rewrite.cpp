@@ -47,7 +47,12 @@ class Rewriter {
  public:
   Rewriter(const onnx::Model& model, std::span<const OnnxChoice> choices, const OnnxOptions& options,
            DiagnosticList& diagnostics)
-      : model_(model), choices_(choices), options_(options), diagnostics_(diagnostics), edits_(*model.skeleton), names_(model) {}
+      : model_(model),
+        choices_(choices),
+        options_(options),
+        diagnostics_(diagnostics),
+        edits_(*model.skeleton),
+        names_(model) {}
 
   Result<OnnxRewrite> run() {
     is_external_ = estimated_bytes() > options_.largest_model;
@@ -91,8 +96,8 @@ class Rewriter {
     bool needs_microsoft = false;
     for (const OnnxChoice& choice : choices_) {
       needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
-      needs_microsoft = needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits ||
-                        choice.form == OnnxForm::gather_block_quantized;
+      needs_microsoft =
+          needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits || choice.form == OnnxForm::gather_block_quantized;
     }
     TRY(inputs, raise_opset(model_, needed));
     for (size_t first = 0, next = 0; first < inputs.size(); first = next) {
@@ -165,10 +170,9 @@ class Rewriter {
                            .output(matrix)
                            .attribute("axis", axis == nullptr ? 1 : axis->integer));
     append_node(nodes, NodeBytes(node.op_type, "", node.name).input(matrix).output(result).attribute("axis", 1));
-    append_node(nodes, NodeBytes("Reshape", "", text_of("{}_reshape", node.name))
-                           .input(result)
-                           .input(shape)
-                           .output(node.outputs[0]));
+    append_node(
+        nodes,
+        NodeBytes("Reshape", "", text_of("{}_reshape", node.name)).input(result).input(shape).output(node.outputs[0]));
     replace_node(index, std::move(nodes));
   }
 
@@ -307,8 +311,7 @@ class Rewriter {
       replace_node(consumer.node, std::move(nodes));
     }
     if (replaced == 0)
-      return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does",
-                      name_of(choice.form));
+      return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does", name_of(choice.form));
     if (!is_needed) {
       drop(tensor, {});
       return {};

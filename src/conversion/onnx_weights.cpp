@@ -110,8 +110,8 @@ bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm for
   const bool is_whole = node.inputs.size() >= 2 && !node.inputs[0].empty() && !node.inputs[1].empty() &&
                         node.outputs.size() == 1 && !node.outputs[0].empty() && node.graphs.empty();
   if (!is_whole) return false;
-  const bool is_plain_gemm = consumer.use == Use::gemm && integer_of(node, "transA") == 0 && is_one(node, "alpha") &&
-                             is_one(node, "beta");
+  const bool is_plain_gemm =
+      consumer.use == Use::gemm && integer_of(node, "transA") == 0 && is_one(node, "alpha") && is_one(node, "beta");
   switch (form) {
     case OnnxForm::dequantize_linear:
       break;

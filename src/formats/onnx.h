@@ -101,7 +101,7 @@ struct Tensor {
   std::vector<uint64_t> shape;
   Encoding encoding = Encoding::none;
   std::string_view location;  // external data: the file's name, relative to the model's folder; else empty
-  uint64_t begin = 0;    // of its values, in the model's file or in that one
+  uint64_t begin = 0;         // of its values, in the model's file or in that one
   uint64_t end = 0;
   uint32_t node = kNone;  // the Constant node
   Range whole;            // the field of the initializer, or of the TensorProto in the node's attribute, with its tag

@@ -33,8 +33,8 @@ Skeleton::Message Skeleton::child_of(Message message, uint32_t number) noexcept 
       return number == 8 ? Message::leaf : Message::none;  // opset_import
     case Message::graph:
       if (number == 1) return Message::node;
-      if (number == 5) return Message::tensor;                             // initializer
-      if (number == 15) return Message::sparse;                            // sparse_initializer
+      if (number == 5) return Message::tensor;                              // initializer
+      if (number == 15) return Message::sparse;                             // sparse_initializer
       return number == 11 || number == 12 ? Message::leaf : Message::none;  // input, output
     case Message::node:
       return number == 5 ? Message::attribute : Message::none;

@@ -20,20 +20,20 @@ struct TypeRow {
   uint8_t bits, field;
 };
 constexpr TypeRow kTypes[] = {
-    {0, 0},                                      // UNDEFINED
-    {32, 4},                                     // FLOAT
-    {8, 5},  {8, 5}, {16, 5}, {16, 5}, {32, 5},  // UINT8, INT8, UINT16, INT16, INT32
-    {64, 7},                                     // INT64
-    {0, 6},                                      // STRING
-    {8, 5},  {16, 5},                            // BOOL, FLOAT16
-    {64, 10},                                    // DOUBLE
-    {32, 11}, {64, 11},                          // UINT32, UINT64
-    {64, 4}, {128, 10},                          // COMPLEX64, COMPLEX128
-    {16, 5},                                     // BFLOAT16
-    {8, 5},  {8, 5}, {8, 5},  {8, 5},            // the four of FLOAT8
-    {4, 5},  {4, 5}, {4, 5},                     // UINT4, INT4, FLOAT4E2M1
-    {8, 5},                                      // FLOAT8E8M0
-    {2, 5},  {2, 5},                             // UINT2, INT2
+    {0, 0},                                          // UNDEFINED
+    {32, 4},                                         // FLOAT
+    {8, 5},   {8, 5},    {16, 5}, {16, 5}, {32, 5},  // UINT8, INT8, UINT16, INT16, INT32
+    {64, 7},                                         // INT64
+    {0, 6},                                          // STRING
+    {8, 5},   {16, 5},                               // BOOL, FLOAT16
+    {64, 10},                                        // DOUBLE
+    {32, 11}, {64, 11},                              // UINT32, UINT64
+    {64, 4},  {128, 10},                             // COMPLEX64, COMPLEX128
+    {16, 5},                                         // BFLOAT16
+    {8, 5},   {8, 5},    {8, 5},  {8, 5},            // the four of FLOAT8
+    {4, 5},   {4, 5},    {4, 5},                     // UINT4, INT4, FLOAT4E2M1
+    {8, 5},                                          // FLOAT8E8M0
+    {2, 5},   {2, 5},                                // UINT2, INT2
 };
 
 Error invalid_at(uint64_t byte, const char* message) {
@@ -121,7 +121,13 @@ class TensorReader {
         tensor_.data.push_back(field.whole);
         is_external_ = field.value == 1;
         return {};
-      case 4: case 5: case 6: case 7: case 9: case 10: case 11:
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+      case 9:
+      case 10:
+      case 11:
         if (value_field_ != 0 && value_field_ != field.number)
           return invalid("values in fields {} and {}; one kind is allowed", value_field_, field.number);
         if (field.number == 9) TRY_VOID(expect(field, Wire::bytes));
@@ -198,8 +204,8 @@ class TensorReader {
       return invalid("values of its type {} do not stand in field {}", tensor_.data_type, value_field_);
     const bool has_fixed_size = value_field_ == 4 || value_field_ == 10;
     tensor_.encoding = value_field_ == 6 || !is_packed_ || value_fields_ > 1 ? Encoding::scattered
-                       : has_fixed_size                                     ? Encoding::bytes
-                                                                            : Encoding::varints;
+                       : has_fixed_size                                      ? Encoding::bytes
+                                                                             : Encoding::varints;
     if (tensor_.encoding == Encoding::bytes && values_.bytes() != bytes_)
       return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
     // int32_data of 4 bits have two elements each, of 2 bits four; every number is a byte or more.
@@ -214,8 +220,7 @@ class TensorReader {
   Status place_raw() {
     if (tensor_.data_type == kText) return invalid("texts cannot be raw data");
     if (value_fields_ > 1) return invalid("raw data stand twice");
-    if (values_.bytes() != bytes_)
-      return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
+    if (values_.bytes() != bytes_) return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
     tensor_.encoding = Encoding::bytes;
     tensor_.begin = values_.begin;
     tensor_.end = values_.end;

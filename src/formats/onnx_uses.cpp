@@ -18,9 +18,11 @@ Use use_of(const Node& node, uint32_t input) noexcept {
     Use use;
   };
   constexpr Row kRows[] = {
-      {"MatMul", 1, Use::mat_mul}, {"Gemm", 1, Use::gemm},      {"Conv", 1, Use::conv}, {"ConvTranspose", 1, Use::conv_transpose},
-      {"Gather", 0, Use::gather},  {"LSTM", 1, Use::recurrent}, {"LSTM", 2, Use::recurrent},
-      {"GRU", 1, Use::recurrent},  {"GRU", 2, Use::recurrent},  {"RNN", 1, Use::recurrent},
+      {"MatMul", 1, Use::mat_mul}, {"Gemm", 1, Use::gemm},
+      {"Conv", 1, Use::conv},      {"ConvTranspose", 1, Use::conv_transpose},
+      {"Gather", 0, Use::gather},  {"LSTM", 1, Use::recurrent},
+      {"LSTM", 2, Use::recurrent}, {"GRU", 1, Use::recurrent},
+      {"GRU", 2, Use::recurrent},  {"RNN", 1, Use::recurrent},
       {"RNN", 2, Use::recurrent},
   };
   for (const Row& row : kRows)

@@ -1,5 +1,5 @@
-// Any bytes as an ONNX model. Whatever is accepted is the same when fed in other pieces, has its values inside the file,
-// and can be rewritten with its weights quantized: the result is accepted again, and has them.
+// Any bytes as an ONNX model. Whatever is accepted is the same when fed in other pieces, has its values inside the
+// file, and can be rewritten with its weights quantized: the result is accepted again, and has them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -88,7 +88,8 @@ void rewrite(const onnx::Model& model, std::span<const uint8_t> file, const Quan
   const auto again = read({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, 1 << 16);
   require(static_cast<bool>(again));
   require(again->quantized_nodes >= model.quantized_nodes + (choices.empty() ? 0 : 1));
-  if (out->data.bytes > 0) require(again->locations.size() == 1 && onnx::check_external(*again, "data", out->data.bytes));
+  if (out->data.bytes > 0)
+    require(again->locations.size() == 1 && onnx::check_external(*again, "data", out->data.bytes));
 }
 
 }  // namespace

@@ -237,9 +237,17 @@ std::string with_quantized_inputs(const std::string& floats, const std::vector<c
       };
       conversion::Pieces nodes, message;
       add(nodes, conversion::NodeBytes("DynamicQuantizeLinear", "", name + "_q")
-                     .input(node.inputs[0]).output(name + "_codes").output(name + "_scale").output(name + "_zero").bytes());
+                     .input(node.inputs[0])
+                     .output(name + "_codes")
+                     .output(name + "_scale")
+                     .output(name + "_zero")
+                     .bytes());
       add(nodes, conversion::NodeBytes("DequantizeLinear", "", name + "_d")
-                     .input(name + "_codes").input(name + "_scale").input(name + "_zero").output(name).bytes());
+                     .input(name + "_codes")
+                     .input(name + "_scale")
+                     .input(name + "_zero")
+                     .output(name)
+                     .bytes());
       std::string inputs;
       for (size_t i = 0; i < node.inputs.size(); ++i)
         protobuf::append_field(inputs, 1, i == 0 ? std::string_view(name) : node.inputs[i]);
@@ -298,12 +306,13 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
   std::map<std::string, int> forms;
   uint64_t before = 0, after = 0;
   for (const auto& weight : conversion::list_weights(model)) {
-    if (words.contains("only") && ("," + words.at("only") + ",").find(std::string(",") + weight.layer_type + ",") ==
-                                      std::string::npos)
+    if (words.contains("only") &&
+        ("," + words.at("only") + ",").find(std::string(",") + weight.layer_type + ",") == std::string::npos)
       continue;
     if (words.contains("tensor") && model.tensors[weight.tensor].name != words.at("tensor")) continue;
     const auto form = conversion::onnx_form_of(model, weight, spec, style);
-    auto layout = form ? onnx_layout(*form, conversion::describe(model, weight), spec) : Result<WeightLayout>(form.error());
+    auto layout =
+        form ? onnx_layout(*form, conversion::describe(model, weight), spec) : Result<WeightLayout>(form.error());
     if (!layout) {
       std::fprintf(stderr, "%s: %s\n", layout.error().where.c_str(), layout.error().message.c_str());
       continue;

@@ -67,7 +67,8 @@ Packed pack(const WeightLayout& layout, const std::vector<float>& x, uint64_t ti
       }
       for (auto& slice : slices) pointers.push_back(slice.data());
       const bool in_tiles = layout.scales_in_tiles();
-      const uint64_t first = in_tiles ? tile_scale_count(layout, {0, begin}) : 0, count = tile_scale_count(layout, tile);
+      const uint64_t first = in_tiles ? tile_scale_count(layout, {0, begin}) : 0,
+                     count = tile_scale_count(layout, tile);
       if (reads) {
         const std::vector<const uint8_t*> in(pointers.begin(), pointers.end());
         unpack_tile(layout, tile, in, scratch.data(), again.data() + begin * layout.columns,
@@ -78,7 +79,8 @@ Packed pack(const WeightLayout& layout, const std::vector<float>& x, uint64_t ti
                 1.0f, scratch.data(), pointers);
       for (size_t c = 0; c < slices.size(); ++c)
         std::copy(slices[c].begin(), slices[c].end(),
-                  out.components[c].begin() + static_cast<std::ptrdiff_t>(slice_of(layout, layout.components[c], tile).offset));
+                  out.components[c].begin() +
+                      static_cast<std::ptrdiff_t>(slice_of(layout, layout.components[c], tile).offset));
     }
   CHECK(again == out.codes);
   for (size_t i = 0; i < read.size(); ++i) {
@@ -95,14 +97,20 @@ uint32_t bits_at(const uint8_t* bytes, uint64_t i, uint32_t bits) {
 
 }  // namespace
 
-TEST_CASE("MatMulNBits: blocks along the inputs of each output, whole bytes of zero points, padded with the zero point") {
+TEST_CASE(
+    "MatMulNBits: blocks along the inputs of each output, whole bytes of zero points, padded with the zero point") {
   for (const Dtype dtype : {Dtype::int4, Dtype::uint4, Dtype::int8, Dtype::uint8, Dtype::int2, Dtype::uint2})
     for (const bool symmetric : {true, false})
-      for (const auto& [n, k, group] : {std::tuple<uint64_t, uint64_t, int64_t>{8, 64, 32}, {5, 96, 32}, {7, 80, 32},
-                                        {3, 75, 16}, {3, 20, 64}, {4, 256, 256}})
+      for (const auto& [n, k, group] : {std::tuple<uint64_t, uint64_t, int64_t>{8, 64, 32},
+                                        {5, 96, 32},
+                                        {7, 80, 32},
+                                        {3, 75, 16},
+                                        {3, 20, 64},
+                                        {4, 256, 256}})
         for (const uint64_t tile : {1, 3, 100}) {
           const OnnxWeight weight{"w", {k, n}, StorageDtype::F32, true};
-          const auto layout = onnx_layout(OnnxForm::mat_mul_n_bits, weight, spec_of(dtype, QScheme::per_group, symmetric, group));
+          const auto layout =
+              onnx_layout(OnnxForm::mat_mul_n_bits, weight, spec_of(dtype, QScheme::per_group, symmetric, group));
           REQUIRE_MESSAGE(layout, layout.error().message);
           CHECK(layout->source_transposed);
           const auto size = static_cast<uint64_t>(group), groups = (k + size - 1) / size;
@@ -224,7 +232,8 @@ TEST_CASE("what a form cannot hold") {
   };
   const auto group = [](Dtype dtype, int64_t size) { return spec_of(dtype, QScheme::per_group, true, size); };
   for (const int64_t size : {8, 48, 512, -1})
-    CHECK(problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::int4, size)).find("groups of 16") != std::string::npos);
+    CHECK(problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::int4, size)).find("groups of 16") !=
+          std::string::npos);
   problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::int3, 32));
   problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::fp4, 32));
   problem(OnnxForm::mat_mul_n_bits, matrix, spec_of(Dtype::int8, QScheme::per_channel, true));

@@ -164,10 +164,10 @@ TEST_CASE("Gemm keeps its bias; a weight with other uses stays") {
 }
 
 TEST_CASE("embeddings, and names that are taken") {
-  const Outcome out = rewrite(model_of(Message()
-                                           .message(1, node_of("Gather", {"w", "i"}, {"w_Q4"}, "e"))
-                                           .message(5, raw_tensor("w", {10, 64}))),
-                              spec_of(Dtype::uint4, QScheme::per_group));
+  const Outcome out = rewrite(
+      model_of(
+          Message().message(1, node_of("Gather", {"w", "i"}, {"w_Q4"}, "e")).message(5, raw_tensor("w", {10, 64}))),
+      spec_of(Dtype::uint4, QScheme::per_group));
   CHECK(nodes_of(out.file) == Texts{"GatherBlockQuantized(w_Q4_,i,w_scales,w_zero_points)>w_Q4"});
 }
 
@@ -210,18 +210,17 @@ TEST_CASE("inputs quantized at run time: once for all nodes that share them") {
                                            .message(5, raw_tensor("u", {8, 8}))
                                            .message(5, raw_tensor("c", {8, 3, 3, 3}))),
                               spec_of(Dtype::int8, QScheme::per_channel), OnnxStyle::dynamic);
-  CHECK(nodes_of(out.file) ==
-        Texts{"DynamicQuantizeLinear(x)>x_quantized>x_scale>x_zero_point",
-              "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized",
-              "Cast(y_output_quantized)>y_output_cast", "Mul(x_scale,w_scale)>y_output_scale",
-              "Mul(y_output_cast,y_output_scale)>y",
-              "MatMulInteger(x_quantized,u_quantized,x_zero_point)>z_output_quantized",
-              "Cast(z_output_quantized)>z_output_cast", "Mul(x_scale,u_scale)>z_output_scale",
-              "Mul(z_output_cast,z_output_scale)>z",
-              "ConvInteger(x_quantized,c_quantized,x_zero_point)>v_output_quantized",
-              "Cast(v_output_quantized)>v_output_cast", "Mul(x_scale,c_scale)>v_output_scale",
-              "Mul(v_output_cast,v_output_scale)>v_product", "Reshape(bias,v_bias_shape)>v_bias_reshaped",
-              "Add(v_product,v_bias_reshaped)>v"});
+  CHECK(nodes_of(out.file) == Texts{"DynamicQuantizeLinear(x)>x_quantized>x_scale>x_zero_point",
+                                    "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized",
+                                    "Cast(y_output_quantized)>y_output_cast", "Mul(x_scale,w_scale)>y_output_scale",
+                                    "Mul(y_output_cast,y_output_scale)>y",
+                                    "MatMulInteger(x_quantized,u_quantized,x_zero_point)>z_output_quantized",
+                                    "Cast(z_output_quantized)>z_output_cast", "Mul(x_scale,u_scale)>z_output_scale",
+                                    "Mul(z_output_cast,z_output_scale)>z",
+                                    "ConvInteger(x_quantized,c_quantized,x_zero_point)>v_output_quantized",
+                                    "Cast(v_output_quantized)>v_output_cast", "Mul(x_scale,c_scale)>v_output_scale",
+                                    "Mul(v_output_cast,v_output_scale)>v_product",
+                                    "Reshape(bias,v_bias_shape)>v_bias_reshaped", "Add(v_product,v_bias_reshaped)>v"});
   const auto model = read_onnx(out.file);
   REQUIRE(model);
   CHECK(model->nodes[9].find("group")->integer == 1);
@@ -280,7 +279,8 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
   const auto model = read_onnx(out.file);
   for (const onnx::Tensor& tensor : model->tensors)
     if (tensor.name == "x_axes")
-      CHECK(out.file.substr(tensor.begin, tensor.end - tensor.begin) == std::string("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16));
+      CHECK(out.file.substr(tensor.begin, tensor.end - tensor.begin) ==
+            std::string("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16));
 
   Message clip = node_of("Clip", {"in"}, {"x"}, "c");
   clip.message(5, Message().text(1, "max").bytes(std::string("\x15\0\0\xc0\x40", 5)).number(20, 1));
@@ -293,19 +293,20 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
 }
 
 TEST_CASE("weights and their layers") {
-  const auto model = read_onnx(model_of(Message()
-                                            .message(1, node_of("MatMul", {"x", "w"}, {"y"}, "/model/layers.0/up/MatMul"))
-                                            .message(1, node_of("Gemm", {"y", "head.weight"}, {"z"}))
-                                            .message(1, node_of("MatMul", {"x", "batched"}, {"v"}))
-                                            .message(1, node_of("Gather", {"out", "i"}, {"e"}))
-                                            .message(1, node_of("QuantizeLinear", {"aware", "s"}, {"q"}))
-                                            .message(1, node_of("Conv", {"x", "aware"}, {"a"}))
-                                            .message(5, raw_tensor("w", {4, 6}))
-                                            .message(5, raw_tensor("head.weight", {4, 6}))
-                                            .message(5, raw_tensor("batched", {2, 4, 6}))
-                                            .message(5, raw_tensor("out", {4, 6}))
-                                            .message(5, raw_tensor("aware", {4, 6, 1}))
-                                            .message(12, value_of("out"))));
+  const auto model =
+      read_onnx(model_of(Message()
+                             .message(1, node_of("MatMul", {"x", "w"}, {"y"}, "/model/layers.0/up/MatMul"))
+                             .message(1, node_of("Gemm", {"y", "head.weight"}, {"z"}))
+                             .message(1, node_of("MatMul", {"x", "batched"}, {"v"}))
+                             .message(1, node_of("Gather", {"out", "i"}, {"e"}))
+                             .message(1, node_of("QuantizeLinear", {"aware", "s"}, {"q"}))
+                             .message(1, node_of("Conv", {"x", "aware"}, {"a"}))
+                             .message(5, raw_tensor("w", {4, 6}))
+                             .message(5, raw_tensor("head.weight", {4, 6}))
+                             .message(5, raw_tensor("batched", {2, 4, 6}))
+                             .message(5, raw_tensor("out", {4, 6}))
+                             .message(5, raw_tensor("aware", {4, 6, 1}))
+                             .message(12, value_of("out"))));
   REQUIRE(model);
   const auto weights = conversion::list_weights(*model);
   REQUIRE(weights.size() == 5);

@@ -62,14 +62,15 @@ TEST_CASE("values in every place that they can stand in") {
   for (int i = 0; i < 6; ++i) protobuf::append_varint(packed, 7);
   Message scattered = tensor_of("scattered", {2, 2});
   for (int i = 0; i < 4; ++i) scattered.bytes(std::string("\x25\0\0\x80\x3f", 5));
-  const auto model = read_onnx(model_of(Message()
-                                            .message(5, tensor_of("floats", {3, 4}).text(4, floats(ramp(12))))
-                                            .message(5, tensor_of("halves", {3, 4}, 10).text(5, halves))
-                                            .message(5, scattered)
-                                            .message(5, tensor_of("nothing", {0, 7}))
-                                            .message(5, tensor_of("int4", {3, 4}, 22).text(5, packed))
-                                            .message(5, tensor_of("packed dims", {}).text(1, "\3\4").text(9, floats(ramp(12))))
-                                            .message(5, external_tensor("outside", {3, 4}, "sub/w.bin", "4096"))));
+  const auto model =
+      read_onnx(model_of(Message()
+                             .message(5, tensor_of("floats", {3, 4}).text(4, floats(ramp(12))))
+                             .message(5, tensor_of("halves", {3, 4}, 10).text(5, halves))
+                             .message(5, scattered)
+                             .message(5, tensor_of("nothing", {0, 7}))
+                             .message(5, tensor_of("int4", {3, 4}, 22).text(5, packed))
+                             .message(5, tensor_of("packed dims", {}).text(1, "\3\4").text(9, floats(ramp(12))))
+                             .message(5, external_tensor("outside", {3, 4}, "sub/w.bin", "4096"))));
   REQUIRE_MESSAGE(model, model.error().message);
   CHECK(find(*model, "floats")->encoding == onnx::Encoding::bytes);
   CHECK(find(*model, "halves")->encoding == onnx::Encoding::varints);
@@ -123,13 +124,14 @@ TEST_CASE("weights in Constants and in graphs inside nodes; names of sibling gra
 }
 
 TEST_CASE("models that are quantized say so") {
-  const auto model = read_onnx(model_of(Message()
-                                            .message(1, node_of("DequantizeLinear", {"q", "s"}, {"w"}))
-                                            .message(1, node_of("MatMul", {"x", "w"}, {"y"}))
-                                            .message(1, node_of("MatMulNBits", {"y", "b", "scales"}, {"z"}).text(7, "com.microsoft"))
-                                            .message(5, raw_tensor("s", {4, 4}))
-                                            .message(5, raw_tensor("scales", {4, 4}))
-                                            .message(5, tensor_of("q", {4, 4}, 3).text(9, std::string(16, '\1')))));
+  const auto model =
+      read_onnx(model_of(Message()
+                             .message(1, node_of("DequantizeLinear", {"q", "s"}, {"w"}))
+                             .message(1, node_of("MatMul", {"x", "w"}, {"y"}))
+                             .message(1, node_of("MatMulNBits", {"y", "b", "scales"}, {"z"}).text(7, "com.microsoft"))
+                             .message(5, raw_tensor("s", {4, 4}))
+                             .message(5, raw_tensor("scales", {4, 4}))
+                             .message(5, tensor_of("q", {4, 4}, 3).text(9, std::string(16, '\1')))));
   REQUIRE(model);
   CHECK(model->quantized_nodes == 2);
   CHECK(find(*model, "s")->consumers[0].use == Use::quantized);
@@ -144,9 +146,9 @@ TEST_CASE("files that are no models") {
   const std::string file = model_of(linear_graph());
   CHECK(refusal(file).empty());
   for (size_t cut = 0; cut < file.size(); cut += 1 + cut / 16) CHECK_FALSE(read_onnx(file.substr(0, cut)));
-  CHECK(refusal(file + '\x0b').find("tag") != std::string::npos);                          // a group
+  CHECK(refusal(file + '\x0b').find("tag") != std::string::npos);  // a group
   CHECK(refusal(file + std::string(1, '\x08') + std::string(10, '\xff')).find("varint") != std::string::npos);
-  CHECK(refusal(file + "\x12\x7f").find("bytes, the file has") != std::string::npos);      // longer than the file
+  CHECK(refusal(file + "\x12\x7f").find("bytes, the file has") != std::string::npos);  // longer than the file
   CHECK(refusal(file + Message().message(7, linear_graph()).out).find("twice") != std::string::npos);
   CHECK(refusal(Message().number(7, 1).out).find("message was expected") != std::string::npos);
   CHECK(refusal(model_of(Message().bytes("\x0a\x05\x0a\x09z"))).find("of which") != std::string::npos);
