@@ -114,7 +114,7 @@ bool has_one_real_type(const onnx::Model& model) {
 
 }  // namespace
 
-Result<List<AttributeInput>> raise_opset(const onnx::Model& model, uint32_t opset) {
+Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t opset) {
   List<AttributeInput> inputs;
   const uint64_t from = model.opset();
   if (from >= opset) return inputs;
@@ -153,14 +153,6 @@ Result<List<AttributeInput>> raise_opset(const onnx::Model& model, uint32_t opse
     }
   }
   return inputs;
-}
-
-uint32_t ir_version_of(uint32_t opset) noexcept {
-  if (opset >= 25) return 12;
-  if (opset >= 23) return 11;
-  if (opset >= 21) return 10;
-  if (opset >= 19) return 9;
-  return opset >= 15 ? 8 : 7;
 }
 
 }  // namespace wasmquant::conversion

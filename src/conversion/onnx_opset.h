@@ -4,6 +4,8 @@
 #pragma once
 #include <string>
 
+#include "config/diagnostic.h"
+#include "conversion/onnx_editor.h"
 #include "core/list.h"
 #include "core/result.h"
 #include "formats/onnx.h"
@@ -21,9 +23,13 @@ struct AttributeInput {
 
 /// What makes every node mean the same in version `opset` as it does in the model's own; by rising node. Errors:
 /// format-unsupported, naming a node that cannot be brought there.
-Result<List<AttributeInput>> raise_opset(const onnx::Model& model, uint32_t opset);
+Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t opset);
 
-/// The format version (ir_version) that came with these operators.
-uint32_t ir_version_of(uint32_t opset) noexcept;
+/// Makes those changes, and raises the versions of operators and format that the model states. Errors: those of
+/// opset_changes. Diagnostics: opset-raised.
+Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnostics);
+
+/// A field of the model that says which version of a domain's operators it uses.
+Pieces opset_import(OnnxEditor& editor, std::string_view domain, uint64_t version);
 
 }  // namespace wasmquant::conversion
