@@ -54,9 +54,7 @@ void OnnxEditor::drop(const onnx::Tensor& tensor, Pieces instead) {
   }
   edits_.replace(tensor.whole, {});
   if (instead.bytes() > 0) add_to_graph(tensor.graph, std::move(instead));
-  if (!tensor.is_input) return;
-  for (const onnx::Input& input : model.graphs[tensor.graph].inputs)
-    if (input.name == tensor.name) edits_.replace(input.whole, {});
+  if (tensor.input.bytes() > 0) edits_.replace(tensor.input, {});
 }
 
 }  // namespace wasmquant::conversion

@@ -129,7 +129,7 @@ class Rewriter {
     if (tensor.is_external()) {
       segment.kind = Segment::Kind::external;
       const auto& all = model_.locations;
-      segment.source = static_cast<uint32_t>(std::find(all.begin(), all.end(), tensor.location) - all.begin());
+      segment.source = static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), tensor.location) - all.begin());
     }
     editor_.open_graph(tensor.graph);
     if (tensor.node != onnx::kNone) {

@@ -70,7 +70,7 @@ const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, bool 
   if (tensor.encoding == onnx::Encoding::scattered) return "its values are spread over many fields of the file";
   if (tensor.is_output) return "its graph gives it out";
   // Before version 4 of the format, initializers had to be inputs as well.
-  if (tensor.is_input && model.ir_version >= 4) return "it is an input of the graph, which a caller may set";
+  if (tensor.input.bytes() > 0 && model.ir_version >= 4) return "it is an input of the graph, which a caller may set";
   for (const Consumer& consumer : tensor.consumers) {
     if (consumer.use == Use::quantized) return "the model quantizes it itself";
     if (consumer.use == Use::mat_mul && tensor.shape.size() != 2) return "MatMul takes it as a batch of matrices";

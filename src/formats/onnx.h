@@ -107,7 +107,7 @@ struct Tensor {
   Range whole;            // the field of the initializer, or of the TensorProto in the node's attribute, with its tag
   Range message;          // the TensorProto
   List<Range> data;       // its fields that say where values are, or hold them; with their tags
-  bool is_input = false;  // also an input of its graph, which a caller may set
+  Range input;            // the field of the graph's input that it is the default of, with its tag; empty: of none
   bool is_output = false;
   List<Consumer> consumers;  // in its graph and the graphs inside
 

@@ -120,7 +120,7 @@ class Reader {
             outputs_.push_back({name, index});
           } else {
             model_.graphs[index].inputs.push_back({name, f.field.whole});
-            definitions_.push_back({name, index, kNone, true});
+            definitions_.push_back({name, index, kNone, f.field.whole});
           }
           break;
         }
@@ -146,7 +146,7 @@ class Reader {
     const Tensor& tensor = model_.tensors.back();
     if (tensor.name.empty())
       return error_at(ErrorCode::file_invalid, text_of("byte {}", tensor.whole.begin), "a tensor has no name");
-    definitions_.push_back({tensor.name, tensor.graph, static_cast<uint32_t>(model_.tensors.size() - 1), false});
+    definitions_.push_back({tensor.name, tensor.graph, static_cast<uint32_t>(model_.tensors.size() - 1), {}});
     return {};
   }
 
@@ -155,7 +155,7 @@ class Reader {
       if (f.field.number != 1 && f.field.number != 2) continue;
       Tensor tensor;
       TRY_VOID(read_foreign(f.field, tensor));
-      if (f.field.number == 1) definitions_.push_back({tensor.name, graph, kNone, false});
+      if (f.field.number == 1) definitions_.push_back({tensor.name, graph, kNone, {}});
     }
     return {};
   }
@@ -198,7 +198,7 @@ class Reader {
       }
     }
     for (const std::string_view output : node.outputs)
-      if (!output.empty()) definitions_.push_back({output, graph, kNone, false});
+      if (!output.empty()) definitions_.push_back({output, graph, kNone, {}});
     model_.nodes.push_back(std::move(node));
     model_.graphs[graph].nodes.push_back(index);
     for (Fields f(skeleton_, field.payload); f.next();)

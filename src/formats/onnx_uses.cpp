@@ -37,7 +37,7 @@ class Scopes {
       const Definition &left = definitions[a], &right = definitions[b];
       if (left.name != right.name) return left.name < right.name;
       if (left.graph != right.graph) return left.graph < right.graph;
-      return left.is_input && !right.is_input;
+      return left.is_input() && !right.is_input();
     });
   }
 
@@ -51,11 +51,11 @@ class Scopes {
       if (!is_first && here.graph <= last) {
         const Definition& before = definitions_[order_[i - 1]];
         // An initializer may give an input its default.
-        const bool is_default = before.is_input && before.graph == here.graph && here.tensor != kNone &&
+        const bool is_default = before.is_input() && before.graph == here.graph && here.tensor != kNone &&
                                 model_.tensors[here.tensor].node == kNone;
         if (!is_default)
           return error_at(ErrorCode::tensor_duplicate, shown_name(here.name), "this name is defined twice");
-        model_.tensors[here.tensor].is_input = true;
+        model_.tensors[here.tensor].input = before.input;
       }
       const uint32_t end = model_.graphs[here.graph].last;
       last = is_first ? end : std::max(last, end);

@@ -9,7 +9,8 @@ struct Definition {
   std::string_view name;
   uint32_t graph = 0;
   uint32_t tensor = kNone;
-  bool is_input = false;
+  Range input;  // the field of an input, with its tag
+  bool is_input() const noexcept { return input.bytes() > 0; }
 };
 /// A name that a graph gives out.
 struct GraphOutput {
