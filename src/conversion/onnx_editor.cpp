@@ -14,6 +14,12 @@ Pieces OnnxEditor::literal(std::string_view text) {
   return pieces;
 }
 
+std::string OnnxEditor::fresh(std::string_view base, std::string_view suffix) {
+  std::string name(base);
+  name += suffix;
+  return names_.fresh(std::move(name));
+}
+
 void OnnxEditor::open_graph(uint32_t index) {
   for (;;) {
     const onnx::Graph& graph = model.graphs[index];
@@ -34,6 +40,16 @@ void OnnxEditor::replace_node(uint32_t node, Pieces pieces) {
 void OnnxEditor::append_node(Pieces& to, const NodeBytes& node) { append_node(to, literal(node.bytes())); }
 
 void OnnxEditor::append_node(Pieces& to, const Pieces& node) { to.add_field(literals, kNode, node); }
+
+void OnnxEditor::append_node(Pieces& to, std::string_view op_type, const onnx::Node& after, std::string_view suffix,
+                             std::initializer_list<std::string_view> inputs,
+                             std::initializer_list<std::string_view> outputs, const char* attribute, int64_t value) {
+  NodeBytes node(op_type, "", after.name, suffix);
+  for (const std::string_view name : inputs) node.input(name);
+  for (const std::string_view name : outputs) node.output(name);
+  if (attribute != nullptr) node.attribute(attribute, value);
+  append_node(to, node);
+}
 
 void OnnxEditor::add_to_graph(uint32_t graph, Pieces fields) {
   open_graph(graph);

@@ -1,5 +1,6 @@
 // A model that is being rewritten: nodes replaced, tensors and nodes added to its graphs, under names of their own.
 #pragma once
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,8 @@ class OnnxEditor {
   uint32_t replaced = 0;  // nodes
 
   Pieces literal(std::string_view text);
-  std::string fresh(std::string name) { return names_.fresh(std::move(name)); }
+  /// A new name: `base` with `suffix`, and more where that is taken.
+  std::string fresh(std::string_view base, std::string_view suffix);
 
   void replace(const onnx::Range& range, Pieces pieces) { edits_.replace(range, std::move(pieces)); }
   void insert(uint64_t at, Pieces pieces) { edits_.replace({at, at}, std::move(pieces)); }
@@ -34,6 +36,10 @@ class OnnxEditor {
   void replace_node(uint32_t node, Pieces pieces);
   void append_node(Pieces& to, const NodeBytes& node);
   void append_node(Pieces& to, const Pieces& node);
+  /// One of ONNX's own operators, named after another node, with at most one attribute.
+  void append_node(Pieces& to, std::string_view op_type, const onnx::Node& after, std::string_view suffix,
+                   std::initializer_list<std::string_view> inputs, std::initializer_list<std::string_view> outputs,
+                   const char* attribute = nullptr, int64_t value = 0);
   /// Before all nodes.
   void add_to_graph(uint32_t graph, Pieces fields);
   void add_initializer(uint32_t graph, const Pieces& tensor);

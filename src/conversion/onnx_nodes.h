@@ -48,7 +48,7 @@ class Pieces {
 /// NodeProto, field by field.
 class NodeBytes {
  public:
-  NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name);
+  NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name, std::string_view suffix);
   NodeBytes& input(std::string_view name);
   NodeBytes& output(std::string_view name);
   NodeBytes& attribute(std::string_view name, int64_t value);

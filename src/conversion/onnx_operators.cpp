@@ -40,7 +40,7 @@ OnnxOperators::OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> cho
 void OnnxOperators::dequantize(const OnnxChoice& choice, const List<std::string>& names) {
   const onnx::Tensor& tensor = editor_.model.tensors[choice.tensor];
   const QuantizationSpec& spec = choice.layout->spec;
-  NodeBytes node("DequantizeLinear", "", text_of("{}_DequantizeLinear", tensor.name));
+  NodeBytes node("DequantizeLinear", "", tensor.name, "_DequantizeLinear");
   for (const std::string& name : names) node.input(name);
   node.output(tensor.name);
   if (spec.qscheme != QScheme::per_tensor) node.attribute("axis", spec.ch_axis);
@@ -66,20 +66,19 @@ void OnnxOperators::replace(const OnnxChoice& choice, const Consumer& consumer, 
 // name of the product, before a bias that Gemm or Conv add
 std::string OnnxOperators::product_name(const Node& node) {
   const bool has_bias = node.op_type != "MatMul" && node.inputs.size() > 2 && !node.inputs[2].empty();
-  return has_bias ? editor_.fresh(text_of("{}_product", node.outputs[0])) : std::string(node.outputs[0]);
+  return has_bias ? editor_.fresh(node.outputs[0], "_product") : std::string(node.outputs[0]);
 }
 
 void OnnxOperators::add_bias(const Node& node, std::string_view product, std::string_view bias, Pieces& nodes) {
-  NodeBytes add("Add", "", text_of("{}_bias", node.name));
-  add.input(product).input(bias).output(node.outputs[0]);
-  editor_.append_node(nodes, add);
+  editor_.append_node(nodes, "Add", node, "_bias", {product, bias}, {node.outputs[0]});
 }
 
 void OnnxOperators::multiply(const OnnxChoice& choice, const Node& node, const List<std::string>& names,
                              Pieces& nodes) {
   const WeightLayout& layout = *choice.layout;
   const std::string product = product_name(node);
-  NodeBytes out("MatMulNBits", kMicrosoft, text_of("{}_Q{}", node.name, uint32_t{layout.bits}));
+  const std::string_view suffix = layout.bits == 4 ? "_Q4" : layout.bits == 8 ? "_Q8" : "_Q2";
+  NodeBytes out("MatMulNBits", kMicrosoft, node.name, suffix);
   out.input(node.inputs[0]);
   for (const std::string& name : names) out.input(name);
   out.output(product);
@@ -93,7 +92,7 @@ void OnnxOperators::multiply(const OnnxChoice& choice, const Node& node, const L
 }
 
 void OnnxOperators::gather(const OnnxChoice& choice, const Node& node, const List<std::string>& names, Pieces& nodes) {
-  NodeBytes out("GatherBlockQuantized", kMicrosoft, text_of("{}_Q4", node.name));
+  NodeBytes out("GatherBlockQuantized", kMicrosoft, node.name, "_Q4");
   out.input(names[0]).input(node.inputs[1]);
   for (size_t i = 1; i < names.size(); ++i) out.input(names[i]);
   out.output(node.outputs[0]);
@@ -119,9 +118,9 @@ OnnxOperators::QuantizedInput& OnnxOperators::first_use(const Node& node) {
   }
   QuantizedInput& first = inputs_[input_order_[low]];
   if (first.codes.empty()) {
-    first.codes = editor_.fresh(text_of("{}_quantized", first.name));
-    first.scale = editor_.fresh(text_of("{}_scale", first.name));
-    first.zero_point = editor_.fresh(text_of("{}_zero_point", first.name));
+    first.codes = editor_.fresh(first.name, "_quantized");
+    first.scale = editor_.fresh(first.name, "_scale");
+    first.zero_point = editor_.fresh(first.name, "_zero_point");
   }
   return first;
 }
@@ -132,17 +131,14 @@ void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, con
                                       Pieces& nodes) {
   const Node& node = editor_.model.nodes[consumer.node];
   const std::string_view output = node.outputs[0];
-  const auto of_output = [&](const char* suffix) { return editor_.fresh(text_of("{}{}", output, suffix)); };
   const QuantizedInput& input = first_use(node);
-  if (input.node == consumer.node) {
-    NodeBytes quantize("DynamicQuantizeLinear", "", text_of("{}_QuantizeLinear", input.codes));
-    quantize.input(input.name).output(input.codes).output(input.scale).output(input.zero_point);
-    editor_.append_node(nodes, quantize);
-  }
+  if (input.node == consumer.node)
+    editor_.append_node(nodes, "DynamicQuantizeLinear", node, "_QuantizeLinear", {input.name},
+                        {input.codes, input.scale, input.zero_point});
   const bool is_conv = consumer.use == Use::conv;
-  const std::string sum = of_output("_output_quantized"), real = of_output("_output_cast"),
-                    scales = of_output("_output_scale"), product = product_name(node);
-  NodeBytes integer(is_conv ? "ConvInteger" : "MatMulInteger", "", text_of("{}_quant", node.name));
+  const std::string sum = editor_.fresh(output, "_output_quantized"), real = editor_.fresh(output, "_output_cast"),
+                    scales = editor_.fresh(output, "_output_scale"), product = product_name(node);
+  NodeBytes integer(is_conv ? "ConvInteger" : "MatMulInteger", "", node.name, "_quant");
   integer.input(input.codes).input(names[0]).input(input.zero_point);
   if (names.size() > 2) integer.input(names[2]);
   integer.output(sum);
@@ -151,32 +147,25 @@ void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, con
     for (const onnx::Attribute& attribute : node.attributes) message.add(attribute.whole);
   editor_.append_node(nodes, message);
 
-  NodeBytes cast("Cast", "", text_of("{}_output_cast", node.name));
-  cast.input(sum).output(real).attribute("to", static_cast<int64_t>(DataType::float32));
-  editor_.append_node(nodes, cast);
-  NodeBytes multiply_scales("Mul", "", text_of("{}_scales_mul", node.name));
-  multiply_scales.input(input.scale).input(names[1]).output(scales);
-  editor_.append_node(nodes, multiply_scales);
-  NodeBytes multiply_output("Mul", "", text_of("{}_output_mul", node.name));
-  multiply_output.input(real).input(scales).output(product);
-  editor_.append_node(nodes, multiply_output);
+  editor_.append_node(nodes, "Cast", node, "_output_cast", {sum}, {real}, "to",
+                      static_cast<int64_t>(DataType::float32));
+  editor_.append_node(nodes, "Mul", node, "_scales_mul", {input.scale, names[1]}, {scales});
+  editor_.append_node(nodes, "Mul", node, "_output_mul", {real, scales}, {product});
   if (product == output) return;
   add_bias(node, product, is_conv ? reshaped_bias(node, rank - 1, nodes) : std::string(node.inputs[2]), nodes);
 }
 
 // A convolution's bias [M] as [M, 1, …].
 std::string OnnxOperators::reshaped_bias(const Node& node, size_t rank, Pieces& nodes) {
-  const std::string shape = editor_.fresh(text_of("{}_bias_shape", node.outputs[0]));
-  const std::string bias = editor_.fresh(text_of("{}_bias_reshaped", node.outputs[0]));
+  const std::string shape = editor_.fresh(node.outputs[0], "_bias_shape");
+  const std::string bias = editor_.fresh(node.outputs[0], "_bias_reshaped");
   std::string values(8, '\xff');  // -1
   for (size_t d = 1; d < rank; ++d) values += std::string("\1\0\0\0\0\0\0\0", 8);
   const uint64_t dimensions[] = {rank};
   std::string tensor = tensor_head(shape, kInt64, dimensions);
   protobuf::append_field(tensor, kRawData, values);
   editor_.add_initializer(node.graph, editor_.literal(tensor));
-  NodeBytes reshape("Reshape", "", text_of("{}_bias_reshape", node.name));
-  reshape.input(node.inputs[2]).input(shape).output(bias);
-  editor_.append_node(nodes, reshape);
+  editor_.append_node(nodes, "Reshape", node, "_bias_reshape", {node.inputs[2], shape}, {bias});
   return bias;
 }
 

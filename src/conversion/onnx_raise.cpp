@@ -33,7 +33,7 @@ void raise_node(OnnxEditor& editor, std::span<const AttributeInput> raised) {
     if (stays) message.add(f.field.whole);
   }
   for (const AttributeInput& input : raised) {
-    const std::string name = editor.fresh(text_of("{}_{}", node.outputs[0], node.attributes[input.attribute].name));
+    const std::string name = editor.fresh(text_of("{}_", node.outputs[0]), node.attributes[input.attribute].name);
     const uint64_t count[] = {input.values.size() / sizeof(int64_t)};
     std::string tensor = input.is_real ? tensor_head(name, kFloat32, {}) : tensor_head(name, kInt64, count);
     protobuf::append_field(tensor, kRawData, input.values);
@@ -53,19 +53,15 @@ void raise_node(OnnxEditor& editor, std::span<const AttributeInput> raised) {
 void flatten(OnnxEditor& editor, uint32_t index) {
   const onnx::Node& node = editor.model.nodes[index];
   const onnx::Attribute* axis = node.find("axis");
-  const std::string shape = editor.fresh(text_of("{}_shape", node.outputs[0])),
-                    matrix = editor.fresh(text_of("{}_matrix", node.outputs[0])),
-                    result = editor.fresh(text_of("{}_flat", node.outputs[0]));
+  const std::string_view output = node.outputs[0];
+  const std::string shape = editor.fresh(output, "_shape"), matrix = editor.fresh(output, "_matrix"),
+                    result = editor.fresh(output, "_flat");
   Pieces nodes;
-  editor.append_node(nodes, NodeBytes("Shape", "", text_of("{}_shape", node.name)).input(node.inputs[0]).output(shape));
-  editor.append_node(nodes, NodeBytes("Flatten", "", text_of("{}_flatten", node.name))
-                                .input(node.inputs[0])
-                                .output(matrix)
-                                .attribute("axis", axis == nullptr ? 1 : axis->integer));
-  editor.append_node(nodes, NodeBytes(node.op_type, "", node.name).input(matrix).output(result).attribute("axis", 1));
-  editor.append_node(
-      nodes,
-      NodeBytes("Reshape", "", text_of("{}_reshape", node.name)).input(result).input(shape).output(node.outputs[0]));
+  editor.append_node(nodes, "Shape", node, "_shape", {node.inputs[0]}, {shape});
+  editor.append_node(nodes, "Flatten", node, "_flatten", {node.inputs[0]}, {matrix}, "axis",
+                     axis == nullptr ? 1 : axis->integer);
+  editor.append_node(nodes, node.op_type, node, "", {matrix}, {result}, "axis", 1);
+  editor.append_node(nodes, "Reshape", node, "_reshape", {result, shape}, {output});
   editor.replace_node(index, std::move(nodes));
 }
 

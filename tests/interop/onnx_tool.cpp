@@ -236,13 +236,13 @@ std::string with_quantized_inputs(const std::string& floats, const std::vector<c
         to.add_field(literals, 1, inner);
       };
       conversion::Pieces nodes, message;
-      add(nodes, conversion::NodeBytes("DynamicQuantizeLinear", "", name + "_q")
+      add(nodes, conversion::NodeBytes("DynamicQuantizeLinear", "", name, "_q")
                      .input(node.inputs[0])
                      .output(name + "_codes")
                      .output(name + "_scale")
                      .output(name + "_zero")
                      .bytes());
-      add(nodes, conversion::NodeBytes("DequantizeLinear", "", name + "_d")
+      add(nodes, conversion::NodeBytes("DequantizeLinear", "", name, "_d")
                      .input(name + "_codes")
                      .input(name + "_scale")
                      .input(name + "_zero")
