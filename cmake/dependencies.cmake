@@ -18,7 +18,6 @@ endfunction()
 wasmquant_header_library(xsimd xsimd/xsimd.hpp https://github.com/xtensor-stack/xsimd.git 14.3.0 include)
 wasmquant_header_library(rapidjson rapidjson/reader.h https://github.com/Tencent/rapidjson.git 24b5e7a8b27f42fa16b96fc70aade9106cf7102f include)
 wasmquant_header_library(doctest doctest/doctest.h https://github.com/doctest/doctest.git v2.5.3 .)
-wasmquant_header_library(protozero protozero/pbf_reader.hpp https://github.com/mapbox/protozero.git v1.8.1 include)
 
 file(STRINGS "${WASMQUANT_xsimd_DIR}/xsimd/config/xsimd_config.hpp" xsimd_major REGEX "define XSIMD_VERSION_MAJOR")
 string(REGEX REPLACE ".*MAJOR +([0-9]+).*" "\\1" xsimd_major "${xsimd_major}")

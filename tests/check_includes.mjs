@@ -12,7 +12,7 @@ const rooms = {
   numeric: ['core'],
   config: ['core', 'numeric'],
   formats: ['core', 'numeric'],
-  conversion: ['core', 'numeric', 'config', 'formats'],
+  conversion: ['core', 'numeric', 'config', 'formats', 'checkpoint'],
   packing: ['core', 'numeric'],
   kernels: ['core', 'numeric'],
   quantize: ['core', 'numeric', 'config', 'kernels'],

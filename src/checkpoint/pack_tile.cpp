@@ -159,6 +159,7 @@ void pack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, 
       for (uint64_t i = 0; i < count; ++i) words[i] = is_signed ? static_cast<int8_t>(scratch[i]) : scratch[i];
       return;
     }
+    case CodeStorage::rows_blocks:
     case CodeStorage::rows_block_float:
     case CodeStorage::ggml_rows:
     case CodeStorage::source_values:
@@ -207,12 +208,75 @@ void unpack_codes(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, u
       packing::transpose_bytes(scratch, m.columns, m.rows, codes);
       return;
     }
+    case CodeStorage::rows_blocks:
     case CodeStorage::rows_block_float:
     case CodeStorage::ggml_rows:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
       return;
   }
+}
+
+// Codes of one row, their offset added, as a bit stream.
+void pack_row(const WeightLayout& layout, const uint8_t* codes, uint8_t* scratch, uint8_t* out) noexcept {
+  const auto columns = static_cast<size_t>(layout.columns);
+  if (layout.bits == 4) return kernels::pack_nibbles({codes, columns}, static_cast<uint32_t>(layout.code_offset), out);
+  const auto mask = static_cast<uint8_t>((1u << layout.bits) - 1);
+  for (size_t i = 0; i < columns; ++i) scratch[i] = static_cast<uint8_t>(codes[i] + layout.code_offset) & mask;
+  packing::pack_bits({scratch, columns}, layout.bits, out);
+}
+
+// What a row of rows_blocks is padded with: the zero point of its last group, as stored.
+uint32_t padding_of(const WeightLayout& layout, const TileRange& tile, uint64_t row,
+                    std::span<const QParams> q) noexcept {
+  const uint64_t groups = layout.granularity.blocks();
+  const uint64_t in_scales = layout.scales_in_tiles() ? row : tile.begin + row;
+  return static_cast<uint32_t>(static_cast<int32_t>(q[in_scales * groups + groups - 1].zero_point) +
+                               layout.code_offset);
+}
+
+uint64_t block_row_bytes(const WeightLayout& layout) noexcept {
+  return layout.granularity.blocks() * layout.granularity.block * layout.bits / 8;
+}
+
+void pack_blocks(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes, std::span<const QParams> q,
+                 uint8_t* scratch, uint8_t* out) noexcept {
+  const uint64_t row_bytes = block_row_bytes(layout), per_byte = 8 / layout.bits;
+  const uint64_t stored = row_bytes * per_byte;
+  for (uint64_t row = 0; row < tile.count(); ++row, out += row_bytes) {
+    pack_row(layout, codes + row * layout.columns, scratch, out);
+    if (stored == layout.columns) continue;
+    const uint32_t padding = padding_of(layout, tile, row, q);
+    for (uint64_t i = layout.columns; i < stored; ++i) {
+      if (i % per_byte == 0) out[i / per_byte] = 0;
+      out[i / per_byte] |= static_cast<uint8_t>(padding << (i % per_byte * layout.bits));
+    }
+  }
+}
+
+// Stored codes of a bit stream without their offset, as a signed dtype has them.
+void unpack_row(const WeightLayout& layout, const uint8_t* in, uint64_t count, uint8_t* codes) noexcept {
+  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  const bool keeps = layout.code_offset == 0;
+  packing::unpack_bits({in, packing::bit_stream_bytes(count, layout.bits)}, count, layout.bits, is_signed && keeps,
+                       codes);
+  if (!keeps) add_offset(codes, count, -layout.code_offset);
+}
+
+void unpack_blocks(const WeightLayout& layout, const TileRange& tile, const uint8_t* in, uint8_t* codes) noexcept {
+  const uint64_t row_bytes = block_row_bytes(layout);
+  for (uint64_t row = 0; row < tile.count(); ++row)
+    unpack_row(layout, in + row * row_bytes, layout.columns, codes + row * layout.columns);
+}
+
+// The matrix of which each row is a bit stream of its own.
+struct ZeroPointRows {
+  uint64_t rows, columns, row_bytes;
+};
+ZeroPointRows zero_point_rows(const WeightLayout& layout, const ScaleMatrix& m) noexcept {
+  const uint64_t columns =
+      layout.zero_point == ZeroPointStorage::row_bits ? layout.granularity.blocks() : std::max<uint64_t>(m.count(), 1);
+  return {m.count() / columns, columns, (columns * layout.bits + 7) / 8};
 }
 
 // Zero points packed along the rows of the scale matrix: word (row * bits / 32, group) holds row in bits row*bits..
@@ -250,6 +314,17 @@ void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::spa
             codes[k] = column + k < columns ? static_cast<uint8_t>(code_at(row * columns + column + k)) : uint8_t{0};
           packing::pack_nibble_words(codes.data(), 1, 8, layout.order, word);
         }
+      return;
+    }
+    case ZeroPointStorage::row_bits:
+    case ZeroPointStorage::bit_stream: {
+      const ZeroPointRows r = zero_point_rows(layout, m);
+      std::fill_n(out, r.rows * r.row_bytes, uint8_t{0});
+      for (uint64_t i = 0; i < m.count(); ++i) {
+        const uint64_t bit = i % r.columns * layout.bits;
+        out[i / r.columns * r.row_bytes + bit / 8] |=
+            static_cast<uint8_t>((static_cast<uint32_t>(code_at(i)) & mask) << (bit % 8));
+      }
       return;
     }
     case ZeroPointStorage::none:
@@ -296,6 +371,18 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
         }
       return;
     }
+    case ZeroPointStorage::row_bits:
+    case ZeroPointStorage::bit_stream: {
+      const ZeroPointRows r = zero_point_rows(layout, m);
+      const bool is_negative = is_signed && layout.code_offset == 0;
+      for (uint64_t i = 0; i < m.count(); ++i) {
+        const uint64_t bit = i % r.columns * layout.bits;
+        const uint32_t code = in[i / r.columns * r.row_bytes + bit / 8] >> (bit % 8) & mask;
+        const uint32_t sign = is_negative ? 1u << (layout.bits - 1) : 0;
+        store(i, static_cast<int32_t>(code ^ sign) - static_cast<int32_t>(sign));
+      }
+      return;
+    }
     case ZeroPointStorage::none:
       return;
   }
@@ -331,7 +418,10 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
     if (slice.bytes == 0) continue;
     switch (component.role) {
       case Role::codes:
-        pack_codes(layout, code_matrix(layout, tile), codes, scratch, slices[c]);
+        if (layout.codes == CodeStorage::rows_blocks)
+          pack_blocks(layout, tile, codes, qparams, scratch, slices[c]);
+        else
+          pack_codes(layout, code_matrix(layout, tile), codes, scratch, slices[c]);
         break;
       case Role::scale: {
         const ScaleStorage storage{component.dtype, layout.spec.scale_format, stored_second(layout, second_scale),
@@ -368,7 +458,10 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
     const Component& component = layout.components[c];
     switch (component.role) {
       case Role::codes:
-        unpack_codes(layout, code_matrix(layout, tile), slices[c], scratch, codes);
+        if (layout.codes == CodeStorage::rows_blocks)
+          unpack_blocks(layout, tile, slices[c], codes);
+        else
+          unpack_codes(layout, code_matrix(layout, tile), slices[c], scratch, codes);
         break;
       case Role::scale: {
         const ScaleStorage storage{component.dtype, layout.spec.scale_format, second, layout.reciprocal_second_scale};

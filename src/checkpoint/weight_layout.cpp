@@ -22,6 +22,7 @@ uint64_t WeightLayout::line_multiple() const noexcept {
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
   if (zero_point == ZeroPointStorage::nibble_words) return 8;
+  if (zero_point == ZeroPointStorage::bit_stream) return 8 / bits;
   return 1;
 }
 
@@ -30,6 +31,11 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
   const bool of_whole_tensor = is_known(component.role) || component.role == Role::second_scale;
   if (of_whole_tensor || (component.role != Role::codes && !layout.scales_in_tiles())) {
     return first ? Slice{0, component.bytes} : Slice{};
+  }
+  if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::bit_stream) {
+    const uint64_t row_bits = groups_per_row(layout) * layout.bits;
+    const uint64_t begin = tile.begin * row_bits / 8;
+    return {begin, (tile.end * row_bits + 7) / 8 - begin};
   }
   // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.
   uint64_t lines_per_row = 1;

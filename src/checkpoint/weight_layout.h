@@ -40,14 +40,16 @@ void set_dtype(Component& component, StorageDtype dtype) noexcept;
 std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
 
 enum class CodeStorage : uint8_t {
-  source_values,         // values after quantize-dequantize in the weight's own dtype
-  cast_values,           // values in bfloat16 or float16
-  rows_bytes,            // [rows, columns], one byte a code
-  rows_words,            // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
-  rows_nibble_words,     // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
-  rows_bit_stream,       // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
-  rows_block_float,      // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
-  columns_bytes,         // [columns, rows], one byte a code
+  source_values,      // values after quantize-dequantize in the weight's own dtype
+  cast_values,        // values in bfloat16 or float16
+  rows_bytes,         // [rows, columns], one byte a code
+  rows_words,         // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
+  rows_nibble_words,  // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
+  rows_bit_stream,    // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
+  rows_blocks,        // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
+                      // groups; codes of 2, 4 or 8 bits
+  rows_block_float,   // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
+  columns_bytes,      // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
   columns_words,  // [columns * bits / 32, rows] int32: consecutive codes of a row in a word, first in the low bits
@@ -60,11 +62,14 @@ enum class ZeroPointStorage : uint8_t {
   row_words,     // [ceil(rows * bits / 32), groups] int32: packed along the rows of the scale matrix
   nibble_words,  // int32, eight nibbles in `order` along the last axis of the scale's arrangement
   int32,         // one int32 each, arranged like the scales
+  row_bits,      // [rows, ceil(groups * bits / 8)] bytes: a bit stream for each row
+  bit_stream,    // bytes: one bit stream, arranged like the scales
 };
 
 struct WeightLayout {
   std::vector<uint64_t> shape;
   uint64_t rows = 0, columns = 0;
+  bool source_transposed = false;  // the source lies as [columns, rows]; then it is a matrix
   StorageDtype source = StorageDtype::F32;
   QuantizationSpec spec;  // that of the codes
   Stages stages;          // where two make them (quantize/stages.h); else empty

@@ -3,14 +3,14 @@
 #   tests/setup/toolchain.sh          prepare
 #   source tests/setup/toolchain.env  afterwards: WASMQUANT_EMSCRIPTEN, WASMQUANT_INCLUDE and more
 # Emscripten: emcc 4 or newer from EMSDK or PATH when there; otherwise Debian's packages of a newer release are unpacked
-# into .toolchain/, without root and without touching the system. The same folder gives xsimd, doctest, RapidJSON, protozero.
+# into .toolchain/, without root and without touching the system. The same folder gives xsimd, doctest, RapidJSON.
 # g++, make and cmake come from the system and are installed when this is root on Debian.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dest=$root/.toolchain
 suite=forky
 patchelf_suite=bookworm  # patchelf 0.14; 0.18, which later releases have, breaks the Python interpreter
-headers="libxsimd-dev doctest-dev rapidjson-dev libprotozero-dev"
+headers="libxsimd-dev doctest-dev rapidjson-dev"
 
 say() { echo "set-up: $*" >&2; }
 
@@ -97,7 +97,7 @@ unpack() { # PACKAGE...
   (cd "$state" && private_apt download "patchelf/$patchelf_suite" && dpkg-deb -x patchelf_*.deb "$dest/.patchelf")
   rm -rf "$state" "$dest/usr/share/doc" "$dest/usr/share/man" "$dest/usr/share/locale"
   # Headers apart from the foreign C library's, so that the native compiler sees only these.
-  for name in xsimd doctest rapidjson protozero; do ln -sfn "../usr/include/$name" "$dest/include/$name"; done
+  for name in xsimd doctest rapidjson; do ln -sfn "../usr/include/$name" "$dest/include/$name"; done
 }
 
 install_tools cmake:cmake g++:g++ make:make

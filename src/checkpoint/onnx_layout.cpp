@@ -1,0 +1,185 @@
+#include "checkpoint/onnx_layout.h"
+
+#include <bit>
+
+#include "core/message.h"
+
+namespace wasmquant {
+namespace {
+
+// Both com.microsoft operators refuse others.
+constexpr uint64_t kSmallestGroup = 16, kLargestGroup = 256;
+
+class Builder {
+ public:
+  Builder(OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec)
+      : form_(form), weight_(weight), dtype_(info_of(spec.dtype)) {
+    layout_.spec = spec;
+    layout_.shape = weight.shape;
+    layout_.source = weight.source;
+    layout_.bits = static_cast<uint8_t>(code_bits_of(spec));
+  }
+
+  Result<WeightLayout> run() {
+    TRY_VOID(check_spec());
+    const bool is_matrix_form = form_ == OnnxForm::mat_mul_n_bits || form_ == OnnxForm::gather_block_quantized;
+    if (is_matrix_form) TRY_VOID(check_matrix());
+    QuantizationSpec& spec = layout_.spec;
+    if (weight_.swapped && spec.qscheme != QScheme::per_tensor) {
+      if (form_ == OnnxForm::mat_mul_n_bits) {
+        std::swap(layout_.shape[0], layout_.shape[1]);
+        layout_.source_transposed = true;
+      } else if (spec.ch_axis == 0 || spec.ch_axis == 1) {
+        spec.ch_axis = 1 - spec.ch_axis;
+      }
+    }
+    layout_.rows = layout_.shape.empty() ? 1 : layout_.shape[0];
+    layout_.columns = 1;
+    for (size_t d = 1; d < layout_.shape.size(); ++d) layout_.columns *= layout_.shape[d];
+    // Scales are in the weight's own dtype, and codes are chosen for that.
+    if (weight_.source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
+    if (weight_.source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
+    if (weight_.source == StorageDtype::F32) spec.scale_type = ScaleType::float_;
+    if (form_ == OnnxForm::mat_mul_n_bits) spec.grid.pads_groups = true;
+    auto granularity = granularity_of(layout_.shape, spec);
+    if (!granularity) {
+      granularity.error().where = weight_.name;
+      return std::move(granularity.error());
+    }
+    layout_.granularity = std::move(*granularity);
+    TRY_VOID(is_matrix_form ? add_blocks() : add_linear());
+    return std::move(layout_);
+  }
+
+ private:
+  Error unsupported(const char* message, uint64_t number = 0) const {
+    return error_at(ErrorCode::format_unsupported, weight_.name, message, name_of(form_), number);
+  }
+
+  Status check_spec() {
+    QuantizationSpec& spec = layout_.spec;
+    const auto rank = static_cast<int64_t>(weight_.shape.size());
+    if (spec.ch_axis < 0) spec.ch_axis += rank;
+    if (spec.qscheme == QScheme::per_block) return unsupported("{} has no scales of two-dimensional blocks");
+    if (spec.scale_format != ScaleFormat::float32) return unsupported("{} has scales of float types only");
+    if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} has whole zero points only");
+    if (!dtype_.is_integer) return unsupported("{} holds integers only");
+    if (form_ == OnnxForm::integer_operator) {
+      if (layout_.bits != 8) return unsupported("{} works on 8 bits");
+      if (spec.qscheme == QScheme::per_group)
+        return unsupported("{} has a scale per tensor or per channel, not groups");
+      if (weight_.source != StorageDtype::F32) return unsupported("{} quantizes inputs of float32 only");
+      const bool is_conv = rank > 2;
+      if (is_conv && spec.qscheme == QScheme::per_channel && !spec.symmetric)
+        return unsupported("{} on convolutions has one zero point; use symmetric int8, or a scale per tensor");
+      if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
+        return unsupported("{} has a scale per output channel (ch_axis 0)");
+    }
+    return {};
+  }
+
+  Status check_matrix() const {
+    const QuantizationSpec& spec = layout_.spec;
+    if (weight_.shape.size() != 2) return unsupported("{} holds matrices only");
+    if (spec.qscheme != QScheme::per_group || spec.ch_axis != 1)
+      return unsupported("{} has a scale per group of inputs (qscheme per_group, ch_axis 1)");
+    const auto size = static_cast<uint64_t>(spec.group_size);
+    if (spec.group_size < int64_t{kSmallestGroup} || size > kLargestGroup || !std::has_single_bit(size))
+      return unsupported("{} has groups of 16, 32, 64, 128 or 256 elements, not of {}", size);
+    const bool is_gather = form_ == OnnxForm::gather_block_quantized;
+    if (is_gather ? layout_.bits != 4 : layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
+      return unsupported(is_gather ? "{} holds 4 bits, not {}" : "{} holds 2, 4 or 8 bits, not {}", layout_.bits);
+    return {};
+  }
+
+  void add(Role role, const char* suffix, StorageDtype dtype, std::vector<uint64_t> shape, uint64_t bytes) {
+    layout_.components.push_back({role, text_of("{}{}", weight_.name, suffix), dtype, std::move(shape), bytes});
+  }
+
+  Status add_blocks() {
+    const uint64_t rows = layout_.rows, groups = layout_.granularity.blocks(), size = layout_.granularity.block;
+    const uint64_t scale_bytes = info_of(weight_.source).bits / 8;
+    layout_.codes = CodeStorage::rows_blocks;
+    // Codes are stored unsigned.
+    layout_.code_offset = dtype_.is_signed ? static_cast<int16_t>(1 << (layout_.bits - 1)) : int16_t{0};
+    const uint64_t group_bytes = size * layout_.bits / 8;
+    std::vector<uint64_t> shape{rows, groups, group_bytes};
+    if (form_ == OnnxForm::gather_block_quantized) shape = {rows, groups * group_bytes};
+    add(Role::codes,
+        layout_.bits == 4   ? "_Q4"
+        : layout_.bits == 8 ? "_Q8"
+                            : "_Q2",
+        StorageDtype::U8, std::move(shape), rows * groups * group_bytes);
+    add(Role::scale, "_scales", weight_.source, {rows, groups}, rows * groups * scale_bytes);
+    if (dtype_.is_signed && layout_.spec.symmetric) return {};
+    layout_.zero_point = ZeroPointStorage::row_bits;
+    const uint64_t row_bytes = (groups * layout_.bits + 7) / 8;
+    add(Role::zero_point, "_zero_points", StorageDtype::U8, {rows, row_bytes}, rows * row_bytes);
+    return {};
+  }
+
+  Status add_linear() {
+    const QuantizationSpec& spec = layout_.spec;
+    const Granularity& g = layout_.granularity;
+    if (layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
+      return unsupported("{} holds 2, 4 or 8 bits, not {}", layout_.bits);
+    if (spec.qscheme == QScheme::per_group && weight_.shape.size() != 2)
+      return unsupported("{} in groups is written for matrices only");
+    if (layout_.columns * layout_.bits % 8 != 0)
+      return unsupported("{}: rows of {} codes do not fill whole bytes", layout_.columns);
+    const uint64_t elements = g.element_count(), scales = g.scale_count();
+    std::vector<uint64_t> shape;
+    if (spec.qscheme == QScheme::per_channel) shape.push_back(g.axis);
+    if (spec.qscheme == QScheme::per_group) {
+      shape = weight_.shape;
+      shape[static_cast<size_t>(spec.ch_axis)] = g.blocks();
+    }
+    std::vector<uint64_t> scale_shape = shape;
+    if (form_ == OnnxForm::integer_operator && spec.qscheme == QScheme::per_channel)
+      for (size_t d = 2; d < weight_.shape.size(); ++d) scale_shape.push_back(1);
+    const StorageDtype stored = dtype_.is_signed ? StorageDtype::I8 : StorageDtype::U8;
+    layout_.codes = layout_.bits == 8 ? CodeStorage::rows_bytes : CodeStorage::rows_bit_stream;
+    add(Role::codes, "_quantized", stored, weight_.shape, elements * layout_.bits / 8);
+    add(Role::scale, "_scale", weight_.source, std::move(scale_shape), scales * info_of(weight_.source).bits / 8);
+    if (spec.symmetric) return {};
+    layout_.zero_point = layout_.bits == 8 ? ZeroPointStorage::bytes : ZeroPointStorage::bit_stream;
+    add(Role::zero_point, "_zero_point", stored, std::move(shape), (scales * layout_.bits + 7) / 8);
+    return {};
+  }
+
+  const OnnxForm form_;
+  const OnnxWeight& weight_;
+  const DtypeInfo& dtype_;
+  WeightLayout layout_;
+};
+
+}  // namespace
+
+std::string_view name_of(OnnxForm form) noexcept {
+  switch (form) {
+    case OnnxForm::mat_mul_n_bits:
+      return "MatMulNBits";
+    case OnnxForm::dequantize_linear:
+      return "DequantizeLinear";
+    case OnnxForm::integer_operator:
+      return "MatMulInteger and ConvInteger";
+    case OnnxForm::gather_block_quantized:
+      return "GatherBlockQuantized";
+  }
+  return {};
+}
+
+Result<WeightLayout> onnx_layout(OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec) {
+  return Builder(form, weight, spec).run();
+}
+
+uint32_t onnx_opset_of(OnnxForm form, const WeightLayout& layout) noexcept {
+  if (form == OnnxForm::integer_operator) return 11;
+  if (form != OnnxForm::dequantize_linear) return 0;
+  if (layout.bits == 2) return 25;
+  if (layout.bits == 4 || layout.spec.qscheme == QScheme::per_group) return 21;
+  if (layout.source != StorageDtype::F32) return 19;
+  return layout.spec.qscheme == QScheme::per_channel ? 13 : 10;
+}
+
+}  // namespace wasmquant

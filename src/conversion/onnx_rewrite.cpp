@@ -1,0 +1,212 @@
+#include "conversion/onnx_rewrite.h"
+
+#include <algorithm>
+
+#include "conversion/onnx_editor.h"
+#include "conversion/onnx_operators.h"
+#include "conversion/onnx_opset.h"
+#include "conversion/onnx_weights.h"
+#include "core/message.h"
+#include "formats/protobuf.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+using onnx::Consumer;
+using onnx::DataType;
+using onnx::Range;
+using onnx::Tensor;
+
+constexpr uint32_t kRawData = 9;  // of TensorProto
+/// Smaller tensors stay in the model: readers want shapes and scalars there.
+constexpr uint64_t kLeastExternal = 1024;
+/// Where data begin in an external file, so that it can be mapped.
+constexpr uint64_t kPage = 4096;
+
+uint32_t number_of(DataType type) { return static_cast<uint32_t>(type); }
+
+uint32_t type_of(const OnnxChoice& choice, const Component& component) {
+  const bool is_float = component.role == Role::scale;
+  if (is_float && component.dtype == StorageDtype::F16) return number_of(DataType::float16);
+  if (is_float && component.dtype == StorageDtype::BF16) return number_of(DataType::bfloat16);
+  if (is_float) return number_of(DataType::float32);
+  const bool is_signed = component.dtype == StorageDtype::I8;
+  if (choice.form == OnnxForm::dequantize_linear && choice.layout->bits == 4)
+    return number_of(is_signed ? DataType::int4 : DataType::uint4);
+  if (choice.form == OnnxForm::dequantize_linear && choice.layout->bits == 2)
+    return number_of(is_signed ? DataType::int2 : DataType::uint2);
+  return number_of(is_signed ? DataType::int8 : DataType::uint8);
+}
+
+class Rewriter {
+ public:
+  Rewriter(const onnx::Model& model, std::span<const OnnxChoice> choices, const OnnxOptions& options,
+           DiagnosticList& diagnostics)
+      : model_(model),
+        choices_(choices),
+        options_(options),
+        diagnostics_(diagnostics),
+        editor_(model),
+        operators_(editor_, choices, options.accuracy_level) {}
+
+  Result<OnnxRewrite> run() {
+    is_external_ = estimated_bytes() > options_.largest_model;
+    if (is_external_ && !onnx::is_inside_folder(options_.data_file))
+      return error_at(ErrorCode::argument_invalid, "data_file",
+                      "the model takes more than {} bytes and needs a file for external data", options_.largest_model);
+    TRY_VOID(set_opsets());
+    List<bool> is_chosen(model_.tensors.size());
+    for (uint32_t c = 0; c < choices_.size(); ++c) {
+      is_chosen[choices_[c].tensor] = true;
+      TRY_VOID(rewrite(c));
+    }
+    for (uint32_t t = 0; t < model_.tensors.size(); ++t)
+      if (!is_chosen[t]) keep(model_.tensors[t]);
+    const Pieces file = editor_.apply();
+    if (file.bytes() > onnx::kMaxMessageBytes)
+      return error_at(ErrorCode::format_unsupported, "", "the model takes {} bytes, readers refuse more than {}",
+                      file.bytes(), onnx::kMaxMessageBytes);
+    out_.literals = std::move(editor_.literals);
+    out_.replaced = editor_.replaced;
+    out_.model = {file.segments(), file.bytes()};
+    out_.data = {data_.segments(), data_.bytes()};
+    return std::move(out_);
+  }
+
+ private:
+  // With everything inside.
+  uint64_t estimated_bytes() const {
+    uint64_t bytes = model_.skeleton->file_bytes();
+    for (const Tensor& tensor : model_.tensors)
+      if (tensor.is_external()) bytes += tensor.end - tensor.begin;
+    for (const OnnxChoice& choice : choices_) {
+      const Tensor& tensor = model_.tensors[choice.tensor];
+      bytes -= tensor.end - tensor.begin;
+      for (const Component& component : choice.layout->components) bytes += component.bytes;
+    }
+    return bytes;
+  }
+
+  Status set_opsets() {
+    uint32_t needed = options_.least_opset;
+    bool needs_microsoft = false;
+    for (const OnnxChoice& choice : choices_) {
+      needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
+      needs_microsoft =
+          needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits || choice.form == OnnxForm::gather_block_quantized;
+    }
+    TRY_VOID(raise_opset(editor_, needed, diagnostics_));
+    out_.opset = static_cast<uint32_t>(std::max<uint64_t>(model_.opset(), needed));
+    for (const onnx::OpsetImport& import : model_.opsets)
+      if (import.domain == kMicrosoft) needs_microsoft = false;
+    if (needs_microsoft) editor_.insert(model_.graphs[0].whole.begin, opset_import(editor_, kMicrosoft, 1));
+    return {};
+  }
+
+  // ---- where values lie
+
+  // Values that are `segment`, as fields of a TensorProto.
+  void add_values(Pieces& tensor, const Segment& segment) {
+    if (is_external_ && segment.bytes >= kLeastExternal) {
+      const uint64_t begin = (data_.bytes() + kPage - 1) / kPage * kPage;
+      data_.add({Segment::Kind::zeros, 0, 0, data_.bytes(), begin - data_.bytes()});
+      data_.add(segment);
+      tensor.add(editor_.literals, external_fields(options_.data_file, begin, segment.bytes));
+      return;
+    }
+    std::string head;
+    protobuf::append_head(head, kRawData, segment.bytes);
+    tensor.add(editor_.literals, head);
+    tensor.add(segment);
+  }
+
+  // A tensor that is not quantized: its values move when they are in an external file, or are to be.
+  void keep(const Tensor& tensor) {
+    const uint64_t bytes = tensor.end - tensor.begin;
+    const bool moves_out = is_external_ && tensor.encoding == onnx::Encoding::bytes && bytes >= kLeastExternal;
+    if (!tensor.is_external() && !moves_out) return;
+    Segment segment{Segment::Kind::model, 0, 0, tensor.begin, bytes};
+    if (tensor.is_external()) {
+      segment.kind = Segment::Kind::external;
+      const auto& all = model_.locations;
+      segment.source = static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), tensor.location) - all.begin());
+    }
+    editor_.open_graph(tensor.graph);
+    if (tensor.node != onnx::kNone) {
+      editor_.open(model_.nodes[tensor.node].whole);
+      editor_.open(model_.nodes[tensor.node].find("value")->whole);
+    }
+    editor_.open(tensor.whole);
+    Pieces values;
+    add_values(values, segment);
+    editor_.insert(tensor.message.begin, std::move(values));
+    for (const Range& field : tensor.data) editor_.replace(field, {});
+  }
+
+  // ---- weights
+
+  // Adds the components of a choice to its graph; their names, in order.
+  List<std::string> add_components(uint32_t index) {
+    const OnnxChoice& choice = choices_[index];
+    const Tensor& tensor = model_.tensors[choice.tensor];
+    List<std::string> names;
+    for (uint32_t c = 0; c < choice.layout->components.size(); ++c) {
+      const Component& component = choice.layout->components[c];
+      names.push_back(editor_.fresh(component.name, ""));
+      Pieces message;
+      message.add(editor_.literals, tensor_head(names.back(), type_of(choice, component), component.shape));
+      add_values(message, {Segment::Kind::component, index, c, 0, component.bytes});
+      editor_.add_initializer(tensor.graph, message);
+    }
+    return names;
+  }
+
+  Status rewrite(uint32_t index) {
+    const OnnxChoice& choice = choices_[index];
+    const Tensor& tensor = model_.tensors[choice.tensor];
+    const List<std::string> names = add_components(index);
+    if (choice.form == OnnxForm::dequantize_linear) {
+      operators_.dequantize(choice, names);
+      return {};
+    }
+    bool is_needed = false;
+    uint32_t replaced = 0;
+    for (const Consumer& consumer : tensor.consumers) {
+      if (!takes_form(model_, consumer, choice.form)) {
+        is_needed = true;
+        continue;
+      }
+      ++replaced;
+      operators_.replace(choice, consumer, names);
+    }
+    if (replaced == 0)
+      return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does", name_of(choice.form));
+    if (!is_needed) {
+      editor_.drop(tensor, {});
+      return {};
+    }
+    diagnostics_.add({Severity::warning, "weight-kept-twice", std::string(tensor.name),
+                      "other nodes need this weight as it was, so it is in the model twice", ""});
+    keep(tensor);
+    return {};
+  }
+
+  const onnx::Model& model_;
+  const std::span<const OnnxChoice> choices_;
+  const OnnxOptions& options_;
+  DiagnosticList& diagnostics_;
+  OnnxEditor editor_;
+  OnnxOperators operators_;
+  OnnxRewrite out_;
+  Pieces data_;
+  bool is_external_ = false;
+};
+
+}  // namespace
+
+Result<OnnxRewrite> rewrite_onnx(const onnx::Model& model, std::span<const OnnxChoice> choices,
+                                 const OnnxOptions& options, DiagnosticList& diagnostics) {
+  return Rewriter(model, choices, options, diagnostics).run();
+}
+
+}  // namespace wasmquant::conversion

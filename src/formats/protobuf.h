@@ -1,0 +1,46 @@
+// The wire format of Protocol Buffers: fields of a message, one head at a time, and the bytes of fields to write.
+//   field: varint tag = number * 8 + wire type, then   0 varint   1 eight bytes   2 varint length, bytes   5 four bytes
+// Wire types 3 and 4 (groups) have left the format and are refused, 6 and 7 never were.
+// Source: protobuf.dev, "Encoding".
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace wasmquant::protobuf {
+
+enum class Wire : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+inline constexpr size_t kMaxVarintBytes = 10;
+/// Tag and value or length.
+inline constexpr size_t kMaxHeadBytes = 2 * kMaxVarintBytes;
+
+/// A field up to its payload; numbers are read whole.
+struct Head {
+  uint32_t number = 0;
+  Wire wire = Wire::varint;
+  uint64_t value = 0;  // of a number (fixed ones: their bits), or the length of `bytes`
+  uint32_t bytes = 0;  // what the head itself takes
+};
+
+enum class Outcome : uint8_t {
+  read,
+  cut_off,     // `bytes` ends within the head
+  bad_varint,  // more than 10 bytes, or more than 64 bits
+  bad_tag,     // number 0 or above 2^29 - 1, or a wire type that is none of the four
+};
+/// The varint at the beginning of `bytes`; `used`: how many bytes it takes.
+Outcome read_varint(std::span<const uint8_t> bytes, uint64_t& value, uint32_t& used) noexcept;
+Outcome read_head(std::span<const uint8_t> bytes, Head& head) noexcept;
+
+/// Bytes that a varint takes.
+uint64_t varint_bytes(uint64_t value) noexcept;
+void append_varint(std::string& out, uint64_t value);
+/// A whole field: a number as varint, or bytes.
+void append_field(std::string& out, uint32_t number, uint64_t value);
+void append_field(std::string& out, uint32_t number, std::string_view bytes);
+/// A field of `length` bytes, up to its payload.
+void append_head(std::string& out, uint32_t number, uint64_t length);
+
+}  // namespace wasmquant::protobuf

