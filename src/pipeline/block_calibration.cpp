@@ -87,6 +87,8 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
   for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
     const auto& task = tensor(weight.slot).task;
     const size_t count = block[weight.slot].size();
+    if (task && task->layout.components.empty())
+      return error_at(ErrorCode::argument_invalid, task->name, "is not stored in a dtype that calibration knows");
     const bool fits =
         task && (task->is_copy ? task->source_bytes == count * info_of(task->layout.components[0].dtype).bits / 8
                                : task->layout.rows * task->layout.columns == count);

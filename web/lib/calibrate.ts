@@ -55,6 +55,11 @@ export async function planCalibration(
     const detail = `${algorithms.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
     throw failure('argument-invalid', 'calibration', detail);
   }
+  if (run.plan.format === 'gguf') {
+    const detail =
+      'calibrated weights cannot be written to gguf yet; write fake-quantized with smoothquant or awq, and make the gguf file of that';
+    throw failure('not-implemented', 'format', detail);
+  }
   const { vocabulary, maxPositions } = forwardPlanOf(workshop.instance, model, 1);
   const tokens = await tokenBatch(calibration.tokens, calibration.tensor, vocabulary, maxPositions);
   const plan = forwardPlanOf(workshop.instance, model, tokens.length);
