@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "algorithms/column_groups.h"
 #include "algorithms/power.h"
+#include "core/message.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
 #include "quantize/quantize.h"
@@ -21,8 +21,7 @@ constexpr float kClipGrid = 20;
 constexpr size_t kStripRows = 64;
 
 Error sizes_differ(size_t a, size_t b) {
-  return {ErrorCode::shape_mismatch, "",
-          "lengths do not belong together: " + std::to_string(a) + " and " + std::to_string(b)};
+  return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
 }
 
 // Round to nearest with scales from the min-max of x itself; y may be x.
@@ -82,9 +81,8 @@ Status accumulate_column_abs(std::span<const float> x, std::span<double> sums) {
   const size_t columns = sums.size();
   if (columns == 0 || x.size() % columns != 0) return sizes_differ(x.size(), columns);
   if (const int64_t at = kernels::find_non_finite(x); at >= 0)
-    return Error{ErrorCode::value_not_finite, "",
-                 "row " + std::to_string(static_cast<size_t>(at) / columns) + ", column " +
-                     std::to_string(static_cast<size_t>(at) % columns) + " is NaN or infinite"};
+    return error_at(ErrorCode::value_not_finite, "", "row {}, column {} is NaN or infinite",
+                    static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
   for (size_t at = 0; at < x.size(); at += columns)
     for (size_t j = 0; j < columns; ++j) sums[j] += std::fabs(x[at + j]);
   return {};
@@ -97,7 +95,7 @@ Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   for (size_t j = 0; j < scales.size(); ++j) {
     if (!std::isfinite(mean_abs[j]))
-      return Error{ErrorCode::value_not_finite, "", "the mean of feature " + std::to_string(j) + " is NaN or infinite"};
+      return error_at(ErrorCode::value_not_finite, "", "the mean of feature {} is NaN or infinite", j);
     smallest = std::min(smallest, raw(j));
     largest = std::max(largest, raw(j));
   }

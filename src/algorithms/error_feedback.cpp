@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "algorithms/linear_algebra.h"
+#include "core/message.h"
 #include "core/order.h"
 
 namespace wasmquant {
@@ -67,17 +67,15 @@ Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t colum
                                         bool desc_act) {
   const size_t n = columns;
   if (hessian.size() != n * n)
-    return Error{
-        ErrorCode::shape_mismatch, "",
-        "a Hessian of " + std::to_string(hessian.size()) + " values is not one of " + std::to_string(n) + " columns"};
+    return error_at(ErrorCode::shape_mismatch, "", "a Hessian of {} values is not one of {} columns", hessian.size(),
+                    n);
   ErrorFeedback feedback;
   std::vector<float> diagonal(n);
   double sum = 0;
   for (size_t j = 0; j < n; ++j) {
     float& value = hessian[j * n + j];
     if (!std::isfinite(value))
-      return Error{ErrorCode::value_not_finite, "",
-                   "column " + std::to_string(j) + " of the Hessian is NaN or infinite"};
+      return error_at(ErrorCode::value_not_finite, "", "column {} of the Hessian is NaN or infinite", j);
     if (value == 0) {
       feedback.dead.push_back(static_cast<uint32_t>(j));
       value = 1;

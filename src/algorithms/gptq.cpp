@@ -1,7 +1,6 @@
 #include "algorithms/gptq.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "algorithms/column_groups.h"
@@ -100,15 +99,14 @@ Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t
              size_t code_count, size_t group_size) {
   const size_t columns = feedback.columns();
   if (weight.size() != rows * columns || code_count != weight.size())
-    return Error{ErrorCode::shape_mismatch, "",
-                 std::to_string(weight.size()) + " weights and " + std::to_string(code_count) + " codes are not " +
-                     std::to_string(rows) + " rows of " + std::to_string(columns)};
+    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes are not {} rows of {}", weight.size(),
+                    code_count, rows, columns);
   if (options.block_size == 0) return Error{ErrorCode::argument_invalid, "", "block_size 0: a block has columns"};
   if (!options.static_groups && group_size != columns && !std::is_sorted(feedback.order.begin(), feedback.order.end()))
     return Error{ErrorCode::spec_invalid, "",
                  "groups of columns that desc_act has put in another order need static_groups"};
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
-    return Error{ErrorCode::value_not_finite, "", "weight element " + std::to_string(at) + " is NaN or infinite"};
+    return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);
   return {};
 }
 

@@ -1,10 +1,10 @@
 #include "algorithms/hessian.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "algorithms/linear_algebra.h"
+#include "core/message.h"
 #include "kernels/kernels.h"
 
 namespace wasmquant {
@@ -18,12 +18,10 @@ void HessianAccumulator::sum_panel(const float* x, size_t rows) noexcept {
 
 Status HessianAccumulator::add(std::span<const float> x, uint64_t samples) {
   if (columns_ == 0 || x.size() % columns_ != 0)
-    return Error{ErrorCode::shape_mismatch, "",
-                 std::to_string(x.size()) + " input values are not rows of " + std::to_string(columns_) + " features"};
+    return error_at(ErrorCode::shape_mismatch, "", "{} input values are not rows of {} features", x.size(), columns_);
   if (const int64_t at = kernels::find_non_finite(x); at >= 0)
-    return Error{ErrorCode::value_not_finite, "",
-                 "input row " + std::to_string(static_cast<size_t>(at) / columns_) + ", column " +
-                     std::to_string(static_cast<size_t>(at) % columns_) + " is NaN or infinite"};
+    return error_at(ErrorCode::value_not_finite, "", "input row {}, column {} is NaN or infinite",
+                    static_cast<size_t>(at) / columns_, static_cast<size_t>(at) % columns_);
   samples_ += samples;
   for (size_t rows = x.size() / columns_, done = 0; done < rows;) {
     const float* const next = x.data() + done * columns_;

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "algorithms/power.h"
+#include "core/message.h"
 #include "kernels/kernels.h"
 
 namespace wasmquant {
 namespace {
 
 Error sizes_differ(const char* what, size_t a, size_t b) {
-  return {ErrorCode::shape_mismatch, "", what + std::to_string(a) + " and " + std::to_string(b)};
+  return error_at(ErrorCode::shape_mismatch, "", "{}{} and {}", what, a, b);
 }
 
 }  // namespace
@@ -21,9 +21,8 @@ Status accumulate_column_absmax(std::span<const float> x, std::span<float> max) 
   if (columns == 0 || x.size() % columns != 0)
     return sizes_differ("values that are not whole rows: ", x.size(), columns);
   if (const int64_t at = kernels::find_non_finite(x); at >= 0)
-    return Error{ErrorCode::value_not_finite, "",
-                 "row " + std::to_string(static_cast<size_t>(at) / columns) + ", column " +
-                     std::to_string(static_cast<size_t>(at) % columns) + " is NaN or infinite"};
+    return error_at(ErrorCode::value_not_finite, "", "row {}, column {} is NaN or infinite",
+                    static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
   for (size_t at = 0; at < x.size(); at += columns)
     for (size_t j = 0; j < columns; ++j) max[j] = std::max(max[j], std::fabs(x[at + j]));
   return {};
@@ -40,8 +39,7 @@ Status smooth_scales(std::span<const float> activation_max, std::span<const floa
     const double scale = is_negligible ? 1 : power(activation_max[j], options.alpha) / power(weight, 1 - options.alpha);
     scales[j] = static_cast<float>(std::max(scale, options.scale_clamp_min));
     if (!std::isfinite(activation_max[j]) || !std::isfinite(weight_max[j]) || !std::isfinite(scales[j]))
-      return Error{ErrorCode::value_not_finite, "",
-                   "the range of feature " + std::to_string(j) + " or its scale is NaN or infinite"};
+      return error_at(ErrorCode::value_not_finite, "", "the range of feature {} or its scale is NaN or infinite", j);
   }
   return {};
 }
