@@ -18,12 +18,20 @@ function sizes(bytes) {
   };
 }
 
-/** The browser entry and the worker as a bundler delivers them. */
+/** The browser entry and the worker as a bundler delivers them: the entry and what it imports, without what is loaded when used. */
 async function bundled(entry) {
   const bundle = await rolldown({ input: join(dist, entry), platform: 'browser', logLevel: 'silent' });
-  const { output } = await bundle.generate({ format: 'esm', minify: true, codeSplitting: false });
+  const { output } = await bundle.generate({ format: 'esm', minify: true });
   await bundle.close();
-  return Buffer.from(output[0].code);
+  const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
+  const first = new Set();
+  const add = (chunk) => {
+    if (!chunk || first.has(chunk)) return;
+    first.add(chunk);
+    for (const name of chunk.imports) add(chunks.get(name));
+  };
+  add(output.find(({ isEntry }) => isEntry));
+  return Buffer.from([...first].map(({ code }) => code).join(''));
 }
 
 const measured = [

@@ -3,7 +3,6 @@
 import { compareModels } from './compare.js';
 import { defineDisposeSymbols } from './disposable.js';
 import { failure, QuantizationError, textOf } from './errors.js';
-import { evaluateModel } from './evaluate.js';
 import type { Host } from './host.js';
 import { Instance } from './instance.js';
 import { LocalPort } from './local_port.js';
@@ -190,7 +189,9 @@ export class EngineQuantizer implements Quantizer {
   }
 
   async evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation> {
-    return evaluateModel(this.#workshop(), opened(model), options);
+    const workshop = this.#workshop();
+    const { evaluateModel } = await import('./evaluate.js'); // few pages need it
+    return evaluateModel(workshop, opened(model), options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

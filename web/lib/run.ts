@@ -1,7 +1,6 @@
 // One whole run: plan, work, write, report.
 
 import { abortable } from './abort.js';
-import { calibrateBlocks, planCalibration, unusedCalibration } from './calibrate.js';
 import { dispatch } from './dispatch.js';
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
@@ -71,6 +70,8 @@ export async function quantizeInto(
       prepare(instance, bound, plan, tasks),
     );
     const { plan } = run;
+    // Loaded with the first run, not with the page.
+    const { calibrateBlocks, planCalibration, unusedCalibration } = await import('./calibrate.js');
     const calibration = await abortable(signal, planCalibration(workshop, model, config, run, options.calibration));
     const notes = target.isFolder ? [] : checkSingle(plan);
     const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
