@@ -1,4 +1,4 @@
-// Progress reports: monotonic, and not more often than a person can see.
+// Progress reports: monotonic, and not more often than a person can see; the first of a phase is never left out.
 
 import type { Progress } from './types.js';
 
@@ -12,6 +12,7 @@ export class ProgressMeter {
   #bytesDone = 0;
   #index = 0;
   #tensor: string | undefined;
+  readonly #phases = new Set<Progress['phase']>();
   #last = Number.NEGATIVE_INFINITY;
 
   constructor(report: ((progress: Progress) => void) | undefined, count: number, bytesTotal: number) {
@@ -26,7 +27,9 @@ export class ProgressMeter {
     this.#index += tensors;
     this.#tensor = tensor ?? this.#tensor;
     const now = performance.now();
-    if (!this.#report || (!always && now - this.#last < intervalMs)) return;
+    const isNew = !this.#phases.has(phase);
+    if (!this.#report || (!always && !isNew && now - this.#last < intervalMs)) return;
+    this.#phases.add(phase);
     this.#last = now;
     this.#report({
       phase,
