@@ -117,6 +117,10 @@ test('what cannot be calibrated is refused before anything is written', async (t
   });
   await refused(algorithms({ name: 'gptq', inside_layer_modules: ['fc1'] }), small, { message: /fc1/ });
 
+  const gguf = { target, format: 'gguf', calibration: small };
+  await assert.rejects(quantizer.quantizeModel(model, configOf({ ...int4, group_size: 32 }, gptq), gguf));
+  assert.ok(!readdirSync(folder).includes('out'));
+
   const family = join(folder, 'family');
   cpSync(tinyLlama, family, { recursive: true, filter: (path) => !path.includes('bf16') });
   const settings = JSON.parse(readFileSync(join(family, 'config.json'), 'utf8'));
