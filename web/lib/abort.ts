@@ -16,6 +16,15 @@ export async function abortable<T>(signal: AbortSignal | undefined, promise: Pro
   }
 }
 
+/** A controller that the signal aborts, too, until `unlink`. */
+export function linkedController(signal: AbortSignal | undefined): { controller: AbortController; unlink(): void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  return { controller, unlink: () => signal?.removeEventListener('abort', abort) };
+}
+
 /** Resolves when `promise` settles, or after so many milliseconds. Never rejects. */
 export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,6 +1,7 @@
 // Algorithms that see activations: the transformer blocks of a model go through one worker, which stores their tensors
 // as the plan says; everything else of the model is quantized as in any other run.
 
+import { linkedController } from './abort.js';
 import { failure } from './errors.js';
 import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
 import type { MemoryPlan } from './memory.js';
@@ -101,10 +102,8 @@ export async function calibrateBlocks(
   signal: AbortSignal | undefined,
 ): Promise<Map<number, TensorError | null>> {
   const errors = new Map<number, TensorError | null>();
-  const stop = new AbortController();
-  const abort = () => stop.abort(signal?.reason);
   signal?.throwIfAborted();
-  signal?.addEventListener('abort', abort, { once: true });
+  const { controller: stop, unlink } = linkedController(signal);
   const part = { kind: 'calibrate' as const, item: 0, first: 1, last: work.steps.length, work };
   // A worker that died is replaced, and begins anew: blocks that came before come again, the same to the byte.
   const stored = new Set<number>();
@@ -128,7 +127,7 @@ export async function calibrateBlocks(
       },
     );
   } finally {
-    signal?.removeEventListener('abort', abort);
+    unlink();
   }
   return errors;
 }

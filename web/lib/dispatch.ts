@@ -1,5 +1,6 @@
 // The loop that keeps workers busy: hands out jobs while output has room, takes results, stops at the first failure.
 
+import { linkedController } from './abort.js';
 import type { Pool, RunContext } from './pool.js';
 import type { Job, JobResult } from './protocol.js';
 import type { Advance, Schedule } from './schedule.js';
@@ -24,9 +25,7 @@ export async function dispatch(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   signal?.throwIfAborted();
-  const stop = new AbortController();
-  const abort = () => stop.abort(signal?.reason);
-  signal?.addEventListener('abort', abort, { once: true });
+  const { controller: stop, unlink } = linkedController(signal);
   const aborted = new Promise<never>((_, reject) => {
     stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
   });
@@ -57,6 +56,6 @@ export async function dispatch(
     await Promise.allSettled(running);
     throw error;
   } finally {
-    signal?.removeEventListener('abort', abort);
+    unlink();
   }
 }

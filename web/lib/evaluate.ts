@@ -1,7 +1,7 @@
 // Perplexity and bits per byte of a model on token sequences. Workers take sequences, each goes through the whole model
 // by itself; losses come back per sequence and are added in their order, so that the result does not depend on the split.
 
-import { abortable } from './abort.js';
+import { abortable, linkedController } from './abort.js';
 import { failure } from './errors.js';
 import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
 import type { MemoryPlan } from './memory.js';
@@ -87,9 +87,7 @@ export async function evaluateModel(
   }
 
   async function runBatches(work: ForwardWork[], run: RunContext): Promise<number[]> {
-    const stop = new AbortController();
-    const abort = () => stop.abort(signal?.reason);
-    signal?.addEventListener('abort', abort, { once: true });
+    const { controller: stop, unlink } = linkedController(signal);
     const running = work.map(async (batch, item) => {
       const last = batch.tokens.length / batch.length;
       const label = `sequences ${item * perBatch} to ${item * perBatch + last - 1}`;
@@ -109,7 +107,7 @@ export async function evaluateModel(
       await Promise.allSettled(running);
       throw error;
     } finally {
-      signal?.removeEventListener('abort', abort);
+      unlink();
     }
   }
 
