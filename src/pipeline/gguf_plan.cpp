@@ -20,6 +20,7 @@ struct Pattern {
   NamePattern pattern;
   std::string text;
   std::optional<GgmlType> type;  // none: excluded
+  bool is_used = false;          // matched a layer
 };
 
 std::string upper(std::string_view text) {
@@ -103,7 +104,7 @@ class GgufPlanner {
       for (const std::string_view name : {source, std::string_view(tensor.name)})
         matches |= !name.empty() && (pattern.matches(name) || pattern.matches(layer_of(name)));
       if (!matches) continue;
-      if (i < 64) used_ |= uint64_t{1} << i;
+      patterns_[i].is_used = true;
       if (found == nullptr) found = &patterns_[i];
     }
     return found;
@@ -116,14 +117,20 @@ class GgufPlanner {
       chosen_by_.push_back(pattern);
       tensors.push_back({tensor.name, tensor.shape, pattern != nullptr ? pattern->type : std::nullopt});
     }
+    if (conversion::needs_importance(recipe_))
+      diagnostics_.push_back({Severity::warning, "needs-importance", "/recipe",
+                              text_of("{} is meant for an importance matrix, which this version does not take: "
+                                      "llama-quantize refuses it without one, because the result is of little use",
+                                      gguf_.recipe),
+                              "take q2_k, or a recipe with more bits"});
     conversion::RecipeOptions options;
     options.pure = gguf_.pure;
     options.keeps_output = gguf_.keeps_output;
     options.output_type = gguf_.output_type;
     options.embedding_type = gguf_.embedding_type;
     choices_ = conversion::choose_types(recipe_, conversion::facts_of(converted_.metadata), options, tensors);
-    for (size_t i = 0; i < std::min<size_t>(patterns_.size(), 64); ++i) {
-      if ((used_ >> i & 1) != 0) continue;
+    for (size_t i = 0; i < patterns_.size(); ++i) {
+      if (patterns_[i].is_used) continue;
       const bool excludes = i < gguf_.exclude.size();
       diagnostics_.push_back({Severity::warning, "pattern-unused",
                               excludes ? text_of("/exclude/{}", i) : text_of("/layers/{}", patterns_[i].text),
@@ -259,7 +266,6 @@ class GgufPlanner {
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
   List<Pattern> patterns_;
-  uint64_t used_ = 0;  // patterns that matched, the first 64 of them
   conversion::Conversion converted_;
   Recipe recipe_ = Recipe::f32;
   List<TypeChoice> choices_;

@@ -77,6 +77,10 @@ test('types by layer, by either name; excluded layers stay; patterns that match 
     plan.diagnostics.filter(({ code }) => code === 'pattern-unused').map(({ where }) => where),
     ['/layers/*.nothing'],
   );
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`no_such_layer_${i}`, 'q8_0']));
+  const { diagnostics } = quantizer.plan(model, { dialect: 'gguf', recipe: 'q2_k_s', layers: many });
+  assert.equal(diagnostics.filter(({ code }) => code === 'pattern-unused').length, 100);
+  assert.ok(diagnostics.some(({ code }) => code === 'needs-importance'));
 });
 
 test('requantizing is warned of, and copies every key', async (t) => {
