@@ -117,7 +117,10 @@ const Case kCases[] = {
 
 Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
   List<Diagnostic> diagnostics;
-  auto plan = make_plan(index, config_of(c.spec), {c.format, {tile_bytes, tile_bytes}}, diagnostics);
+  PlanOptions options;
+  options.format = c.format;
+  options.tile_bytes = {tile_bytes, tile_bytes};
+  auto plan = make_plan(index, config_of(c.spec), options, diagnostics);
   if (!plan) MESSAGE(plan.error().where << ": " << plan.error().message);
   REQUIRE(bool(plan));
   return std::move(*plan);
