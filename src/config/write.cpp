@@ -110,6 +110,15 @@ Value to_json(const QuantizationSpec& spec) {
   return members;
 }
 
+Value to_canonical_json(const QuantizationSpec& spec) {
+  Value out = to_json(spec);
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (dtype.is_plain_cast() || dtype.is_block()) return out;  // they have no scales
+  if (out.find("grid") == nullptr) out.set("grid", to_json(spec.grid));
+  if (out.find("observer_options") == nullptr) out.set("observer_options", to_json(spec.observer_options));
+  return out;
+}
+
 Value to_json(const Config& config) {
   Object members;
   put(members, "global_quant_config", layer_to_json(config.global));

@@ -12,6 +12,9 @@ namespace wasmquant::config {
 /// null.
 json::Value to_json(const QuantizationSpec& spec);
 
+/// The same with every numeric choice said, `grid` and `observer_options` too where they are Quark's own.
+json::Value to_canonical_json(const QuantizationSpec& spec);
+
 /// The whole config as it was meant, this library's keys included; what this version only carries along
 /// (algo_config, kv_cache_quant_config, ...) comes from `config.source`. Reading it back gives an equal Config.
 json::Value to_json(const Config& config);

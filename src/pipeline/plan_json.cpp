@@ -22,10 +22,10 @@ void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
     row.set("spec", std::move(type));
     return;
   }
-  row.set("spec", is_plain ? json::Value() : config::to_json(layout.spec));
+  row.set("spec", is_plain ? json::Value() : config::to_canonical_json(layout.spec));
   if (is_plain || layout.stages.empty()) return;
   json::Array stages;
-  for (const QuantizationSpec& stage : layout.stages) stages.push_back(config::to_json(stage));
+  for (const QuantizationSpec& stage : layout.stages) stages.push_back(config::to_canonical_json(stage));
   row.set("stages", std::move(stages));
 }
 
