@@ -35,7 +35,7 @@ inline constexpr size_t kSlots = 20;
 
 struct BlockWeight {
   Slot slot;
-  const char* name;                // below "layers.N."
+  std::string name;                // below "layers.N."
   uint32_t rows = 0, columns = 0;  // [out, in]; vectors are [columns], with rows 0
 };
 

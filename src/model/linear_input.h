@@ -12,9 +12,6 @@ namespace wasmquant::model {
 enum class LinearInput : uint8_t { attention, attention_output, feed_forward, feed_forward_output, head };
 inline constexpr size_t kBlockInputs = 4;  // all but `head`
 
-/// Names below "layers.N." of the layers that read an input of a block, as Hugging Face spells them; the head has none.
-std::span<const char* const> readers_of(LinearInput input) noexcept;
-
 class InputSink {
  public:
   /// x [tokens, columns], the tokens in order; called once per portion of the batch. `layer` is the block's number. The

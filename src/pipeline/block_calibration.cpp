@@ -5,28 +5,15 @@
 
 #include "algorithms/awq.h"
 #include "core/message.h"
+#include "model/linear_layers.h"
 
 namespace wasmquant {
 namespace {
 
 using model::LinearInput;
+using model::LinearLayer;
+using model::readers_of;
 using model::Slot;
-
-constexpr Slot kAttention[] = {Slot::q, Slot::k, Slot::v}, kAttentionOutput[] = {Slot::o},
-               kFeedForward[] = {Slot::gate, Slot::up}, kFeedForwardOutput[] = {Slot::down};
-
-std::span<const Slot> slots_reading(LinearInput input) noexcept {
-  switch (input) {
-    case LinearInput::attention:
-      return kAttention;
-    case LinearInput::attention_output:
-      return kAttentionOutput;
-    case LinearInput::feed_forward:
-      return kFeedForward;
-    default:
-      return kFeedForwardOutput;
-  }
-}
 
 constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<uint32_t>(input); }
 
@@ -62,8 +49,8 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   for (const LinearInput input : kInputs) {
     if (is_gptq) {
       bool any = false;
-      for (const Slot slot : slots_reading(input))
-        any |= is_quantized(slot) && (step.layers >> static_cast<uint32_t>(slot) & 1) != 0;
+      for (const LinearLayer& layer : readers_of(input))
+        any |= is_quantized(layer.weight) && (step.layers >> static_cast<uint32_t>(layer.weight) & 1) != 0;
       if (any) add(Work::gptq, input);
     } else if ((step.inputs & bit(input)) != 0) {
       add(step.method == CalibrationMethod::awq ? Work::scale : Work::smooth, input);
@@ -113,7 +100,7 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
     statistics = std::make_unique<InputStatistics>(columns, needs_gram);
   }
   if (Status added = statistics->add(x); !added)
-    return at(name(slots_reading(input).front()), std::move(added.error()));
+    return at(name(readers_of(input).front().weight), std::move(added.error()));
   return {};
 }
 
@@ -178,7 +165,7 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
     else
       divide_rows(norm, 1, scales);
   }
-  for (const Slot slot : slots_reading(input)) scale_columns(block[slot], scales);
+  for (const LinearLayer& layer : readers_of(input)) scale_columns(block[layer.weight], scales);
   divide(seen(input), scales);
   return {};
 }
@@ -186,17 +173,18 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
 Status BlockCalibration::smooth(const Part& part) {
   const std::vector<float>& largest = seen(part.input).largest;
   std::vector<float> of_weights(largest.size()), scales(largest.size());
-  for (const Slot slot : slots_reading(part.input)) {
+  for (const LinearLayer& layer : readers_of(part.input)) {
+    const Slot slot = layer.weight;
     if (Status status = accumulate_column_absmax((*block_)[slot], of_weights); !status)
       return at(name(slot), std::move(status.error()));
   }
   if (Status status = smooth_scales(largest, of_weights, part.step->smooth_quant, scales); !status)
-    return at(name(slots_reading(part.input).front()), std::move(status.error()));
+    return at(name(readers_of(part.input).front().weight), std::move(status.error()));
   return apply_scales(part.input, scales);
 }
 
 Status BlockCalibration::scale(const Part& part) {
-  const Slot first = slots_reading(part.input).front();
+  const Slot first = readers_of(part.input).front().weight;
   if (!can_scale(part)) {
     if (!part.step->names_inputs) return {};
     return error_at(ErrorCode::shape_mismatch, name(first),
@@ -205,8 +193,8 @@ Status BlockCalibration::scale(const Part& part) {
                     text_of("{}/scaling_layers", part.step->where));
   }
   List<AwqLayer> layers;
-  for (const Slot slot : slots_reading(part.input))
-    if (is_quantized(slot)) layers.push_back({(*block_)[slot], tensor(slot).task->layout.spec});
+  for (const LinearLayer& layer : readers_of(part.input))
+    if (is_quantized(layer.weight)) layers.push_back({(*block_)[layer.weight], tensor(layer.weight).task->layout.spec});
   if (layers.empty()) return {};
   const SeenInput& input = seen(part.input);
   std::vector<float> scales(input.mean.size());
@@ -219,7 +207,8 @@ Status BlockCalibration::scale(const Part& part) {
 
 Status BlockCalibration::clip(const Part& part) {
   std::optional<OutputError> inputs;
-  for (const Slot slot : slots_reading(part.input)) {
+  for (const LinearLayer& layer : readers_of(part.input)) {
+    const Slot slot = layer.weight;
     // Queries and keys meet in a product: their outputs' error says little about what clipping does.
     if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) continue;
     const TensorTask& task = *tensor(slot).task;
@@ -239,13 +228,14 @@ Status BlockCalibration::clip(const Part& part) {
 
 Status BlockCalibration::run_gptq(const Part& part) {
   SeenInput& input = seen(part.input);
-  const Slot first = slots_reading(part.input).front();
+  const Slot first = readers_of(part.input).front().weight;
   const size_t columns = input.mean.size();
   auto feedback =
       error_feedback_of(std::move(input.gram), columns, part.step->gptq.damp_percent, part.step->gptq.desc_act);
   input.gram.clear();
   if (!feedback) return at(name(first), std::move(feedback.error()));
-  for (const Slot slot : slots_reading(part.input)) {
+  for (const LinearLayer& layer : readers_of(part.input)) {
+    const Slot slot = layer.weight;
     if (!is_quantized(slot) || (part.step->layers >> static_cast<uint32_t>(slot) & 1) == 0) continue;
     if (Status status = run_gptq_on(slot, *feedback, part.step->gptq); !status)
       return at(name(slot), std::move(status.error()));

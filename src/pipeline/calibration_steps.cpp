@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/message.h"
-#include "model/block_weights.h"
+#include "model/linear_layers.h"
 
 namespace wasmquant {
 namespace {
@@ -13,9 +13,6 @@ using model::LinearInput;
 
 constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
                                    LinearInput::feed_forward_output};
-// In the order of model::Slot.
-constexpr const char* kLinears[] = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-                                    "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
 
 std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
   if (name == "smooth" || name == "smoothquant") return CalibrationMethod::smooth_quant;
@@ -45,8 +42,8 @@ double number_or(const json::Value& value, double standard) { return value.is_nu
 bool bool_or(const json::Value& value, bool standard) { return value.is_bool() ? value.as_bool() : standard; }
 
 bool reads(LinearInput input, std::string_view layer) noexcept {
-  for (const char* const reader : model::readers_of(input))
-    if (layer == reader) return true;
+  for (const model::LinearLayer& reader : model::readers_of(input))
+    if (layer == reader.name) return true;
   return false;
 }
 
@@ -87,8 +84,8 @@ Status read_modules(const json::Value& list, CalibrationStep& step) {
   for (const json::Value& item : list.items()) {
     const std::string& end = item.as_string();
     uint32_t found = 0;
-    for (uint32_t i = 0; i < std::size(kLinears); ++i)
-      if (std::string_view(kLinears[i]).ends_with(end)) found |= 1u << i;
+    for (const model::LinearLayer& layer : model::linear_layers())
+      if (std::string_view(layer.name).ends_with(end)) found |= 1u << static_cast<uint32_t>(layer.weight);
     if (found == 0 || end.empty())
       return error_at(ErrorCode::config_invalid, text_of("{}/inside_layer_modules", step.where),
                       "{q} is the end of no linear layer's name in a block", end);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "algorithms/input_statistics.h"
+#include "model/linear_layers.h"
 #include "model/model_folder.h"
 
 namespace wasmquant::testing {
@@ -53,8 +54,8 @@ TEST_CASE("tiny-llama: statistics of the inputs of linear layers") {
   };
   for (size_t layer = 0; layer < kLayers; ++layer)
     for (size_t input = 0; input < model::kBlockInputs; ++input)
-      for (const char* reader : model::readers_of(static_cast<model::LinearInput>(input)))
-        compare("model.layers." + std::to_string(layer) + "." + reader, *statistics.of[layer][input]);
+      for (const model::LinearLayer& reader : model::readers_of(static_cast<model::LinearInput>(input)))
+        compare("model.layers." + std::to_string(layer) + "." + reader.name, *statistics.of[layer][input]);
   compare("lm_head", *statistics.of[kLayers][static_cast<size_t>(model::LinearInput::head)]);
   CHECK(compared == kLayers * 7 + 1 + 2);
 }

@@ -35,11 +35,17 @@ struct CalibratedModel {
 
 /// `float_only`: nothing is stored, so that only what the algorithms do to the weights is seen.
 inline CalibratedModel calibrate(const ModelFolder& model, const std::string& config, std::span<const int32_t> tokens,
-                                 size_t length, bool float_only = false) {
+                                 size_t length, bool float_only = false,
+                                 const std::string& format = "compressed-tensors") {
   CalibratedModel out;
   List<Diagnostic> diagnostics;
-  auto plan = make_plan(model.index, config, {}, diagnostics);
-  REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().where + ": " + plan.error().message));
+  PlanOptions options;
+  options.format = format;
+  auto plan = make_plan(model.index, config, options, diagnostics);
+  if (!plan) {
+    out.error = plan.error();
+    return out;
+  }
   auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   auto parsed = config::parse_text(config);

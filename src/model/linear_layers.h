@@ -1,0 +1,22 @@
+// The linear layers of a transformer block: what they are called, what they read, where their values are.
+#pragma once
+#include <span>
+
+#include "model/block_weights.h"
+#include "model/linear_input.h"
+
+namespace wasmquant::model {
+
+struct LinearLayer {
+  Slot weight, bias;
+  LinearInput reads;
+  const char* name;  // below "layers.N.", as Hugging Face spells it
+};
+
+/// In the order of computation, which is the order of their weights in Slot.
+std::span<const LinearLayer> linear_layers() noexcept;
+
+/// Those that read an input of a block; the head's is none of them.
+std::span<const LinearLayer> readers_of(LinearInput input) noexcept;
+
+}  // namespace wasmquant::model
