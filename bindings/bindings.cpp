@@ -160,5 +160,8 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("prepare", &BoundForwardPass::prepare)
       .function("capture", &BoundForwardPass::capture)
       .function("optimize", &BoundForwardPass::optimize)
-      .function("store", &BoundForwardPass::store);
+      .function("store", &BoundForwardPass::store)
+      .function("beginSensitivity", &BoundForwardPass::begin_sensitivity)
+      .function("finishSensitivity", &BoundForwardPass::finish_sensitivity)
+      .function("sensitivity", &BoundForwardPass::sensitivity);
 }

@@ -139,4 +139,23 @@ std::string BoundForwardPass::store(uint32_t slot) {
   return ok(writes_json(writes, {&stored_.error, has_error ? 1u : 0u}, losses_));
 }
 
+std::string BoundForwardPass::begin_sensitivity() {
+  if (!session_) return fail(error_);
+  sensitivity_ = std::make_unique<BlockSensitivity>(session_->pass().block());
+  session_->set_sink(sensitivity_.get());
+  return ok(nullptr);
+}
+
+std::string BoundForwardPass::finish_sensitivity() {
+  session_->set_sink(nullptr);
+  return reply(sensitivity_->finish(session_->pass().stream_energy()));
+}
+
+std::string BoundForwardPass::sensitivity(uint32_t slot, std::string text) {
+  const auto task = read_task(text);
+  if (!task) return fail(task.error());
+  const auto measured = sensitivity_->measure(static_cast<model::Slot>(slot), *task);
+  return measured ? ok(*measured) : fail(measured.error());
+}
+
 }  // namespace wasmquant::bindings

@@ -7,6 +7,7 @@
 #include "marshal.h"
 #include "model_objects.h"
 #include "pipeline/block_calibration.h"
+#include "pipeline/block_sensitivity.h"
 #include "pipeline/forward_session.h"
 
 namespace wasmquant::bindings {
@@ -34,6 +35,10 @@ class BoundForwardPass : Counted {
   std::string capture(uint32_t portion);
   std::string optimize(uint32_t part);
   std::string store(uint32_t slot);
+  // What quantizing a layer of the block that is loaded would do (block_sensitivity.h).
+  std::string begin_sensitivity();
+  std::string finish_sensitivity();
+  std::string sensitivity(uint32_t slot, std::string task);
 
  private:
   std::unique_ptr<ForwardSession> session_;
@@ -42,6 +47,7 @@ class BoundForwardPass : Counted {
   List<CalibrationStep> steps_;
   std::unique_ptr<BlockCalibration> calibration_;
   StoredChange stored_;
+  std::unique_ptr<BlockSensitivity> sensitivity_;
 };
 
 }  // namespace wasmquant::bindings

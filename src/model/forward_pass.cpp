@@ -69,6 +69,12 @@ Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, b
   return runner_->run(block_, layer, scratch_, sink);
 }
 
+double ForwardPass::stream_energy() const noexcept {
+  double sum = 0;
+  for (const float x : x_) sum += double{x} * x;
+  return sum / static_cast<double>(tokens_.size());
+}
+
 Status ForwardPass::begin_head(InputSink* sink) {
   normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, x_.data(), tokens_.size(),
             x_.data());

@@ -43,6 +43,9 @@ class ForwardPass {
   Status run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep = true);
 
   std::vector<float>& final_norm() noexcept { return final_norm_; }
+  /// Of the activations as they are now: mean over tokens of their squared norm.
+  double stream_energy() const noexcept;
+
   /// Applies the final norm; `sink` gets the head's input.
   Status begin_head(InputSink* sink);
   /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows]; good until the

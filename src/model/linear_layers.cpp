@@ -3,7 +3,7 @@
 namespace wasmquant::model {
 namespace {
 
-constexpr LinearLayer kLinearLayers[] = {
+constexpr LinearLayer kLayers[kLinearLayers] = {
     {Slot::q, Slot::q_bias, LinearInput::attention, "self_attn.q_proj"},
     {Slot::k, Slot::k_bias, LinearInput::attention, "self_attn.k_proj"},
     {Slot::v, Slot::v_bias, LinearInput::attention, "self_attn.v_proj"},
@@ -15,12 +15,12 @@ constexpr LinearLayer kLinearLayers[] = {
 
 }  // namespace
 
-std::span<const LinearLayer> linear_layers() noexcept { return kLinearLayers; }
+std::span<const LinearLayer> linear_layers() noexcept { return kLayers; }
 
 std::span<const LinearLayer> readers_of(LinearInput input) noexcept {
-  size_t first = 0, end = std::size(kLinearLayers);
-  while (first < end && kLinearLayers[first].reads != input) ++first;
-  while (end > first && kLinearLayers[end - 1].reads != input) --end;
+  size_t first = 0, end = kLinearLayers;
+  while (first < end && kLayers[first].reads != input) ++first;
+  while (end > first && kLayers[end - 1].reads != input) --end;
   return linear_layers().subspan(first, end - first);
 }
 

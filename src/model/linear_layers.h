@@ -13,6 +13,8 @@ struct LinearLayer {
   const char* name;  // below "layers.N.", as Hugging Face spells it
 };
 
+inline constexpr size_t kLinearLayers = 7;
+
 /// In the order of computation, which is the order of their weights in Slot.
 std::span<const LinearLayer> linear_layers() noexcept;
 

@@ -93,7 +93,7 @@ export function parseLayer(text: string, before: LayerChoice[] = []): LayerChoic
   return [...before, { glob: text.slice(0, equals), preset: text.slice(equals + 1) }];
 }
 
-function parsePattern(text: string, before: string[] = []): string[] {
+export function parsePattern(text: string, before: string[] = []): string[] {
   if (text === '') throw new InvalidArgumentError('It must be a layer name or a glob such as "*.down_proj".');
   return [...before, text];
 }

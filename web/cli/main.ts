@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { addAuto } from './auto.js';
 import { addCompare } from './compare.js';
 import { addConfig } from './config.js';
 import { addEvaluate } from './evaluate.js';
@@ -21,6 +22,7 @@ Examples:
   wasmquant plan ./llama --preset int4_wo_128
   wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
   wasmquant compare ./llama ./llama-int4
+  wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
   wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors
 
 A model is a file, a folder (config.json and shards), an index file, or an http(s) URL.
@@ -105,7 +107,7 @@ async function main(): Promise<void> {
       outputError: () => {},
     })
     .exitOverride();
-  for (const add of [addInspect, addPlan, addQuantize, addCompare, addEvaluate, addConfig]) add(program, run);
+  for (const add of [addInspect, addPlan, addQuantize, addCompare, addEvaluate, addAuto, addConfig]) add(program, run);
   try {
     await program.parseAsync();
   } catch (error) {

@@ -13,25 +13,25 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Throws when the report has no place to go. `others` are paths of this command line that it must not replace. */
-export async function checkReportPath(options: ReportOptions, others: string[]): Promise<void> {
+/**
+ * Throws when the report has no place to go. `others` are paths of this command line that it must not replace; `option` is
+ * what the file was named with.
+ */
+export async function checkReportPath(options: ReportOptions, others: string[], option = '--report'): Promise<void> {
   if (options.report === undefined) return;
   const path = resolve(options.report);
   if (others.some((other) => resolve(other) === path)) {
-    throw usageError(
-      `--report names ${options.report}, which this command reads or writes`,
-      'choose another file for the report',
-    );
+    throw usageError(`${option} names ${options.report}, which this command reads or writes`, 'choose another file');
   }
   if (!(await exists(dirname(path)))) {
-    throw new CommandError('target-invalid', `there is no folder ${dirname(path)} for the report`, {
+    throw new CommandError('target-invalid', `there is no folder ${dirname(path)} for it`, {
       where: options.report,
     });
   }
   if (!(await exists(path))) return;
-  if ((await stat(path)).isDirectory()) throw usageError(`--report names a folder: ${options.report}`);
+  if ((await stat(path)).isDirectory()) throw usageError(`${option} names a folder: ${options.report}`);
   if (options.force !== true) {
-    throw new CommandError('target-exists', `the report ${options.report} exists already`, {
+    throw new CommandError('target-exists', `${options.report} exists already`, {
       hint: '--force replaces it',
     });
   }

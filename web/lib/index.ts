@@ -4,6 +4,7 @@ import { browserHost } from './host.js';
 import { EngineQuantizer } from './quantizer.js';
 import type { Quantizer, QuantizerOptions } from './types.js';
 
+export type { AutoConfig, AutoConfigOptions, AutoLayer } from './auto_config.js';
 export * from './config_builders.js';
 export type * from './config_types.js';
 export type { CoreErrorCode, LibraryErrorCode } from './errors.js';

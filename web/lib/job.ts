@@ -2,13 +2,12 @@
 // the thread of the caller.
 
 import { runCalibration } from './calibration_job.js';
-import { runForward } from './forward_job.js';
+import { type ForwardHost, runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
 import type {
   CalibrationWork,
   ContextFiles,
-  ForwardWork,
   Job,
   JobPart,
   JobResult,
@@ -16,6 +15,7 @@ import type {
   Piece,
   WorkProgress,
 } from './protocol.js';
+import { runSensitivity } from './sensitivity_job.js';
 import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
 
 /** Doubles per unit: Σx², Σy², Σ(x−y)², max|x−y|, count. */
@@ -105,7 +105,10 @@ export class JobRunner {
 
   async #part(part: JobPart): Promise<PartResult> {
     if (part.kind === 'compare') return this.#compare(part.left, part.right, part.first, part.last);
-    if (part.kind === 'forward') return this.#forward(part.work);
+    if (part.kind === 'forward')
+      return { sums: await runForward(this.#instance, part.work, this.#forward), state: null };
+    if (part.kind === 'sensitivity')
+      return { sums: await runSensitivity(this.#instance, part.work, this.#forward), state: null };
     if (part.kind === 'calibrate') return this.#calibrate(part.work);
     const session = this.#instance.run((module) => new module.TensorSession(part.task));
     try {
@@ -142,20 +145,13 @@ export class JobRunner {
     for (const read of reads) await this.#context.input(model, read.file).fill(this.#instance, read);
   }
 
-  async #forward(work: ForwardWork): Promise<PartResult> {
-    const sums = await runForward(this.#instance, work, {
-      read: (reads) => this.#fill(0, reads),
-      pause: this.#pause,
-      progress: this.#report,
-    });
-    return { sums, state: null };
+  get #forward(): ForwardHost {
+    return { read: (reads) => this.#fill(0, reads), pause: this.#pause, progress: this.#report };
   }
 
   async #calibrate(work: CalibrationWork): Promise<PartResult> {
     await runCalibration(this.#instance, work, {
-      read: (reads) => this.#fill(0, reads),
-      pause: this.#pause,
-      progress: this.#report,
+      ...this.#forward,
       write: (writes) => {
         for (const write of writes) this.#write(write);
       },

@@ -118,6 +118,12 @@ export interface BoundForwardPass {
   optimize(part: number): string;
   /** Quantizes a tensor, which becomes what will be read back: JSON `{writes: TileWrite[], sums: pointer, units}`. */
   store(slot: number): string;
+  /** A block is loaded: what its layers read is seen as every portion runs. JSON null. */
+  beginSensitivity(): string;
+  /** After every portion ran. JSON null. */
+  finishSensitivity(): string;
+  /** Relative squared error of the residual stream if this layer alone were stored as `task` says: JSON number. */
+  sensitivity(slot: number, task: string): string;
   delete(): void;
 }
 

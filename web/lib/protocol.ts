@@ -33,7 +33,9 @@ export type JobPart =
   /** Sequences [first, last) of a batch through a whole model; `sums` of the result are their losses in nats. */
   | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork }
   /** The blocks [first, last) of a model, calibrated and stored; results come with progress. */
-  | { kind: 'calibrate'; item: number; first: number; last: number; work: CalibrationWork };
+  | { kind: 'calibrate'; item: number; first: number; last: number; work: CalibrationWork }
+  /** The same blocks, only measured; `sums` of the result are losses, one for each task. */
+  | { kind: 'sensitivity'; item: number; first: number; last: number; work: SensitivityWork };
 
 /** A batch of sequences, and the steps of the core's forward plan. */
 export interface ForwardWork {
@@ -57,6 +59,11 @@ export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
   quantization: string;
   /** By step; empty for steps that are no block. `item`: the tensor's number in the plan. */
   blocks: { slot: number; item: number; task: string }[][];
+}
+/** A batch of sequences, and what the linear layers of the blocks might be stored as. */
+export interface SensitivityWork extends Omit<ForwardWork, 'activations'> {
+  /** By step; empty for steps that are no block. */
+  blocks: { slot: number; tasks: string[] }[][];
 }
 /** A block whose tensors are finished. */
 export interface StoredBlock {

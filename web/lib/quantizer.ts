@@ -1,5 +1,6 @@
 // The Quantizer: arguments are checked here, the work is done by the files it calls.
 
+import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
 import { compareModels } from './compare.js';
 import { defineDisposeSymbols } from './disposable.js';
 import { failure, QuantizationError, textOf } from './errors.js';
@@ -192,6 +193,12 @@ export class EngineQuantizer implements Quantizer {
     const workshop = this.#workshop();
     const { evaluateModel } = await import('./evaluate.js'); // few pages need it
     return evaluateModel(workshop, opened(model), options);
+  }
+
+  async autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig> {
+    const workshop = this.#workshop();
+    const { findConfig } = await import('./auto_config.js'); // few pages need it
+    return findConfig(workshop, opened(model), options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

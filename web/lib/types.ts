@@ -1,9 +1,10 @@
 /** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
 
+import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
+
 /**
  * Config dialects, all of them read and written: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
  * `quantization_config` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are recognised as well.
- * `brevitas` and `aihwkit` compute with their own numbers: this version checks and converts such configs, and plans none.
  */
 export type Dialect = 'quark' | 'brevitas' | 'aihwkit' | 'compressed-tensors' | 'gptq' | 'awq';
 /** File formats that can be opened. */
@@ -416,4 +417,10 @@ export interface Quantizer extends AsyncDisposable {
    * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
    */
   evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
+  /**
+   * Which layer of a llama-kind model gets which spec so that a budget is spent best: an ordinary config, and the table
+   * that led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
+   * QuantizationError argument-invalid (no budget, one that is too small), not-implemented for other kinds of models.
+   */
+  autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig>;
 }

@@ -1,0 +1,67 @@
+// Chooses one of several sizes for each item so that the sum of losses is small under a limit of bytes, or the other way
+// round: from the smallest sizes, step by step, the exchange that saves most loss per byte. Only sizes on the lower convex
+// hull of (bytes, loss) are ever taken, so gains per byte fall along each item and the greedy order is that of the
+// Lagrangian optimum (Everett 1963); what is left at the end is less than one step.
+
+export interface SpendItem {
+  /** Null: not to be had. */
+  choices: readonly ({ bytes: number; loss: number } | null)[];
+}
+
+interface Step {
+  item: number;
+  /** Position in the item's hull. */
+  to: number;
+  gain: number;
+}
+
+/** Choices on the lower convex hull, by bytes; the first is the smallest. */
+export function hullOf(choices: SpendItem['choices']): number[] {
+  const points = choices.flatMap((choice, index) => (choice ? [{ ...choice, index }] : []));
+  points.sort((a, b) => a.bytes - b.bytes || a.loss - b.loss);
+  const hull: typeof points = [];
+  for (const point of points) {
+    const last = hull[hull.length - 1];
+    if (last && point.loss >= last.loss) continue;
+    for (;;) {
+      const [a, b] = hull.slice(-2);
+      if (!a || !b || (a.loss - b.loss) * (point.bytes - b.bytes) > (b.loss - point.loss) * (b.bytes - a.bytes)) break;
+      hull.pop();
+    }
+    hull.push(point);
+  }
+  return hull.map(({ index }) => index);
+}
+
+/** For each item the index of its choice. `limit.bytes`: not exceeded, unless the smallest do; `limit.loss`: reached, unless the best don't. */
+export function spend(items: readonly SpendItem[], limit: { bytes?: number; loss?: number }): number[] {
+  const hulls = items.map(({ choices }) => hullOf(choices));
+  const at = hulls.map(() => 0);
+  const choice = (item: number, position: number) => {
+    const found = items[item]?.choices[hulls[item]?.[position] ?? -1];
+    if (!found) throw new RangeError(`item ${item} has no choice`);
+    return found;
+  };
+  let bytes = 0;
+  let loss = 0;
+  const steps: Step[] = [];
+  hulls.forEach((hull, item) => {
+    bytes += choice(item, 0).bytes;
+    loss += choice(item, 0).loss;
+    for (let to = 1; to < hull.length; ++to) {
+      const [from, next] = [choice(item, to - 1), choice(item, to)];
+      steps.push({ item, to, gain: (from.loss - next.loss) / (next.bytes - from.bytes) });
+    }
+  });
+  steps.sort((a, b) => b.gain - a.gain || a.item - b.item || a.to - b.to);
+  for (const { item, to } of steps) {
+    if (limit.loss !== undefined && loss <= limit.loss) break;
+    if (at[item] !== to - 1) continue; // an earlier step of the item was too large
+    const [from, next] = [choice(item, to - 1), choice(item, to)];
+    if (limit.bytes !== undefined && bytes + next.bytes - from.bytes > limit.bytes) continue;
+    bytes += next.bytes - from.bytes;
+    loss += next.loss - from.loss;
+    at[item] = to;
+  }
+  return hulls.map((hull, item) => hull[at[item] ?? 0] ?? 0);
+}
