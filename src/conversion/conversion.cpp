@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "conversion/config_reader.h"
 #include "conversion/family.h"
 #include "conversion/hyperparameters.h"
 #include "core/message.h"
@@ -31,6 +32,7 @@ class Converter {
     if (!files_.name.empty()) metadata.set_text("general.name", files_.name);
     TRY(parameters, write_hyperparameters(config, *family_, metadata));
     parameters_ = parameters;
+    check_attention_scale(config);
     TRY_VOID(map_tensors());
     TRY_VOID(check_unique());
     if (embedding_rows_ == 0)
@@ -52,6 +54,22 @@ class Converter {
     return error_at(ErrorCode::format_unsupported, "config.json: /model_type",
                     "models of type {q} are not written to GGUF; these are: {}",
                     is_other ? names.front().as_string() : config["model_type"].as_string(), family_names());
+  }
+
+  // GGUF has no key for it: llama.cpp divides queries by the root of the head's width, in the 27B models (46 layers of
+  // Gemma 2, 62 of Gemma 3) by that of hidden_size / heads.
+  void check_attention_scale(const json::Value& config) {
+    const std::string_view architecture = family_->architecture;
+    if (architecture != "gemma2" && architecture != "gemma3") return;
+    const ConfigReader reader(config);
+    const auto scalar = reader.number("query_pre_attn_scalar");
+    const bool is_27b = parameters_.layers == (architecture == "gemma2" ? 46 : 62);
+    const uint32_t width = reader.count("hidden_size").value_or(0);
+    const uint32_t expected = is_27b ? width / parameters_.heads : parameters_.head_width;
+    if (!scalar || *scalar == expected) return;
+    diagnostics_.warning_in("attention-scale-lost", "config.json: ", "query_pre_attn_scalar", nullptr,
+                            "cannot be said in GGUF: llama.cpp takes {} for this model, and attends differently",
+                            expected);
   }
 
   Status map_tensors() {

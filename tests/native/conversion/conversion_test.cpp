@@ -180,6 +180,16 @@ TEST_CASE("conversion: keys of config.json") {
   CHECK(gemma->metadata.find_text("gemma3.rope.scaling.type") == "linear");
   CHECK(gemma->metadata.find_number("gemma3.rope.scaling.factor") == 8);
 
+  // llama.cpp derives the scale of attention from the shapes.
+  for (const bool is_lost : {false, true}) {
+    const std::string scalar = is_lost ? "8" : "4";
+    DiagnosticList diagnostics;
+    REQUIRE(run(llama("gemma2", R"(,"head_dim": 4, "query_pre_attn_scalar": )" + scalar), kEmbedding, diagnostics));
+    bool found = false;
+    for (const Diagnostic& diagnostic : diagnostics.items()) found |= diagnostic.code == "attention-scale-lost";
+    CHECK(found == is_lost);
+  }
+
   const auto yarn = run(llama("qwen3", R"(,"rope_scaling": {"type": "yarn", "factor": 4.0, "beta_fast": 32,
                                           "original_max_position_embeddings": 32768})"),
                         kEmbedding);
