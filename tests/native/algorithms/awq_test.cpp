@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "algorithms/random_values.h"
 #include "observers/observer.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "algorithms/bias_correction.h"
-#include "algorithms/random_values.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

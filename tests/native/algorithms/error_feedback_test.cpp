@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "algorithms/hessian.h"
-#include "algorithms/random_values.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

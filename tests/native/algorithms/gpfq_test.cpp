@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
-#include "algorithms/random_values.h"
 #include "config/dialect_grids.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "algorithms/hessian.h"
-#include "algorithms/random_values.h"
 #include "observers/observer.h"
 #include "quantize/quantize.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

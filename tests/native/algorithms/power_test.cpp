@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "algorithms/random_values.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

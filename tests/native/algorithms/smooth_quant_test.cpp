@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "algorithms/random_values.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 

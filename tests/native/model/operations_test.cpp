@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "algorithms/random_values.h"
 #include "doctest/doctest.h"
 #include "model/attention.h"
 #include "model/block.h"
@@ -11,6 +10,7 @@
 #include "model/norm.h"
 #include "model/rotary.h"
 #include "model/token_loss.h"
+#include "random_values.h"
 
 namespace wasmquant::model {
 namespace {

@@ -6,21 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "observers/registry.h"
 #include "quantize/quantize.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 
 namespace {
 
-std::vector<float> normal_values(size_t count, uint32_t seed, float outlier = 0) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(count);
-  for (float& v : x) v = normal(random);
-  if (outlier != 0) x[count / 2] = outlier;
+std::vector<float> values_with(float outlier, size_t count, uint32_t seed) {
+  std::vector<float> x = normal_values(count, seed);
+  x[count / 2] = outlier;
   return x;
 }
 
@@ -117,7 +114,7 @@ TEST_CASE("least error: never worse than min-max in its own measure, and far bet
         CAPTURE(info_of(dtype).name);
         CAPTURE(symmetric);
         CAPTURE(outlier);
-        const std::vector<float> x = normal_values(5000, 3, outlier);
+        const std::vector<float> x = outlier != 0 ? values_with(outlier, 5000, 3) : normal_values(5000, 3);
         const Observation mse = observed(ObserverId::PerTensorMSEObserver, dtype, symmetric, x);
         const Observation whole = observed(ObserverId::PerTensorMinMaxObserver, dtype, symmetric, x);
         REQUIRE(mse.errors.size() >= 100);
@@ -147,7 +144,7 @@ TEST_CASE("least squares search keeps a uniform range and cuts an outlier off") 
   for (int i = 0; i <= 10000; ++i) uniform.push_back(static_cast<float>(i) / 10000);
   const Observation even = observed(ObserverId::PerTensorHistogramProObserver, Dtype::uint4, false, uniform);
   CHECK(even.max[0] > 0.9f);
-  const std::vector<float> x = normal_values(20000, 6, 100.0f);
+  const std::vector<float> x = values_with(100.0f, 20000, 6);
   const Observation cut = observed(ObserverId::PerTensorHistogramProObserver, Dtype::int4, true, x);
   CHECK(cut.max[0] < 50.0f);
 }

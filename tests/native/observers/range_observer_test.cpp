@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "observers/registry.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 using Shape = std::vector<uint64_t>;
@@ -34,14 +35,6 @@ std::vector<QuantizationSpec> specs() {
   return all;
 }
 
-std::vector<float> random_values(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(count);
-  for (float& v : x) v = normal(random);
-  return x;
-}
-
 std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 bool same_range(const RangeObserver& a, const RangeObserver& b) {
@@ -52,7 +45,7 @@ bool same_range(const RangeObserver& a, const RangeObserver& b) {
 
 TEST_CASE("ranges are those of the elements of each scale") {
   const Shape shape = {2, 6, 8};
-  const std::vector<float> x = random_values(96, 1);
+  const std::vector<float> x = normal_values(96, 1);
   for (const QuantizationSpec& spec : specs()) {
     const auto g = granularity_of(shape, spec);
     REQUIRE(static_cast<bool>(g));
@@ -78,7 +71,7 @@ TEST_CASE("ranges are those of the elements of each scale") {
 
 TEST_CASE("any split, in any order, over any number of observers, is the whole") {
   const Shape shape = {2, 6, 8};
-  const std::vector<float> x = random_values(96, 2);
+  const std::vector<float> x = normal_values(96, 2);
   std::mt19937 random(3);
   for (const QuantizationSpec& spec : specs()) {
     const auto g = granularity_of(shape, spec);
@@ -106,7 +99,7 @@ TEST_CASE("the first element that is not finite is named and left out") {
   for (const QuantizationSpec& spec : specs()) {
     const auto g = granularity_of({2, 6, 8}, spec);
     REQUIRE(static_cast<bool>(g));
-    std::vector<float> x = random_values(96, 4);
+    std::vector<float> x = normal_values(96, 4);
     for (const size_t bad : {0u, 13u, 95u}) {
       std::vector<float> broken = x;
       broken[bad] = std::numeric_limits<float>::quiet_NaN();

@@ -4,31 +4,25 @@
 #include <doctest/doctest.h>
 
 #include <limits>
-#include <random>
 
 #include "observers/registry.h"
 #include "pipeline/memory_model.h"
 #include "quantize/quantize.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 using namespace wasmquant::testing;
 
 namespace {
 
-std::vector<float> random_values(size_t count, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal(0.0f, 0.05f);
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(generator);
-  return values;
-}
+std::vector<float> small_values(size_t count, uint32_t seed) { return normal_values(count, seed, 0, 0.05f); }
 
 MemoryModel model_of(StorageDtype dtype, uint64_t rows, uint64_t columns) {
   MemoryModel model;
-  model.add_file("model.safetensors", {{"a.q_proj.weight", dtype, {rows, columns}, random_values(rows * columns, 1)},
-                                       {"a.q_proj.bias", dtype, {rows}, random_values(rows, 2)},
-                                       {"a.norm.weight", dtype, {columns}, random_values(columns, 3)},
-                                       {"lm_head.weight", dtype, {8, columns}, random_values(8 * columns, 4)}});
+  model.add_file("model.safetensors", {{"a.q_proj.weight", dtype, {rows, columns}, small_values(rows * columns, 1)},
+                                       {"a.q_proj.bias", dtype, {rows}, small_values(rows, 2)},
+                                       {"a.norm.weight", dtype, {columns}, small_values(columns, 3)},
+                                       {"lm_head.weight", dtype, {8, columns}, small_values(8 * columns, 4)}});
   return model;
 }
 
@@ -224,7 +218,7 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
         const WeightLayout& layout = plan.tensors[index.find(pair.name) - index.tensors().data()].task.layout;
         const std::vector<float> right =
             decode_all(out->model, pair.right, pair.by_columns && !pair.right.layout.column_tiles());
-        const std::vector<float> expected = expected_values(random_values(72 * 192, 1), {72, 192}, layout, dtype,
+        const std::vector<float> expected = expected_values(small_values(72 * 192, 1), {72, 192}, layout, dtype,
                                                             std::string(c.format) == "fake-quantized");
         CHECK(right == expected);
         const std::vector<float> left = decode_all(model, pair.left, pair.by_columns);
@@ -243,7 +237,7 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
                            R"({"dtype": "bfloat16"})"}) {
     CAPTURE(spec);
     MemoryModel model;
-    std::vector<float> values = random_values(64 * 64, 7);
+    std::vector<float> values = small_values(64 * 64, 7);
     values[40 * 64 + 9] = std::numeric_limits<float>::quiet_NaN();
     model.add_file("m.safetensors", {{"l.weight", StorageDtype::F32, {64, 64}, values}});
     const ModelIndex index = model.index();
@@ -265,7 +259,7 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
 
 TEST_CASE("aihwkit: codes that nothing below zero makes unsigned do not fit a file that was laid out for signed ones") {
   MemoryModel model;
-  std::vector<float> values = random_values(64 * 64, 7);
+  std::vector<float> values = small_values(64 * 64, 7);
   for (float& value : values) value = std::abs(value);
   model.add_file("m.safetensors", {{"l.weight", StorageDtype::F32, {64, 64}, values}});
   const ModelIndex index = model.index();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quantize/quantize.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 using kernels::Path;
@@ -52,14 +53,6 @@ std::vector<Setting> settings() {
         }
   }
   return all;
-}
-
-std::vector<float> random_values(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.3f, 1.0f);
-  std::vector<float> x(count);
-  for (float& v : x) v = normal(random);
-  return x;
 }
 
 std::vector<QParams> random_qparams(size_t count, const QuantizationSpec& spec) {
@@ -115,7 +108,7 @@ TEST_CASE("integers: codes and values of every granularity are those of the form
     const bool fractional = !setting.spec.symmetric && setting.spec.zero_point_type == ZeroPointType::float32;
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    const std::vector<float> x = random_values(elements_of(*g), 3);
+    const std::vector<float> x = normal_values(elements_of(*g), 3, 0.3f);
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     const std::vector<size_t> scale = scale_of_elements(*g);
     for (const Path path : {Path::fake, Path::real}) {
@@ -152,7 +145,7 @@ TEST_CASE("floats: every granularity gives the code of x / scale") {
     const FloatFormat format = float_format_of(setting.spec);
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    const std::vector<float> x = random_values(elements_of(*g), 4);
+    const std::vector<float> x = normal_values(elements_of(*g), 4, 0.3f);
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     const std::vector<size_t> scale = scale_of_elements(*g);
     const size_t bytes = code_bytes_of(setting.spec);
@@ -217,7 +210,7 @@ TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
     const size_t bytes = code_bytes_of(setting.spec);
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    const std::vector<float> x = random_values(elements_of(*g), 5);
+    const std::vector<float> x = normal_values(elements_of(*g), 5, 0.3f);
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     std::vector<uint8_t> whole(x.size() * bytes);
     std::vector<float> whole_y(x.size()), whole_fake(x.size());

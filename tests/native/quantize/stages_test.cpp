@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "quantize/quantize.h"
 #include "quantize/stages.h"
+#include "random_values.h"
 
 using namespace wasmquant;
 
@@ -20,14 +20,6 @@ QuantizationSpec spec_of(Dtype dtype, QScheme qscheme, int64_t group_size = 0) {
   spec.ch_axis = qscheme == QScheme::per_group ? -1 : 0;
   spec.group_size = group_size;
   return spec;
-}
-
-std::vector<float> random_values(size_t count) {
-  std::mt19937 random(11);
-  std::normal_distribution<float> normal(0, 0.05f);
-  std::vector<float> x(count);
-  for (float& v : x) v = normal(random);
-  return x;
 }
 
 void ranges_of(const Granularity& g, const std::vector<float>& x, std::vector<float>& min, std::vector<float>& max) {
@@ -46,7 +38,7 @@ void ranges_of(const Granularity& g, const std::vector<float>& x, std::vector<fl
 }  // namespace
 
 TEST_CASE("progressive: fp8 per tensor, then int4 per channel") {
-  const std::vector<float> x = random_values(8 * 40);
+  const std::vector<float> x = normal_values(8 * 40, 11, 0, 0.05f);
   const auto stages = TwoStages::create(spec_of(Dtype::fp8_e4m3, QScheme::per_tensor),
                                         spec_of(Dtype::int4, QScheme::per_channel), {8, 40});
   REQUIRE(static_cast<bool>(stages));
@@ -77,7 +69,7 @@ TEST_CASE("progressive: fp8 per tensor, then int4 per channel") {
 }
 
 TEST_CASE("scale quant: the scales of groups as fp8") {
-  const std::vector<float> x = random_values(6 * 64);
+  const std::vector<float> x = normal_values(6 * 64, 11, 0, 0.05f);
   QuantizationSpec second = spec_of(Dtype::fp8_e4m3, QScheme::per_tensor);
   second.is_scale_quant = true;
   const auto stages = TwoStages::create(spec_of(Dtype::fp4, QScheme::per_group, 16), second, {6, 64});

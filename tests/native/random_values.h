@@ -1,10 +1,22 @@
-// Reproducible test data: the same on every platform, without <random>'s implementation-defined distributions.
+// Reproducible test data.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 namespace wasmquant {
 
+/// Normally distributed, as weights are; libraries differ in how they make them.
+inline std::vector<float> normal_values(size_t count, uint32_t seed, float mean = 0, float deviation = 1) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(mean, deviation);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+/// The same values on every platform.
 class RandomValues {
  public:
   explicit RandomValues(uint32_t seed) : state_(seed * 2654435761u + 1) {}
