@@ -23,11 +23,10 @@ import { checkReportPath, modelPaths, writeReport } from './report_file.js';
 import { specText } from './spec_text.js';
 import { table } from './tables.js';
 import { printable } from './terminal.js';
+import { addTokenOptions, openTokens, type TokenOptions } from './token_source.js';
 import { bytesText } from './units.js';
 
-interface AutoOptions extends ResourceOptions {
-  tokens: string;
-  tensor?: string;
+interface AutoOptions extends ResourceOptions, TokenOptions {
   targetBits?: number;
   targetBytes?: number;
   maxLoss?: number;
@@ -79,11 +78,17 @@ function autoLines(
 async function auto(context: Context, path: string, options: AutoOptions): Promise<Outcome> {
   const { signal, terminal } = context;
   const file = { ...(options.output !== undefined && { report: options.output }), force: options.force === true };
-  await checkReportPath(file, [path, options.tokens], '--output');
+  const texts = options.tokens ?? options.text ?? '';
+  await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal);
-  await using tokens = await openModel(quantizer, options.tokens, signal);
-  await checkReportPath(file, [...modelPaths(path, model), ...modelPaths(options.tokens, tokens)], '--output');
+  const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
+  await using _ = tokenFile;
+  await checkReportPath(
+    file,
+    [...modelPaths(path, model), ...(tokenFile ? modelPaths(texts, tokenFile) : [])],
+    '--output',
+  );
   const bar = new ProgressBar(terminal);
   const { targetBits, targetBytes, maxLoss, format, exclude, tensor } = options;
   const given: AutoConfigOptions = {
@@ -114,15 +119,13 @@ export function addAuto(program: Command, run: Run): void {
     .command('auto')
     .description('choose a spec for every layer of a llama-kind model so that a budget is spent best')
     .argument('<model>', kModelArgument)
-    .requiredOption('--tokens <file>', 'safetensors file with token ids, I64, I32 or U16 [sequences, length]')
-    .option('--tensor <name>', 'tensor of that file (default: input_ids, tokens or the only one)')
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
     .addOption(budget('--max-loss <n>', "sum of the layers' losses"))
     .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable; default: lm_head)', parsePattern)
     .option('-o, --output <file>', 'writes the config there')
     .option('--force', 'replace an existing config');
-  addOutputOptions(addResourceOptions(addFormatOption(command))).action((model: string, options: AutoOptions) =>
-    run(options, (context) => auto(context, model, options)),
+  addOutputOptions(addResourceOptions(addFormatOption(addTokenOptions(command)))).action(
+    (model: string, options: AutoOptions) => run(options, (context) => auto(context, model, options)),
   );
 }

@@ -14,11 +14,10 @@ import type { Context, Outcome, Run } from './outcome.js';
 import { ProgressBar } from './progress.js';
 import { checkReportPath, modelPaths, writeReport } from './report_file.js';
 import { printable } from './terminal.js';
+import { addTokenOptions, openTokens, type TokenOptions } from './token_source.js';
 import { durationText, plural } from './units.js';
 
-interface EvaluateCommand extends ResourceOptions, ReportOptions {
-  tokens: string;
-  tensor?: string;
+interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions {
   bytesPerToken?: number;
   activations: 'float32' | 'int8';
 }
@@ -59,11 +58,13 @@ function evaluationLines(model: string, text: string, found: Evaluation, { termi
 
 async function evaluate(context: Context, path: string, options: EvaluateCommand): Promise<Outcome> {
   const { signal, terminal } = context;
-  await checkReportPath(options, [path, options.tokens]);
+  const given = options.tokens ?? options.text ?? '';
+  await checkReportPath(options, [path, given]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal);
-  await using tokens = await openModel(quantizer, options.tokens, signal);
-  await checkReportPath(options, [...modelPaths(path, model), ...modelPaths(options.tokens, tokens)]);
+  const { tokens, file } = await openTokens(quantizer, model, options, signal);
+  await using _ = file;
+  await checkReportPath(options, [...modelPaths(path, model), ...(file ? modelPaths(given, file) : [])]);
   const bar = new ProgressBar(terminal);
   try {
     const document = await quantizer.evaluate(model, {
@@ -86,15 +87,13 @@ export function addEvaluate(program: Command, run: Run): void {
     .command('evaluate')
     .description('perplexity and bits per byte of a llama-kind model, quantized or not')
     .argument('<model>', kModelArgument)
-    .requiredOption('--tokens <file>', 'safetensors file with token ids, I64, I32 or U16 [sequences, length]')
-    .option('--tensor <name>', 'tensor of that file (default: input_ids, tokens or the only one)')
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
     .addOption(
       new Option('--activations <precision>', 'int8: inputs of linear layers are quantized per token, as W8A8 does')
         .choices(['float32', 'int8'])
         .default('float32'),
     );
-  addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
+  addOutputOptions(addReportOptions(addResourceOptions(addTokenOptions(command)), 'an existing report')).action(
     (model: string, options: EvaluateCommand) => run(options, (context) => evaluate(context, model, options)),
   );
 }

@@ -1,7 +1,7 @@
 /** `wasmquant quantize <model> -o <out>`: the run itself, then a report: sizes, worst layers, files, how to load them. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report } from '../lib/node.js';
 import { createQuantizer } from '../lib/node.js';
 import {
@@ -28,15 +28,19 @@ import { actionText } from './spec_text.js';
 import { table } from './tables.js';
 import type { Colors } from './terminal.js';
 import { printable } from './terminal.js';
+import { openText } from './token_source.js';
 import { bytesText, durationText, plural } from './units.js';
 
 interface QuantizeOptions extends ConfigOptions, ResourceOptions, ReportOptions {
   output: string;
   format?: OutputFormat;
   calibration?: string;
+  calibrationText?: string;
 }
 
 const kWorstShown = 5;
+/** Of 256 tokens each; the activations of all of them stay in memory. */
+const kCalibrationSequences = 32;
 
 /** `24 × int4 per_group 32, 1 × int8 per_channel`, the most frequent first. */
 function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
@@ -111,10 +115,16 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   await using model = await openModel(quantizer, argument, signal);
   await using tokens =
     options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
+  const { calibrationText } = options;
+  const text =
+    calibrationText === undefined
+      ? null
+      : { ...(await openText(model, calibrationText)), sequences: kCalibrationSequences };
   await checkReportPath(options, [
     ...modelPaths(argument, model),
     ...(tokens ? modelPaths(options.calibration ?? '', tokens) : []),
   ]);
+  const seen = tokens ?? text;
   if (terminal.live) {
     const { tensors, totals } = quantizer.plan(model, config, formatOf(options));
     process.stderr.write(
@@ -127,7 +137,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     target: options.output,
     ...formatOf(options),
     overwrite: options.force === true,
-    ...(tokens && { calibration: { tokens } }),
+    ...(seen && { calibration: { tokens: seen } }),
     signal,
     onProgress: bar.update,
   };
@@ -151,10 +161,14 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model; the rest of its folder is carried over')
     .argument('<model>', kModelArgument)
     .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors');
-  addConfigOptions(addFormatOption(command)).option(
-    '--calibration <file>',
-    'safetensors file with token ids [sequences, length], for configs with smoothquant, awq or gptq',
-  );
+  addConfigOptions(addFormatOption(command))
+    .addOption(
+      new Option(
+        '--calibration <file>',
+        'safetensors file with token ids [sequences, length], for configs with smoothquant, awq or gptq',
+      ).conflicts('calibrationText'),
+    )
+    .option('--calibration-text <file>', "UTF-8 text instead, through the model's tokenizer.json");
   addReportOptions(addResourceOptions(command), 'existing output and report');
   addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
     run(options, (context) => quantize(context, model, options)),

@@ -164,6 +164,18 @@ export class OpenedModel implements Model {
     return this.#files.config ?? '';
   }
 
+  async companion(name: string): Promise<Uint8Array | null> {
+    let found: Uint8Array | null = null;
+    for (const file of await this.companions()) {
+      try {
+        if (file.name === name) found = (await file.read(0, file.size)).slice();
+      } finally {
+        await file.close();
+      }
+    }
+    return found;
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -34,18 +34,11 @@ export function tokenBytes(tokenizer: TokenizerJson): Map<number, number> {
 
 /** The same of a model's tokenizer.json; null when there is none that can be understood. */
 export async function tokenBytesOf(model: OpenedModel): Promise<Map<number, number> | null> {
-  let found: Map<number, number> | null = null;
-  for (const file of await model.companions()) {
-    try {
-      if (file.name !== 'tokenizer.json') continue;
-      const text = new TextDecoder().decode(await file.read(0, file.size));
-      const bytes = tokenBytes(JSON.parse(text) as TokenizerJson);
-      if (bytes.size > 0) found = bytes;
-    } catch {
-      // Another tokenizer's file: bits per byte are then not told.
-    } finally {
-      await file.close();
-    }
+  try {
+    const file = await model.companion('tokenizer.json');
+    const bytes = file && tokenBytes(JSON.parse(new TextDecoder().decode(file)) as TokenizerJson);
+    return bytes && bytes.size > 0 ? bytes : null;
+  } catch {
+    return null; // another tokenizer's file: bits per byte are then not told
   }
-  return found;
 }

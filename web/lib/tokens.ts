@@ -2,7 +2,8 @@
 
 import { failure } from './errors.js';
 import { OpenedModel } from './model.js';
-import type { Model, TokenInput } from './types.js';
+import { tokensOfText } from './text_tokens.js';
+import type { Model, TextInput, TokenInput } from './types.js';
 
 /** Sequences of one length, one after another. */
 export interface TokenBatch {
@@ -51,14 +52,23 @@ async function readTokens(model: Model, name: string | undefined): Promise<Token
   throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}; tokens are I64, I32 or U16`);
 }
 
+async function tokenInput(
+  input: TokenInput | Model | TextInput,
+  name: string | undefined,
+  maxPositions: number,
+): Promise<TokenInput> {
+  if ('data' in input) return input;
+  return 'text' in input ? tokensOfText(input, maxPositions) : readTokens(input, name);
+}
+
 /** Checked against the model: at least two tokens a sequence, no longer than it was trained for, all in its vocabulary. */
 export async function tokenBatch(
-  input: TokenInput | Model,
+  input: TokenInput | Model | TextInput,
   name: string | undefined,
   vocabulary: number,
   maxPositions: number,
 ): Promise<TokenBatch> {
-  const { data, shape } = 'data' in input ? input : await readTokens(input, name);
+  const { data, shape } = await tokenInput(input, name, maxPositions);
   const { sequences, length } = shapeOf(shape, data.length);
   if (length < 2) throw argumentInvalid('sequences of one token predict nothing; at least 2 are needed');
   if (length > maxPositions) {

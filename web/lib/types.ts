@@ -191,8 +191,8 @@ export interface Observer extends Disposable {
  * tokens of ordinary text are plenty. The model must be of a kind that `evaluate` knows.
  */
 export interface Calibration {
-  /** Sequences of one length, or an opened safetensors file that holds them (I64, I32 or U16). */
-  tokens: TokenInput | Model;
+  /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
+  tokens: TokenInput | Model | TextInput;
   /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
   tensor?: string;
 }
@@ -242,6 +242,8 @@ export interface Model extends AsyncDisposable {
   config: Record<string, unknown> | null;
   /** Remarks on the files, such as tensors that an index does not mention. */
   diagnostics: Diagnostic[];
+  /** A small file beside the weights, such as `tokenizer.json`; null when there is none of that name. */
+  companion(name: string): Promise<Uint8Array | null>;
   close(): Promise<void>;
 }
 
@@ -345,9 +347,24 @@ export interface TokenInput {
   shape: number[];
 }
 
+/** Anything that turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
+export interface Tokenizer {
+  encode(text: string, options?: { add_special_tokens?: boolean }): number[] | { ids: number[] };
+}
+
+/** Text, cut into sequences that each begin with what the tokenizer puts in front of a text. */
+export interface TextInput {
+  text: string | readonly string[];
+  tokenizer: Tokenizer;
+  /** Tokens of a sequence; default 256, or what the model allows if that is less. */
+  length?: number;
+  /** At most so many sequences; default: all that the text fills. */
+  sequences?: number;
+}
+
 export interface EvaluateOptions {
-  /** Sequences of one length, or an opened safetensors file that holds them (I64, I32 or U16). */
-  tokens: TokenInput | Model;
+  /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
+  tokens: TokenInput | Model | TextInput;
   /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
   tensor?: string;
   /** Bytes of text per token on average. Default: counted with the model's tokenizer.json. */

@@ -1,0 +1,88 @@
+/** `--tokens FILE` or `--text FILE`: what a model is run on. Text goes through the model's own tokenizer.json. */
+import { readFile } from 'node:fs/promises';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Model, Quantizer, TextInput } from '../lib/node.js';
+import { CommandError, usageError } from './failure.js';
+import { openModel } from './model_source.js';
+
+export interface TokenOptions {
+  tokens?: string;
+  tensor?: string;
+  text?: string;
+  length?: number;
+  sequences?: number;
+}
+
+function parseCount(text: string): number {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError('It must be a whole number from 1.');
+  return number;
+}
+
+export function addTokenOptions(command: Command): Command {
+  const ofText = (flags: string, text: string) => new Option(flags, text).argParser(parseCount).conflicts('tokens');
+  return command
+    .addOption(
+      new Option('--tokens <file>', 'safetensors file with token ids, I64, I32 or U16 [sequences, length]').conflicts(
+        'text',
+      ),
+    )
+    .addOption(
+      new Option('--tensor <name>', 'tensor of that file (default: input_ids, tokens or the only one)').conflicts(
+        'text',
+      ),
+    )
+    .option('--text <file>', "UTF-8 text instead, through the model's tokenizer.json")
+    .addOption(ofText('--length <n>', 'tokens of a sequence of the text (default: 256)'))
+    .addOption(ofText('--sequences <n>', 'at most so many sequences of the text'));
+}
+
+/** Text and the model's tokenizer. Errors: source-invalid, file-invalid. */
+export async function openText(model: Model, path: string): Promise<Pick<TextInput, 'text' | 'tokenizer'>> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new CommandError(
+      'source-invalid',
+      `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        where: path,
+      },
+    );
+  });
+  const files = await Promise.all(['tokenizer.json', 'tokenizer_config.json'].map((name) => model.companion(name)));
+  const [tokenizer, config] = files.map((file) => file && new TextDecoder().decode(file));
+  if (!tokenizer)
+    throw new CommandError('source-invalid', 'is not beside the weights; text needs the tokenizer of the model', {
+      where: 'tokenizer.json',
+      hint: 'put it there, or give --tokens',
+    });
+  try {
+    return { text, tokenizer: new Tokenizer(JSON.parse(tokenizer) as object, JSON.parse(config ?? '{}') as object) };
+  } catch (error) {
+    throw new CommandError(
+      'file-invalid',
+      `is no tokenizer that can be used here: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        where: 'tokenizer.json',
+      },
+    );
+  }
+}
+
+/** What the options name; the opened token file, to be closed, or null. */
+export async function openTokens(
+  quantizer: Quantizer,
+  model: Model,
+  options: TokenOptions,
+  signal: AbortSignal,
+): Promise<{ tokens: Model | TextInput; file: Model | null }> {
+  const { tokens, text, length, sequences } = options;
+  if (tokens !== undefined) {
+    const file = await openModel(quantizer, tokens, signal);
+    return { tokens: file, file };
+  }
+  if (text === undefined)
+    throw usageError('neither --tokens nor --text is given', 'name a file of token ids, or one of text');
+  const given = { ...(length !== undefined && { length }), ...(sequences !== undefined && { sequences }) };
+  return { tokens: { ...(await openText(model, text)), ...given }, file: null };
+}
