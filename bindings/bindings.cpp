@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "activation_functions.h"
 #include "config/config_api.h"
 #include "config/dialects.h"
 #include "config/gguf_config.h"
@@ -132,7 +133,16 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("json", &BoundPlan::to_json)
       .function("task", &BoundPlan::task)
       .function("fileHeader", &BoundPlan::file_header)
+      .function("knownBytes", &BoundPlan::known_bytes)
+      .function("activationRequests", &BoundPlan::activation_requests)
       .function("shardMap", &BoundPlan::shard_map);
+  class_<BoundActivationCalibration>("ActivationCalibration")
+      .constructor<std::string>()
+      .function("passes", &BoundActivationCalibration::passes)
+      .function("begin", &BoundActivationCalibration::begin)
+      .function("update", &BoundActivationCalibration::update)
+      .function("nextPass", &BoundActivationCalibration::next_pass)
+      .function("finish", &BoundActivationCalibration::finish);
   class_<BoundTensorSession>("TensorSession")
       .constructor<std::string>()
       .function("info", &BoundTensorSession::info)
@@ -155,6 +165,9 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("load", &BoundForwardPass::load)
       .function("run", &BoundForwardPass::run)
       .function("losses", &BoundForwardPass::losses)
+      .function("observe", &BoundForwardPass::observe)
+      .function("nextPass", &BoundForwardPass::next_pass)
+      .function("observed", &BoundForwardPass::observed)
       .function("calibrate", &BoundForwardPass::calibrate)
       .function("beginBlock", &BoundForwardPass::begin_block)
       .function("prepare", &BoundForwardPass::prepare)

@@ -80,6 +80,25 @@ std::string calibrated_algorithms(std::string config) {
   return ok(std::move(names));
 }
 
+std::string BoundForwardPass::observe(std::string requests) {
+  if (!session_) return fail(error_);
+  auto calibration = ActivationCalibration::create(requests);
+  if (!calibration) return fail(calibration.error());
+  inputs_ = std::make_unique<LayerInputs>(std::move(*calibration));
+  session_->set_sink(inputs_.get());
+  json::Value out;
+  out.set("passes", static_cast<int64_t>(inputs_->calibration().passes()));
+  return ok(std::move(out));
+}
+
+std::string BoundForwardPass::next_pass() { return inputs_ ? reply(inputs_->calibration().next_pass()) : fail(error_); }
+
+std::string BoundForwardPass::observed() {
+  if (!inputs_) return fail(error_);
+  auto found = inputs_->calibration().finish();
+  return found ? ok(std::move(*found)) : fail(found.error());
+}
+
 std::string BoundForwardPass::calibrate(std::string config) {
   if (!session_) return fail(error_);
   const auto parsed = config::parse_text(config);

@@ -9,6 +9,7 @@
 #include "pipeline/block_calibration.h"
 #include "pipeline/block_sensitivity.h"
 #include "pipeline/forward_session.h"
+#include "pipeline/layer_inputs.h"
 
 namespace wasmquant::bindings {
 
@@ -28,6 +29,10 @@ class BoundForwardPass : Counted {
   std::string load(uint32_t tile);
   std::string run(uint32_t portion);
   std::string losses();
+  // Inputs of linear layers, seen by the observers of a plan, of every run() that follows.
+  std::string observe(std::string requests);
+  std::string next_pass();
+  std::string observed();
   // Calibration (block_calibration.h) of the block that is loaded.
   std::string calibrate(std::string config);
   std::string begin_block(std::string tasks);
@@ -43,6 +48,7 @@ class BoundForwardPass : Counted {
  private:
   std::unique_ptr<ForwardSession> session_;
   Error error_;
+  std::unique_ptr<LayerInputs> inputs_;
   List<double> losses_;
   List<CalibrationStep> steps_;
   std::unique_ptr<BlockCalibration> calibration_;

@@ -48,6 +48,9 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
   if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
   options.tile_bytes = tile_bytes_of(options_json);
+  options.calibrates = options_json["calibrates"].as_bool();
+  TRY(found, read_found(options_json["activations"]));
+  options.activations = std::move(found);
   return make_plan(model, config, options, diagnostics);
 }
 
@@ -118,6 +121,27 @@ std::string BoundPlan::file_header(uint32_t file) const {
   out.set("pointer", address(plan_->files[file].prefix.data()));
   out.set("bytes", static_cast<uint64_t>(plan_->files[file].prefix.size()));
   return ok(std::move(out));
+}
+
+std::string BoundPlan::known_bytes(uint32_t file) const {
+  if (!plan_ || file >= plan_->files.size()) return ok(json::Array());
+  json::Array rows;
+  for (const KnownBytes& known : plan_->files[file].known) {
+    json::Value row;
+    row.set("offset", known.offset);
+    row.set("pointer", address(known.bytes.data()));
+    row.set("bytes", static_cast<uint64_t>(known.bytes.size()));
+    rows.push_back(std::move(row));
+  }
+  return ok(std::move(rows));
+}
+
+std::string BoundPlan::activation_requests() const {
+  if (!plan_ || plan_->requests.empty()) return "";
+  List<std::string_view> layers;
+  for (const ModelTensor& tensor : model_->tensors())
+    if (layers.empty() || layers.back() != tensor.layer) layers.push_back(tensor.layer);
+  return json::write(wasmquant::to_json(plan_->requests, {layers.data(), layers.size()}));
 }
 
 std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }

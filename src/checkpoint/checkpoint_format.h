@@ -2,10 +2,12 @@
 // A format is one file that chooses layouts, plus its row in registry.cpp.
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "checkpoint/activation_scales.h"
 #include "checkpoint/weight_layout.h"
 #include "config/spec.h"
 #include "core/json.h"
@@ -20,8 +22,14 @@ struct LayerOutcome {
   std::string layer;       // module name
   std::string layer_type;  // Linear, Embedding, ...
   Stages weight;           // empty: kept as it is
-  Stages inputs;           // what the runtime does to the layer's inputs, with scales that it finds itself
+  Stages inputs;           // what the runtime does to the layer's inputs, with scales that it finds itself, or that
+  Stages outputs;          // are stored; to its outputs, with stored scales
 };
+
+/// Whether the file holds scales of its inputs or outputs.
+bool has_activation_scales(const LayerOutcome& layer) noexcept;
+/// Whether the stages' scales are found once and stored: not dynamic, and not plain casts.
+bool are_static(const Stages& stages) noexcept;
 
 /// How a weight called `layer` is described to a format.
 struct WeightDescription {
@@ -39,6 +47,14 @@ class CheckpointFormat {
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// Whether quantization_config can say what a runtime is to do to inputs.
   virtual bool holds_inputs(const Stages& inputs) const = 0;
+  /// Whether there is a place for static scales of inputs and outputs at all.
+  virtual bool holds_activation_scales() const { return false; }
+  /// How those of `stages` are held beside the weight of a layer with so many input or output channels; none when the
+  /// format has no place for them.
+  virtual std::optional<ActivationStorage> activation_storage(const WeightDescription& /*weight*/,
+                                                              const Stages& /*stages*/, uint64_t /*channels*/) const {
+    return std::nullopt;
+  }
   /// What the layers of a model have to share. Errors: format-unsupported naming the layer.
   virtual Status check(const List<LayerOutcome>& /*layers*/) const { return {}; }
   /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a

@@ -121,11 +121,11 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
 // "Last" of inputs [tokens, features], as configs spell it.
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
 
-json::Value inputs_block(const QuantizationSpec& spec) {
+json::Value activations_block(const QuantizationSpec& spec) {
   json::Value block = weights_block(spec, 0);
   block.set("strategy", spec.qscheme == QScheme::per_tensor ? "tensor" : "token");
-  block.set("dynamic", true);
-  block.set("observer", nullptr);
+  block.set("dynamic", spec.is_dynamic);
+  if (spec.is_dynamic) block.set("observer", nullptr);
   return block;
 }
 
@@ -213,6 +213,22 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
   return std::move(layout);
 }
 
+std::optional<ActivationStorage> CompressedTensors::activation_storage(const WeightDescription& weight,
+                                                                       const Stages& stages, uint64_t) const {
+  ActivationStorage out;
+  out.spec = with_loaded_scales(stages.front(), weight.source);
+  const DtypeInfo& dtype = info_of(out.spec.dtype);
+  const bool has_place = stages.size() == 1 && out.spec.qscheme == QScheme::per_tensor &&
+                         out.spec.scale_format == ScaleFormat::float32 &&
+                         out.spec.zero_point_type == ZeroPointType::int32 &&
+                         (dtype.is_integer ? dtype.bits == 8 : out.spec.dtype == Dtype::fp8_e4m3);
+  if (!has_place) return std::nullopt;
+  out.scale_shape = {1};
+  out.has_zero_point = has_zero_point(out.spec);
+  out.zero_offset = shift_to_signed(dtype);
+  return out;
+}
+
 bool CompressedTensors::holds_inputs(const Stages& inputs) const {
   const QuantizationSpec& spec = inputs.front();
   return inputs.size() == 1 && (spec.dtype == Dtype::int8 || spec.dtype == Dtype::fp8_e4m3) && spec.symmetric &&
@@ -222,7 +238,7 @@ bool CompressedTensors::holds_inputs(const Stages& inputs) const {
 json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
   struct Group {
     QuantizationSpec spec;
-    Stages inputs;
+    Stages inputs, outputs;
     json::Array targets;
   };
   List<Group> groups;
@@ -233,10 +249,11 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
       continue;
     }
     const QuantizationSpec& spec = layer.weight.front();
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const Group& g) { return g.spec == spec && g.inputs == layer.inputs; });
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return g.spec == spec && g.inputs == layer.inputs && g.outputs == layer.outputs;
+    });
     if (group == groups.end()) {
-      groups.push_back({spec, layer.inputs, {}});
+      groups.push_back({spec, layer.inputs, layer.outputs, {}});
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);
@@ -256,8 +273,8 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     json::Value block;
     block.set("targets", std::move(g.targets));
     block.set("weights", weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0))));
-    block.set("input_activations", g.inputs.empty() ? json::Value() : inputs_block(g.inputs.front()));
-    block.set("output_activations", nullptr);
+    block.set("input_activations", g.inputs.empty() ? json::Value() : activations_block(g.inputs.front()));
+    block.set("output_activations", g.outputs.empty() ? json::Value() : activations_block(g.outputs.front()));
     block.set("format", compressor);
     config_groups.set(text_of("group_{}", i), std::move(block));
   }

@@ -22,6 +22,16 @@ Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages&
   return layout;
 }
 
+bool are_static(const Stages& stages) noexcept {
+  for (const QuantizationSpec& stage : stages)
+    if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) return true;
+  return false;
+}
+
+bool has_activation_scales(const LayerOutcome& layer) noexcept {
+  return are_static(layer.inputs) || are_static(layer.outputs);
+}
+
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
                    StorageDtype dtype, std::vector<uint64_t> shape) {
   uint64_t bytes = info_of(dtype).bits / 8;

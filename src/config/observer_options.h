@@ -23,6 +23,8 @@ struct ObserverOptions {
   double range_margin = 0.5;  // range searches: added to the largest magnitude, absolute
   double norm = 0.7;          // half_quadratic: p of |x - y|^p, 0 <= p < 1
   uint32_t iterations = 20;   // half_quadratic: steps at most
+  bool weighted = false;  // slice_mse, half_quadratic's first guess: squared errors weigh as the mean square of their
+                          // input channel, which calibration finds
 
   friend bool operator==(const ObserverOptions&, const ObserverOptions&) = default;
 };

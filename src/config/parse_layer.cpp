@@ -52,15 +52,12 @@ Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   return stages;
 }
 
-void warn_static(const ObjectReader& in, const char* key, const Stages& stages) {
-  for (const QuantizationSpec& stage : stages) {
-    if (stage.is_dynamic || info_of(stage.dtype).is_plain_cast()) continue;
-    in.warning(
-        "not-applied", key,
-        text_of("this version quantizes weights only: {} is static, which needs calibration, and is left out", key),
-        "set is_dynamic to true to keep it for the runtime, or remove it");
-    return;
-  }
+void note_static(const ObjectReader& in, const char* key, const Stages& stages) {
+  for (const QuantizationSpec& stage : stages)
+    if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast())
+      return in.out().add({Severity::note, "calibration-needed", in.at(key),
+                           text_of("{} is static: its scales come from calibration", key),
+                           "give calibration data, or set is_dynamic to true to leave them to the runtime"});
 }
 
 }  // namespace
@@ -78,8 +75,8 @@ LayerConfig parse_layer(const json::Value& value, const std::string& where, Diag
   if (!layer.bias.empty())
     in.warning("not-applied", "bias", "biases are not quantized by this version and stay as they are",
                "remove the key");
-  warn_static(in, "input_tensors", layer.input_tensors);
-  warn_static(in, "output_tensors", layer.output_tensors);
+  note_static(in, "input_tensors", layer.input_tensors);
+  note_static(in, "output_tensors", layer.output_tensors);
   in.word("target_device", kTargetDevices);
   return layer;
 }

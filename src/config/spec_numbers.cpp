@@ -38,6 +38,7 @@ constexpr Key kOptionRows[] = {
     {"range_margin", kNumber, nullptr, "0.5"},
     {"norm", kNumber, nullptr, "0.7"},
     {"iterations", kInteger, nullptr, "20"},
+    {"weighted", kBool, nullptr, "false"},
 };
 
 // Histograms and tables of candidates are kept whole, once per scale.
@@ -108,6 +109,7 @@ json::Value to_json(const ObserverOptions& options) {
   out.set("range_margin", options.range_margin);
   out.set("norm", options.norm);
   out.set("iterations", static_cast<int64_t>(options.iterations));
+  out.set("weighted", options.weighted);
   return out;
 }
 
@@ -143,6 +145,7 @@ ObserverOptions read_observer_options(const json::Value& value, const std::strin
   options.range_margin = in.read(0, kMaxMagnitude);
   options.norm = in.read(0, 1);
   options.iterations = static_cast<uint32_t>(in.read(1, kMaxCandidates));
+  in.read(options.weighted);
   return options;
 }
 

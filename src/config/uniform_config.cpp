@@ -203,7 +203,8 @@ class Parser {
       }
       config_.global.input_tensors = Stages{input};
       if (!input.is_dynamic)
-        warn_not_applied(out_, at("activation_scheme"), "static activations need data to calibrate with");
+        out_.add({Severity::note, "calibration-needed", at("activation_scheme"),
+                  "static activations get their scales from calibration", ""});
     }
     if (!source["kv_cache_scheme"].is_null())
       warn_not_applied(out_, at("kv_cache_scheme"), "the kv cache keeps its dtype");

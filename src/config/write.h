@@ -29,7 +29,8 @@ struct ExportedLayer {
 /// The `quantization_config` of a file that was written. It says what is in the file, not what was asked: nothing
 /// that was not applied, no field-wise resolution (Quark's reader takes the chosen layer config whole), and exact
 /// entries or exclusions wherever the patterns alone would tell a reader something else than `layers`.
-/// `layers`: every layer of a quantizable class.
-json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info);
+/// `layers`: every layer of a quantizable class. `has_activation_scales`: static inputs and outputs were applied, too.
+json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info,
+                                bool has_activation_scales = false);
 
 }  // namespace wasmquant::config

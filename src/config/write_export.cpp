@@ -1,5 +1,5 @@
 // The quantization_config block of a finished file. The config is first brought to Quark's terms (whole replacement, no
-// static activations, only the classes that Quark's reader knows), then every layer is looked up in it the way a reader
+// static activations without stored scales, only the classes that Quark's reader knows), then every layer is looked up in it the way a reader
 // would, and where the answer differs from what was written, an exact entry or exclusion is added.
 #include <string>
 #include <utility>
@@ -12,9 +12,11 @@
 namespace wasmquant::config {
 namespace {
 
-// Activations that need no stored scales are the runtime's affair and stay; weights are kept; all else was not applied.
-void keep_applied(LayerConfig& layer) {
+// Activations that need no stored scales are the runtime's affair and stay, others where their scales were found;
+// weights are kept; all else was not applied.
+void keep_applied(LayerConfig& layer, bool keeps_static) {
   layer.bias.clear();
+  if (keeps_static) return;
   for (auto* stages : {&layer.input_tensors, &layer.output_tensors}) {
     for (const QuantizationSpec& stage : *stages)
       if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) {
@@ -48,15 +50,15 @@ bool same(const LayerConfig& a, const LayerConfig& b) {
 }
 
 // In Quark's terms. Entries without a weight are dropped: what they cover is settled layer by layer.
-Config in_quark_terms(const Config& config) {
+Config in_quark_terms(const Config& config, bool keeps_static) {
   Config block;
   block.resolution = Resolution::replace;
   block.global = config.global;
-  keep_applied(block.global);
+  keep_applied(block.global, keeps_static);
   block.exclude = config.exclude;
   const auto convert = [&](const LayerConfig& from) {
     LayerConfig layer = from;
-    keep_applied(layer);
+    keep_applied(layer, keeps_static);
     if (config.resolution == Resolution::field) {
       if (layer.input_tensors.empty()) layer.input_tensors = block.global.input_tensors;
       if (layer.output_tensors.empty()) layer.output_tensors = block.global.output_tensors;
@@ -82,8 +84,9 @@ bool covers_quantized(std::string_view name, std::span<const ExportedLayer> laye
 
 }  // namespace
 
-json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info) {
-  Config block = in_quark_terms(config);
+json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info,
+                                bool has_activation_scales) {
+  Config block = in_quark_terms(config, has_activation_scales);
   List<std::pair<std::string, LayerConfig>> exact;
   List<std::string> excluded;
   {
@@ -93,7 +96,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
       LayerConfig wanted;
       if (layer.weight != nullptr) {
         wanted = asked.layer_config(layer.name, layer.type);
-        keep_applied(wanted);
+        keep_applied(wanted, has_activation_scales);
         wanted.weight = *layer.weight;
       }
       const LayerConfig read = reader.layer_config(layer.name, layer.type);

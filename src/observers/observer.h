@@ -47,6 +47,8 @@ class Observer {
   uint32_t pass() const noexcept { return pass_; }  // 1 or 2
   /// Whether it keeps the elements of whole batches in memory.
   bool keeps_data() const noexcept { return data_ != Data::none; }
+  /// ... and of all of them, until finish.
+  bool keeps_all_data() const noexcept { return data_ == Data::all_batches; }
 
   /// How many elements in a row make a scale that is settled as soon as they are here: of such a tensor no more than
   /// parts of scales are kept, even by an observer that keeps its data. 0 where scales do not lie so.

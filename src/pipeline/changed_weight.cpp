@@ -45,6 +45,7 @@ StoredChange store_copy(const TensorTask& task, std::span<const float> weight) {
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
   TensorScales scales(task.layout);
   const uint32_t passes = TensorScales::passes_of_observer(task.layout);
+  if (!task.importance.empty()) TRY_VOID(scales.weigh(task.importance));
   TRY_VOID(scales.begin());
   for (uint32_t pass = 1; pass <= passes; ++pass) {
     if (pass > 1) TRY_VOID(scales.next_pass());

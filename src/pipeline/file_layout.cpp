@@ -16,6 +16,9 @@ int alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::coun
 struct Slot {
   PlannedTensor* tensor;
   size_t component;
+  const KnownTensor* known = nullptr;  // in place of a component
+
+  const Component& described() const noexcept { return known ? known->component : tensor->outputs()[component]; }
 };
 
 void append_little_endian(uint64_t value, int bytes, std::string& out) {
@@ -30,6 +33,13 @@ void append_known(const PlannedTensor& tensor, Role role, std::string& out) {
   }
   for (uint64_t column = 0; column < layout.columns; ++column)
     append_little_endian(column / layout.granularity.block, 4, out);
+}
+
+// Neighbours become one.
+void add_known_bytes(PlannedFile& file, uint64_t offset, const std::string& bytes) {
+  if (file.known.empty() || file.known.back().offset + file.known.back().bytes.size() != offset)
+    file.known.push_back({offset, {}});
+  file.known.back().bytes += bytes;
 }
 
 }  // namespace
@@ -58,19 +68,36 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
       append_known(*tensor, tensor->outputs()[c].role, known);
     }
   }
+  // Scales of activations stand by themselves, each behind what is at least as aligned.
+  List<const KnownTensor*> known_tensors;
   for (PlannedTensor* tensor : order)
+    for (const KnownTensor& each : tensor->activations) known_tensors.push_back(&each);
+  const auto add_known = [&](int alignment) {
+    for (const KnownTensor* each : known_tensors)
+      if (alignment_class(each->component.bytes) == alignment) slots.push_back({nullptr, 0, each});
+  };
+  int alignment = 3;
+  for (PlannedTensor* tensor : order) {
+    for (; alignment > alignment_class(data_bytes(tensor)); --alignment) add_known(alignment);
     for (size_t c = 0; c < tensor->outputs().size(); ++c)
       if (!is_known(tensor->outputs()[c].role)) slots.push_back({tensor, c});
+  }
+  for (; alignment >= 0; --alignment) add_known(alignment);
 
   List<safetensors::Entry> entries;
   entries.reserve(slots.size());
   for (const Slot& slot : slots) {
-    const Component& component = slot.tensor->outputs()[slot.component];
+    const Component& component = slot.described();
     entries.push_back({component.name, component.dtype, component.shape});
   }
   TRY(header, safetensors::write_header(entries, metadata));
-  for (size_t i = 0; i < slots.size(); ++i)
-    slots[i].tensor->task.components[slots[i].component].offset = header.offsets[i];
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Slot& slot = slots[i];
+    if (slot.known)
+      add_known_bytes(file, header.offsets[i], slot.known->bytes);
+    else
+      slot.tensor->task.components[slot.component].offset = header.offsets[i];
+  }
   file.prefix = std::move(header.bytes) + known;
   file.bytes = header.file_bytes;
   return {};

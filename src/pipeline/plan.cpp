@@ -58,6 +58,7 @@ class Planner {
           {Severity::warning, "not-applied", text_of("{}/input_tensors", config_.where),
            text_of("{} has no words for these dynamic inputs: the runtime will not quantize them", format_.name()),
            "write quark, or take int8 or fp8_e4m3 per tensor or per token"});
+    warn_of_static();
     warn_of_tied_output();
     if (failures_ != 0) {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
@@ -103,9 +104,81 @@ class Planner {
       fail(std::move(fits.error()));
       return;
     }
-    if (layer_name_of(stored.name).role == TensorRole::weight && is_quantizable_type(planned.weight.layer_type))
-      outcomes_.push_back({tensor.layer, planned.weight.layer_type, stages_of(planned.task), inputs_of(planned)});
+    if (layer_name_of(stored.name).role == TensorRole::weight && is_quantizable_type(planned.weight.layer_type)) {
+      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, stages_of(planned.task), inputs_of(planned), {}};
+      add_static(planned, outcome);
+      outcomes_.push_back(std::move(outcome));
+    }
     count(planned);
+  }
+
+  // Static inputs and outputs, and importance of input channels: asked of calibration, or put in place.
+  void add_static(PlannedTensor& planned, LayerOutcome& outcome) {
+    if (planned.task.is_copy) return;
+    const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
+    const std::vector<uint64_t>& shape = planned.weight.shape;
+    const bool is_linear = planned.weight.layer_type == "Linear" && shape.size() == 2;
+    for (const ActivationRole role : kActivationRoles) {
+      const bool is_input = role == ActivationRole::input;
+      const Stages& stages = is_input ? config.input_tensors : config.output_tensors;
+      ActivationRequest request{planned.weight.layer, role, is_linear ? shape[is_input ? 1 : 0] : 0};
+      request.importance = is_input && planned.task.layout.spec.observer_options.weighted;
+      if (request.importance && !is_linear)
+        fail(error_at(ErrorCode::not_implemented, planned.task.name,
+                      "weighted observers are for linear layers; exclude it, or leave \"weighted\" out"));
+      const auto storage = are_static(stages) ? static_storage(planned, stages, request.features) : std::nullopt;
+      if (storage) {
+        request.spec = storage->spec;
+        request.scales = storage->scale_shape.empty() ? 1 : storage->scale_shape.front();
+        (is_input ? outcome.inputs : outcome.outputs) = stages;
+      }
+      if (!storage && !request.importance) continue;
+      if (const FoundActivations* found = found_for(request)) {
+        if (storage) {
+          List<KnownTensor> tensors = activation_tensors(*found, *storage);
+          for (KnownTensor& tensor : tensors) planned.activations.push_back(std::move(tensor));
+        }
+        if (request.importance) planned.task.importance = found->importance;
+      }
+      plan_.requests.push_back(std::move(request));
+    }
+  }
+
+  // None without calibration, or where the format has no place.
+  std::optional<ActivationStorage> static_storage(const PlannedTensor& planned, const Stages& stages,
+                                                  uint64_t channels) {
+    if (!options_.calibrates || !format_.holds_activation_scales()) {
+      static_left_out_ = true;
+      return std::nullopt;
+    }
+    auto storage = format_.activation_storage(planned.weight, stages, channels);
+    if (storage && planned.task.layout.codes != CodeStorage::cast_values) return storage;
+    fail(error_at(ErrorCode::format_unsupported, planned.weight.layer,
+                  "{} cannot hold these static scales of {} inputs or outputs; it holds int8, uint8 and fp8 per tensor "
+                  "beside quantized weights, quark also per channel. Change the spec, or set is_dynamic to true",
+                  format_.name(), info_of(stages.front().dtype).name));
+    return std::nullopt;
+  }
+
+  const FoundActivations* found_for(const ActivationRequest& request) const noexcept {
+    for (const FoundActivations& found : options_.activations)
+      if (found.layer == request.layer && found.role == request.role &&
+          (!request.spec || found.scale.size() == request.scales) &&
+          (!request.importance || found.importance.size() == request.features))
+        return &found;
+    return nullptr;
+  }
+
+  void warn_of_static() {
+    if (!static_left_out_) return;
+    const bool has_place = format_.holds_activation_scales();
+    diagnostics_.push_back(
+        {Severity::warning, "not-applied", text_of("{}", config_.where),
+         has_place
+             ? std::string("static inputs and outputs need calibration and are left out")
+             : text_of("{} has no place for static scales of inputs and outputs: they are left out", format_.name()),
+         has_place ? "give calibration, or set is_dynamic to true to leave them to the runtime"
+                   : "write quark or compressed-tensors"});
   }
 
   // What a runtime does to the layer's inputs as they come; scales that need calibration are not there.
@@ -163,6 +236,7 @@ class Planner {
 
   void count(PlannedTensor& planned) {
     for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
+    for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
     plan_.bytes_before += planned.task.source_bytes;
     plan_.bytes_after += planned.bytes_after;
     if (planned.task.is_copy) return;
@@ -198,6 +272,8 @@ class Planner {
       TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
       for (const PlannedTensor* planned : by_file[f])
         for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);
+      for (const PlannedTensor* planned : by_file[f])
+        for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name, file.name);
       plan_.files.push_back(std::move(file));
     }
     if (model_.is_sharded() || by_file.size() > 1)
@@ -219,7 +295,7 @@ class Planner {
   Resolver resolver_;
   Plan plan_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false;
+  bool inputs_left_out_ = false, static_left_out_ = false;
   uint64_t failures_ = 0;
   Error first_failure_;
 };
@@ -229,6 +305,10 @@ class Planner {
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
+  List<Diagnostic> remarks;  // whether calibration came is for the plan itself to say
+  for (Diagnostic& each : diagnostics)
+    if (each.code != "calibration-needed") remarks.push_back(std::move(each));
+  diagnostics = std::move(remarks);
   const bool is_recipe = parsed.config.dialect == Dialect::gguf;
   const std::string asked = !options.format.empty()        ? options.format
                             : is_recipe || model.is_gguf() ? "gguf"

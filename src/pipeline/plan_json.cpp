@@ -60,7 +60,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     row.set("bytesBefore", planned.task.source_bytes);
     row.set("bytesAfter", planned.bytes_after);
     json::Array outputs;
-    for (const Component& component : planned.outputs()) {
+    const auto add_output = [&](const Component& component) {
       json::Value output;
       output.set("name", component.name);
       output.set("dtype", info_of(component.dtype).name);
@@ -68,7 +68,9 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
       output.set("bytes", component.bytes);
       output.set("file", plan.files[planned.task.components.front().file].name);
       outputs.push_back(std::move(output));
-    }
+    };
+    for (const Component& component : planned.outputs()) add_output(component);
+    for (const KnownTensor& known : planned.activations) add_output(known.component);
     row.set("outputs", std::move(outputs));
     tensors.push_back(std::move(row));
 

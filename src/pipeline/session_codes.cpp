@@ -3,6 +3,7 @@
 
 #include "observers/contiguous.h"
 #include "observers/registry.h"
+#include "observers/slice_search.h"
 #include "pipeline/session.h"
 #include "quantize/quantize.h"
 
@@ -36,6 +37,7 @@ Status TensorSession::find_scales(std::span<const float> x, uint64_t length, uin
 Status TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
                                     std::span<QParams> qparams) {
   const QuantizationSpec& spec = task_.layout.spec;
+  if (!task_.importance.empty()) return search_weighted(x, length, first_element, qparams);
   const auto observer = make_observer(spec);
   TRY_VOID(observer->begin(0, {qparams.size(), length}));
   if (observer->update(x, 0) >= 0 && task_.non_finite == NonFinite::error) return not_finite(x, first_element);
@@ -43,6 +45,18 @@ Status TensorSession::search_scales(std::span<const float> x, uint64_t length, u
   if (observation.qparams.size() != qparams.size())
     return error_at(ErrorCode::state_invalid, task_.name, "scales of another layout");
   std::copy(observation.qparams.begin(), observation.qparams.end(), qparams.begin());
+  return {};
+}
+
+Status TensorSession::search_weighted(std::span<const float> x, uint64_t length, uint64_t first_element,
+                                      std::span<QParams> qparams) {
+  if (task_.non_finite == NonFinite::error && kernels::find_non_finite(x) >= 0) return not_finite(x, first_element);
+  const QuantizationSpec& spec = task_.layout.spec;
+  SliceSearch search(spec, info_of(spec.observer).method, spec.observer_options);
+  for (size_t i = 0; i < qparams.size(); ++i) {
+    const uint64_t column = (first_element + i * length) % task_.layout.columns;
+    qparams[i] = search(x.subspan(i * length, length), task_.importance.data() + column).qparams;
+  }
   return {};
 }
 

@@ -109,6 +109,11 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("stages", std::move(stages));
     out.set("natural_order", weight.pack_method == PackMethod::order);
     out.set("saturate", task.non_finite == NonFinite::saturate);
+    if (!task.importance.empty()) {
+      json::Array importance;
+      for (const float number : task.importance) importance.emplace_back(double{number});
+      out.set("importance", std::move(importance));
+    }
     json::Array dtypes;  // scales may be stored in another dtype than the format's own choice
     for (const Component& component : task.layout.components) dtypes.emplace_back(info_of(component.dtype).name);
     out.set("component_dtypes", std::move(dtypes));
@@ -154,6 +159,9 @@ Result<TensorTask> read_task(std::string_view text) {
   if (stages.empty() || stages.size() > 2) return bad_task("stages");
   TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
+  for (const json::Value& number : in["importance"].items())
+    task.importance.push_back(static_cast<float>(number.as_number()));
+  if (!task.importance.empty() && task.importance.size() != task.layout.columns) return bad_task("importance");
   const json::Array& dtypes = in["component_dtypes"].items();
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())
     return bad_task("components");

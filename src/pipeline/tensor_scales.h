@@ -38,6 +38,8 @@ class TensorScales {
   /// `layout` outlives it.
   explicit TensorScales(const WeightLayout& layout);
 
+  /// Before begin(): Observer::weigh, where an observer finds the scales.
+  Status weigh(std::span<const float> importance) { return observer_ ? observer_->weigh(importance) : Status(); }
   Status begin();
   Status next_pass();
   /// Elements [at, at + x.size()) of the flat tensor. Returns the flat index of the first non-finite element, or -1.

@@ -113,7 +113,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   if (/\.gguf$/i.test(options.output)) options.format ??= 'gguf';
   const config = await configFor(quantizer, options, signal);
   await using model = await openModel(quantizer, argument, signal);
-  await using tokens =
+  await using calibration =
     options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
   const { calibrationText } = options;
   const text =
@@ -122,9 +122,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
       : { ...(await openText(model, calibrationText)), sequences: kCalibrationSequences };
   await checkReportPath(options, [
     ...modelPaths(argument, model),
-    ...(tokens ? modelPaths(options.calibration ?? '', tokens) : []),
+    ...(calibration ? modelPaths(options.calibration ?? '', calibration) : []),
   ]);
-  const seen = tokens ?? text;
   if (terminal.live) {
     const { tensors, totals } = quantizer.plan(model, config, formatOf(options));
     process.stderr.write(
@@ -137,7 +136,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     target: options.output,
     ...formatOf(options),
     overwrite: options.force === true,
-    ...(seen && { calibration: { tokens: seen } }),
+    ...(calibration && { calibration }),
+    ...(text && { calibration: { tokens: text } }),
     signal,
     onProgress: bar.update,
   };
@@ -165,10 +165,10 @@ export function addQuantize(program: Command, run: Run): void {
     .addOption(
       new Option(
         '--calibration <file>',
-        'safetensors file with token ids [sequences, length], for configs with smoothquant, awq or gptq',
+        'safetensors file with token ids [sequences, length], for smoothquant, awq, gptq and static inputs, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
-    .option('--calibration-text <file>', "UTF-8 text instead, through the model's tokenizer.json");
+    .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json");
   addReportOptions(addResourceOptions(command), 'existing output and report');
   addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
     run(options, (context) => quantize(context, model, options)),

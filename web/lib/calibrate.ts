@@ -1,20 +1,29 @@
+// Calibration: what a run does with it. Static scales and importance are found before the final plan (activations.ts).
 // Algorithms that see activations: the transformer blocks of a model go through one worker, which stores their tensors
 // as the plan says; everything else of the model is quantized as in any other run.
 
 import { linkedController } from './abort.js';
+import {
+  type ActivationSource,
+  type FoundActivations,
+  holdsActivations,
+  isIterable,
+  observeActivations,
+  observeInputs,
+} from './activations.js';
 import { failure } from './errors.js';
 import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
-import type { MemoryPlan } from './memory.js';
-import type { OpenedModel } from './model.js';
+import type { MemoryPlan, TileSizes } from './memory.js';
+import { OpenedModel } from './model.js';
 import type { OutputFiles } from './output_files.js';
-import type { PreparedRun } from './plan.js';
+import { type PreparedRun, prepare, withPlan } from './plan.js';
 import type { RunContext } from './pool.js';
 import type { ProgressMeter } from './progress.js';
 import type { CalibrationWork } from './protocol.js';
 import { ErrorSums } from './report.js';
 import type { Workshop } from './run.js';
 import { type TokenBatch, tokenBatch } from './tokens.js';
-import type { Calibration, Diagnostic, TensorError } from './types.js';
+import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TensorError, TokenCalibration } from './types.js';
 
 /** What a run does with calibration. */
 export interface CalibrationPlan {
@@ -43,12 +52,12 @@ function checkMemory(memory: MemoryPlan, plan: ForwardPlanJson, tokens: TokenBat
  * Null when the config needs no calibration. Errors: argument-invalid (none is given where it is needed; tokens that do
  * not fit the model), those of forwardPlanOf, tensor-missing, memory-budget.
  */
-export async function planCalibration(
+async function planCalibration(
   workshop: Workshop,
   model: OpenedModel,
   config: string,
   run: PreparedRun,
-  calibration: Calibration | undefined,
+  calibration: TokenCalibration | undefined,
 ): Promise<CalibrationPlan | null> {
   const algorithms = algorithmsOf(workshop, config);
   if (algorithms.length === 0) return null;
@@ -132,16 +141,104 @@ export async function calibrateBlocks(
   return errors;
 }
 
-/** Tokens that nothing reads. */
-export function unusedCalibration(calibration: Calibration | undefined, plan: CalibrationPlan | null): Diagnostic[] {
-  if (!calibration || plan) return [];
-  return [
-    {
-      severity: 'note',
-      code: 'calibration-unused',
-      where: 'calibration',
-      message: 'no algorithm of the config needs calibration',
-      hint: 'add smoothquant to pre_quant_opt_config, or awq or gptq to algo_config',
-    },
-  ];
+/** A calibration by what it holds. `close`: files that were opened for it. */
+interface Given {
+  tokens: TokenCalibration | undefined;
+  activations: ActivationSource | undefined;
+  close(): Promise<void>;
+}
+
+/** Errors: those of open(), argument-invalid. */
+async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
+  const none = { tokens: undefined, activations: undefined, close: async () => {} };
+  if (calibration === undefined) return none;
+  if (typeof calibration === 'object' && 'tokens' in calibration) return { ...none, tokens: calibration };
+  const isFile =
+    calibration instanceof OpenedModel || calibration instanceof Uint8Array || 'kind' in Object(calibration);
+  if (!isFile && isIterable(calibration)) return { ...none, activations: calibration };
+  const file = calibration instanceof OpenedModel ? calibration : await open(calibration as Source);
+  const close = async () => (file === calibration ? undefined : file.close());
+  if (!(file instanceof OpenedModel))
+    throw failure('argument-invalid', 'calibration', 'was not opened by this library');
+  return holdsActivations(file) ? { ...none, activations: file, close } : { ...none, tokens: { tokens: file }, close };
+}
+
+/** A run that is ready to begin. */
+export interface PlannedRun {
+  run: PreparedRun;
+  calibration: CalibrationPlan | null;
+  notes: Diagnostic[];
+}
+
+const unused = (message: string, hint: string): Diagnostic => ({
+  severity: 'note',
+  code: 'calibration-unused',
+  where: 'calibration',
+  message,
+  hint,
+});
+
+/**
+ * Plans a run; where static scales or importance are asked for and there is something to calibrate with, plans it anew
+ * with what that gave. Errors: those of the plan, of planCalibration, and of observing activations.
+ */
+export async function planRun(
+  workshop: Workshop,
+  model: OpenedModel,
+  config: string,
+  options: Pick<QuantizeModelOptions, 'format' | 'calibration' | 'signal'>,
+  tiles: TileSizes,
+): Promise<PlannedRun> {
+  const { instance } = workshop;
+  const { format, signal } = options;
+  const prepared = (settings: object) =>
+    withPlan(instance, model, config, format, { ...tiles, ...settings }, (bound, plan, tasks) =>
+      prepare(instance, bound, plan, tasks),
+    );
+  const { tokens, activations, close } = await given(workshop, options.calibration);
+  try {
+    // Smoothed layers have other inputs than those of the model as it is.
+    const algorithms = algorithmsOf(workshop, config);
+    const hasOriginalInputs = algorithms.every((name) => name === 'gptq');
+    const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);
+    let run = prepared({ calibrates });
+    const { requests } = run;
+    const notes: Diagnostic[] = [];
+    if (requests !== '') {
+      if (!calibrates) {
+        const detail = tokens
+          ? `weighted observers do not go together with ${algorithms.join(' and ')}; leave one of them out`
+          : 'weighted observers need calibration: give tokens, or the activations that go into the layers';
+        throw failure('argument-invalid', 'calibration', detail);
+      }
+      const { found, unused: count } = activations
+        ? await observeActivations(instance, requests, activations, signal)
+        : await inputsOnTokens(workshop, model, requests, tokens as TokenCalibration, signal);
+      run = prepared({ calibrates, activations: found });
+      if (count > 0)
+        notes.push(unused(`${count} batches are of layers or roles that ask for no scales`, 'they need not be given'));
+    }
+    const calibration = await planCalibration(workshop, model, config, run, tokens);
+    if (options.calibration !== undefined && !calibration && requests === '') {
+      const hint =
+        'add static input_tensors, smoothquant to pre_quant_opt_config, or awq or gptq to algo_config; formats that hold no static scales need none';
+      notes.push(unused('nothing in the config needs calibration', hint));
+    }
+    return { run, calibration, notes };
+  } finally {
+    await close();
+  }
+}
+
+async function inputsOnTokens(
+  workshop: Workshop,
+  model: OpenedModel,
+  requests: string,
+  { tokens: input, tensor }: TokenCalibration,
+  signal: AbortSignal | undefined,
+): Promise<FoundActivations> {
+  const { vocabulary, maxPositions } = forwardPlanOf(workshop.instance, model, 1);
+  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
+  checkMemory(workshop.memory, forwardPlanOf(workshop.instance, model, tokens.length), tokens);
+  return observeInputs(workshop, model, requests, tokens, signal);
 }

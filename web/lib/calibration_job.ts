@@ -1,10 +1,10 @@
 // The blocks of a model, calibrated one after another in a worker: load, see the inputs, change the weights, store what
 // they became, and run the block as it will be read back, so that the next one sees that.
 
-import { type ForwardHost, loadStep, runPortions } from './forward_job.js';
+import { type ForwardHost, loadStep, runPortions, setTokens } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundForwardPass, TileWrite } from './module.js';
-import type { CalibrationWork, StoredBlock, WorkProgress } from './protocol.js';
+import type { CalibrationWork, InputObservation, StoredBlock, WorkProgress } from './protocol.js';
 
 export interface CalibrationHost extends ForwardHost {
   /** Takes the output of a tensor; the memory is the module's. */
@@ -19,9 +19,7 @@ export async function runCalibration(instance: Instance, work: CalibrationWork, 
   const pass = instance.run((module) => new module.ForwardPass(work.config, options));
   try {
     instance.call<null>(() => pass.calibrate(work.quantization));
-    const { portions } = instance.withBytes(work.tokens, (pointer) =>
-      instance.call<{ portions: number }>(() => pass.setTokens(pointer, work.tokens.length, work.length)),
-    );
+    const portions = setTokens(instance, pass, work);
     for (const [number, step] of work.steps.entries()) {
       host.progress({ phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
       await loadStep(instance, pass, number, step, portions, host, () => {});
@@ -47,6 +45,30 @@ export async function runCalibration(instance: Instance, work: CalibrationWork, 
       });
       await runPortions(instance, pass, portions, host, () => {});
     }
+  } finally {
+    instance.free(pass);
+  }
+}
+
+/** The inputs of linear layers, seen as often as their observers ask: JSON text of what these found. */
+export async function runObservation(
+  instance: Instance,
+  work: InputObservation,
+  host: ForwardHost,
+): Promise<Uint8Array> {
+  const options = JSON.stringify({ activations: 'float32' });
+  const pass = instance.run((module) => new module.ForwardPass(work.config, options));
+  try {
+    const { passes } = instance.call<{ passes: number }>(() => pass.observe(work.requests));
+    for (let number = 1; number <= passes; ++number) {
+      if (number > 1) instance.call<null>(() => pass.nextPass());
+      const portions = setTokens(instance, pass, work);
+      for (const [index, step] of work.steps.entries()) {
+        await loadStep(instance, pass, index, step, portions, host, () => {});
+        if (!step.tensors.some(({ streamed }) => streamed)) await runPortions(instance, pass, portions, host, () => {});
+      }
+    }
+    return new TextEncoder().encode(JSON.stringify(instance.call<object>(() => pass.observed())));
   } finally {
     instance.free(pass);
   }

@@ -17,9 +17,7 @@ export async function runForward(instance: Instance, work: ForwardWork, host: Fo
   const options = JSON.stringify({ activations: work.activations });
   const pass = instance.run((module) => new module.ForwardPass(work.config, options));
   try {
-    const { portions } = instance.withBytes(work.tokens, (pointer) =>
-      instance.call<{ portions: number }>(() => pass.setTokens(pointer, work.tokens.length, work.length)),
-    );
+    const portions = setTokens(instance, pass, work);
     for (const [number, step] of work.steps.entries()) {
       const { name } = step;
       const isStreamed = step.tensors.some((tensor) => tensor.streamed);
@@ -37,6 +35,18 @@ export async function runForward(instance: Instance, work: ForwardWork, host: Fo
   } finally {
     instance.free(pass);
   }
+}
+
+/** Begins with a batch; how many portions it has. */
+export function setTokens(
+  instance: Instance,
+  pass: BoundForwardPass,
+  { tokens, length }: Pick<ForwardWork, 'tokens' | 'length'>,
+): number {
+  const { portions } = instance.withBytes(tokens, (pointer) =>
+    instance.call<{ portions: number }>(() => pass.setTokens(pointer, tokens.length, length)),
+  );
+  return portions;
 }
 
 /** Reads and decodes the tensors of a step; runs those that are streamed. `done` after each tile. */

@@ -1,7 +1,7 @@
 // Runs a job: tile by tile, read, compute, write. Host-neutral; the same code runs in workers and, with 0 threads, in
 // the thread of the caller.
 
-import { runCalibration } from './calibration_job.js';
+import { runCalibration, runObservation } from './calibration_job.js';
 import { type ForwardHost, runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
@@ -109,6 +109,8 @@ export class JobRunner {
       return { sums: await runForward(this.#instance, part.work, this.#forward), state: null };
     if (part.kind === 'sensitivity')
       return { sums: await runSensitivity(this.#instance, part.work, this.#forward), state: null };
+    if (part.kind === 'observe-inputs')
+      return { sums: new Float64Array(0), state: await runObservation(this.#instance, part.work, this.#forward) };
     if (part.kind === 'calibrate') return this.#calibrate(part.work);
     const session = this.#instance.run((module) => new module.TensorSession(part.task));
     try {

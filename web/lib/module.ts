@@ -56,6 +56,10 @@ export interface BoundPlan {
   task(index: number): string;
   /** Header of an output file: JSON `{pointer, bytes}`; valid until the plan is deleted. */
   fileHeader(file: number): string;
+  /** What the file holds among its tensors that is known already: JSON `{offset, pointer, bytes}[]`, valid as long. */
+  knownBytes(file: number): string;
+  /** JSON text for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
+  activationRequests(): string;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
   delete(): void;
@@ -105,6 +109,13 @@ export interface BoundForwardPass {
   run(portion: number): string;
   /** JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
   losses(): string;
+  /** Before the first step: from now on the inputs of linear layers are seen by the observers that a plan asks for. JSON
+   * `{passes}`: how often the batch has to go through the model. */
+  observe(requests: string): string;
+  /** Before setTokens of the second pass. JSON null. */
+  nextPass(): string;
+  /** JSON as that of `BoundActivationCalibration.finish()`. */
+  observed(): string;
   /** Once, before the first step: blocks are calibrated for this config. JSON null. */
   calibrate(config: string): string;
   /** A block is loaded; `tasks`: JSON `[{slot, task}]` of the plan. JSON `boolean[]`: for each part of the work, whether it
@@ -124,6 +135,21 @@ export interface BoundForwardPass {
   finishSensitivity(): string;
   /** Relative squared error of the residual stream if this layer alone were stored as `task` says: JSON number. */
   sensitivity(slot: number, task: string): string;
+  delete(): void;
+}
+
+/** Observers of the static inputs and outputs of a plan. */
+export interface BoundActivationCalibration {
+  /** JSON `{passes, because}`: how often the batches have to come, and which observer asks for the second time. */
+  passes(): string;
+  /** A batch follows. JSON boolean: whether it is of use. */
+  begin(layer: string, role: string, shape: string): string;
+  /** Its next `count` elements. JSON null. */
+  update(pointer: number, dtype: string, count: number): string;
+  /** JSON null. */
+  nextPass(): string;
+  /** JSON `{found: object[], unused}`; `found` goes into the options of the next plan. */
+  finish(): string;
   delete(): void;
 }
 
@@ -176,8 +202,10 @@ export interface WasmquantModule {
     delete(): void;
   };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, tileBytes, columnTileBytes}`; ask `error()` before anything else. */
+  /** `options`: JSON `{format, name, tileBytes, columnTileBytes, calibrates, activations}`: whether static inputs and
+   * outputs will get their scales, and those that were found; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
+  ActivationCalibration: new (requests: string) => BoundActivationCalibration;
   TensorSession: new (task: string) => BoundTensorSession;
   /** JSON `{pairs: [{name, left: task, right: task, tiles, bytes, report: TensorReport without error}], diagnostics}`; configs are the text of
    * config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Left and right tiles have the same elements. */

@@ -10,6 +10,8 @@ export interface PlannedFile {
   name: string;
   bytes: number;
   header: Uint8Array<ArrayBuffer>;
+  /** What else is known before the run. */
+  known: Piece[];
 }
 
 interface FileState extends PlannedFile {
@@ -44,7 +46,7 @@ export class OutputFiles implements ResultSink {
   async start(): Promise<void> {
     for (const [file, state] of this.#files.entries()) {
       if (this.#target.isPositioned) state.output = await this.#target.create(state.name, state.bytes);
-      this.#take({ file, offset: 0, bytes: state.header });
+      for (const piece of [{ file, offset: 0, bytes: state.header }, ...state.known]) this.#take(piece);
     }
     if (!this.#target.isPositioned) void this.#append();
   }

@@ -8,18 +8,26 @@ import type { PlannedFile } from './output_files.js';
 import type { WorkItem } from './schedule.js';
 import type { OutputFormat, Plan } from './types.js';
 
+/** How a plan is made besides its config. */
+export interface PlanSettings extends TileSizes {
+  /** Whether static inputs and outputs, and weighted observers, get what they need from calibration. */
+  calibrates?: boolean;
+  /** What calibration found. */
+  activations?: object[];
+}
+
 /** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
 export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
   format: OutputFormat | undefined,
-  tiles: TileSizes,
+  settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
   const bound = instance.run((module) =>
-    module.makePlan(index, config, JSON.stringify({ format, name: model.name, ...tiles })),
+    module.makePlan(index, config, JSON.stringify({ format, name: model.name, ...settings })),
   );
   try {
     instance.call<null>(() => bound.error());
@@ -37,13 +45,21 @@ export interface PreparedRun {
   items: WorkItem[];
   files: PlannedFile[];
   shardMap: string;
+  /** What calibration has to find, as the core takes it; "" for nothing. */
+  requests: string;
 }
 
 /** Copies headers, tasks and the index out of a bound plan. */
 export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks: PlanTask[]): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
     const header = instance.call<{ pointer: number; bytes: number }>(() => bound.fileHeader(file));
-    return { name, bytes, header: instance.copyOut(header.pointer, header.bytes) };
+    const known = instance.call<{ offset: number; pointer: number; bytes: number }[]>(() => bound.knownBytes(file));
+    return {
+      name,
+      bytes,
+      header: instance.copyOut(header.pointer, header.bytes),
+      known: known.map(({ offset, pointer, bytes }) => ({ file, offset, bytes: instance.copyOut(pointer, bytes) })),
+    };
   });
   const items = tasks.map(({ tensor, bytes, tiles, observePasses, observedInParts }, number): WorkItem => {
     const task = instance.run(() => bound.task(number));
@@ -56,7 +72,14 @@ export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks:
       merge: (states) => mergedState(instance, task, states),
     };
   });
-  return { plan, tasks, items, files, shardMap: instance.run(() => bound.shardMap()) };
+  return {
+    plan,
+    tasks,
+    items,
+    files,
+    shardMap: instance.run(() => bound.shardMap()),
+    requests: instance.run(() => bound.activationRequests()),
+  };
 }
 
 /** Observer states of one task, merged by the core. */

@@ -32,6 +32,8 @@ export type JobPart =
   | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number }
   /** Sequences [first, last) of a batch through a whole model; `sums` of the result are their losses in nats. */
   | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork }
+  /** What the linear layers of a model take in; `state` of the result is JSON text of what observers made of it. */
+  | { kind: 'observe-inputs'; item: number; first: number; last: number; work: InputObservation }
   /** The blocks [first, last) of a model, calibrated and stored; results come with progress. */
   | { kind: 'calibrate'; item: number; first: number; last: number; work: CalibrationWork }
   /** The same blocks, only measured; `sums` of the result are losses, one for each task. */
@@ -51,6 +53,12 @@ export interface ForwardStep {
   name: string;
   /** `bytes`: as stored. Streamed tensors are worked on after each tile and not kept. */
   tensors: { slot: number; task: string; tiles: number; bytes: number; streamed: boolean }[];
+}
+
+/** A batch of sequences, and what a plan asks of the inputs that it makes. */
+export interface InputObservation extends Omit<ForwardWork, 'activations'> {
+  /** The core's JSON text. */
+  requests: string;
 }
 
 /** A batch of sequences, and what becomes of the blocks it goes through. */
@@ -106,7 +114,7 @@ export interface Piece {
 export interface PartResult {
   /** Units × 5 float64 in tile order: Σx², Σy², Σ(x−y)², max|x−y|, count. */
   sums: Float64Array;
-  /** Observer state, of `observe`. */
+  /** Observer state, of `observe` and `observe-inputs`. */
   state: Uint8Array | null;
 }
 

@@ -212,7 +212,7 @@ export class EngineQuantizer implements Quantizer {
   }
 
   #workshop(): Workshop {
-    return { instance: this.#open(), pool: this.#pool, memory: this.#memory };
+    return { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: (source) => this.open(source) };
   }
 
   /** A config object, its JSON text, or a preset's name as JSON text. Errors: config-invalid for unknown names. */

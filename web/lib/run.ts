@@ -7,20 +7,20 @@ import type { Instance } from './instance.js';
 import { type MemoryPlan, sizesFor } from './memory.js';
 import type { OpenedModel } from './model.js';
 import { OutputFiles } from './output_files.js';
-import { prepare, withPlan } from './plan.js';
 import type { Pool, RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
 import { tensorReport } from './report.js';
 import { Schedule } from './schedule.js';
 import { smallFiles, writeSmallFile } from './small_files.js';
 import type { OutputTarget } from './target.js';
-import type { Diagnostic, Plan, QuantizeModelOptions, Report, TensorError } from './types.js';
+import type { Diagnostic, Model, Plan, QuantizeModelOptions, Report, Source, TensorError } from './types.js';
 
 /** What a run works with. */
 export interface Workshop {
   instance: Instance;
   pool: Pool;
   memory: MemoryPlan;
+  open(source: Source): Promise<Model>;
 }
 
 /** How the main thread reads for workers that cannot. */
@@ -58,7 +58,7 @@ export async function quantizeInto(
   target: OutputTarget,
   options: QuantizeModelOptions,
 ): Promise<Report> {
-  const { instance, pool, memory } = workshop;
+  const { pool, memory } = workshop;
   const started = performance.now();
   const { signal } = options;
   let context: RunContext | null = null;
@@ -66,14 +66,12 @@ export async function quantizeInto(
     signal?.throwIfAborted();
     const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
     const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
-    const run = withPlan(instance, model, config, options.format, tiles, (bound, plan, tasks) =>
-      prepare(instance, bound, plan, tasks),
-    );
-    const { plan } = run;
     // Loaded with the first run, not with the page.
-    const { calibrateBlocks, planCalibration, unusedCalibration } = await import('./calibrate.js');
-    const calibration = await abortable(signal, planCalibration(workshop, model, config, run, options.calibration));
-    const notes = target.isFolder ? [] : checkSingle(plan);
+    const { calibrateBlocks, planRun } = await import('./calibrate.js');
+    const planned = await abortable(signal, planRun(workshop, model, config, options, tiles));
+    const { run, calibration } = planned;
+    const { plan } = run;
+    const notes = [...(target.isFolder ? [] : checkSingle(plan)), ...planned.notes];
     const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
 
@@ -130,7 +128,7 @@ export async function quantizeInto(
         ...small.map(({ name, bytes }) => ({ name, bytes })),
       ],
       totals: plan.totals,
-      diagnostics: [...plan.diagnostics, ...notes, ...unusedCalibration(options.calibration, calibration)],
+      diagnostics: [...plan.diagnostics, ...notes],
       durationMs: performance.now() - started,
       threads: memory.threads,
     };

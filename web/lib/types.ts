@@ -190,12 +190,34 @@ export interface Observer extends Disposable {
  * What algorithms that look at activations see: token ids, `[sequences, length]`, from the model's own tokenizer; 32 × 256
  * tokens of ordinary text are plenty. The model must be of a kind that `evaluate` knows.
  */
-export interface Calibration {
+export interface TokenCalibration {
   /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
   tokens: TokenInput | Model | TextInput;
   /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
   tensor?: string;
 }
+
+/** Values that went into a layer, or came out of it. */
+export interface ActivationBatch extends TensorInput {
+  /** Name of the layer: that of its weight, without `.weight`. */
+  layer: string;
+  role: 'input' | 'output';
+}
+
+/**
+ * Data to calibrate with.
+ * - Token ids, for smoothquant, awq and gptq; unless smoothquant or awq change them, also for static inputs.
+ * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and for observers
+ *   with `weighted`: an iterable of batches, in any order of layers. Observers that see data twice iterate twice.
+ * - A safetensors file of either, opened or not: `input_ids`, or activations as `<layer>.input` and `<layer>.output`, in
+ *   several batches `<layer>.input.0`, `<layer>.input.1` ...
+ */
+export type Calibration =
+  | TokenCalibration
+  | Iterable<ActivationBatch>
+  | AsyncIterable<ActivationBatch>
+  | Model
+  | Source;
 
 /** A checked config. */
 export interface QuantConfig {
@@ -333,7 +355,10 @@ export interface QuantizeModelOptions {
   target: Target;
   /** Default `compressed-tensors`. */
   format?: OutputFormat;
-  /** For configs with smoothquant, awq or gptq, which see the activations of a llama-kind model on these tokens. */
+  /**
+   * For configs with smoothquant, awq or gptq, which see the activations of a llama-kind model on tokens, and for scales
+   * of static inputs and outputs, which are left out without it.
+   */
   calibration?: Calibration;
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;

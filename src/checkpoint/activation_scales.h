@@ -1,0 +1,48 @@
+// Static scales of a layer's inputs and outputs: small tensors beside its weight. Calibration finds them before the
+// files are laid out, so their values are part of the plan, not of any task.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/weight_layout.h"
+#include "config/spec.h"
+#include "core/list.h"
+
+namespace wasmquant {
+
+enum class ActivationRole : uint8_t { input, output };
+inline constexpr ActivationRole kActivationRoles[] = {ActivationRole::input, ActivationRole::output};
+/// "input", "output"
+std::string_view name_of(ActivationRole role) noexcept;
+
+/// How a format holds them.
+struct ActivationStorage {
+  QuantizationSpec spec;              // to observe by: scale_type is that of the stored scale
+  std::vector<uint64_t> scale_shape;  // its elements: as many scales as the observer has to find
+  bool has_zero_point = false;        // of scale_shape, too
+  StorageDtype zero_point = StorageDtype::I8;
+  int16_t zero_offset = 0;  // stored zero point = zero point + zero_offset
+};
+
+/// What calibration found for one layer. Empty scale: nothing was asked but importance.
+struct FoundActivations {
+  std::string layer;
+  ActivationRole role = ActivationRole::input;
+  std::vector<float> scale, zero_point;  // in the order of the observer's scale shape
+  std::vector<float> importance;         // of input channels, mean of squares
+};
+
+/// A tensor whose bytes are known when the file is laid out.
+struct KnownTensor {
+  Component component;
+  std::string bytes;
+};
+
+/// `<layer>.input_scale` and `<layer>.input_zero_point`, or those of the output. `found` has as many scales as the
+/// storage.
+List<KnownTensor> activation_tensors(const FoundActivations& found, const ActivationStorage& storage);
+
+}  // namespace wasmquant

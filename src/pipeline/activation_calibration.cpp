@@ -1,0 +1,261 @@
+#include "pipeline/activation_calibration.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/config_api.h"
+#include "config/edit_distance.h"
+#include "config/write.h"
+#include "core/message.h"
+#include "kernels/kernels.h"
+#include "observers/registry.h"
+
+namespace wasmquant {
+namespace {
+
+// Elements that an observer may keep in memory, 128 MiB of them.
+constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
+constexpr size_t kNamesInMessage = 8;
+
+std::vector<float> numbers_of(const json::Value& list) {
+  std::vector<float> out;
+  for (const json::Value& number : list.items()) out.push_back(static_cast<float>(number.as_number()));
+  return out;
+}
+
+json::Array list_of(std::span<const float> numbers) {
+  json::Array out;
+  for (const float number : numbers) out.emplace_back(double{number});
+  return out;
+}
+
+ActivationRole role_of(const json::Value& row) noexcept {
+  return row["role"].as_string() == name_of(ActivationRole::output) ? ActivationRole::output : ActivationRole::input;
+}
+
+}  // namespace
+
+json::Value to_json(const List<ActivationRequest>& requests, std::span<const std::string_view> layers) {
+  json::Array rows, names;
+  for (const ActivationRequest& request : requests) {
+    json::Value row;
+    row.set("layer", request.layer);
+    row.set("role", name_of(request.role));
+    row.set("features", request.features);
+    row.set("scales", request.scales);
+    if (request.spec) row.set("spec", config::to_json(*request.spec));
+    row.set("importance", request.importance);
+    rows.push_back(std::move(row));
+  }
+  for (const std::string_view layer : layers) names.emplace_back(layer);
+  json::Value out;
+  out.set("requests", std::move(rows));
+  out.set("layers", std::move(names));
+  return out;
+}
+
+std::string ActivationCalibration::Entry::where() const {
+  return text_of("{}.{}", request.layer, name_of(request.role));
+}
+
+Result<ActivationCalibration> ActivationCalibration::create(std::string_view text) {
+  TRY(in, json::parse(text));
+  ActivationCalibration out;
+  for (const json::Value& row : in["requests"].items()) {
+    Entry& entry = out.entries_.emplace_back();
+    entry.request.layer = row["layer"].as_string();
+    entry.request.role = role_of(row);
+    entry.request.features = static_cast<uint64_t>(row["features"].as_integer());
+    entry.request.scales = static_cast<uint64_t>(row["scales"].as_integer());
+    entry.request.importance = row["importance"].as_bool();
+    if (entry.request.importance) entry.squares.resize(entry.request.features);
+    if (row["spec"].is_null()) continue;
+    TRY(spec, config::parse_spec_text(json::write(row["spec"])));
+    entry.request.spec = spec;
+    entry.observer = make_observer(spec);
+  }
+  for (const json::Value& name : in["layers"].items()) out.layers_.push_back(name.as_string());
+  return out;
+}
+
+uint32_t ActivationCalibration::passes() const noexcept {
+  uint32_t passes = 1;
+  for (const Entry& entry : entries_)
+    if (entry.observer) passes = std::max(passes, entry.observer->passes());
+  return passes;
+}
+
+std::string ActivationCalibration::needs_two_passes() const {
+  for (const Entry& entry : entries_)
+    if (entry.observer && entry.observer->passes() == 2)
+      return text_of("{} of {}", info_of(entry.observer->spec().observer).name, entry.where());
+  return {};
+}
+
+std::string_view ActivationCalibration::layer_ending_with(std::string_view ending) const noexcept {
+  for (const Entry& entry : entries_) {
+    const std::string_view layer = entry.request.layer;
+    const bool fits = entry.request.role == ActivationRole::input && layer.ends_with(ending);
+    if (fits && (layer.size() == ending.size() || layer[layer.size() - ending.size() - 1] == '.')) return layer;
+  }
+  return {};
+}
+
+Status ActivationCalibration::check_complete() const {
+  if (current_ == nullptr || at_ == count_) return {};
+  return error_at(ErrorCode::shape_mismatch, current_->where(), "its shape has {} elements, the data {}", count_, at_);
+}
+
+Status ActivationCalibration::begin(std::string_view layer, ActivationRole role, const std::vector<uint64_t>& shape) {
+  TRY_VOID(check_complete());
+  current_ = nullptr;
+  at_ = 0;
+  for (Entry& entry : entries_)
+    if (entry.request.layer == layer && entry.request.role == role) current_ = &entry;
+  if (current_ == nullptr) {
+    if (std::find(layers_.begin(), layers_.end(), layer) == layers_.end()) {
+      List<std::string_view> names(layers_.begin(), layers_.end());
+      return error_at(ErrorCode::argument_invalid, layer, "the model has no layer of this name; {}",
+                      did_you_mean(layer, {names.data(), names.size()}));
+    }
+    ++unused_;
+    return {};
+  }
+  Entry& entry = *current_;
+  const uint64_t features = entry.request.features;
+  count_ = 1;
+  for (const uint64_t length : shape)
+    if (__builtin_mul_overflow(count_, length, &count_)) count_ = 0;
+  current_ = nullptr;  // until all is well
+  if (count_ == 0 || shape.empty())
+    return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} is empty", entry.batches);
+  if (features != 0 && shape.back() != features)
+    return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} has {} features, the layer has {}",
+                    entry.batches, shape.back(), features);
+  if (entry.observer && pass_ <= entry.observer->passes()) {
+    const uint64_t kept = (entry.observer->keeps_all_data() ? entry.elements : 0) + count_;
+    if (entry.observer->keeps_data() && kept > kMaxKeptElements)
+      return error_at(ErrorCode::memory_budget, entry.where(),
+                      "{} keeps all values in memory, at most {}; give less data or take another observer",
+                      info_of(entry.observer->spec().observer).name, kMaxKeptElements);
+    if (Status begun = entry.observer->begin(entry.batches, shape); !begun)
+      return error_at(begun.error().code, entry.where(), "batch {}: {}", entry.batches, begun.error().message);
+  }
+  ++entry.batches;
+  entry.elements += count_;
+  current_ = &entry;
+  return {};
+}
+
+Status ActivationCalibration::update(std::span<const float> x) {
+  if (current_ == nullptr) return {};
+  Entry& entry = *current_;
+  if (x.size() > count_ - at_)
+    return error_at(ErrorCode::shape_mismatch, entry.where(), "its shape has {} elements, the data more", count_);
+  if (const int64_t index = kernels::find_non_finite(x); index >= 0)
+    return error_at(ErrorCode::value_not_finite, entry.where(), "element {} of batch {} is NaN or infinite",
+                    at_ + static_cast<uint64_t>(index), entry.batches - 1);
+  if (entry.observer && pass_ <= entry.observer->passes()) entry.observer->update(x, at_);
+  if (pass_ == 1 && !entry.squares.empty()) {
+    const size_t features = entry.squares.size();
+    size_t feature = at_ % features;
+    for (const float value : x) {
+      entry.squares[feature] += double{value} * double{value};
+      if (++feature == features) feature = 0;
+    }
+  }
+  at_ += x.size();
+  return {};
+}
+
+Status ActivationCalibration::next_pass() {
+  TRY_VOID(check_complete());
+  current_ = nullptr;
+  if (pass_++ == passes()) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
+  for (Entry& entry : entries_) {
+    entry.batches = 0;
+    entry.elements_before = std::exchange(entry.elements, 0);
+    if (entry.elements_before != 0 && entry.observer && entry.observer->passes() == 2)
+      TRY_VOID(entry.observer->next_pass());
+  }
+  unused_ = 0;
+  return {};
+}
+
+Status ActivationCalibration::check_second(const Entry& entry) const {
+  if (pass_ == 1 || entry.elements == entry.elements_before) return {};
+  return error_at(ErrorCode::state_invalid, entry.where(),
+                  "gave {} values in the first pass and {} in the second; both must bring the same data",
+                  entry.elements_before, entry.elements);
+}
+
+Result<json::Value> ActivationCalibration::finish() {
+  TRY_VOID(check_complete());
+  if (pass_ != passes()) return error_at(ErrorCode::state_invalid, "calibration", "a second pass is needed");
+  std::string missing;
+  size_t missing_count = 0;
+  for (const Entry& entry : entries_) {
+    TRY_VOID(check_second(entry));
+    if (entry.elements == 0 && missing_count++ < kNamesInMessage)
+      missing += text_of("{}{}", missing.empty() ? "" : ", ", entry.where());
+  }
+  if (missing_count > kNamesInMessage) missing += text_of(" and {} more", missing_count - kNamesInMessage);
+  if (missing_count != 0)
+    return error_at(ErrorCode::argument_invalid, "calibration",
+                    "no data came for {}; give activations of these layers, exclude them, or set is_dynamic", missing);
+  json::Array rows;
+  for (Entry& entry : entries_) {
+    json::Value row;
+    row.set("layer", entry.request.layer);
+    row.set("role", name_of(entry.request.role));
+    if (entry.observer) {
+      auto found = entry.observer->finish();
+      if (!found) return error_at(found.error().code, entry.where(), "{}", found.error().message);
+      if (found->spec.dtype != entry.observer->spec().dtype)
+        return error_at(ErrorCode::format_unsupported, entry.where(),
+                        "no value is below zero, so its codes would be {} by this dialect, and the file holds {}; make "
+                        "the spec asymmetric",
+                        info_of(found->spec.dtype).name, info_of(entry.observer->spec().dtype).name);
+      if (found->qparams.size() != entry.request.scales)
+        return error_at(ErrorCode::shape_mismatch, entry.where(),
+                        "ch_axis {} gives {} scales, {} are needed; -1 is the axis of features",
+                        entry.observer->spec().ch_axis, found->qparams.size(), entry.request.scales);
+      std::vector<float> scale, zero_point;
+      for (const QParams& q : found->qparams) {
+        scale.push_back(q.scale);
+        zero_point.push_back(q.zero_point);
+      }
+      row.set("scale", list_of(scale));
+      row.set("zeroPoint", list_of(zero_point));
+    }
+    if (!entry.squares.empty()) {
+      const uint64_t elements = pass_ == 1 ? entry.elements : entry.elements_before;
+      const double tokens = static_cast<double>(elements / entry.squares.size());
+      json::Array means;
+      for (const double sum : entry.squares) means.emplace_back(double{static_cast<float>(sum / tokens)});
+      row.set("importance", std::move(means));
+    }
+    rows.push_back(std::move(row));
+  }
+  json::Value out;
+  out.set("found", std::move(rows));
+  out.set("unused", unused_);
+  return out;
+}
+
+Result<List<FoundActivations>> read_found(const json::Value& found) {
+  List<FoundActivations> out;
+  for (const json::Value& row : found.items()) {
+    FoundActivations& entry = out.emplace_back();
+    entry.layer = row["layer"].as_string();
+    entry.role = role_of(row);
+    entry.scale = numbers_of(row["scale"]);
+    entry.zero_point = numbers_of(row["zeroPoint"]);
+    entry.importance = numbers_of(row["importance"]);
+    if (entry.scale.size() != entry.zero_point.size())
+      return error_at(ErrorCode::argument_invalid, entry.layer, "as many zero points as scales are needed");
+  }
+  return out;
+}
+
+}  // namespace wasmquant
