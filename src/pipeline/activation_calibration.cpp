@@ -139,7 +139,8 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
                       "{} keeps all values in memory, at most {}; give less data or take another observer",
                       info_of(entry.observer->spec().observer).name, kMaxKeptElements);
     if (Status begun = entry.observer->begin(entry.batches, shape); !begun)
-      return error_at(begun.error().code, entry.where(), "batch {}: {}", entry.batches, begun.error().message);
+      return error_at(begun.error().code, entry.where(), "batch {}{}: {}", entry.batches,
+                      pass_ == 1 ? "" : " of the second pass", begun.error().message);
   }
   ++entry.batches;
   entry.elements += count_;
@@ -171,7 +172,8 @@ Status ActivationCalibration::update(std::span<const float> x) {
 Status ActivationCalibration::next_pass() {
   TRY_VOID(check_complete());
   current_ = nullptr;
-  if (pass_++ == passes()) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
+  if (pass_ == passes()) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
+  ++pass_;
   for (Entry& entry : entries_) {
     entry.batches = 0;
     entry.elements_before = std::exchange(entry.elements, 0);
