@@ -66,6 +66,7 @@ class SpecParser {
   // What this library writes where a spec does not count as Quark does.
   void read_numbers();
   void read_dynamic();
+  void read_training();
   void read_without_effect();
 
   const ObjectReader& in_;

@@ -85,6 +85,27 @@ void SpecParser::read_dynamic() {
     in_.error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
 }
 
+// Of Quark's training options one is of use without training: where the TQT observer's threshold begins. Quark's
+// documents call _KL_J by the name _LL_J as well.
+void SpecParser::read_training() {
+  const json::Value* training = in_.find("qat_spec");
+  if (training == nullptr) return;
+  const bool is_tqt = spec_.observer == ObserverId::TQTObserver || spec_.observer == ObserverId::TQTKLJObserver;
+  const json::Value& method = (*training)["threshold_init_meth"];
+  if (!is_tqt || method.is_null())
+    return in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
+  switch (index_in(method.as_string(), "_3sd|_3SD|_kl_j|_KL_J|_LL_J")) {
+    case -1:
+      return in_.error("value-unknown", "qat_spec", "threshold_init_meth is neither _3sd nor _kl_j");
+    case 0:
+    case 1:
+      spec_.observer = ObserverId::TQTObserver;
+      return;
+    default:
+      spec_.observer = ObserverId::TQTKLJObserver;
+  }
+}
+
 void SpecParser::read_without_effect() {
   if (const json::Value* block = in_.find("block_size")) {
     const bool pair = block->is_array() && block->items().size() == 2 && block->items()[0].is_integer() &&
@@ -100,8 +121,7 @@ void SpecParser::read_without_effect() {
     if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
       ignored("mx_element_dtype", text_of("mx_element_dtype ({}) only applies to dtype mx", element->as_string()));
   }
-  if (in_.find("qat_spec") != nullptr)
-    in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
+  read_training();
   const json::Value* scale = in_.find("is_scale_quant");
   spec_.is_scale_quant = scale != nullptr && scale->as_bool();
   if (const json::Value* limit = in_.find("max_input_numel"); limit != nullptr && limit->as_integer() <= 0)

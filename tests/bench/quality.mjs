@@ -1,6 +1,8 @@
 // What quantization costs tiny-llama, in bits per byte on its validation text: rounding to nearest beside observers that
 // search and algorithms that calibrate, written to disk and read back.
-//   node tests/bench/quality.mjs [--json] [--only PART] [--threads N]      PART: of a row's name, such as "int4 g128"
+//   node tests/bench/quality.mjs [--observers] [--json] [--only PART] [--threads N]
+// PART: of a row's name, such as "int4 g128". --observers: every observer of weights instead, at int4 g128 and per
+// channel, with the error of the weights besides. Weighted ones know the mean square of each input channel.
 // Sizes are bits per weight with scales. Standard error of a difference from fp32: 0.001 to 0.002 at four bits.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +13,7 @@ import { createQuantizer } from '../../dist/node.js';
 const { values: options } = parseArgs({
   options: {
     json: { type: 'boolean' },
+    observers: { type: 'boolean' },
     only: { type: 'string', default: '' },
     threads: { type: 'string', default: '2' },
   },
@@ -55,6 +58,31 @@ function* table() {
   };
 }
 
+/** Observers of weights by scheme; those of several batches that are min-max on a weight are left out. */
+const observers = {
+  'int4 g128': ['PerGroupMinMax', 'PerGroupMSE', 'HQQ'],
+  'int4 channel': [
+    'PerChannelMinMax',
+    'PerChannelMSE',
+    'PerChannelHQQ',
+    'PerChannelRangeMSE',
+    'PerChannelRangeCrossEntropy',
+    'PerChannelThresholdMSE',
+    'PerChannelPowOf2MinMax',
+    'PerChannelPowOf2MinMSE',
+    'PerChannelLSQ',
+  ],
+};
+function* observerTable() {
+  for (const [scheme, names] of Object.entries(observers))
+    for (const method of names) {
+      const weight = { ...schemes[scheme], observer_cls: `${method}Observer` };
+      yield { scheme, method, weight };
+      if (!/(Group|Channel)MSE$|HQQ$/.test(method)) continue;
+      yield { scheme, method: `${method}, weighted`, weight: { ...weight, observer_options: { weighted: true } } };
+    }
+}
+
 const files = join(import.meta.dirname, '../files');
 const folder = mkdtempSync(join(tmpdir(), 'wasmquant-quality-'));
 const quantizer = await createQuantizer({ threads: Number(options.threads) });
@@ -74,34 +102,42 @@ async function measure({ scheme, method, weight, activations = 'float32', ...alg
     target,
     format: 'quark',
     overwrite: true,
-    ...(Object.keys(algorithms).length > 0 && { calibration: { tokens: calibration } }),
+    ...((Object.keys(algorithms).length > 0 || weight.observer_options) && { calibration }),
   });
   const written = await quantizer.open(target);
   const { bitsPerByte } = await quantizer.evaluate(written, { tokens: validation, activations });
   await written.close();
-  return { scheme, method, bitsPerByte, bitsPerWeight: report.totals.bitsPerWeight, seconds: report.durationMs / 1000 };
+  const { bitsPerWeight } = report.totals;
+  return { scheme, method, bitsPerByte, bitsPerWeight, seconds: report.durationMs / 1000, sqnrDb: meanSqnr(report) };
+}
+
+/** Mean over the quantized weights, in dB. */
+function meanSqnr({ tensors }) {
+  const errors = tensors.flatMap(({ action, error }) => (action === 'quantize' && error ? [error.sqnrDb] : []));
+  return errors.reduce((sum, sqnr) => sum + sqnr, 0) / errors.length;
 }
 
 const found = [];
 const show = (scheme, method, ...numbers) => {
   if (options.json) return;
   process.stdout.write(
-    `${scheme.padEnd(14)}${method.padEnd(20)}${numbers.map((text) => text.padStart(10)).join('')}\n`,
+    `${scheme.padEnd(14)}${method.padEnd(options.observers ? 30 : 20)}${numbers.map((text) => text.padStart(10)).join('')}\n`,
   );
 };
-show('scheme', 'method', 'bits/byte', 'bits', 'seconds');
+show('scheme', 'method', 'bits/byte', 'bits', 'seconds', ...(options.observers ? ['SQNR dB'] : []));
 try {
   if (options.only === '') {
     const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
     found.push({ scheme: 'fp32', method: '', bitsPerByte, bitsPerWeight: 32, seconds: 0 });
     show('fp32', '', bitsPerByte.toFixed(4), '32');
   }
-  for (const row of table()) {
+  for (const row of options.observers ? observerTable() : table()) {
     if (!`${row.scheme} ${row.method}`.includes(options.only)) continue;
     const result = await measure(row);
     found.push(result);
-    const { bitsPerByte, bitsPerWeight, seconds } = result;
-    show(row.scheme, row.method, bitsPerByte.toFixed(4), bitsPerWeight.toFixed(3), seconds.toFixed(1));
+    const { bitsPerByte, bitsPerWeight, seconds, sqnrDb } = result;
+    const error = options.observers ? [sqnrDb.toFixed(2)] : [];
+    show(row.scheme, row.method, bitsPerByte.toFixed(4), bitsPerWeight.toFixed(3), seconds.toFixed(1), ...error);
   }
   if (options.json) process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
 } finally {
