@@ -4,12 +4,9 @@
 
 namespace wasmquant::bindings {
 
-std::string BoundActivationCalibration::passes() const {
+std::string BoundActivationCalibration::second_pass() const {
   if (!calibration_) return fail(calibration_.error());
-  json::Value out;
-  out.set("passes", static_cast<int64_t>(calibration_->passes()));
-  out.set("because", calibration_->needs_two_passes());
-  return ok(std::move(out));
+  return ok(calibration_->needs_two_passes());
 }
 
 std::string BoundActivationCalibration::begin(std::string layer, std::string role, std::string shape_text) {

@@ -133,12 +133,11 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("json", &BoundPlan::to_json)
       .function("task", &BoundPlan::task)
       .function("fileHeader", &BoundPlan::file_header)
-      .function("knownBytes", &BoundPlan::known_bytes)
       .function("activationRequests", &BoundPlan::activation_requests)
       .function("shardMap", &BoundPlan::shard_map);
   class_<BoundActivationCalibration>("ActivationCalibration")
       .constructor<std::string>()
-      .function("passes", &BoundActivationCalibration::passes)
+      .function("secondPass", &BoundActivationCalibration::second_pass)
       .function("begin", &BoundActivationCalibration::begin)
       .function("update", &BoundActivationCalibration::update)
       .function("nextPass", &BoundActivationCalibration::next_pass)

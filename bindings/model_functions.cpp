@@ -86,9 +86,7 @@ std::string BoundForwardPass::observe(std::string requests) {
   if (!calibration) return fail(calibration.error());
   inputs_ = std::make_unique<LayerInputs>(std::move(*calibration));
   session_->set_sink(inputs_.get());
-  json::Value out;
-  out.set("passes", static_cast<int64_t>(inputs_->calibration().passes()));
-  return ok(std::move(out));
+  return ok(inputs_->calibration().needs_two_passes());
 }
 
 std::string BoundForwardPass::next_pass() { return inputs_ ? reply(inputs_->calibration().next_pass()) : fail(error_); }

@@ -120,11 +120,6 @@ std::string BoundPlan::file_header(uint32_t file) const {
   json::Value out;
   out.set("pointer", address(plan_->files[file].prefix.data()));
   out.set("bytes", static_cast<uint64_t>(plan_->files[file].prefix.size()));
-  return ok(std::move(out));
-}
-
-std::string BoundPlan::known_bytes(uint32_t file) const {
-  if (!plan_ || file >= plan_->files.size()) return ok(json::Array());
   json::Array rows;
   for (const KnownBytes& known : plan_->files[file].known) {
     json::Value row;
@@ -133,16 +128,11 @@ std::string BoundPlan::known_bytes(uint32_t file) const {
     row.set("bytes", static_cast<uint64_t>(known.bytes.size()));
     rows.push_back(std::move(row));
   }
-  return ok(std::move(rows));
+  out.set("known", std::move(rows));
+  return ok(std::move(out));
 }
 
-std::string BoundPlan::activation_requests() const {
-  if (!plan_ || plan_->requests.empty()) return "";
-  List<std::string_view> layers;
-  for (const ModelTensor& tensor : model_->tensors())
-    if (layers.empty() || layers.back() != tensor.layer) layers.push_back(tensor.layer);
-  return json::write(wasmquant::to_json(plan_->requests, {layers.data(), layers.size()}));
-}
+std::string BoundPlan::activation_requests() const { return plan_ ? write_requests(plan_->requests) : std::string(); }
 
 std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
 

@@ -46,7 +46,6 @@ class BoundPlan : Counted {
   std::string to_json() const;
   std::string task(uint32_t index) const;
   std::string file_header(uint32_t file) const;
-  std::string known_bytes(uint32_t file) const;
   std::string activation_requests() const;
   std::string shard_map() const;
 

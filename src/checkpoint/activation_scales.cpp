@@ -21,6 +21,20 @@ KnownTensor& add_tensor(List<KnownTensor>& out, const FoundActivations& found, R
 
 std::string_view name_of(ActivationRole role) noexcept { return role == ActivationRole::input ? "input" : "output"; }
 
+std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels) {
+  ActivationStorage out;
+  out.spec = stages.front();
+  const DtypeInfo& dtype = info_of(out.spec.dtype);
+  const bool is_per_channel = out.spec.qscheme == QScheme::per_channel && channels != 0;
+  if (stages.size() != 1 || dtype.bits != 8 || dtype.is_block() || out.spec.scale_format != ScaleFormat::float32 ||
+      out.spec.zero_point_type != ZeroPointType::int32 || (out.spec.qscheme != QScheme::per_tensor && !is_per_channel))
+    return std::nullopt;
+  if (is_per_channel) out.scale_shape = {channels};
+  out.has_zero_point = dtype.is_integer;
+  out.zero_point = dtype.is_signed ? StorageDtype::I8 : StorageDtype::U8;
+  return out;
+}
+
 List<KnownTensor> activation_tensors(const FoundActivations& found, const ActivationStorage& storage) {
   List<KnownTensor> out;
   const StorageDtype dtype = scale_storage(storage.spec);

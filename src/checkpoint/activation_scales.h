@@ -2,6 +2,7 @@
 // files are laid out, so their values are part of the plan, not of any task.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ struct KnownTensor {
   Component component;
   std::string bytes;
 };
+
+/// As Quark has it: scales [] or [channels], zero points of integers in their own dtype. None for what no format holds:
+/// lists of specs, other than 8 bits, groups, scales in other formats, fractional zero points; channels where their
+/// number is not known (0).
+std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels);
 
 /// `<layer>.input_scale` and `<layer>.input_zero_point`, or those of the output. `found` has as many scales as the
 /// storage.

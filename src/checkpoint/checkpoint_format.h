@@ -2,7 +2,6 @@
 // A format is one file that chooses layouts, plus its row in registry.cpp.
 #pragma once
 #include <initializer_list>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -49,12 +48,9 @@ class CheckpointFormat {
   virtual bool holds_inputs(const Stages& inputs) const = 0;
   /// Whether there is a place for static scales of inputs and outputs at all.
   virtual bool holds_activation_scales() const { return false; }
-  /// How those of `stages` are held beside the weight of a layer with so many input or output channels; none when the
-  /// format has no place for them.
-  virtual std::optional<ActivationStorage> activation_storage(const WeightDescription& /*weight*/,
-                                                              const Stages& /*stages*/, uint64_t /*channels*/) const {
-    return std::nullopt;
-  }
+  /// Whether those of `storage.spec`, 8 bits per tensor or per channel with scales in float32, have a place beside the
+  /// weight, and how the format differs from what `storage` says.
+  virtual bool fit(const WeightDescription& /*weight*/, ActivationStorage& /*storage*/) const { return false; }
   /// What the layers of a model have to share. Errors: format-unsupported naming the layer.
   virtual Status check(const List<LayerOutcome>& /*layers*/) const { return {}; }
   /// The `quantization_config` block of config.json; null when none is needed. `layers` holds every module with a

@@ -213,20 +213,14 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
   return std::move(layout);
 }
 
-std::optional<ActivationStorage> CompressedTensors::activation_storage(const WeightDescription& weight,
-                                                                       const Stages& stages, uint64_t) const {
-  ActivationStorage out;
-  out.spec = with_loaded_scales(stages.front(), weight.source);
-  const DtypeInfo& dtype = info_of(out.spec.dtype);
-  const bool has_place = stages.size() == 1 && out.spec.qscheme == QScheme::per_tensor &&
-                         out.spec.scale_format == ScaleFormat::float32 &&
-                         out.spec.zero_point_type == ZeroPointType::int32 &&
-                         (dtype.is_integer ? dtype.bits == 8 : out.spec.dtype == Dtype::fp8_e4m3);
-  if (!has_place) return std::nullopt;
-  out.scale_shape = {1};
-  out.has_zero_point = has_zero_point(out.spec);
-  out.zero_offset = shift_to_signed(dtype);
-  return out;
+bool CompressedTensors::fit(const WeightDescription& weight, ActivationStorage& storage) const {
+  storage.spec = with_loaded_scales(storage.spec, weight.source);
+  const DtypeInfo& dtype = info_of(storage.spec.dtype);
+  storage.scale_shape = {1};
+  storage.has_zero_point = has_zero_point(storage.spec);
+  storage.zero_point = StorageDtype::I8;
+  storage.zero_offset = shift_to_signed(dtype);
+  return storage.spec.qscheme == QScheme::per_tensor && (dtype.is_integer || storage.spec.dtype == Dtype::fp8_e4m3);
 }
 
 bool CompressedTensors::holds_inputs(const Stages& inputs) const {

@@ -25,8 +25,7 @@ class CompressedTensors final : public CheckpointFormat {
   bool holds_inputs(const Stages& inputs) const override;
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
-  std::optional<ActivationStorage> activation_storage(const WeightDescription& weight, const Stages& stages,
-                                                      uint64_t channels) const override;
+  bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

@@ -174,22 +174,6 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   }
 }
 
-std::optional<ActivationStorage> Quark::activation_storage(const WeightDescription&, const Stages& stages,
-                                                           uint64_t channels) const {
-  ActivationStorage out;
-  out.spec = stages.front();
-  const DtypeInfo& dtype = info_of(out.spec.dtype);
-  const bool has_place = stages.size() == 1 && dtype.bits == 8 && !dtype.is_block() &&
-                         out.spec.scale_format == ScaleFormat::float32 &&
-                         out.spec.zero_point_type == ZeroPointType::int32;
-  const bool is_per_channel = out.spec.qscheme == QScheme::per_channel && channels != 0;
-  if (!has_place || (out.spec.qscheme != QScheme::per_tensor && !is_per_channel)) return std::nullopt;
-  if (is_per_channel) out.scale_shape = {channels};
-  out.has_zero_point = dtype.is_integer;
-  out.zero_point = dtype.is_signed ? StorageDtype::I8 : StorageDtype::U8;
-  return out;
-}
-
 json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers) const {
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());

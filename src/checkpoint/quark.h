@@ -27,9 +27,7 @@ class Quark final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return true; }
   bool holds_activation_scales() const override { return true; }
-  /// int8, uint8 and fp8: [] per tensor, [channels] per channel; zero points as for weights.
-  std::optional<ActivationStorage> activation_storage(const WeightDescription& weight, const Stages& stages,
-                                                      uint64_t channels) const override;
+  bool fit(const WeightDescription&, ActivationStorage&) const override { return true; }
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

@@ -52,14 +52,6 @@ Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   return stages;
 }
 
-void note_static(const ObjectReader& in, const char* key, const Stages& stages) {
-  for (const QuantizationSpec& stage : stages)
-    if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast())
-      return in.out().add({Severity::note, "calibration-needed", in.at(key),
-                           text_of("{} is static: its scales come from calibration", key),
-                           "give calibration data, or set is_dynamic to true to leave them to the runtime"});
-}
-
 }  // namespace
 
 extern const Keys kLayerKeys;
@@ -75,8 +67,6 @@ LayerConfig parse_layer(const json::Value& value, const std::string& where, Diag
   if (!layer.bias.empty())
     in.warning("not-applied", "bias", "biases are not quantized by this version and stay as they are",
                "remove the key");
-  note_static(in, "input_tensors", layer.input_tensors);
-  note_static(in, "output_tensors", layer.output_tensors);
   in.word("target_device", kTargetDevices);
   return layer;
 }

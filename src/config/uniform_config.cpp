@@ -202,9 +202,6 @@ class Parser {
         input.group_size = spec.block_columns;
       }
       config_.global.input_tensors = Stages{input};
-      if (!input.is_dynamic)
-        out_.add({Severity::note, "calibration-needed", at("activation_scheme"),
-                  "static activations get their scales from calibration", ""});
     }
     if (!source["kv_cache_scheme"].is_null())
       warn_not_applied(out_, at("kv_cache_scheme"), "the kv cache keeps its dtype");

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "config/config_api.h"
-#include "config/edit_distance.h"
 #include "config/write.h"
 #include "core/message.h"
 #include "kernels/kernels.h"
@@ -23,20 +22,15 @@ std::vector<float> numbers_of(const json::Value& list) {
   return out;
 }
 
-json::Array list_of(std::span<const float> numbers) {
-  json::Array out;
-  for (const float number : numbers) out.emplace_back(double{number});
-  return out;
-}
-
 ActivationRole role_of(const json::Value& row) noexcept {
   return row["role"].as_string() == name_of(ActivationRole::output) ? ActivationRole::output : ActivationRole::input;
 }
 
 }  // namespace
 
-json::Value to_json(const List<ActivationRequest>& requests, std::span<const std::string_view> layers) {
-  json::Array rows, names;
+std::string write_requests(const List<ActivationRequest>& requests) {
+  if (requests.empty()) return {};
+  json::Array rows;
   for (const ActivationRequest& request : requests) {
     json::Value row;
     row.set("layer", request.layer);
@@ -47,55 +41,39 @@ json::Value to_json(const List<ActivationRequest>& requests, std::span<const std
     row.set("importance", request.importance);
     rows.push_back(std::move(row));
   }
-  for (const std::string_view layer : layers) names.emplace_back(layer);
-  json::Value out;
-  out.set("requests", std::move(rows));
-  out.set("layers", std::move(names));
-  return out;
+  return json::write(rows);
 }
 
-std::string ActivationCalibration::Entry::where() const {
-  return text_of("{}.{}", request.layer, name_of(request.role));
-}
+std::string ActivationCalibration::Entry::where() const { return text_of("{}.{}", layer, name_of(role)); }
 
 Result<ActivationCalibration> ActivationCalibration::create(std::string_view text) {
   TRY(in, json::parse(text));
   ActivationCalibration out;
-  for (const json::Value& row : in["requests"].items()) {
+  for (const json::Value& row : in.items()) {
     Entry& entry = out.entries_.emplace_back();
-    entry.request.layer = row["layer"].as_string();
-    entry.request.role = role_of(row);
-    entry.request.features = static_cast<uint64_t>(row["features"].as_integer());
-    entry.request.scales = static_cast<uint64_t>(row["scales"].as_integer());
-    entry.request.importance = row["importance"].as_bool();
-    if (entry.request.importance) entry.squares.resize(entry.request.features);
+    entry.layer = row["layer"].as_string();
+    entry.role = role_of(row);
+    entry.features = static_cast<uint64_t>(row["features"].as_integer());
+    entry.scales = static_cast<uint64_t>(row["scales"].as_integer());
+    if (row["importance"].as_bool()) entry.squares.resize(entry.features);
     if (row["spec"].is_null()) continue;
     TRY(spec, config::parse_spec_text(json::write(row["spec"])));
-    entry.request.spec = spec;
     entry.observer = make_observer(spec);
+    out.is_twice_ |= entry.observes(2);
   }
-  for (const json::Value& name : in["layers"].items()) out.layers_.push_back(name.as_string());
   return out;
-}
-
-uint32_t ActivationCalibration::passes() const noexcept {
-  uint32_t passes = 1;
-  for (const Entry& entry : entries_)
-    if (entry.observer) passes = std::max(passes, entry.observer->passes());
-  return passes;
 }
 
 std::string ActivationCalibration::needs_two_passes() const {
   for (const Entry& entry : entries_)
-    if (entry.observer && entry.observer->passes() == 2)
-      return text_of("{} of {}", info_of(entry.observer->spec().observer).name, entry.where());
+    if (entry.observes(2)) return text_of("{} of {}", info_of(entry.observer->spec().observer).name, entry.where());
   return {};
 }
 
 std::string_view ActivationCalibration::layer_ending_with(std::string_view ending) const noexcept {
   for (const Entry& entry : entries_) {
-    const std::string_view layer = entry.request.layer;
-    const bool fits = entry.request.role == ActivationRole::input && layer.ends_with(ending);
+    const std::string_view layer = entry.layer;
+    const bool fits = entry.role == ActivationRole::input && layer.ends_with(ending);
     if (fits && (layer.size() == ending.size() || layer[layer.size() - ending.size() - 1] == '.')) return layer;
   }
   return {};
@@ -111,18 +89,13 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   current_ = nullptr;
   at_ = 0;
   for (Entry& entry : entries_)
-    if (entry.request.layer == layer && entry.request.role == role) current_ = &entry;
+    if (entry.layer == layer && entry.role == role) current_ = &entry;
   if (current_ == nullptr) {
-    if (std::find(layers_.begin(), layers_.end(), layer) == layers_.end()) {
-      List<std::string_view> names(layers_.begin(), layers_.end());
-      return error_at(ErrorCode::argument_invalid, layer, "the model has no layer of this name; {}",
-                      did_you_mean(layer, {names.data(), names.size()}));
-    }
     ++unused_;
     return {};
   }
   Entry& entry = *current_;
-  const uint64_t features = entry.request.features;
+  const uint64_t features = entry.features;
   count_ = 1;
   for (const uint64_t length : shape)
     if (__builtin_mul_overflow(count_, length, &count_)) count_ = 0;
@@ -132,11 +105,11 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   if (features != 0 && shape.back() != features)
     return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} has {} features, the layer has {}",
                     entry.batches, shape.back(), features);
-  if (entry.observer && pass_ <= entry.observer->passes()) {
+  if (entry.observes(pass_)) {
     const uint64_t kept = (entry.observer->keeps_all_data() ? entry.elements : 0) + count_;
     if (entry.observer->keeps_data() && kept > kMaxKeptElements)
       return error_at(ErrorCode::memory_budget, entry.where(),
-                      "{} keeps all values in memory, at most {}; give less data or take another observer",
+                      "{} keeps all values in memory, at most {}; give less data",
                       info_of(entry.observer->spec().observer).name, kMaxKeptElements);
     if (Status begun = entry.observer->begin(entry.batches, shape); !begun)
       return error_at(begun.error().code, entry.where(), "batch {}{}: {}", entry.batches,
@@ -152,11 +125,12 @@ Status ActivationCalibration::update(std::span<const float> x) {
   if (current_ == nullptr) return {};
   Entry& entry = *current_;
   if (x.size() > count_ - at_)
-    return error_at(ErrorCode::shape_mismatch, entry.where(), "its shape has {} elements, the data more", count_);
+    return error_at(ErrorCode::shape_mismatch, entry.where(), "its shape has {} elements, the data {}", count_,
+                    at_ + x.size());
   if (const int64_t index = kernels::find_non_finite(x); index >= 0)
     return error_at(ErrorCode::value_not_finite, entry.where(), "element {} of batch {} is NaN or infinite",
                     at_ + static_cast<uint64_t>(index), entry.batches - 1);
-  if (entry.observer && pass_ <= entry.observer->passes()) entry.observer->update(x, at_);
+  if (entry.observes(pass_)) entry.observer->update(x, at_);
   if (pass_ == 1 && !entry.squares.empty()) {
     const size_t features = entry.squares.size();
     size_t feature = at_ % features;
@@ -172,77 +146,71 @@ Status ActivationCalibration::update(std::span<const float> x) {
 Status ActivationCalibration::next_pass() {
   TRY_VOID(check_complete());
   current_ = nullptr;
-  if (pass_ == passes()) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
+  if (pass_ == 2 || !is_twice_) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
   ++pass_;
   for (Entry& entry : entries_) {
     entry.batches = 0;
     entry.elements_before = std::exchange(entry.elements, 0);
-    if (entry.elements_before != 0 && entry.observer && entry.observer->passes() == 2)
-      TRY_VOID(entry.observer->next_pass());
+    if (entry.elements_before != 0 && entry.observes(2)) TRY_VOID(entry.observer->next_pass());
   }
   unused_ = 0;
   return {};
 }
 
-Status ActivationCalibration::check_second(const Entry& entry) const {
-  if (pass_ == 1 || entry.elements == entry.elements_before) return {};
-  return error_at(ErrorCode::state_invalid, entry.where(),
-                  "gave {} values in the first pass and {} in the second; both must bring the same data",
-                  entry.elements_before, entry.elements);
-}
-
 Result<json::Value> ActivationCalibration::finish() {
   TRY_VOID(check_complete());
-  if (pass_ != passes()) return error_at(ErrorCode::state_invalid, "calibration", "a second pass is needed");
+  if (is_twice_ && pass_ == 1) return error_at(ErrorCode::state_invalid, "calibration", "a second pass is needed");
   std::string missing;
   size_t missing_count = 0;
   for (const Entry& entry : entries_) {
-    TRY_VOID(check_second(entry));
+    if (pass_ == 2 && entry.elements != entry.elements_before)
+      return error_at(ErrorCode::state_invalid, entry.where(), "gave {} values in the first pass and {} in the second",
+                      entry.elements_before, entry.elements);
     if (entry.elements == 0 && missing_count++ < kNamesInMessage)
       missing += text_of("{}{}", missing.empty() ? "" : ", ", entry.where());
   }
   if (missing_count > kNamesInMessage) missing += text_of(" and {} more", missing_count - kNamesInMessage);
   if (missing_count != 0)
     return error_at(ErrorCode::argument_invalid, "calibration",
-                    "no data came for {}; give activations of these layers, exclude them, or set is_dynamic", missing);
+                    "no data came for {}; give it, exclude these layers, or set is_dynamic", missing);
   json::Array rows;
   for (Entry& entry : entries_) {
     json::Value row;
-    row.set("layer", entry.request.layer);
-    row.set("role", name_of(entry.request.role));
-    if (entry.observer) {
-      auto found = entry.observer->finish();
-      if (!found) return error_at(found.error().code, entry.where(), "{}", found.error().message);
-      if (found->spec.dtype != entry.observer->spec().dtype)
-        return error_at(ErrorCode::format_unsupported, entry.where(),
-                        "no value is below zero, so its codes would be {} by this dialect, and the file holds {}; make "
-                        "the spec asymmetric",
-                        info_of(found->spec.dtype).name, info_of(entry.observer->spec().dtype).name);
-      if (found->qparams.size() != entry.request.scales)
-        return error_at(ErrorCode::shape_mismatch, entry.where(),
-                        "ch_axis {} gives {} scales, {} are needed; -1 is the axis of features",
-                        entry.observer->spec().ch_axis, found->qparams.size(), entry.request.scales);
-      std::vector<float> scale, zero_point;
-      for (const QParams& q : found->qparams) {
-        scale.push_back(q.scale);
-        zero_point.push_back(q.zero_point);
-      }
-      row.set("scale", list_of(scale));
-      row.set("zeroPoint", list_of(zero_point));
-    }
-    if (!entry.squares.empty()) {
-      const uint64_t elements = pass_ == 1 ? entry.elements : entry.elements_before;
-      const double tokens = static_cast<double>(elements / entry.squares.size());
-      json::Array means;
-      for (const double sum : entry.squares) means.emplace_back(double{static_cast<float>(sum / tokens)});
-      row.set("importance", std::move(means));
-    }
+    row.set("layer", entry.layer);
+    row.set("role", name_of(entry.role));
+    if (entry.observer) TRY_VOID(finish_scales(entry, row));
+    const double tokens = static_cast<double>(entry.elements / std::max<uint64_t>(entry.features, 1));
+    json::Array means;
+    for (const double sum : entry.squares) means.emplace_back(double{static_cast<float>(sum / tokens)});
+    row.set("importance", std::move(means));
     rows.push_back(std::move(row));
   }
   json::Value out;
   out.set("found", std::move(rows));
   out.set("unused", unused_);
   return out;
+}
+
+Status ActivationCalibration::finish_scales(const Entry& entry, json::Value& row) {
+  const QuantizationSpec& spec = entry.observer->spec();
+  auto found = entry.observer->finish();
+  if (!found) return error_at(found.error().code, entry.where(), "{}", found.error().message);
+  if (found->spec.dtype != spec.dtype)
+    return error_at(ErrorCode::format_unsupported, entry.where(),
+                    "no value is below zero, so this dialect makes codes of {}; make the spec asymmetric",
+                    info_of(found->spec.dtype).name);
+  if (found->qparams.size() != entry.scales)
+    return error_at(ErrorCode::shape_mismatch, entry.where(),
+                    "ch_axis {} gives {} scales, {} are needed; -1 is the axis of features", spec.ch_axis,
+                    found->qparams.size(), entry.scales);
+  json::Array scale, zero_point;
+  for (const QParams& q : found->qparams) {
+    scale.emplace_back(double{q.scale});
+    zero_point.emplace_back(double{q.zero_point});
+  }
+  row.set("scale", std::move(scale));
+  row.set("zeroPoint", std::move(zero_point));
+  return {};
 }
 
 Result<List<FoundActivations>> read_found(const json::Value& found) {

@@ -34,21 +34,22 @@ struct ActivationRequest {
   bool importance = false;               // mean squares of input channels
 };
 
-json::Value to_json(const List<ActivationRequest>& requests, std::span<const std::string_view> layers);
+/// For ActivationCalibration::create; "" when there are none.
+std::string write_requests(const List<ActivationRequest>& requests);
 
 class ActivationCalibration {
  public:
-  /// `requests`: JSON text of to_json. Errors: json-invalid, argument-invalid.
+  /// `requests`: of write_requests. Errors: json-invalid, spec-invalid.
   static Result<ActivationCalibration> create(std::string_view requests);
 
-  uint32_t passes() const noexcept;
-  /// "percentile of model.layers.0.mlp.up_proj.input", the first that needs two passes; empty when none does.
+  /// "PerTensorPercentileObserver of mlp.up_proj.input", the first that needs two passes; empty when one is enough.
   std::string needs_two_passes() const;
 
   /// The layer, of those whose inputs are asked for, whose name is `ending` or ends with "." and that; or "".
   std::string_view layer_ending_with(std::string_view ending) const noexcept;
-  /// A batch follows. Errors, `where` <layer>.<role>: argument-invalid for a layer that the model lacks, shape-mismatch
-  /// (no elements, other features than the layer has), memory-budget when an observer would keep too much.
+  /// A batch follows; of layers that ask for nothing it is counted and passed over. Errors, `where` <layer>.<role>:
+  /// shape-mismatch (no elements, other features than the layer has), memory-budget when an observer would keep too
+  /// much.
   Status begin(std::string_view layer, ActivationRole role, const std::vector<uint64_t>& shape);
   /// Its next elements, in C order. Errors: value-not-finite; shape-mismatch for more than the shape has.
   Status update(std::span<const float> x);
@@ -64,19 +65,23 @@ class ActivationCalibration {
 
  private:
   struct Entry {
-    ActivationRequest request;
+    std::string layer;
+    ActivationRole role = ActivationRole::input;
+    uint64_t features = 0, scales = 0;           // as in ActivationRequest
     std::unique_ptr<Observer> observer;          // null: importance alone
-    std::vector<double> squares;                 // sums by feature
+    List<double> squares;                        // sums by feature
     uint64_t batches = 0;                        // of this pass
     uint64_t elements = 0, elements_before = 0;  // of this pass, and the first
     std::string where() const;
+    /// Whether the observer sees the data of that pass.
+    bool observes(uint32_t pass) const noexcept { return observer && pass <= observer->passes(); }
   };
 
   Status check_complete() const;
-  Status check_second(const Entry& entry) const;
+  static Status finish_scales(const Entry& entry, json::Value& row);
 
   List<Entry> entries_;
-  List<std::string> layers_;
+  bool is_twice_ = false;
   Entry* current_ = nullptr;
   uint64_t at_ = 0, count_ = 0;  // of the batch
   uint64_t unused_ = 0;

@@ -105,15 +105,16 @@ class Planner {
       return;
     }
     if (layer_name_of(stored.name).role == TensorRole::weight && is_quantizable_type(planned.weight.layer_type)) {
-      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, stages_of(planned.task), inputs_of(planned), {}};
-      add_static(planned, outcome);
+      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, stages_of(planned.task), {}, {}};
+      add_activations(planned, outcome);
       outcomes_.push_back(std::move(outcome));
     }
     count(planned);
   }
 
-  // Static inputs and outputs, and importance of input channels: asked of calibration, or put in place.
-  void add_static(PlannedTensor& planned, LayerOutcome& outcome) {
+  // What a runtime does to the layer's inputs as they come. Static inputs and outputs, and importance of input
+  // channels: asked of calibration, or put in place.
+  void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
     if (planned.task.is_copy) return;
     const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     const std::vector<uint64_t>& shape = planned.weight.shape;
@@ -125,7 +126,12 @@ class Planner {
       request.importance = is_input && planned.task.layout.spec.observer_options.weighted;
       if (request.importance && !is_linear)
         fail(error_at(ErrorCode::not_implemented, planned.task.name,
-                      "weighted observers are for linear layers; exclude it, or leave \"weighted\" out"));
+                      "\"weighted\" is for linear layers; exclude this one"));
+      if (is_input && !are_static(stages)) {
+        const bool fits = stages.empty() || format_.holds_inputs(stages);
+        if (fits) outcome.inputs = stages;
+        inputs_left_out_ |= !fits;
+      }
       const auto storage = are_static(stages) ? static_storage(planned, stages, request.features) : std::nullopt;
       if (storage) {
         request.spec = storage->spec;
@@ -151,11 +157,12 @@ class Planner {
       static_left_out_ = true;
       return std::nullopt;
     }
-    auto storage = format_.activation_storage(planned.weight, stages, channels);
-    if (storage && planned.task.layout.codes != CodeStorage::cast_values) return storage;
+    auto storage = activation_storage(stages, channels);
+    if (storage && planned.task.layout.codes != CodeStorage::cast_values && format_.fit(planned.weight, *storage))
+      return storage;
     fail(error_at(ErrorCode::format_unsupported, planned.weight.layer,
-                  "{} cannot hold these static scales of {} inputs or outputs; it holds int8, uint8 and fp8 per tensor "
-                  "beside quantized weights, quark also per channel. Change the spec, or set is_dynamic to true",
+                  "{} holds static scales of int8, uint8 and fp8 per tensor, quark also per channel, and not these of "
+                  "{}; set is_dynamic to true",
                   format_.name(), info_of(stages.front().dtype).name));
     return std::nullopt;
   }
@@ -170,26 +177,11 @@ class Planner {
   }
 
   void warn_of_static() {
-    if (!static_left_out_) return;
-    const bool has_place = format_.holds_activation_scales();
-    diagnostics_.push_back(
-        {Severity::warning, "not-applied", text_of("{}", config_.where),
-         has_place
-             ? std::string("static inputs and outputs need calibration and are left out")
-             : text_of("{} has no place for static scales of inputs and outputs: they are left out", format_.name()),
-         has_place ? "give calibration, or set is_dynamic to true to leave them to the runtime"
-                   : "write quark or compressed-tensors"});
-  }
-
-  // What a runtime does to the layer's inputs as they come; scales that need calibration are not there.
-  Stages inputs_of(const PlannedTensor& planned) {
-    if (planned.task.is_copy) return {};
-    Stages inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
-    for (const QuantizationSpec& stage : inputs)
-      if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) return {};
-    if (inputs.empty() || format_.holds_inputs(inputs)) return inputs;
-    inputs_left_out_ = true;
-    return {};
+    if (static_left_out_)
+      diagnostics_.push_back({Severity::warning, "not-applied", config_.where,
+                              "static inputs and outputs are left out: their scales come from calibration, and only "
+                              "quark and compressed-tensors hold them",
+                              "give calibration, or set is_dynamic to true"});
   }
 
   static Stages stages_of(const TensorTask& task) { return task.is_copy ? Stages() : task.layout.all_stages(); }
@@ -305,10 +297,6 @@ class Planner {
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
-  List<Diagnostic> remarks;  // whether calibration came is for the plan itself to say
-  for (Diagnostic& each : diagnostics)
-    if (each.code != "calibration-needed") remarks.push_back(std::move(each));
-  diagnostics = std::move(remarks);
   const bool is_recipe = parsed.config.dialect == Dialect::gguf;
   const std::string asked = !options.format.empty()        ? options.format
                             : is_recipe || model.is_gguf() ? "gguf"

@@ -43,7 +43,6 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)) {
   slices_.resize(layout.components.size());
   if (task_.is_copy) return;
   if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout);
-  if (scales_ && !task_.importance.empty()) weighed_ = scales_->weigh(task_.importance);
   stages_ = progressive_stages(layout);
 }
 
@@ -105,7 +104,7 @@ Error TensorSession::not_finite(std::span<const float> x, uint64_t first_element
 
 Status TensorSession::observe(uint64_t tile) {
   if (!scales_) return error_at(ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass");
-  TRY_VOID(std::exchange(weighed_, {}));
+  if (!task_.importance.empty() && !std::exchange(is_weighed_, true)) TRY_VOID(scales_->weigh(task_.importance));
   TRY_VOID(scales_->begin());
   const TileRange range = tile_range(task_, tile);
   const uint64_t columns = task_.layout.columns;

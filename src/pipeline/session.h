@@ -87,7 +87,6 @@ class TensorSession {
   Status find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
                      std::span<QParams> qparams);
   Status search_scales(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);
-  Status search_weighted(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);
   /// Codes of x, and their error.
   kernels::ErrorSums encode(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x,
                             uint64_t begin, uint8_t* codes);
@@ -114,7 +113,7 @@ class TensorSession {
   std::vector<QParams> qparams_;  // of one unit or tile, where scales lie in tiles
   List<Bytes> slices_;
   List<kernels::ErrorSums> sums_;
-  Status weighed_;                        // how that went, until the first observe
+  bool is_weighed_ = false;
   std::unique_ptr<TensorScales> scales_;  // where all tiles are observed first
   std::optional<TwoStages> stages_;       // progressive ones
 };

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "observers/contiguous.h"
-#include "observers/registry.h"
 #include "observers/slice_search.h"
 #include "pipeline/session.h"
 #include "quantize/quantize.h"
@@ -33,29 +32,17 @@ Status TensorSession::find_scales(std::span<const float> x, uint64_t length, uin
   return {};
 }
 
-// Observers that search: these elements as a tensor of their own, a row for each scale.
+// Observers that search each scale by itself.
 Status TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
                                     std::span<QParams> qparams) {
-  const QuantizationSpec& spec = task_.layout.spec;
-  if (!task_.importance.empty()) return search_weighted(x, length, first_element, qparams);
-  const auto observer = make_observer(spec);
-  TRY_VOID(observer->begin(0, {qparams.size(), length}));
-  if (observer->update(x, 0) >= 0 && task_.non_finite == NonFinite::error) return not_finite(x, first_element);
-  TRY(observation, observer->finish());
-  if (observation.qparams.size() != qparams.size())
-    return error_at(ErrorCode::state_invalid, task_.name, "scales of another layout");
-  std::copy(observation.qparams.begin(), observation.qparams.end(), qparams.begin());
-  return {};
-}
-
-Status TensorSession::search_weighted(std::span<const float> x, uint64_t length, uint64_t first_element,
-                                      std::span<QParams> qparams) {
   if (task_.non_finite == NonFinite::error && kernels::find_non_finite(x) >= 0) return not_finite(x, first_element);
   const QuantizationSpec& spec = task_.layout.spec;
+  const std::vector<float>& importance = task_.importance;
   SliceSearch search(spec, info_of(spec.observer).method, spec.observer_options);
   for (size_t i = 0; i < qparams.size(); ++i) {
     const uint64_t column = (first_element + i * length) % task_.layout.columns;
-    qparams[i] = search(x.subspan(i * length, length), task_.importance.data() + column).qparams;
+    qparams[i] =
+        search(x.subspan(i * length, length), importance.empty() ? nullptr : importance.data() + column).qparams;
   }
   return {};
 }

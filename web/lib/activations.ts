@@ -98,20 +98,32 @@ function isReadOnce(source: ActivationSource): boolean {
   return iterator === source;
 }
 
+const parsed = (requests: string) => JSON.parse(requests) as { layer: string; role: string }[];
+
+function unknownLayer(layer: string, layers: Set<string>, requests: string): QuantizationError {
+  const last = layer.split('.').at(-1) ?? '';
+  const alike = [...layers].filter((name) => name.split('.').at(-1)?.startsWith(last));
+  const shown = (alike.length > 0 ? alike : parsed(requests).map((request) => request.layer)).slice(0, 4);
+  return failure('argument-invalid', layer, `the model has no layer of this name; it has ${shown.join(', ')}`);
+}
+
 /**
  * Shows batches to the observers of a plan. Errors: argument-invalid (layers that the model lacks, or that saw nothing),
  * shape-mismatch, value-not-finite, dtype-unsupported, memory-budget, each naming the layer.
  */
 export async function observeActivations(
   instance: Instance,
+  model: OpenedModel,
   requests: string,
   source: ActivationSource,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
+  const layers = new Set(model.tensors.map(({ layer }) => layer));
   const bound = instance.run((module) => new module.ActivationCalibration(requests));
   try {
-    const { passes, because } = instance.call<{ passes: number; because: string }>(() => bound.passes());
-    if (passes > 1 && isReadOnce(source)) {
+    const because = instance.call<string>(() => bound.secondPass());
+    const passes = because === '' ? 1 : 2;
+    if (passes === 2 && isReadOnce(source)) {
       const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() begins anew, or a safetensors file, or take a min-max observer`;
       throw failure('argument-invalid', 'calibration', detail);
     }
@@ -119,6 +131,7 @@ export async function observeActivations(
       if (pass > 1) instance.call<null>(() => bound.nextPass());
       for await (const { layer, role, dtype, shape, read } of batchesOf(source)) {
         signal?.throwIfAborted();
+        if (!layers.has(layer)) throw unknownLayer(layer, layers, requests);
         const count = elementsOf(shape);
         if (!instance.call<boolean>(() => bound.begin(layer, role, JSON.stringify(shape)))) continue;
         for (let first = 0; first < count; first += pieceElements) {
@@ -143,7 +156,7 @@ export async function observeInputs(
   tokens: TokenBatch,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
-  const asked = (JSON.parse(requests) as { requests: { layer: string; role: string }[] }).requests;
+  const asked = parsed(requests);
   const output = asked.find(({ role }) => role === 'output');
   if (output) {
     const detail = `tokens show the inputs of layers; give activations for the outputs of ${output.layer}`;

@@ -212,7 +212,7 @@ export async function planRun(
         throw failure('argument-invalid', 'calibration', detail);
       }
       const { found, unused: count } = activations
-        ? await observeActivations(instance, requests, activations, signal)
+        ? await observeActivations(instance, model, requests, activations, signal)
         : await inputsOnTokens(workshop, model, requests, tokens as TokenCalibration, signal);
       run = prepared({ calibrates, activations: found });
       if (count > 0)

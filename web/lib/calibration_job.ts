@@ -59,7 +59,7 @@ export async function runObservation(
   const options = JSON.stringify({ activations: 'float32' });
   const pass = instance.run((module) => new module.ForwardPass(work.config, options));
   try {
-    const { passes } = instance.call<{ passes: number }>(() => pass.observe(work.requests));
+    const passes = instance.call<string>(() => pass.observe(work.requests)) === '' ? 1 : 2;
     for (let number = 1; number <= passes; ++number) {
       if (number > 1) instance.call<null>(() => pass.nextPass());
       const portions = setTokens(instance, pass, work);

@@ -54,11 +54,10 @@ export interface BoundPlan {
   json(): string;
   /** JSON of one task, to be given to `TensorSession` in any worker. */
   task(index: number): string;
-  /** Header of an output file: JSON `{pointer, bytes}`; valid until the plan is deleted. */
+  /** Header of an output file, and what it holds among its tensors that is known already: JSON `{pointer, bytes, known:
+   * {offset, pointer, bytes}[]}`; valid until the plan is deleted. */
   fileHeader(file: number): string;
-  /** What the file holds among its tensors that is known already: JSON `{offset, pointer, bytes}[]`, valid as long. */
-  knownBytes(file: number): string;
-  /** JSON text for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
+  /** JSON `{layer, role...}[]` for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
   activationRequests(): string;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
@@ -110,7 +109,7 @@ export interface BoundForwardPass {
   /** JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
   losses(): string;
   /** Before the first step: from now on the inputs of linear layers are seen by the observers that a plan asks for. JSON
-   * `{passes}`: how often the batch has to go through the model. */
+   * text: which of them asks for a second pass, "" when none does. */
   observe(requests: string): string;
   /** Before setTokens of the second pass. JSON null. */
   nextPass(): string;
@@ -140,8 +139,8 @@ export interface BoundForwardPass {
 
 /** Observers of the static inputs and outputs of a plan. */
 export interface BoundActivationCalibration {
-  /** JSON `{passes, because}`: how often the batches have to come, and which observer asks for the second time. */
-  passes(): string;
+  /** JSON text: which observer asks for the batches to come twice, "" when none does. */
+  secondPass(): string;
   /** A batch follows. JSON boolean: whether it is of use. */
   begin(layer: string, role: string, shape: string): string;
   /** Its next `count` elements. JSON null. */

@@ -49,16 +49,21 @@ export interface PreparedRun {
   requests: string;
 }
 
+interface Pointed {
+  pointer: number;
+  bytes: number;
+}
+
 /** Copies headers, tasks and the index out of a bound plan. */
 export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks: PlanTask[]): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
-    const header = instance.call<{ pointer: number; bytes: number }>(() => bound.fileHeader(file));
-    const known = instance.call<{ offset: number; pointer: number; bytes: number }[]>(() => bound.knownBytes(file));
+    const header = instance.call<Pointed & { known: (Pointed & { offset: number })[] }>(() => bound.fileHeader(file));
+    const copied = ({ pointer, bytes }: Pointed) => instance.copyOut(pointer, bytes);
     return {
       name,
       bytes,
-      header: instance.copyOut(header.pointer, header.bytes),
-      known: known.map(({ offset, pointer, bytes }) => ({ file, offset, bytes: instance.copyOut(pointer, bytes) })),
+      header: copied(header),
+      known: header.known.map((piece) => ({ file, offset: piece.offset, bytes: copied(piece) })),
     };
   });
   const items = tasks.map(({ tensor, bytes, tiles, observePasses, observedInParts }, number): WorkItem => {

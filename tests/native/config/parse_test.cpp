@@ -243,7 +243,7 @@ TEST_CASE("whole configs: what is accepted, refused and remarked") {
       {"{" + g + R"(,"shared_scale_groups":[["q","k"]]})", "warning not-applied /shared_scale_groups"},
       {"{" + g + R"(,"keep_prequantized_layers":false})", "warning not-applied /keep_prequantized_layers"},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"bias":{"dtype":"int8"},"input_tensors":{"dtype":"int8"}}})",
-       "warning not-applied /global_quant_config/bias\nnote calibration-needed /global_quant_config/input_tensors"},
+       "warning not-applied /global_quant_config/bias"},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"int8","is_dynamic":true}}})", ""},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"input_tensors":{"dtype":"fp4","qscheme":"per_group","group_size":32,)"
        R"("observer_cls":"PerBlockMXObserver","is_dynamic":true}}})",

@@ -38,8 +38,7 @@ std::string config_text(const std::string& observer, const std::string& role = "
 }
 
 ActivationCalibration calibration_of(const Plan& plan) {
-  const std::string_view layers[] = {"a.up_proj", "a.down_proj", "a.norm"};
-  auto made = ActivationCalibration::create(json::write(to_json(plan.requests, layers)));
+  auto made = ActivationCalibration::create(write_requests(plan.requests));
   REQUIRE(bool(made));
   return std::move(*made);
 }
@@ -64,7 +63,8 @@ Status show(ActivationCalibration& calibration, const std::string& layer, std::s
 std::string found_by(const Plan& plan, size_t batch_rows, size_t piece) {
   const std::vector<float> up = activations(60, 5), down = activations(72, 6);
   ActivationCalibration calibration = calibration_of(plan);
-  for (uint32_t pass = 1; pass <= calibration.passes(); ++pass) {
+  const uint32_t passes = calibration.needs_two_passes().empty() ? 1 : 2;
+  for (uint32_t pass = 1; pass <= passes; ++pass) {
     if (pass > 1) REQUIRE(bool(calibration.next_pass()));
     for (size_t row = 0; row < 12; row += batch_rows) {
       const size_t rows = std::min<size_t>(batch_rows, 12 - row);
@@ -150,7 +150,7 @@ TEST_CASE("data that does not fit names its layer") {
   ActivationCalibration calibration = calibration_of(plan);
   CHECK(calibration.needs_two_passes() == "PerTensorPercentileObserver of a.up_proj.input");
   const std::vector<float> x = activations(10, 7);
-  CHECK(refusal(show(calibration, "a.up", x, 5, 10)) == "a.up");
+  CHECK(refusal(show(calibration, "a.up", x, 5, 10)).empty());
   CHECK(refusal(show(calibration, "a.norm", x, 5, 10)).empty());
   CHECK_FALSE(calibration.is_wanted());
   CHECK(refusal(calibration.begin("a.up_proj", ActivationRole::output, {2, 6})).empty());
