@@ -128,12 +128,15 @@ void quantize_rows(std::span<const float> x, Kernel kernel, Buffers& b, Dtype dt
            reinterpret_cast<int8_t*>(b.codes.data() + at));
 }
 
-/// A whole observer over rows of kRow elements, in tiles; a histogram's range is known before.
+/// A whole observer over rows of kRow elements, in tiles, in as many passes as it takes.
 void observe_rows(Buffers& b, size_t count, const QuantizationSpec& spec) {
   constexpr size_t kTile = size_t{1} << 16;
   const auto observer = make_observer(spec);
-  if (!observer->begin(0, {count / kRow, kRow})) return;
-  for (size_t at = 0; at < count; at += kTile) observer->update({b.x.data() + at, std::min(kTile, count - at)}, at);
+  for (uint32_t pass = 1; pass <= observer->passes(); ++pass) {
+    if (pass == 2 && !observer->next_pass()) return;
+    if (!observer->begin(0, {count / kRow, kRow})) return;
+    for (size_t at = 0; at < count; at += kTile) observer->update({b.x.data() + at, std::min(kTile, count - at)}, at);
+  }
   if (const auto found = observer->finish()) g_sink = found->qparams[0].scale;
 }
 
@@ -258,6 +261,7 @@ std::vector<Row> rows_of(Buffers& b) {
       {"search_errors_int4_g128", 4, [&b](size_t n) { search_groups(b, n, k::search_errors); },
        [&b](size_t n) { search_groups(b, n, r::search_errors); }},
       observer("observe_channel_min_max", observer_spec(ObserverId::PerChannelMinMaxObserver)),
+      observer("observe_percentile", observer_spec(ObserverId::PerTensorPercentileObserver)),
       observer("observe_int4_g128_mse", observer_spec(ObserverId::PerGroupMSEObserver)),
       observer("observe_uint4_g128_mse", observer_spec(ObserverId::PerGroupMSEObserver, false)),
       observer("observe_int4_channel_mse", observer_spec(ObserverId::PerChannelMSEObserver)),
