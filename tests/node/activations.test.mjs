@@ -283,6 +283,50 @@ test('bad data is refused by the name of its layer, and nothing is written', asy
   assert.equal(quantizer.liveObjects, 1);
 });
 
+test('streams and generators are closed when a run fails or is aborted; half floats are taken', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, smallModel(t));
+  const config = configOf({ input_tensors: tensorOf('int8') });
+  const inputs = whole.filter(({ role }) => role === 'input');
+  const streamed = await quantized(quantizer, model, config, ReadableStream.from(inputs));
+  assert.deepEqual(streamed.bytes, (await quantized(quantizer, model, config, new Set(inputs))).bytes);
+  const bf16 = inputs.map(({ data, ...rest }) => {
+    const words = new Uint32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
+    return { ...rest, dtype: 'BF16', data: Uint16Array.from(words, (word) => word >>> 16) };
+  });
+  const widened = bf16.map(({ data, dtype: _, ...rest }) => {
+    const words = Uint32Array.from(data, (half) => half << 16);
+    return { ...rest, data: new Float32Array(words.buffer) };
+  });
+  const [halves, floats32] = [
+    await quantized(quantizer, model, config, bf16),
+    await quantized(quantizer, model, config, widened),
+  ];
+  assert.deepEqual(halves.bytes, floats32.bytes);
+
+  let closed = 0;
+  const guarded = async function* (batches, stop) {
+    try {
+      yield* batches;
+      stop?.abort(new Error('enough'));
+      yield inputs[0];
+    } finally {
+      closed += 1;
+    }
+  };
+  const folder = scratchFolder(t);
+  const failing = guarded([inputs[0], { ...inputs[1], layer: 'nothing' }]);
+  await assert.rejects(quantizer.quantizeModel(model, config, { target: join(folder, 'out'), calibration: failing }));
+  assert.equal(closed, 1);
+  const stop = new AbortController();
+  const options = { target: join(folder, 'out'), calibration: guarded(inputs, stop), signal: stop.signal };
+  await assert.rejects(quantizer.quantizeModel(model, config, options), { message: 'enough' });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.equal(closed, 2);
+  assert.deepEqual(readdirSync(folder), []);
+  assert.equal(quantizer.liveObjects, 1);
+});
+
 test('without calibration, and where a format has no place, static scales are left out and this is said', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, smallModel(t));
