@@ -11,7 +11,7 @@ import type { SensitivityWork } from './protocol.js';
 import { reader, type Workshop } from './run.js';
 import { spend } from './spend.js';
 import { tokenBatch } from './tokens.js';
-import type { Calibration, OutputFormat, Plan, Progress, QuantizationSpec, Totals } from './types.js';
+import type { OutputFormat, Plan, Progress, QuantizationSpec, TokenCalibration, Totals } from './types.js';
 
 export interface AutoConfigOptions {
   /** One of the three. Bits per quantized weight with scales, as `totals.bitsPerWeight` of a plan counts them. */
@@ -21,7 +21,7 @@ export interface AutoConfigOptions {
   /** Sum of the layers' `loss`. */
   maxLoss?: number;
   /** Token ids, as for calibrated algorithms; 8 × 256 are plenty. */
-  calibration: Calibration;
+  calibration: TokenCalibration;
   /** Specs to choose from. Default: those of `autoCandidates` that the format can hold for every layer. */
   candidates?: QuantizationSpec[];
   /** Names of layers that keep their dtype. Default `['lm_head']`. */
