@@ -49,8 +49,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
   options.tile_bytes = tile_bytes_of(options_json);
   options.calibrates = options_json["calibrates"].as_bool();
-  TRY(found, read_found(options_json["activations"]));
-  options.activations = std::move(found);
+  options.activations = options_json["activations"];
   return make_plan(model, config, options, diagnostics);
 }
 

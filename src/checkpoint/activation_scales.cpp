@@ -8,11 +8,13 @@
 namespace wasmquant {
 namespace {
 
-KnownTensor& add_tensor(List<KnownTensor>& out, const FoundActivations& found, Role role, const char* suffix,
+KnownTensor& add_tensor(List<KnownTensor>& out, const std::string& layer, ActivationRole role, Role what,
                         StorageDtype dtype, const std::vector<uint64_t>& shape) {
   KnownTensor& tensor = out.emplace_back();
-  const uint64_t bytes = found.scale.size() * info_of(dtype).bits / 8;
-  tensor.component = {role, text_of("{}.{}_{}", found.layer, name_of(found.role), suffix), dtype, shape, bytes};
+  uint64_t bytes = info_of(dtype).bits / 8;
+  for (const uint64_t length : shape) bytes *= length;
+  const char* const suffix = what == Role::scale ? "scale" : "zero_point";
+  tensor.component = {what, text_of("{}.{}_{}", layer, name_of(role), suffix), dtype, shape, bytes};
   tensor.bytes.resize(bytes);
   return tensor;
 }
@@ -35,20 +37,24 @@ std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64
   return out;
 }
 
-List<KnownTensor> activation_tensors(const FoundActivations& found, const ActivationStorage& storage) {
+List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
+                                     const ActivationStorage& storage) {
   List<KnownTensor> out;
   const StorageDtype dtype = scale_storage(storage.spec);
-  KnownTensor& scale = add_tensor(out, found, Role::scale, "scale", dtype, storage.scale_shape);
-  if (dtype == StorageDtype::F32)
-    std::memcpy(scale.bytes.data(), found.scale.data(), scale.bytes.size());
-  else
-    (dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)(
-        found.scale, reinterpret_cast<uint16_t*>(scale.bytes.data()));
+  KnownTensor& scale = add_tensor(out, layer, role, Role::scale, dtype, storage.scale_shape);
+  const json::Array &scales = found["scale"].items(), &zero_points = found["zeroPoint"].items();
+  const size_t width = info_of(dtype).bits / 8;
+  for (size_t i = 0; i < scales.size() && i * width < scale.bytes.size(); ++i) {
+    const auto number = static_cast<float>(scales[i].as_number());
+    uint16_t half;
+    if (dtype != StorageDtype::F32)
+      (dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)({&number, 1}, &half);
+    std::memcpy(&scale.bytes[i * width], dtype == StorageDtype::F32 ? static_cast<const void*>(&number) : &half, width);
+  }
   if (!storage.has_zero_point) return out;
-  KnownTensor& zero_point =
-      add_tensor(out, found, Role::zero_point, "zero_point", storage.zero_point, storage.scale_shape);
-  for (size_t i = 0; i < found.zero_point.size() && i < zero_point.bytes.size(); ++i)
-    zero_point.bytes[i] = static_cast<char>(static_cast<int>(found.zero_point[i]) + storage.zero_offset);
+  KnownTensor& zero_point = add_tensor(out, layer, role, Role::zero_point, storage.zero_point, storage.scale_shape);
+  for (size_t i = 0; i < zero_points.size() && i < zero_point.bytes.size(); ++i)
+    zero_point.bytes[i] = static_cast<char>(static_cast<int>(zero_points[i].as_number()) + storage.zero_offset);
   return out;
 }
 

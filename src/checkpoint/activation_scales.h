@@ -10,6 +10,7 @@
 
 #include "checkpoint/weight_layout.h"
 #include "config/spec.h"
+#include "core/json.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -28,14 +29,6 @@ struct ActivationStorage {
   int16_t zero_offset = 0;  // stored zero point = zero point + zero_offset
 };
 
-/// What calibration found for one layer. Empty scale: nothing was asked but importance.
-struct FoundActivations {
-  std::string layer;
-  ActivationRole role = ActivationRole::input;
-  std::vector<float> scale, zero_point;  // in the order of the observer's scale shape
-  std::vector<float> importance;         // of input channels, mean of squares
-};
-
 /// A tensor whose bytes are known when the file is laid out.
 struct KnownTensor {
   Component component;
@@ -47,8 +40,9 @@ struct KnownTensor {
 /// number is not known (0).
 std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels);
 
-/// `<layer>.input_scale` and `<layer>.input_zero_point`, or those of the output. `found` has as many scales as the
-/// storage.
-List<KnownTensor> activation_tensors(const FoundActivations& found, const ActivationStorage& storage);
+/// `<layer>.input_scale` and `<layer>.input_zero_point`, or those of the output. `found`: {"scale": [...], "zeroPoint":
+/// [...]}, as many as the storage has.
+List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
+                                     const ActivationStorage& storage);
 
 }  // namespace wasmquant

@@ -16,12 +16,6 @@ namespace {
 constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
 constexpr size_t kNamesInMessage = 8;
 
-std::vector<float> numbers_of(const json::Value& list) {
-  std::vector<float> out;
-  for (const json::Value& number : list.items()) out.push_back(static_cast<float>(number.as_number()));
-  return out;
-}
-
 ActivationRole role_of(const json::Value& row) noexcept {
   return row["role"].as_string() == name_of(ActivationRole::output) ? ActivationRole::output : ActivationRole::input;
 }
@@ -211,21 +205,6 @@ Status ActivationCalibration::finish_scales(const Entry& entry, json::Value& row
   row.set("scale", std::move(scale));
   row.set("zeroPoint", std::move(zero_point));
   return {};
-}
-
-Result<List<FoundActivations>> read_found(const json::Value& found) {
-  List<FoundActivations> out;
-  for (const json::Value& row : found.items()) {
-    FoundActivations& entry = out.emplace_back();
-    entry.layer = row["layer"].as_string();
-    entry.role = role_of(row);
-    entry.scale = numbers_of(row["scale"]);
-    entry.zero_point = numbers_of(row["zeroPoint"]);
-    entry.importance = numbers_of(row["importance"]);
-    if (entry.scale.size() != entry.zero_point.size())
-      return error_at(ErrorCode::argument_invalid, entry.layer, "as many zero points as scales are needed");
-  }
-  return out;
 }
 
 }  // namespace wasmquant

@@ -88,7 +88,4 @@ class ActivationCalibration {
   uint32_t pass_ = 1;
 };
 
-/// Those of finish()'s "found", for the plan. Errors: argument-invalid.
-Result<List<FoundActivations>> read_found(const json::Value& found);
-
 }  // namespace wasmquant

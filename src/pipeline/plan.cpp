@@ -139,12 +139,14 @@ class Planner {
         (is_input ? outcome.inputs : outcome.outputs) = stages;
       }
       if (!storage && !request.importance) continue;
-      if (const FoundActivations* found = found_for(request)) {
+      if (const json::Value* found = found_for(request)) {
         if (storage) {
-          List<KnownTensor> tensors = activation_tensors(*found, *storage);
+          List<KnownTensor> tensors = activation_tensors(request.layer, role, *found, *storage);
           for (KnownTensor& tensor : tensors) planned.activations.push_back(std::move(tensor));
         }
-        if (request.importance) planned.task.importance = found->importance;
+        if (request.importance)
+          for (const json::Value& each : (*found)["importance"].items())
+            planned.task.importance.push_back(static_cast<float>(each.as_number()));
       }
       plan_.requests.push_back(std::move(request));
     }
@@ -167,11 +169,9 @@ class Planner {
     return std::nullopt;
   }
 
-  const FoundActivations* found_for(const ActivationRequest& request) const noexcept {
-    for (const FoundActivations& found : options_.activations)
-      if (found.layer == request.layer && found.role == request.role &&
-          (!request.spec || found.scale.size() == request.scales) &&
-          (!request.importance || found.importance.size() == request.features))
+  const json::Value* found_for(const ActivationRequest& request) const noexcept {
+    for (const json::Value& found : options_.activations.items())
+      if (found["layer"].as_string() == request.layer && found["role"].as_string() == name_of(request.role))
         return &found;
     return nullptr;
   }

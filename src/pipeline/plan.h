@@ -17,8 +17,8 @@ struct PlanOptions {
   std::string format;  // empty: gguf for GGUF models and configs, else compressed-tensors
   std::string name;    // of the model, for file names and metadata that have one; empty: not known
   TileBytes tile_bytes;
-  bool calibrates = false;             // what the plan asks of calibration will come, or has
-  List<FoundActivations> activations;  // what did
+  bool calibrates = false;  // what the plan asks of calibration will come, or has
+  json::Value activations;  // "found" of ActivationCalibration::finish, then
 };
 
 struct PlannedTensor {
