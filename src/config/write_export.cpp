@@ -1,6 +1,7 @@
 // The quantization_config block of a finished file. The config is first brought to Quark's terms (whole replacement, no
-// static activations without stored scales, only the classes that Quark's reader knows), then every layer is looked up in it the way a reader
-// would, and where the answer differs from what was written, an exact entry or exclusion is added.
+// static activations without stored scales, only the classes that Quark's reader knows), then every layer is looked up
+// in it the way a reader would, and where the answer differs from what was written, an exact entry or exclusion is
+// added.
 #include <string>
 #include <utility>
 
