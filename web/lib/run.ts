@@ -33,8 +33,11 @@ export function reader(models: OpenedModel[]): RunContext['read'] {
 }
 
 /** What a target that takes a single file cannot hold. Errors: target-invalid. */
-function checkSingle(plan: Plan): Diagnostic[] {
-  if (plan.files.length > 1) {
+function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
+  const ending = /\.(onnx|gguf|safetensors)$/i.exec(target.fileName ?? '')?.[1];
+  if (ending && (ending.toLowerCase() === 'onnx') !== (plan.format === 'onnx'))
+    throw failure('target-invalid', target.fileName ?? '', `${plan.format} is not written to files of this ending`);
+  if (plan.files.length > 1 && !(plan.format === 'onnx' && target.takesData)) {
     const detail = `takes a single file, the output has ${plan.files.length}; give a folder`;
     throw failure('target-invalid', 'target', detail);
   }
@@ -66,20 +69,20 @@ export async function quantizeInto(
     signal?.throwIfAborted();
     const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
     const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
-    const run = withPlan(instance, model, config, options.format, tiles, (bound, plan, tasks) =>
+    const run = withPlan(instance, model, config, { ...options, file: target.fileName }, tiles, (bound, plan, tasks) =>
       prepare(instance, bound, plan, tasks),
     );
     const { plan } = run;
     // Loaded with the first run, not with the page.
     const { calibrateBlocks, planCalibration, unusedCalibration } = await import('./calibrate.js');
     const calibration = await abortable(signal, planCalibration(workshop, model, config, run, options.calibration));
-    const notes = target.isFolder ? [] : checkSingle(plan);
+    const notes = target.isFolder ? [] : checkSingle(plan, target);
     const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
 
     const progress = new ProgressMeter(
       options.onProgress,
-      plan.tensors.length,
+      run.items.length,
       run.items.reduce((sum, item) => sum + item.bytes, 0),
     );
     const output = new OutputFiles(target, run.files, memory.waitingBytes);
@@ -126,7 +129,7 @@ export async function quantizeInto(
       format: plan.format,
       tensors: plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null)),
       files: [
-        ...plan.files.map((file) => ({ ...file, name: target.fileName ?? file.name })),
+        ...plan.files.map((file) => ({ ...file, name: (plan.format !== 'onnx' && target.fileName) || file.name })),
         ...small.map(({ name, bytes }) => ({ name, bytes })),
       ],
       totals: plan.totals,
