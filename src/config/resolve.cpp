@@ -232,7 +232,7 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
 
 Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_type) {
   const std::string_view type = type_of(layer, own_type);
-  const bool quantizable = type == own_type || is_quantizable_type(type);
+  const bool quantizable = is_quantizable_type(type);
   count(layer, type, quantizable);
   if (!quantizable) return kept(Rule::not_quantizable, {}, text_of("layers of class {} are never quantized", type));
   return decide(layer, type);

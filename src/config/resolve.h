@@ -57,7 +57,7 @@ class Resolver {
   Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
 
   /// The same for what is known to be the weight of a layer, whatever its name, in F32, F16 or BF16. `own_type`: the
-  /// layer's class, which counts as quantizable; layers that the config gives another class may not be.
+  /// layer's class, unless the config says another.
   Resolved resolve_weight(std::string_view layer, std::string_view own_type);
 
   /// The class of a layer: by the config's layer_types, else what was `inferred`. Good while the config is.
