@@ -227,7 +227,7 @@ export interface TensorInfo {
   end: number;
   /** Module the tensor belongs to: the name without `.weight` or `.bias`. */
   layer: string;
-  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, or `` when unknown. */
+  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, of ONNX also `ConvTranspose2d`, `LSTM` ...; `` when unknown. */
   layerType: string;
 }
 
