@@ -110,7 +110,7 @@ json::Value comparison_json(const Comparison& comparison) {
       weight.source = task.layout.source;
       json::Value outer;
       outer.set("task", write_task(task, format, weight));
-      outer.set("by_columns", pair.by_columns && !task.layout.column_tiles());
+      outer.set("by_columns", pair.by_columns && !task.layout.column_tiles() && !task.layout.source_transposed);
       return json::write(outer);
     };
     json::Value report;

@@ -305,6 +305,52 @@ test('weights that stand as varints, and in Constant nodes and nested graphs', a
   }
 });
 
+test('compare finds what quantizing reported, in every form', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t);
+  const embeddings = (spec) => ({
+    global_quant_config: { weight: spec },
+    layer_type_quant_config: { Embedding: { weight: spec } },
+  });
+  const group = (dtype, group_size, symmetric) => ({ dtype, qscheme: 'per_group', group_size, symmetric });
+  const two = twoLayers({ opset: 21 }).bytes;
+  for (const [source, config, onnx] of [
+    [two, embeddings(group('int4', 32, true)), {}],
+    [two, embeddings(group('uint4', 32, false)), { externalData: true }],
+    [two, { global_quant_config: { weight: group('int4', 64, false) } }, {}],
+    [two, embeddings(group('uint4', 32, false)), { qdq: true }],
+    [two, embeddings({ dtype: 'int4', qscheme: 'per_channel', ch_axis: 0 }), {}],
+    [two, 'int8', {}],
+    [two, 'int8_per_tensor', {}],
+    [two, 'int8_dynamic', {}],
+    [convolutions(), 'int8', {}],
+    [convolutions(), 'int8_dynamic', {}],
+  ]) {
+    const reference = await modelFor(t, quantizer, source);
+    const target = join(folder, 'q.onnx');
+    const report = await quantizer.quantizeModel(reference, config, { target, onnx, overwrite: true });
+    const quantized = await modelFor(t, quantizer, target);
+    const compared = await quantizer.compare(reference, quantized);
+    assert.deepEqual(compared.diagnostics, []);
+    const text = JSON.stringify(config);
+    assert.equal(compared.tensors.length, report.tensors.filter(({ layerType }) => layerType).length, text);
+    for (const { name, error } of compared.tensors) {
+      const expected = named(report.tensors, name).error;
+      assert.ok(
+        Math.abs(error.mse - (expected?.mse ?? 0)) <= 1e-6 * error.mse,
+        `${text} ${name} ${error.mse} ${expected?.mse}`,
+      );
+    }
+  }
+  const other = await modelFor(t, quantizer, convolutions());
+  const { tensors, diagnostics } = await quantizer.compare(await modelFor(t, quantizer, two), other);
+  assert.equal(tensors.length, 0);
+  assert.deepEqual(
+    diagnostics.map(({ where }) => where),
+    ['up', 'down.weight', 'embed_tokens.weight'],
+  );
+});
+
 test('broken files and values are refused with their place; nothing is written', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);

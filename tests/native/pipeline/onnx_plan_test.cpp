@@ -55,7 +55,7 @@ struct OnnxFiles : MemoryModel {
     }
     for (size_t f = 1; f < files.size(); ++f) index.add_file(names[f], files[f].size());
     TRY_VOID(index.finish());
-    return std::move(index);
+    return index;
   }
 };
 
@@ -66,6 +66,29 @@ std::string config_of(const std::string& spec, const char* more = "") {
 }
 
 }  // namespace
+
+// Of all weights, and what comparing decodes of both models.
+void check_comparison(const OnnxFiles& source, const std::string& written, uint64_t tile_bytes, double noise) {
+  OnnxFiles other;
+  other.add("q.onnx", written);
+  const auto reference = source.read(), quantized = other.read();
+  REQUIRE(bool(quantized));
+  const auto compared = compare_models(*reference, "", *quantized, "", {tile_bytes, tile_bytes});
+  REQUIRE(bool(compared));
+  CHECK(compared->diagnostics.empty());
+  double sum = 0;
+  for (const ComparedPair& pair : compared->pairs) {
+    TensorDecoder left(pair.left, pair.by_columns), right(pair.right, false);
+    for (uint64_t tile = 0; tile < pair.right.tiles; ++tile) {
+      source.fill(left.reads(tile));
+      other.fill(right.reads(tile));
+      const std::span<const float> x = left.decode(tile), y = right.decode(tile);
+      REQUIRE(x.size() == y.size());
+      sum += kernels::error_between(x, y.data()).noise;
+    }
+  }
+  CHECK(sum == doctest::Approx(noise).epsilon(1e-6));
+}
 
 TEST_CASE("every form: the same bytes and errors for any tiles") {
   OnnxFiles source;
@@ -113,6 +136,10 @@ TEST_CASE("every form: the same bytes and errors for any tiles") {
       const auto again = read_onnx(out);
       REQUIRE_MESSAGE(again, again.error().message);
       CHECK(out.find(floats(ramp(24))) != out.npos);  // the bias
+      double noise = 0;
+      for (const kernels::ErrorSums& sums : first_sums) noise += sums.noise;
+      for (const uint64_t tile_bytes : {uint64_t{1}, uint64_t{1} << 20})
+        check_comparison(source, out, tile_bytes, noise);
     }
   }
 }
