@@ -9,8 +9,9 @@
 namespace wasmquant {
 namespace {
 
-// Rows that are written to side by side while a matrix is turned: their cache lines stay until each is full.
-constexpr uint64_t kTurnedRows = 16;
+// Side of the squares that a matrix is turned by. They go through a buffer: rows that lie a power of two apart share
+// lines of the cache, so that each is touched once.
+constexpr uint64_t kSquare = 32;
 
 }  // namespace
 
@@ -28,11 +29,19 @@ Status TensorSession::arrange(const TileRange& tile) {
   const uint64_t width = tile.count(), columns = layout.columns;
   turned_.resize(width * columns);
   is_turned_ = false;
-  for (uint64_t first = 0; first < width; first += kTurnedRows) {
-    const uint64_t count = std::min(kTurnedRows, width - first);
-    for (uint64_t column = 0; column < columns; ++column) {
-      const std::span<const float> x = widened(column * width + first, count);
-      for (uint64_t row = 0; row < count; ++row) turned_[(first + row) * columns + column] = x[row];
+  float square[kSquare * kSquare];
+  for (uint64_t first = 0; first < width; first += kSquare) {
+    const uint64_t rows = std::min(kSquare, width - first);
+    for (uint64_t left = 0; left < columns; left += kSquare) {
+      const uint64_t count = std::min(kSquare, columns - left);
+      for (uint64_t c = 0; c < count; ++c) {
+        const std::span<const float> x = widened((left + c) * width + first, rows);
+        for (uint64_t row = 0; row < rows; ++row) square[c * kSquare + row] = x[row];
+      }
+      for (uint64_t row = 0; row < rows; ++row) {
+        float* out = turned_.data() + (first + row) * columns + left;
+        for (uint64_t c = 0; c < count; ++c) out[c] = square[c * kSquare + row];
+      }
     }
   }
   is_turned_ = true;
