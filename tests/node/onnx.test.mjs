@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { cli, cliJson } from './cli_process.mjs';
-import { convolutions, graph, model as modelBytes, node, noise, tensor, twoLayers } from './onnx_model.mjs';
+import { convolutions, field, graph, model as modelBytes, node, noise, tensor, twoLayers } from './onnx_model.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 
 const named = (tensors, name) => tensors.find((tensor) => tensor.name === name);
@@ -410,6 +410,71 @@ test('a model is opened without its weights', async (t) => {
   const model = await modelFor(t, quantizer, source);
   assert.deepEqual(namesOf(model), ['w0', 'w1', 'w2']);
   assert.ok(read < 600_000, `${read} of ${bytes.length} bytes`);
+});
+
+test('a model that would exceed 1.5 GiB gets external data by itself', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const [count, size] = [6, 9216]; // 6 x 9216 x 9216 floats: 1.9 GiB, zeros all
+  const payload = 4 * size * size;
+  const varintOf = (value) => field(1, value).subarray(1);
+  const parts = [];
+  let at = 0;
+  const add = (bytes, zeros = 0) => {
+    parts.push({ begin: at, bytes });
+    at += bytes.length + zeros;
+  };
+  const heads = Array.from({ length: count }, (_, i) => {
+    const head = Buffer.concat([
+      field(1, size),
+      field(1, size),
+      field(2, 1),
+      field(8, `w${i}`),
+      Uint8Array.of(0x4a),
+      varintOf(payload),
+    ]);
+    return Buffer.concat([Uint8Array.of(0x2a), varintOf(head.length + payload), head]);
+  });
+  const rest = graph({
+    nodes: heads.map((_, i) => node('MatMul', [`x${i}`, `w${i}`], [`x${i + 1}`], { name: `/l${i}/MatMul` })),
+    inputs: [['x0', 'F32', ['n', size]]],
+    outputs: [[`x${count}`, 'F32', ['n', size]]],
+  });
+  const graphBytes = heads.reduce((sum, head) => sum + head.length + payload, rest.length);
+  add(
+    Buffer.concat([
+      field(1, 8),
+      field(8, Buffer.concat([field(1, ''), field(2, 17)])),
+      Uint8Array.of(0x3a),
+      varintOf(graphBytes),
+    ]),
+  );
+  for (const head of heads) add(head, payload);
+  add(rest);
+  const source = {
+    size: at,
+    name: 'large.onnx',
+    read: async (offset, length) => {
+      const bytes = new Uint8Array(length);
+      for (const part of parts) {
+        const from = Math.max(part.begin, offset);
+        const to = Math.min(part.begin + part.bytes.length, offset + length);
+        if (from < to) bytes.set(part.bytes.subarray(from - part.begin, to - part.begin), from - offset);
+      }
+      return bytes;
+    },
+  };
+  const model = await modelFor(t, quantizer, source);
+  assert.equal(model.tensors.length, count);
+  const left = quantizer.plan(model, { global_quant_config: { weight: { dtype: 'int8' } }, exclude: ['l*'] });
+  assert.deepEqual(
+    left.files.map(({ name }) => name),
+    ['large.onnx_data', 'large.onnx'],
+  );
+  assert.equal(left.files[0].bytes, count * payload);
+  assert.deepEqual(
+    quantizer.plan(model, 'int8').files.map(({ name }) => name),
+    ['large_int8.onnx'],
+  );
 });
 
 test('command line: quantize, plan and inspect; --qdq, --accuracy-level, --external-data', async (t) => {
