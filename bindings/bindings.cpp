@@ -125,6 +125,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("addFile", &BoundModelIndex::add_file)
       .function("need", &BoundModelIndex::need)
       .function("read", &BoundModelIndex::read)
+      .function("feed", &BoundModelIndex::feed)
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)
       .function("setCompanion", &BoundModelIndex::set_companion);
@@ -132,7 +133,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("error", &BoundPlan::error)
       .function("json", &BoundPlan::to_json)
       .function("task", &BoundPlan::task)
-      .function("fileHeader", &BoundPlan::file_header)
+      .function("fileLiterals", &BoundPlan::file_literals)
       .function("activationRequests", &BoundPlan::activation_requests)
       .function("shardMap", &BoundPlan::shard_map);
   class_<BoundActivationCalibration>("ActivationCalibration")

@@ -50,6 +50,11 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.tile_bytes = tile_bytes_of(options_json);
   options.calibrates = options_json["calibrates"].as_bool();
   options.activations = options_json["activations"];
+  const json::Value& onnx = options_json["onnx"];
+  options.onnx.qdq = onnx["qdq"].as_bool();
+  options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
+  options.onnx.external_data = onnx["externalData"].as_bool();
+  options.onnx.file = options_json["file"].as_string();
   return make_plan(model, config, options, diagnostics);
 }
 
@@ -76,6 +81,11 @@ json::Value writes_json(std::span<const TileWrite> writes, std::span<const kerne
 }
 
 std::string BoundModelIndex::need(uint32_t file, Address bytes, uint32_t length) {
+  if (index_.is_fed(file, {pointer<const uint8_t>(bytes), length})) {
+    json::Value out;
+    out.set("isFed", true);
+    return ok(std::move(out));
+  }
   const auto need = index_.need(file, {pointer<const uint8_t>(bytes), length});
   if (!need) return fail(need.error());
   json::Value out;
@@ -85,6 +95,20 @@ std::string BoundModelIndex::need(uint32_t file, Address bytes, uint32_t length)
 
 std::string BoundModelIndex::read(uint32_t file, Address bytes, uint32_t length) {
   return reply(index_.read(file, {pointer<const uint8_t>(bytes), length}));
+}
+
+std::string BoundModelIndex::feed(uint32_t file, Address bytes, uint32_t length) {
+  const auto need = index_.feed(file, {pointer<const uint8_t>(bytes), length});
+  if (!need) return fail(need.error());
+  json::Value out;
+  out.set("offset", need->offset);
+  out.set("bytes", need->bytes);
+  if (need->bytes == 0) {
+    json::Array locations;
+    for (const std::string_view name : index_.onnx()->model().locations) locations.emplace_back(name);
+    out.set("locations", std::move(locations));
+  }
+  return ok(std::move(out));
 }
 
 std::string BoundModelIndex::read_shard_map(std::string text) {
@@ -108,26 +132,30 @@ std::string BoundPlan::error() const { return plan_ ? ok(nullptr) : fail(plan_.e
 std::string BoundPlan::to_json() const { return plan_ ? ok(plan_json(*plan_, *model_, diagnostics_)) : error(); }
 
 std::string BoundPlan::task(uint32_t index) const {
-  if (!plan_ || index >= plan_->tensors.size()) return "";
-  const PlannedTensor& tensor = plan_->tensors[index];
-  return write_task(tensor.task, plan_->format, tensor.weight);
+  if (!plan_ || index >= plan_->task_count()) return "";
+  const size_t work = plan_->work_of(index);
+  static const WeightDescription kNone;
+  return write_task(plan_->task_of(work), plan_->format,
+                    work < plan_->tensors.size() ? plan_->tensors[work].weight : kNone);
 }
 
-std::string BoundPlan::file_header(uint32_t file) const {
+std::string BoundPlan::file_literals(uint32_t file) const {
   if (!plan_ || file >= plan_->files.size())
     return fail(error_at(ErrorCode::argument_invalid, "file", "no such output file"));
+  const PlannedFile& planned = plan_->files[file];
+  json::Array places;
+  const auto add = [&](const Literal& literal) {
+    json::Array& place = places.emplace_back(json::Array{}).items();
+    place.emplace_back(literal.offset);
+    place.emplace_back(literal.begin);
+    place.emplace_back(literal.bytes);
+  };
+  for (const Literal& literal : planned.literals) add(literal);
+  if (planned.literals.empty()) add({0, 0, planned.prefix.size()});
   json::Value out;
-  out.set("pointer", address(plan_->files[file].prefix.data()));
-  out.set("bytes", static_cast<uint64_t>(plan_->files[file].prefix.size()));
-  json::Array rows;
-  for (const KnownBytes& known : plan_->files[file].known) {
-    json::Value row;
-    row.set("offset", known.offset);
-    row.set("pointer", address(known.bytes.data()));
-    row.set("bytes", static_cast<uint64_t>(known.bytes.size()));
-    rows.push_back(std::move(row));
-  }
-  out.set("known", std::move(rows));
+  out.set("pointer", address(planned.prefix.data()));
+  out.set("bytes", static_cast<uint64_t>(planned.prefix.size()));
+  out.set("places", std::move(places));
   return ok(std::move(out));
 }
 

@@ -28,6 +28,7 @@ class BoundModelIndex : Counted {
   }
   std::string need(uint32_t file, Address bytes, uint32_t length);
   std::string read(uint32_t file, Address bytes, uint32_t length);
+  std::string feed(uint32_t file, Address bytes, uint32_t length);
   std::string read_shard_map(std::string text);
   std::string finish();
   void set_companion(std::string name, Address bytes, uint32_t length) {
@@ -45,7 +46,7 @@ class BoundPlan : Counted {
   std::string error() const;
   std::string to_json() const;
   std::string task(uint32_t index) const;
-  std::string file_header(uint32_t file) const;
+  std::string file_literals(uint32_t file) const;
   std::string activation_requests() const;
   std::string shard_map() const;
 

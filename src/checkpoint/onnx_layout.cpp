@@ -64,6 +64,7 @@ class Builder {
     if (spec.scale_format != ScaleFormat::float32) return unsupported("{} has scales of float types only");
     if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} has whole zero points only");
     if (!dtype_.is_integer) return unsupported("{} holds integers only");
+    if (spec.qscheme == QScheme::per_group && rank != 2) return unsupported("{} in groups is for matrices only");
     if (form_ == OnnxForm::integer_operator) {
       if (layout_.bits != 8) return unsupported("{} works on 8 bits");
       if (spec.qscheme == QScheme::per_group)
@@ -123,8 +124,6 @@ class Builder {
     const Granularity& g = layout_.granularity;
     if (layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
       return unsupported("{} holds 2, 4 or 8 bits, not {}", layout_.bits);
-    if (spec.qscheme == QScheme::per_group && weight_.shape.size() != 2)
-      return unsupported("{} in groups is written for matrices only");
     if (layout_.columns * layout_.bits % 8 != 0)
       return unsupported("{}: rows of {} codes do not fill whole bytes", layout_.columns);
     const uint64_t elements = g.element_count(), scales = g.scale_count();

@@ -1,5 +1,9 @@
 #include "config/layer_type.h"
 
+#include <algorithm>
+
+#include "config/vocabulary.h"
+
 namespace wasmquant {
 namespace {
 
@@ -83,9 +87,8 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
 }
 
 bool is_quantizable_type(std::string_view layer_type) noexcept {
-  for (std::string_view type : {"Linear", "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag"})
-    if (type == layer_type) return true;
-  return false;
+  const auto& types = config::kLayerTypes;
+  return std::find(types.begin(), types.end(), layer_type) != types.end();
 }
 
 }  // namespace wasmquant

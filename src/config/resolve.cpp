@@ -38,6 +38,13 @@ std::string not_quantizable_text(std::string_view layer_type, std::span<const ui
   return text_of("weights with {} axes belong to no layer class that can be quantized", shape.size());
 }
 
+// Classes that a global config passes over.
+bool needs_naming(std::string_view type) {
+  for (const std::string_view named : {"Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN"})
+    if (type == named) return true;
+  return false;
+}
+
 Resolved kept(Rule rule, std::string where, std::string text) {
   return {{}, {rule, std::move(where), std::move(text)}};
 }
@@ -167,7 +174,7 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     break;
   }
   const bool has_global = config_.dialect == Dialect::quark || !(config_.global == LayerConfig());
-  if (has_global && layer_type != "Embedding" && layer_type != "EmbeddingBag") add(Rule::global, config_.global, "");
+  if (has_global && !needs_naming(layer_type)) add(Rule::global, config_.global, "");
   return found;
 }
 
@@ -220,7 +227,18 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
   count(layer, type, quantizable && quantizable_storage);
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
   if (!quantizable_storage) return kept(Rule::not_quantizable, {}, "only F32, F16 and BF16 weights can be quantized");
+  return decide(layer, type);
+}
 
+Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_type) {
+  const std::string_view type = type_of(layer, own_type);
+  const bool quantizable = is_quantizable_type(type);
+  count(layer, type, quantizable);
+  if (!quantizable) return kept(Rule::not_quantizable, {}, text_of("layers of class {} are never quantized", type));
+  return decide(layer, type);
+}
+
+Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
   if (const int64_t entry = find_exclude(layer, nullptr); entry >= 0) {
     const std::string& name = config_.exclude[static_cast<size_t>(entry)];
     return kept(Rule::excluded, exclude_pointer(static_cast<size_t>(entry)),
@@ -246,10 +264,11 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_
     if (deciding.rule != Rule::global) passed_over += text_of("{} has no weight spec, so ", name);
   }
   return kept(Rule::no_config, {},
-              type == "Embedding" && config_.dialect == Dialect::quark
-                  ? "global_quant_config is not for embeddings: name the layer in layer_quant_config, "
-                    "or Embedding in layer_type_quant_config, to quantize it"
-                  : "no config with a weight spec applies to this layer");
+              needs_naming(type) && config_.dialect == Dialect::quark
+                  ? text_of("global_quant_config is not for {}: name the layer in layer_quant_config, "
+                            "or {} in layer_type_quant_config, to quantize it",
+                            type == "Embedding" ? "embeddings" : type, type)
+                  : std::string("no config with a weight spec applies to this layer"));
 }
 
 }  // namespace wasmquant

@@ -1,5 +1,6 @@
 // Which spec a tensor gets, and why.
-//   exclude > exact layer name > first matching layer glob > layer type > global (not for Embedding)
+//   exclude > exact layer name > first matching layer glob > layer type > global (not for Embedding, nor for LSTM, GRU
+//   and RNN)
 // `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
 // Quark's code does. Only `.weight` tensors of two or more axes, of quantizable classes, in F32, F16 or BF16, are
 // candidates.
@@ -55,6 +56,10 @@ class Resolver {
   /// `quantizable_storage`: the values are F32, F16 or BF16.
   Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
 
+  /// The same for what is known to be the weight of a layer, whatever its name, in F32, F16 or BF16. `own_type`: the
+  /// layer's class, unless the config says another.
+  Resolved resolve_weight(std::string_view layer, std::string_view own_type);
+
   /// The class of a layer: by the config's layer_types, else what was `inferred`. Good while the config is.
   std::string_view type_of(std::string_view layer, std::string_view inferred) const;
   bool excludes(std::string_view layer) const;
@@ -87,6 +92,8 @@ class Resolver {
   static std::span<const std::pair<std::string_view, uint32_t>> named(const Index& index, std::string_view name);
   /// Number of the first exclude entry that covers the layer, or -1. Marks all that do, when asked to.
   int64_t find_exclude(std::string_view layer, Usage* usage) const;
+  /// What decides about a weight that can be quantized.
+  Resolved decide(std::string_view layer, std::string_view layer_type) const;
   /// Exact name, first glob, type, global: those that apply, in order.
   List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);

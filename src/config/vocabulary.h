@@ -38,13 +38,15 @@ inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8
 
 inline constexpr std::string_view kObserverSuffix = "Observer";
 
-/// Layer classes that a config may name; the first four can be told from a weight file.
-inline constexpr std::array<std::string_view, 6> kLayerTypes = {"Linear", "Embedding",       "Conv1d",
-                                                                "Conv2d", "ConvTranspose2d", "EmbeddingBag"};
+/// Layer classes that a config may name; the first four can be told from a weight file, all but EmbeddingBag from ONNX.
+inline constexpr std::array<std::string_view, 12> kLayerTypes = {
+    "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose3d", "LSTM",      "GRU",    "RNN"};
 
 /// Classes that `layer_types` may say a layer has; a Norm is never quantized, LayerNorm by aihwkit alone.
-inline constexpr std::array<std::string_view, 8> kKnownTypes = {
-    "Linear", "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "LayerNorm", "Norm"};
+inline constexpr std::array<std::string_view, 14> kKnownTypes = {
+    "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose3d", "LSTM",      "GRU",    "RNN",    "LayerNorm",       "Norm"};
 
 /// Algorithms of Quark by the `name` of their config, with old spellings.
 inline constexpr std::array<std::string_view, 10> kAlgorithms = {

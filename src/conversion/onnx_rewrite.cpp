@@ -18,8 +18,6 @@ using onnx::Range;
 using onnx::Tensor;
 
 constexpr uint32_t kRawData = 9;  // of TensorProto
-/// Smaller tensors stay in the model: readers want shapes and scalars there.
-constexpr uint64_t kLeastExternal = 1024;
 /// Where data begin in an external file, so that it can be mapped.
 constexpr uint64_t kPage = 4096;
 
@@ -107,7 +105,7 @@ class Rewriter {
 
   // Values that are `segment`, as fields of a TensorProto.
   void add_values(Pieces& tensor, const Segment& segment) {
-    if (is_external_ && segment.bytes >= kLeastExternal) {
+    if (is_external_ && segment.bytes >= kLeastExternalBytes) {
       const uint64_t begin = (data_.bytes() + kPage - 1) / kPage * kPage;
       data_.add({Segment::Kind::zeros, 0, 0, data_.bytes(), begin - data_.bytes()});
       data_.add(segment);
@@ -123,7 +121,7 @@ class Rewriter {
   // A tensor that is not quantized: its values move when they are in an external file, or are to be.
   void keep(const Tensor& tensor) {
     const uint64_t bytes = tensor.end - tensor.begin;
-    const bool moves_out = is_external_ && tensor.encoding == onnx::Encoding::bytes && bytes >= kLeastExternal;
+    const bool moves_out = is_external_ && tensor.encoding == onnx::Encoding::bytes && bytes >= kLeastExternalBytes;
     if (!tensor.is_external() && !moves_out) return;
     Segment segment{Segment::Kind::model, 0, 0, tensor.begin, bytes};
     if (tensor.is_external()) {

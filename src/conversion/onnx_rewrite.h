@@ -24,6 +24,9 @@
 
 namespace wasmquant::conversion {
 
+/// Smaller tensors stay in the model, whatever is external: readers want shapes and scalars there.
+inline constexpr uint64_t kLeastExternalBytes = 1024;
+
 /// One weight to quantize. Its layout must outlive the rewriting.
 struct OnnxChoice {
   uint32_t tensor = 0;  // index into the model's tensors

@@ -57,6 +57,10 @@ class Skeleton {
   /// The bytes of a payload; empty when they were cut out.
   std::string_view text(const Range& payload) const noexcept;
   bool is_cut_out(const Range& payload) const noexcept;
+  /// Whether nothing was cut out of these bytes: text() then gives them.
+  bool is_kept(const Range& range) const noexcept {
+    return place_of(range.end) - place_of(range.begin) == range.bytes();
+  }
 
  private:
   // What a message is, as far as one has to know to find tensors in it. leaf: followed, but without messages inside.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/layer_type.h"
+#include "pipeline/onnx_comparison.h"
 #include "pipeline/session.h"
 #include "pipeline/stored_weight.h"
 
@@ -20,6 +21,9 @@ uint64_t stored_bytes(const TensorTask& task) {
 Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config,
                                   const ModelIndex& quantized, std::string_view quantized_config,
                                   const TileBytes& tile_bytes) {
+  if (reference.onnx() != nullptr && quantized.onnx() != nullptr) return compare_onnx(reference, quantized, tile_bytes);
+  if (reference.onnx() != nullptr || quantized.onnx() != nullptr)
+    return error_at(ErrorCode::format_unsupported, "model", "an ONNX model is compared with another one alone");
   TRY(reader, StoredWeightReader::create(quantized_config));
   TRY(reference_reader, StoredWeightReader::create(reference_config));
   TRY(plain_reader, StoredWeightReader::create(""));

@@ -99,7 +99,16 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
       if (layout.components[c].role == Role::second_scale) std::memcpy(&first.scale, slices_[c].data(), 4);
     stages_->values_of(first, values_);
   }
-  return values_;
+  return layout.source_transposed ? turned_back(range.count()) : values_;
+}
+
+std::span<const float> TensorDecoder::turned_back(uint64_t rows) {
+  const uint64_t columns = task_.layout.columns;
+  turned_.resize(values_.size());
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t column = 0; column < columns; ++column)
+      turned_[column * rows + row] = values_[row * columns + column];
+  return turned_;
 }
 
 }  // namespace wasmquant

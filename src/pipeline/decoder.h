@@ -23,18 +23,20 @@ class TensorDecoder {
   const TensorTask& task() const noexcept { return task_; }
   /// What the tile needs; the memory is the decoder's and good until the next call.
   List<TileRead> reads(uint64_t tile);
-  /// Values of the tile whose bytes were read last: [lines, columns], or [rows, width] for column tiles.
+  /// Values of the tile whose bytes were read last: [lines, columns]; [rows, width] for column tiles; [columns, lines],
+  /// as the source has them, for layouts with source_transposed.
   std::span<const float> decode(uint64_t tile);
 
  private:
   TileRange range_of(uint64_t tile) const noexcept;
+  std::span<const float> turned_back(uint64_t rows);
 
   TensorTask task_;
   bool by_columns_;
   List<Bytes> slices_;
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
-  std::vector<float> values_;
+  std::vector<float> values_, turned_;
   std::optional<TwoStages> stages_;  // progressive ones
 };
 

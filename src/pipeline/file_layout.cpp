@@ -35,14 +35,14 @@ void append_known(const PlannedTensor& tensor, Role role, std::string& out) {
     append_little_endian(column / layout.granularity.block, 4, out);
 }
 
-// Neighbours become one.
-void add_known_bytes(PlannedFile& file, uint64_t offset, const std::string& bytes) {
-  if (file.known.empty() || file.known.back().offset + file.known.back().bytes.size() != offset)
-    file.known.push_back({offset, {}});
-  file.known.back().bytes += bytes;
-}
-
 }  // namespace
+
+void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
+  if (literals.empty() || literals.back().offset + literals.back().bytes != offset)
+    literals.push_back({offset, prefix.size(), 0});
+  literals.back().bytes += text.size();
+  prefix += text;
+}
 
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
                     const List<std::pair<std::string, std::string>>& metadata) {
@@ -91,14 +91,15 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
     entries.push_back({component.name, component.dtype, component.shape});
   }
   TRY(header, safetensors::write_header(entries, metadata));
+  file.prefix = std::move(header.bytes) + known;
+  if (!known_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
   for (size_t i = 0; i < slots.size(); ++i) {
     const Slot& slot = slots[i];
     if (slot.known)
-      add_known_bytes(file, header.offsets[i], slot.known->bytes);
+      file.add_literal(header.offsets[i], slot.known->bytes);
     else
       slot.tensor->task.components[slot.component].offset = header.offsets[i];
   }
-  file.prefix = std::move(header.bytes) + known;
   file.bytes = header.file_bytes;
   return {};
 }

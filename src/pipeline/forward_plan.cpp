@@ -87,6 +87,11 @@ std::string_view without_weight(std::string_view name) { return name.substr(0, n
 }  // namespace
 
 Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes) {
+  if (model.onnx() != nullptr)
+    return error_at(
+        ErrorCode::not_implemented, "model",
+        "forward passes of ONNX models, and what is calibrated by them, are part of a later version; take the "
+        "model's safetensors");
   if (config_text.empty())
     return error_at(ErrorCode::config_invalid, "config.json", "is not beside the weights; a forward pass needs it");
   TRY(config, json::parse(config_text));

@@ -22,6 +22,16 @@ bool looks_like_gguf(std::span<const uint8_t> prefix) {
   return prefix.size() >= 4 && std::string_view(reinterpret_cast<const char*>(prefix.data()), 4) == "GGUF";
 }
 
+bool is_onnx_name(std::string_view name) {
+  constexpr std::string_view kEnding = ".onnx";
+  if (name.size() < kEnding.size()) return false;
+  for (size_t i = 0; i < kEnding.size(); ++i) {
+    const char c = name[name.size() - kEnding.size() + i];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kEnding[i]) return false;
+  }
+  return true;
+}
+
 struct NameOfTensor {
   const List<ModelTensor>& tensors;
   std::string_view operator()(uint32_t index) const { return tensors[index].stored.name; }
@@ -79,6 +89,51 @@ Status ModelIndex::read_gguf(uint32_t file, std::span<const uint8_t> prefix) {
   return {};
 }
 
+bool ModelIndex::is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept {
+  return !looks_like_gguf(prefix) && (looks_like_onnx(prefix) || is_onnx_name(files_[file].name));
+}
+
+Result<onnx::Skeleton::Need> ModelIndex::feed(uint32_t file, std::span<const uint8_t> bytes) {
+  if (file != 0)
+    return in_file(error_at(ErrorCode::format_unknown, "", "an ONNX model is one file and those that it names"),
+                   files_[file].name);
+  if (!onnx_) onnx_ = std::make_unique<OnnxIndex>(files_[file].bytes);
+  if (Status fed = onnx_->feed(bytes); !fed) return in_file(std::move(fed.error()), files_[file].name);
+  files_[file].is_read = onnx_->is_complete();
+  return onnx_->need();
+}
+
+// The model's own file comes first, then one for each location.
+Status ModelIndex::finish_onnx() {
+  const onnx::Model& model = onnx_->model();
+  for (uint32_t l = 0; l < model.locations.size(); ++l) {
+    if (l + 1 >= files_.size())
+      return error_at(ErrorCode::state_invalid, model.locations[l], "this file with external data was not added");
+    if (Status inside = onnx::check_external(model, model.locations[l], files_[l + 1].bytes); !inside)
+      return std::move(inside.error());
+  }
+  onnx_tensors_ = onnx_->tensors();
+  for (const OnnxTensor& listed : onnx_tensors_) {
+    const onnx::Tensor& source = model.tensors[listed.tensor];
+    ModelTensor& tensor = tensors_.emplace_back();
+    if (source.is_external()) {
+      while (model.locations[tensor.file] != source.location) ++tensor.file;
+      ++tensor.file;
+    }
+    tensor.stored = {std::string(source.name), listed.dtype, source.shape, source.begin, source.end};
+    tensor.layer = listed.weight != nullptr ? listed.weight->layer : std::string(layer_name_of(source.name).layer);
+    if (listed.weight != nullptr) tensor.layer_type = listed.weight->layer_type;
+  }
+  by_name_ = sorted_by_name(tensors_.size(), NameOfTensor{tensors_});
+  if (model.quantized_nodes > 0)
+    diagnostics_.push_back({Severity::note, "quantized-already", "",
+                            text_of("{} nodes of this model quantize, dequantize or work on codes; their tensors stay "
+                                    "as they are",
+                                    model.quantized_nodes),
+                            ""});
+  return {};
+}
+
 void ModelIndex::set_companion(std::string name, std::string bytes) {
   companions_.emplace_back(std::move(name), std::move(bytes));
 }
@@ -90,6 +145,7 @@ std::string_view ModelIndex::companion(std::string_view name) const noexcept {
 }
 
 Status ModelIndex::finish() {
+  if (onnx_ && onnx_->is_complete()) return finish_onnx();
   if (parts_.size() > 1) TRY_VOID(gguf::check_parts(std::span<const gguf::Index>(parts_.begin(), parts_.size())));
   for (const File& file : files_)
     if (!file.is_read) return error_at(ErrorCode::state_invalid, file.name, "its header was not read");
@@ -158,7 +214,7 @@ json::Value ModelIndex::to_json() const {
       pair.emplace_back(value);
     }
   json::Value out;
-  out.set("format", is_gguf() ? "gguf" : "safetensors");
+  out.set("format", is_gguf() ? "gguf" : onnx_ ? "onnx" : "safetensors");
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

@@ -2,6 +2,7 @@
 // Sans-I/O: the caller says which files there are and feeds their first bytes until the headers are complete.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "formats/gguf.h"
 #include "formats/safetensors_index.h"
 #include "formats/tensor_index.h"
+#include "pipeline/onnx_index.h"
 
 namespace wasmquant {
 
@@ -38,6 +40,11 @@ class ModelIndex {
   /// Bytes from offset 0 that read() needs, judged from `prefix`; 0 = prefix is enough.
   Result<uint64_t> need(uint32_t file, std::span<const uint8_t> prefix) const;
   Status read(uint32_t file, std::span<const uint8_t> prefix);
+  /// Whether the file is ONNX, by its first bytes or its name: then it is fed instead, from byte 0 on.
+  bool is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept;
+  /// The bytes that were asked for, or more from there on; answers which come next, 0 bytes: none. After that, the
+  /// files with external data are to be added in the order of onnx()->model().locations.
+  Result<onnx::Skeleton::Need> feed(uint32_t file, std::span<const uint8_t> bytes);
   /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
@@ -53,6 +60,11 @@ class ModelIndex {
   bool is_gguf() const noexcept { return !parts_.empty(); }
   const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
 
+  /// Null: of another format.
+  const OnnxIndex* onnx() const noexcept { return onnx_.get(); }
+  /// Parallel to tensors() of an ONNX model.
+  const List<OnnxTensor>& onnx_tensors() const noexcept { return onnx_tensors_; }
+
   /// Files beside the weights that a conversion reads (config.json, tokenizer.json, ...); may come at any time.
   void set_companion(std::string name, std::string bytes);
   /// Empty when it is not there.
@@ -61,10 +73,13 @@ class ModelIndex {
 
  private:
   Status read_gguf(uint32_t file, std::span<const uint8_t> prefix);
+  Status finish_onnx();
 
   List<File> files_;
   List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
   List<gguf::Index> parts_;  // of GGUF files, in the order of the files; tensors are moved out
+  std::unique_ptr<OnnxIndex> onnx_;
+  List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> companions_;
   std::optional<safetensors::ShardMap> shard_map_;
   List<ModelTensor> tensors_;

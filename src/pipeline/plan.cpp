@@ -8,7 +8,9 @@
 #include "config/resolve.h"
 #include "core/list.h"
 #include "pipeline/file_layout.h"
+#include "pipeline/fitting_groups.h"
 #include "pipeline/gguf_plan.h"
+#include "pipeline/onnx_plan.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -16,26 +18,6 @@ namespace {
 
 // Elements of the largest tile: its input, codes and output then stay below 1 GiB.
 constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
-
-// Names the spec's group size in messages: "group size 128".
-std::string group_text(int64_t size) { return text_of("group size {}", size); }
-
-// A preset's groups may not fit an axis: the largest of 128, 64, 32 below the asked size that divides it, else one
-// scale per channel.
-QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis_length) {
-  QuantizationSpec fitting = spec;
-  for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
-    if (size < spec.group_size && axis_length % static_cast<uint64_t>(size) == 0) {
-      fitting.group_size = size;
-      return fitting;
-    }
-  }
-  fitting.qscheme = QScheme::per_channel;
-  fitting.observer = ObserverId::PerChannelMinMaxObserver;
-  fitting.ch_axis = 0;
-  fitting.group_size = 0;
-  return fitting;
-}
 
 class Planner {
  public:
@@ -195,15 +177,8 @@ class Planner {
     const std::vector<uint64_t>& shape = planned.weight.shape;
     const auto axis =
         static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(shape.size()) : spec.ch_axis);
-    const QuantizationSpec fitting = with_fitting_groups(spec, shape[axis]);
-    const std::string instead =
-        fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
-    planned.reason.text += text_of("; {} does not divide {}, so {}", group_text(spec.group_size), shape[axis], instead);
-    diagnostics_.push_back(
-        {Severity::note, "group-fallback", planned.task.name,
-         text_of("{} does not divide {}; {} is used here", group_text(spec.group_size), shape[axis], instead),
-         "set \"indivisible_groups\": \"error\" to refuse instead"});
-    return format_.layout(planned.weight, {fitting});
+    return format_.layout(planned.weight,
+                          {fall_back(spec, shape[axis], planned.task.name, planned.reason, diagnostics_)});
   }
 
   // One tile and the scales that outlive it must fit a 32-bit memory beside everything else.
@@ -300,7 +275,21 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   const bool is_recipe = parsed.config.dialect == Dialect::gguf;
   const std::string asked = !options.format.empty()        ? options.format
                             : is_recipe || model.is_gguf() ? "gguf"
+                            : model.onnx() != nullptr      ? "onnx"
                                                            : "compressed-tensors";
+  if (model.onnx() != nullptr && is_recipe)
+    return error_at(ErrorCode::format_unsupported, "recipe",
+                    "{} is a recipe for GGUF files, and this is an ONNX model: take a preset like int4_wo_32, int8 or "
+                    "int8_dynamic",
+                    parsed.config.source["recipe"].as_string());
+  if ((model.onnx() != nullptr) != (asked == "onnx"))
+    return error_at(ErrorCode::format_unsupported, "format",
+                    "ONNX files are made of ONNX models, and nothing else is: the model is {}, the format {}",
+                    model.onnx() != nullptr ? "onnx"
+                    : model.is_gguf()       ? "gguf"
+                                            : "safetensors",
+                    asked);
+  if (asked == "onnx") return make_onnx_plan(model, parsed.config, options, diagnostics);
   if (asked == "gguf") {
     if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);
     return error_at(ErrorCode::format_unsupported, "format",
@@ -314,17 +303,9 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(ErrorCode::format_unsupported, "format",
                     "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", asked);
   const CheckpointFormat* format = checkpoint_format_named(asked);
-  if (format == nullptr) {
-    for (const std::string_view later : {"onnx"}) {
-      if (asked == later) {
-        return error_at(ErrorCode::not_implemented, "format",
-                        "writing {} is part of a later version; this one writes {} and gguf", asked,
-                        checkpoint_format_names());
-      }
-    }
-    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {} and gguf", asked,
+  if (format == nullptr)
+    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}, gguf and onnx", asked,
                     checkpoint_format_names());
-  }
   return Planner(model, parsed.config, *format, options, diagnostics).run();
 }
 

@@ -13,10 +13,19 @@
 
 namespace wasmquant {
 
+/// Of ONNX outputs.
+struct OnnxPlanOptions {
+  bool qdq = false;             // DequantizeLinear throughout, no MatMulNBits and other operators on codes
+  uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: not said
+  bool external_data = false;   // also where the model would not be too large
+  std::string file;             // name of the output file; empty: made of the model's name and what becomes of it
+};
+
 struct PlanOptions {
-  std::string format;  // empty: gguf for GGUF models and configs, else compressed-tensors
+  std::string format;  // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
   std::string name;    // of the model, for file names and metadata that have one; empty: not known
   TileBytes tile_bytes;
+  OnnxPlanOptions onnx;
   bool calibrates = false;  // what the plan asks of calibration will come, or has
   json::Value activations;  // "found" of ActivationCalibration::finish, then
 };
@@ -32,17 +41,19 @@ struct PlannedTensor {
   const List<Component>& outputs() const noexcept { return task.layout.components; }
 };
 
-/// Bytes of a file that are known before any weight is read.
-struct KnownBytes {
-  uint64_t offset = 0;
-  std::string bytes;
+/// Bytes of a file that are known, at `offset` of the file and `begin` of PlannedFile::prefix.
+struct Literal {
+  uint64_t offset = 0, begin = 0, bytes = 0;
 };
 
 struct PlannedFile {
   std::string name;
-  std::string prefix;      // header, and the tensors whose values follow from shapes
+  std::string prefix;      // header, tensors whose values follow from shapes, then those that calibration found
   uint64_t bytes = 0;      // in all
-  List<KnownBytes> known;  // among the tensors
+  List<Literal> literals;  // where parts of the prefix stand, by offset; empty: it begins the file
+
+  /// Appends to the prefix what stands at `offset` of the file, behind the last literal.
+  void add_literal(uint64_t offset, std::string_view text);
 };
 
 struct Plan {
@@ -50,10 +61,20 @@ struct Plan {
   List<PlannedTensor> tensors;  // in the model's order
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration has to find for it
-  std::string shard_map;             // text of model.safetensors.index.json; empty for a single file
+  List<TensorTask> copies;           // ranges of the sources that go over, besides tensors
+  /// Tasks in the order of the output: indexes into tensors, and after those into copies. Empty: every tensor.
+  List<uint32_t> order;
+  std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
   json::Value quantization_config;
   uint64_t bytes_before = 0, bytes_after = 0;
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
+
+  size_t task_count() const noexcept { return format == "onnx" ? order.size() : tensors.size(); }
+  /// What task number `i` works on, as in `order`.
+  size_t work_of(size_t i) const noexcept { return format == "onnx" ? order[i] : i; }
+  const TensorTask& task_of(size_t work) const noexcept {
+    return work < tensors.size() ? tensors[work].task : copies[work - tensors.size()];
+  }
 };
 
 /// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),

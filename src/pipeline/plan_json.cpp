@@ -73,15 +73,17 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     for (const KnownTensor& known : planned.activations) add_output(known.component);
     row.set("outputs", std::move(outputs));
     tensors.push_back(std::move(row));
-
+  }
+  for (size_t i = 0; i < plan.task_count(); ++i) {
+    const size_t work = plan.work_of(i);
+    const TensorTask& planned = plan.task_of(work);
     json::Value task;
-    task.set("tensor", static_cast<uint64_t>(i));
-    task.set("file", static_cast<int64_t>(tensor.file));
-    task.set("bytes", planned.task.source_bytes);
-    task.set("tiles", planned.task.tiles);
-    task.set("observePasses",
-             planned.task.is_copy ? 0 : static_cast<int64_t>(TensorScales::passes(planned.task.layout)));
-    task.set("observedInParts", !planned.task.is_copy && TensorScales::shared(planned.task.layout));
+    task.set("tensor", work < plan.tensors.size() ? static_cast<int64_t>(work) : int64_t{-1});
+    task.set("file", static_cast<int64_t>(planned.source.file));
+    task.set("bytes", planned.source_bytes);
+    task.set("tiles", planned.tiles);
+    task.set("observePasses", planned.is_copy ? 0 : static_cast<int64_t>(TensorScales::passes(planned.layout)));
+    task.set("observedInParts", !planned.is_copy && TensorScales::shared(planned.layout));
     tasks.push_back(std::move(task));
   }
   for (const PlannedFile& file : plan.files) {
@@ -110,7 +112,7 @@ json::Value comparison_json(const Comparison& comparison) {
       weight.source = task.layout.source;
       json::Value outer;
       outer.set("task", write_task(task, format, weight));
-      outer.set("by_columns", pair.by_columns && !task.layout.column_tiles());
+      outer.set("by_columns", pair.by_columns && !task.layout.column_tiles() && !task.layout.source_transposed);
       return json::write(outer);
     };
     json::Value report;

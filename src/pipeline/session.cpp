@@ -64,9 +64,12 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
   } else {
     const WeightLayout& layout = task_.layout;
     const StorageDtypeInfo& source = info_of(source_dtype());
-    if (layout.column_tiles() || task_.change.is_transposed) {
-      const uint64_t source_rows = task_.change.is_transposed ? layout.columns : layout.rows;
-      const uint64_t source_columns = task_.change.is_transposed ? layout.rows : layout.columns;
+    if (task_.onnx && task_.onnx->is_varints) {
+      read.begin = task_.source.offset;
+      read.row_bytes = task_.source_bytes;
+    } else if (layout.column_tiles() || task_.is_transposed()) {
+      const uint64_t source_rows = task_.is_transposed() ? layout.columns : layout.rows;
+      const uint64_t source_columns = task_.is_transposed() ? layout.rows : layout.columns;
       read.begin = task_.source.offset + source.bytes_of(range.begin);
       read.row_bytes = source.bytes_of(range.count());
       read.stride = source.bytes_of(source_columns);
@@ -78,10 +81,12 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
   }
   input_.resize(read.row_bytes * read.rows);
   read.pointer = input_.data();
+  is_arranged_ = false;
   return {read};
 }
 
 std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) {
+  if (is_turned_) return std::span<const float>(turned_).subspan(element, count);
   const StorageDtype dtype = source_dtype();
   if (dtype == StorageDtype::F32) return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
   if (block_.size() < count) block_.resize(count);
@@ -91,11 +96,15 @@ std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) 
 
 Error TensorSession::not_finite(std::span<const float> x, uint64_t first_element) const {
   const auto at = std::find_if(x.begin(), x.end(), [](float v) { return !std::isfinite(v); });
-  const uint64_t element = first_element + static_cast<uint64_t>(at - x.begin());
+  uint64_t element = first_element + static_cast<uint64_t>(at - x.begin()), columns = task_.layout.columns;
+  if (task_.layout.source_transposed) {  // as the source has it
+    element = element % columns * task_.layout.rows + element / columns;
+    columns = task_.layout.rows;
+  }
   std::string message = std::isnan(*at) ? "NaN" : *at > 0 ? "+Infinity" : "-Infinity";
   message += text_of(" at element {}", element);
   if (task_.layout.shape.size() > 1) {
-    message += text_of(" (row {}, column {})", element / task_.layout.columns, element % task_.layout.columns);
+    message += text_of(" (row {}, column {})", element / columns, element % columns);
   }
   return error_at(ErrorCode::value_not_finite, task_.name,
                   "{}; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\"",
@@ -107,6 +116,7 @@ Status TensorSession::observe(uint64_t tile) {
   if (!task_.importance.empty() && !std::exchange(is_weighed_, true)) TRY_VOID(scales_->weigh(task_.importance));
   TRY_VOID(scales_->begin());
   const TileRange range = tile_range(task_, tile);
+  TRY_VOID(arrange(range));
   const uint64_t columns = task_.layout.columns;
   if (!task_.layout.column_tiles()) return observe_run(0, range.count() * columns, range.begin * columns);
   for (uint64_t row = 0; row < task_.layout.rows; ++row)
@@ -159,6 +169,7 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
     return result;
   }
   const WeightLayout& layout = task_.layout;
+  TRY_VOID(arrange(range));
   if (scales_) TRY_VOID(scales_->finish(task_.name));
   sums_.clear();
   for (size_t c = 0; c < slices_.size(); ++c) slices_[c].resize(slice_of(layout, layout.components[c], range).bytes);

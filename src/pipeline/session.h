@@ -74,7 +74,10 @@ class TensorSession {
  private:
   StorageDtype source_dtype() const noexcept { return task_.is_float32 ? StorageDtype::F32 : task_.layout.source; }
   uint64_t unit_lines() const noexcept { return unit_lines_of(task_.layout); }
+  /// Elements of the tile, as the layout orders them.
   std::span<const float> widened(uint64_t element, uint64_t count);
+  /// session_source.cpp: the tile's bytes, once they are read, as widened() takes them. Errors: file-invalid.
+  Status arrange(const TileRange& tile);
   /// Consecutive elements of the tile's input, and of the tensor.
   Status observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor);
   Error not_finite(std::span<const float> x, uint64_t first_element) const;
@@ -106,6 +109,8 @@ class TensorSession {
 
   TensorTask task_;
   Bytes input_;
+  std::vector<float> turned_;  // the tile of a layout with source_transposed
+  bool is_arranged_ = false, is_turned_ = false;
   std::vector<float> block_;    // widened values of one block
   std::vector<float> values_;   // their quantized values
   std::vector<float> numbers_;  // their first stage's codes, of two stages

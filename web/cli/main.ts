@@ -21,6 +21,7 @@ Examples:
   wasmquant inspect ./llama
   wasmquant plan ./llama --preset int4_wo_128
   wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
+  wasmquant quantize model.onnx -o model_q4.onnx --preset int4_wo_32
   wasmquant compare ./llama ./llama-int4
   wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
   wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors

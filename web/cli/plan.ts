@@ -2,7 +2,15 @@
 import type { Command } from 'commander';
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../lib/node.js';
 import { createQuantizer } from '../lib/node.js';
-import { addConfigOptions, addFormatOption, addOutputOptions, type ConfigOptions } from './args.js';
+import {
+  addConfigOptions,
+  addFormatOption,
+  addOnnxOptions,
+  addOutputOptions,
+  type ConfigOptions,
+  type OnnxFlags,
+  planOptions,
+} from './args.js';
 import { collapse, type Group, single } from './collapse.js';
 import { configFor } from './config_source.js';
 import { diagnosticLines } from './diagnostics.js';
@@ -13,7 +21,7 @@ import { table } from './tables.js';
 import { printable } from './terminal.js';
 import { bytesText, plural, shapeText, shareText } from './units.js';
 
-interface PlanOptions extends ConfigOptions {
+interface PlanOptions extends ConfigOptions, OnnxFlags {
   format?: OutputFormat;
   all?: boolean;
 }
@@ -82,7 +90,7 @@ async function plan(context: Context, argument: string, options: PlanOptions): P
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal);
-  const document = quantizer.plan(model, config, options.format ? { format: options.format } : {});
+  const document = quantizer.plan(model, config, planOptions(options));
   return { document, lines: planLines(argument, model, document, options, context) };
 }
 
@@ -91,7 +99,7 @@ export function addPlan(program: Command, run: Run): void {
     .command('plan')
     .description('which tensor gets which spec and why, and how large the output will be; reads no weights')
     .argument('<model>', kModelArgument);
-  addOutputOptions(addFormatOption(addConfigOptions(command)).option('-a, --all', 'a line for every tensor')).action(
-    (model: string, options: PlanOptions) => run(options, (context) => plan(context, model, options)),
-  );
+  addOutputOptions(
+    addOnnxOptions(addFormatOption(addConfigOptions(command))).option('-a, --all', 'a line for every tensor'),
+  ).action((model: string, options: PlanOptions) => run(options, (context) => plan(context, model, options)));
 }

@@ -1,16 +1,19 @@
 /** `wasmquant quantize <model> -o <out>`: the run itself, then a report: sizes, worst layers, files, how to load them. */
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report } from '../lib/node.js';
 import { createQuantizer } from '../lib/node.js';
 import {
   addConfigOptions,
   addFormatOption,
+  addOnnxOptions,
   addOutputOptions,
   addReportOptions,
   addResourceOptions,
   type ConfigOptions,
+  type OnnxFlags,
+  planOptions,
   quantizerOptions,
   type ReportOptions,
   type ResourceOptions,
@@ -31,7 +34,7 @@ import { printable } from './terminal.js';
 import { openText } from './token_source.js';
 import { bytesText, durationText, plural } from './units.js';
 
-interface QuantizeOptions extends ConfigOptions, ResourceOptions, ReportOptions {
+interface QuantizeOptions extends ConfigOptions, OnnxFlags, ResourceOptions, ReportOptions {
   output: string;
   format?: OutputFormat;
   calibration?: string;
@@ -53,7 +56,12 @@ function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
 }
 
 function fileLines(output: string, isFolder: boolean, report: Report, colors: Colors): string[] {
-  const files = report.files.map(({ name, bytes }) => ({ path: isFolder ? join(output, name) : output, bytes }));
+  // External data of an ONNX model stand beside it.
+  const folder = isFolder ? output : dirname(output);
+  const files = report.files.map(({ name, bytes }) => ({
+    path: isFolder || name.endsWith('_data') ? join(folder, name) : output,
+    bytes,
+  }));
   files.sort((a, b) => (a.path < b.path ? -1 : 1));
   return table(
     files,
@@ -81,8 +89,7 @@ function reportLines(
   const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
   const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
   const diagnostics = [...model.diagnostics, ...report.diagnostics];
-  const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
-  const load = report.format ? loadLines(model, report.format, specs, options.output, isFolder) : [];
+  const load = loadLines(model, report, options.output, isFolder);
   return [
     `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${report.format}`)}`,
     '',
@@ -104,13 +111,12 @@ function reportLines(
   ];
 }
 
-const formatOf = ({ format }: QuantizeOptions) => (format ? { format } : {});
-
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
   await checkReportPath(options, [argument, options.output]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
   if (/\.gguf$/i.test(options.output)) options.format ??= 'gguf';
+  if (/\.onnx$/i.test(options.output)) options.format ??= 'onnx';
   const config = await configFor(quantizer, options, signal);
   await using model = await openModel(quantizer, argument, signal);
   await using calibration =
@@ -125,7 +131,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...(calibration ? modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   if (terminal.live) {
-    const { tensors, totals } = quantizer.plan(model, config, formatOf(options));
+    const { tensors, totals } = quantizer.plan(model, config, planOptions(options));
     process.stderr.write(
       `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
     );
@@ -134,7 +140,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const bar = new ProgressBar(terminal);
   const run: QuantizeModelOptions = {
     target: options.output,
-    ...formatOf(options),
+    ...planOptions(options),
     overwrite: options.force === true,
     ...(calibration && { calibration }),
     ...(text && { calibration: { tokens: text } }),
@@ -160,8 +166,8 @@ export function addQuantize(program: Command, run: Run): void {
     .command('quantize')
     .description('quantize the weights of a model; the rest of its folder is carried over')
     .argument('<model>', kModelArgument)
-    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors');
-  addConfigOptions(addFormatOption(command))
+    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
+  addConfigOptions(addOnnxOptions(addFormatOption(command)))
     .addOption(
       new Option(
         '--calibration <file>',

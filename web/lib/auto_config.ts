@@ -121,7 +121,8 @@ export async function findConfig(
     throw failure('memory-budget', 'memoryBudgetBytes', detail);
   }
 
-  const planned = (config: object) => withPlan(instance, model, JSON.stringify(config), format, memory.tiles, tasksOf);
+  const planned = (config: object) =>
+    withPlan(instance, model, JSON.stringify(config), { format }, memory.tiles, tasksOf);
   const tasksOf = (bound: { task(number: number): string }, plan: Plan, rows: { tensor: number }[]) => ({
     plan,
     tasks: new Map(rows.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),

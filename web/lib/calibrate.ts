@@ -16,7 +16,7 @@ import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forw
 import type { MemoryPlan, TileSizes } from './memory.js';
 import { OpenedModel } from './model.js';
 import type { OutputFiles } from './output_files.js';
-import { type PreparedRun, prepare, withPlan } from './plan.js';
+import { type PlanChoices, type PreparedRun, prepare, withPlan } from './plan.js';
 import type { RunContext } from './pool.js';
 import type { ProgressMeter } from './progress.js';
 import type { CalibrationWork } from './protocol.js';
@@ -186,13 +186,13 @@ export async function planRun(
   workshop: Workshop,
   model: OpenedModel,
   config: string,
-  options: Pick<QuantizeModelOptions, 'format' | 'calibration' | 'signal'>,
+  options: PlanChoices & Pick<QuantizeModelOptions, 'calibration' | 'signal'>,
   tiles: TileSizes,
 ): Promise<PlannedRun> {
   const { instance } = workshop;
-  const { format, signal } = options;
+  const { signal } = options;
   const prepared = (settings: object) =>
-    withPlan(instance, model, config, format, { ...tiles, ...settings }, (bound, plan, tasks) =>
+    withPlan(instance, model, config, options, { ...tiles, ...settings }, (bound, plan, tasks) =>
       prepare(instance, bound, plan, tasks),
     );
   const { tokens, activations, close } = await given(workshop, options.calibration);

@@ -24,6 +24,12 @@ export type LayerType =
   | 'Conv2d'
   | 'ConvTranspose2d'
   | 'EmbeddingBag'
+  | 'Conv3d'
+  | 'ConvTranspose1d'
+  | 'ConvTranspose3d'
+  | 'LSTM'
+  | 'GRU'
+  | 'RNN'
   | 'LayerNorm'
   | 'Norm';
 

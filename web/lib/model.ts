@@ -29,14 +29,23 @@ interface IndexJson {
   diagnostics: Diagnostic[];
 }
 
-/** Feeds the header of one file to the index. */
-async function readHeader(instance: Instance, index: BoundModelIndex, file: number, source: FileSource): Promise<void> {
+/** Feeds the header of one file to the index. Returns the names of files that belong to it. */
+async function readHeader(
+  instance: Instance,
+  index: BoundModelIndex,
+  file: number,
+  source: FileSource,
+): Promise<string[]> {
   let prefix = await source.read(0, Math.min(source.size, firstReadBytes));
   for (;;) {
     const known = prefix;
-    const { need } = instance.withBytes(known, (pointer) =>
-      instance.call<{ need: number }>(() => index.need(file, pointer, known.byteLength)),
+    const { need, isFed } = instance.withBytes(known, (pointer) =>
+      instance.call<{ need: number; isFed?: true }>(() => index.need(file, pointer, known.byteLength)),
     );
+    if (isFed) {
+      const { feedSkeleton } = await import('./skeleton.js'); // few pages need it
+      return feedSkeleton(instance, index, file, source, known);
+    }
     if (need === 0) break;
     if (need <= known.byteLength || need > source.size) {
       throw failure('file-truncated', source.name, `its header needs ${need} bytes, the file has ${source.size}`);
@@ -47,6 +56,7 @@ async function readHeader(instance: Instance, index: BoundModelIndex, file: numb
     prefix = longer;
   }
   instance.withBytes(prefix, (pointer) => instance.call<null>(() => index.read(file, pointer, prefix.byteLength)));
+  return [];
 }
 
 /** Last part of a path or URL, without the ending of a weight file and the number of a part. */
@@ -56,7 +66,7 @@ function nameOf(where: string): string {
       .replace(/[/\\]+$/, '')
       .split(/[/\\]/)
       .at(-1) ?? '';
-  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf)$/i, '') || 'model';
+  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf|onnx)$/i, '') || 'model';
 }
 
 function parseConfig(text: string | null): Record<string, unknown> | null {
@@ -110,6 +120,7 @@ export class OpenedModel implements Model {
   static async open(instance: Instance, files: ModelFiles): Promise<OpenedModel> {
     const index = instance.run((module) => new module.ModelIndex());
     let weights = files.weights;
+    const external: FileSource[] = [];
     try {
       if (files.shardMap !== null) {
         const text = files.shardMap;
@@ -119,15 +130,23 @@ export class OpenedModel implements Model {
       }
       for (const source of weights) {
         const file = instance.run(() => index.addFile(source.name, source.size));
-        await readHeader(instance, index, file, source);
+        const names = await readHeader(instance, index, file, source);
         await source.close();
+        for (const name of names) {
+          const data = await files.openBeside(name);
+          if (!data)
+            throw failure('source-invalid', name, `is missing beside ${source.name}, which keeps weights in it`);
+          external.push(data);
+          instance.run(() => index.addFile(name, data.size));
+        }
       }
+      weights = [...weights, ...external];
       const model = new OpenedModel(instance, index, files, weights);
       if (model.format === 'safetensors') await model.#readCompanions();
       return model;
     } catch (error) {
       instance.free(index);
-      await Promise.all(weights.map((source) => source.close()));
+      await Promise.all([...weights, ...external].map((source) => source.close()));
       throw error;
     }
   }

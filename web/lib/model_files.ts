@@ -19,6 +19,8 @@ export interface ModelFiles {
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
   config: string | null;
+  /** Opens a file of the same folder; null where there is none, or only one source was given. */
+  openBeside(name: string): Promise<FileSource | null>;
   /** A file of the same folder; null where there is none, or the folder cannot be listed. */
   beside(name: string): Promise<Uint8Array | null>;
   /** Opens the small files; only a folder output needs them. */
@@ -118,6 +120,7 @@ function weightsIn(folder: Folder): string[] {
   if (weights.length === 1) return weights;
   const parts = names.filter((name) => /-\d{5}-of-\d{5}\.gguf$/i.test(name));
   if (weights.length === 0 && parts.length > 0) return parts.sort();
+  if (weights.length === 0 && names.includes('model.onnx')) return ['model.onnx'];
   const others = names.filter((name) => weightPattern.test(name));
   if (others.length === 1) return others;
   const found =
@@ -138,6 +141,8 @@ function weightsOfList(folder: Folder): string[] {
   if (index.length === 1) return index;
   const weights = names.filter((name) => name !== 'config.json' && !isCompanion(name));
   if (weights.length === 0) throw failure('source-invalid', folder.where, 'has no weight file');
+  const onnx = weights.filter((name) => /\.onnx$/i.test(name));
+  if (onnx.length === 1) return onnx; // which names the others
   return weights;
 }
 
@@ -161,6 +166,7 @@ async function filesNamed(folder: Folder, names: string[], name: string | null):
     weights,
     openShard: (name) => opened(folder, name),
     config,
+    openBeside: (name) => folder.open(name),
     beside: (name) => bytesBeside(folder, name),
     companions: () => openCompanions(folder),
   };
@@ -194,6 +200,7 @@ export async function filesOfSingle(file: FileSource, folder: Folder | null): Pr
     weights: [file],
     openShard: missing,
     config,
+    openBeside: async (name) => folder?.open(name) ?? null,
     beside: (name) => bytesBeside(folder, name),
     companions: async () => [],
   };

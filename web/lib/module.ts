@@ -33,10 +33,13 @@ export interface TileWrite {
 export interface BoundModelIndex {
   /** Adds a file of that name and size (bytes as a number below 2^53) and returns its number. */
   addFile(name: string, bytes: number): number;
-  /** JSON `{need: bytes}`: how many bytes from offset 0 are needed, 0 = `read` can run on what was given. */
+  /** JSON `{need: bytes}`: how many bytes from offset 0 are needed, 0 = `read` can run on what was given. `{isFed: true}`: the file is fed instead. */
   need(file: number, pointer: number, length: number): string;
   /** Parses the header of a file. JSON null. */
   read(file: number, pointer: number, length: number): string;
+  /** Bytes from where it asked for them, first from 0. JSON `{offset, bytes}`: what it needs next; 0 bytes: nothing, and
+   * `locations` are the files with external data, to be added in that order. */
+  feed(file: number, pointer: number, length: number): string;
   /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
   readShardMap(text: string): string;
   /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics}`. */
@@ -54,9 +57,9 @@ export interface BoundPlan {
   json(): string;
   /** JSON of one task, to be given to `TensorSession` in any worker. */
   task(index: number): string;
-  /** Header of an output file, and what it holds among its tensors that is known already: JSON `{pointer, bytes, known:
-   * {offset, pointer, bytes}[]}`; valid until the plan is deleted. */
-  fileHeader(file: number): string;
+  /** What is known of an output file: JSON `{pointer, bytes, places: [offset in the file, offset in these bytes, bytes][]}`;
+   * valid until the plan is deleted. */
+  fileLiterals(file: number): string;
   /** JSON `{layer, role...}[]` for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
   activationRequests(): string;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
@@ -201,8 +204,8 @@ export interface WasmquantModule {
     delete(): void;
   };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, name, tileBytes, columnTileBytes, calibrates, activations}`: whether static inputs and
-   * outputs will get their scales, and those that were found; ask `error()` before anything else. */
+  /** `options`: JSON `{format, name, file, onnx, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
+   * whether static inputs and outputs will get their scales, and which were found; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
   ActivationCalibration: new (requests: string) => BoundActivationCalibration;
   TensorSession: new (task: string) => BoundTensorSession;
@@ -234,7 +237,7 @@ export interface WasmquantModule {
 
 /** What a task of `BoundPlan.json()` says to the scheduler. */
 export interface PlanTask {
-  /** Tensor number in `Plan.tensors`. */
+  /** Tensor number in `Plan.tensors`; -1: a range that is copied. */
   tensor: number;
   /** Source file number. */
   file: number;

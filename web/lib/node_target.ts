@@ -56,12 +56,14 @@ class PathTarget implements OutputTarget {
   readonly isFolder: boolean;
   readonly isPositioned = true;
   readonly fileName: string | null;
+  readonly takesData = true;
   /** Final file or folder. */
   readonly #final: string;
   /** Folder that files are created in: the final one, or a partial one beside it. */
   readonly #folder: string;
   readonly #isNewFolder: boolean;
   readonly #overwrite: boolean;
+  readonly #inputs: string[];
   /** Folders made on the way, outermost first. */
   readonly #made: string[];
   readonly #files: PendingFile[] = [];
@@ -72,6 +74,7 @@ class PathTarget implements OutputTarget {
     folder: string,
     made: string[],
     overwrite: boolean,
+    inputs: string[] = [],
   ) {
     this.isFolder = kind !== 'file';
     this.fileName = kind === 'file' ? basename(final) : null;
@@ -80,13 +83,26 @@ class PathTarget implements OutputTarget {
     this.#isNewFolder = kind === 'new-folder';
     this.#made = made;
     this.#overwrite = overwrite;
+    this.#inputs = inputs;
   }
 
-  /** Existing output was refused when the path was opened. */
-  async check(): Promise<void> {}
+  /** Of a single file, external data stand beside it. */
+  #finalOf(name: string): string {
+    const isBeside = !this.isFolder && name === `${this.fileName}_data`;
+    return this.isFolder || isBeside ? join(this.#folder, name) : this.#final;
+  }
+
+  /** What stands at the path itself was refused when it was opened. */
+  async check(names: string[]): Promise<void> {
+    if (this.isFolder) return;
+    for (const final of new Set(names.map((name) => this.#finalOf(name)))) {
+      await refuseInput(final, this.#inputs);
+      if (!this.#overwrite) await refuseExisting(final);
+    }
+  }
 
   async create(name: string, bytes: number): Promise<OutputFile> {
-    const final = this.isFolder ? join(this.#folder, name) : this.#final;
+    const final = this.#finalOf(name);
     const partial = this.#isNewFolder ? final : join(this.#folder, partialName(basename(final)));
     let handle: FileHandle;
     try {
@@ -154,7 +170,7 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
 }
 
 /**
- * Opens a path for output: a file when it ends in `.safetensors` or `.gguf`, else a folder (also with a slash at the end, or when
+ * Opens a path for output: a file when it ends in `.safetensors`, `.gguf` or `.onnx`, else a folder (also with a slash at the end, or when
  * it is one already). `inputs` = paths that are read. Errors: target-exists, target-invalid.
  */
 export async function openPathTarget(path: string, overwrite: boolean, inputs: string[]): Promise<OutputTarget> {
@@ -162,12 +178,12 @@ export async function openPathTarget(path: string, overwrite: boolean, inputs: s
   const final = resolve(path);
   await refuseInput(final, inputs);
   const found = await stat(final).catch(() => null);
-  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || !/\.(safetensors|gguf)$/i.test(path);
+  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || !/\.(safetensors|gguf|onnx)$/i.test(path);
   try {
     if (!isFolder) {
       if (found && !overwrite) await refuseExisting(final);
       if (found && !found.isFile()) throw failure('target-invalid', path, 'is neither a file nor a folder');
-      return new PathTarget(final, 'file', dirname(final), await makeFolders(dirname(final)), overwrite);
+      return new PathTarget(final, 'file', dirname(final), await makeFolders(dirname(final)), overwrite, inputs);
     }
     if (found) {
       if (!overwrite && (await readdir(final)).length > 0) {

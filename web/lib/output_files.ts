@@ -9,9 +9,8 @@ import { type OutputFile, type OutputTarget, writeFailure } from './target.js';
 export interface PlannedFile {
   name: string;
   bytes: number;
-  header: Uint8Array<ArrayBuffer>;
-  /** What else is known before the run. */
-  known: Piece[];
+  /** What is known before the run: headers, scales of activations. */
+  literals: { offset: number; bytes: Uint8Array<ArrayBuffer> }[];
 }
 
 interface FileState extends PlannedFile {
@@ -42,11 +41,11 @@ export class OutputFiles implements ResultSink {
     this.#files = files.map((file) => ({ ...file, output: null, taken: 0, early: new Map(), position: 0 }));
   }
 
-  /** Creates the files (append-only: when their turn comes) and writes their headers. */
+  /** Creates the files (append-only: when their turn comes) and writes what is known of them. */
   async start(): Promise<void> {
     for (const [file, state] of this.#files.entries()) {
       if (this.#target.isPositioned) state.output = await this.#target.create(state.name, state.bytes);
-      for (const piece of [{ file, offset: 0, bytes: state.header }, ...state.known]) this.#take(piece);
+      for (const { offset, bytes } of state.literals) this.#take({ file, offset, bytes });
     }
     if (!this.#target.isPositioned) void this.#append();
   }

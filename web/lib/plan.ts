@@ -6,7 +6,12 @@ import type { OpenedModel } from './model.js';
 import type { BoundPlan, PlanTask } from './module.js';
 import type { PlannedFile } from './output_files.js';
 import type { WorkItem } from './schedule.js';
-import type { OutputFormat, Plan } from './types.js';
+import type { Plan, PlanOptions } from './types.js';
+
+/** What the caller says besides the config. `file`: what a single output file is called, where that is known. */
+export interface PlanChoices extends PlanOptions {
+  file?: string | null;
+}
 
 /** How a plan is made besides its config. */
 export interface PlanSettings extends TileSizes {
@@ -21,13 +26,13 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  format: OutputFormat | undefined,
+  { format, onnx, file }: PlanChoices,
   settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
   const bound = instance.run((module) =>
-    module.makePlan(index, config, JSON.stringify({ format, name: model.name, ...settings })),
+    module.makePlan(index, config, JSON.stringify({ format, onnx, file, name: model.name, ...settings })),
   );
   try {
     instance.call<null>(() => bound.error());
@@ -36,6 +41,12 @@ export function withPlan<T>(
   } finally {
     instance.free(bound);
   }
+}
+
+interface Literals {
+  pointer: number;
+  bytes: number;
+  places: [offset: number, begin: number, bytes: number][];
 }
 
 /** All that a run needs of its plan. */
@@ -49,22 +60,16 @@ export interface PreparedRun {
   requests: string;
 }
 
-interface Pointed {
-  pointer: number;
-  bytes: number;
-}
-
-/** Copies headers, tasks and the index out of a bound plan. */
+/** Copies literals, tasks and the index out of a bound plan. */
 export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks: PlanTask[]): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
-    const header = instance.call<Pointed & { known: (Pointed & { offset: number })[] }>(() => bound.fileHeader(file));
-    const copied = ({ pointer, bytes }: Pointed) => instance.copyOut(pointer, bytes);
-    return {
-      name,
-      bytes,
-      header: copied(header),
-      known: header.known.map((piece) => ({ file, offset: piece.offset, bytes: copied(piece) })),
-    };
+    const known = instance.call<Literals>(() => bound.fileLiterals(file));
+    const text = instance.copyOut(known.pointer, known.bytes);
+    const literals = known.places.map(([offset, begin, length]) => ({
+      offset,
+      bytes: text.subarray(begin, begin + length),
+    }));
+    return { name, bytes, literals };
   });
   const items = tasks.map(({ tensor, bytes, tiles, observePasses, observedInParts }, number): WorkItem => {
     const task = instance.run(() => bound.task(number));

@@ -24,6 +24,7 @@ import type {
   Observer,
   OutputFormat,
   Plan,
+  PlanOptions,
   Preset,
   Progress,
   QuantConfig,
@@ -44,17 +45,17 @@ const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'co
 /** Presets whose names are those of recipes for GGUF files, too. */
 const recipesToo = ['mxfp4'];
 /** Input formats by file extension that this version does not read. */
-const laterInputs = /\.(onnx|npy)$/i;
+const laterInputs = /\.(npy)$/i;
 
 function refuseLaterFormat(format: InputFormat | undefined, model: { weights: readonly { name: string }[] }): void {
   const found = format ?? laterInputs.exec(model.weights[0]?.name ?? '')?.[1]?.toLowerCase();
-  if (found === undefined || found === 'safetensors' || found === 'gguf') return;
-  const known = found === 'onnx' || found === 'npy';
-  if (!known) throw failure('argument-invalid', 'format', `"${found}" is none of safetensors, gguf, onnx, npy`);
+  if (found === undefined || ['safetensors', 'gguf', 'onnx'].includes(found)) return;
+  if (found !== 'npy')
+    throw failure('argument-invalid', 'format', `"${found}" is none of safetensors, gguf, onnx, npy`);
   throw failure(
     'not-implemented',
     model.weights[0]?.name ?? '',
-    `reading ${found} files is part of a later version; this one reads safetensors and gguf`,
+    `reading ${found} files is part of a later version; this one reads safetensors, gguf and onnx`,
   );
 }
 
@@ -159,12 +160,12 @@ export class EngineQuantizer implements Quantizer {
     throw failure('format-unknown', files.where, `is ${model.format}, not ${options.format}`);
   }
 
-  plan(model: Model, config: string | object, options: { format?: OutputFormat } = {}): Plan {
+  plan(model: Model, config: string | object, options: PlanOptions = {}): Plan {
     return withPlan(
       this.#open(),
       opened(model),
       this.#configText(config, options.format),
-      options.format,
+      options,
       this.#memory.tiles,
       (_, plan) => plan,
     );

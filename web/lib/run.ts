@@ -33,8 +33,11 @@ export function reader(models: OpenedModel[]): RunContext['read'] {
 }
 
 /** What a target that takes a single file cannot hold. Errors: target-invalid. */
-function checkSingle(plan: Plan): Diagnostic[] {
-  if (plan.files.length > 1) {
+function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
+  const ending = /\.(onnx|gguf|safetensors)$/i.exec(target.fileName ?? '')?.[1];
+  if (ending && (ending.toLowerCase() === 'onnx') !== (plan.format === 'onnx'))
+    throw failure('target-invalid', target.fileName ?? '', `${plan.format} is not written to files of this ending`);
+  if (plan.files.length > 1 && !(plan.format === 'onnx' && target.takesData)) {
     const detail = `takes a single file, the output has ${plan.files.length}; give a folder`;
     throw failure('target-invalid', 'target', detail);
   }
@@ -68,16 +71,19 @@ export async function quantizeInto(
     const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
     // Loaded with the first run, not with the page.
     const { calibrateBlocks, planRun } = await import('./calibrate.js');
-    const planned = await abortable(signal, planRun(workshop, model, config, options, tiles));
+    const planned = await abortable(
+      signal,
+      planRun(workshop, model, config, { ...options, file: target.fileName }, tiles),
+    );
     const { run, calibration } = planned;
     const { plan } = run;
-    const notes = [...(target.isFolder ? [] : checkSingle(plan)), ...planned.notes];
+    const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes];
     const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
 
     const progress = new ProgressMeter(
       options.onProgress,
-      plan.tensors.length,
+      run.items.length,
       run.items.reduce((sum, item) => sum + item.bytes, 0),
     );
     const output = new OutputFiles(target, run.files, memory.waitingBytes);
@@ -124,7 +130,7 @@ export async function quantizeInto(
       format: plan.format,
       tensors: plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null)),
       files: [
-        ...plan.files.map((file) => ({ ...file, name: target.fileName ?? file.name })),
+        ...plan.files.map((file) => ({ ...file, name: (plan.format !== 'onnx' && target.fileName) || file.name })),
         ...small.map(({ name, bytes }) => ({ name, bytes })),
       ],
       totals: plan.totals,

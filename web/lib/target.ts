@@ -12,6 +12,8 @@ export interface OutputTarget {
   readonly isFolder: boolean;
   /** Name for a single file; null = the planned one. */
   readonly fileName: string | null;
+  /** Of a single file: whether `<its name>_data` can be written beside it. */
+  readonly takesData?: boolean;
   /** Whether several files may be open at once and written at any position. */
   readonly isPositioned: boolean;
   /** Refuses the run when one of these files exists and may not be replaced. Errors: target-exists. */

@@ -249,7 +249,7 @@ export interface TensorInfo {
   end: number;
   /** Module the tensor belongs to: the name without `.weight` or `.bias`. */
   layer: string;
-  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, or `` when unknown. */
+  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, of ONNX also `ConvTranspose2d`, `LSTM` ...; `` when unknown. */
   layerType: string;
 }
 
@@ -351,10 +351,24 @@ export interface Report {
   threads: number;
 }
 
-export interface QuantizeModelOptions {
-  target: Target;
-  /** Default `compressed-tensors`. */
+/** Of ONNX outputs. Which operators read the weights follows from the config, see the README. */
+export interface OnnxOptions {
+  /** DequantizeLinear before every quantized weight (QDQ), no MatMulNBits and no integer operators. Default false. */
+  qdq?: boolean;
+  /** What MatMulNBits may compute with: 1 float32, 2 float16, 3 bfloat16, 4 int8; default 0, which leaves it to the runtime. */
+  accuracyLevel?: 0 | 1 | 2 | 3 | 4;
+  /** Tensors of 1 KiB and more in a file of their own, `<model's file>_data`. Default: when the model would exceed 1.5 GiB. */
+  externalData?: boolean;
+}
+
+export interface PlanOptions {
+  /** Default: that of GGUF and ONNX models, `gguf` for its recipes, else `compressed-tensors`. */
   format?: OutputFormat;
+  onnx?: OnnxOptions;
+}
+
+export interface QuantizeModelOptions extends PlanOptions {
+  target: Target;
   /**
    * For configs with smoothquant, awq or gptq, which see the activations of a llama-kind model on tokens, and for scales
    * of static inputs and outputs, which are left out without it.
@@ -445,7 +459,7 @@ export interface Quantizer extends AsyncDisposable {
   createObserver(spec: QuantizationSpec): Observer;
   open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */
-  plan(model: Model, config: string | object, options?: { format?: OutputFormat }): Plan;
+  plan(model: Model, config: string | object, options?: PlanOptions): Plan;
   quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
   compare(
     reference: Model,

@@ -110,14 +110,16 @@ TEST_CASE("what was found stands in the file, aligned, and in the config block")
     options.format = format;
     const std::string config = config_text("PerTensorMinMaxObserver");
     const Plan asked = plan_of(index, config, options);
-    CHECK(asked.files.front().known.empty());
+    CHECK(asked.files.front().literals.empty());
     auto found = json::parse(found_by(asked, 4, 3));
     REQUIRE(bool(found));
     options.activations = (*found)["found"];
     const Plan plan = plan_of(index, config, options);
-    // Every byte is somebody's: prefix, known pieces, and components of tasks.
-    uint64_t bytes = plan.files.front().prefix.size();
-    for (const KnownBytes& known : plan.files.front().known) bytes += known.bytes.size();
+    // Every byte is somebody's: a literal, or a component of a task.
+    CHECK(plan.files.front().literals.size() > 1);
+    uint64_t bytes = 0;
+    for (const Literal& literal : plan.files.front().literals) bytes += literal.bytes;
+    CHECK(bytes == plan.files.front().prefix.size());
     size_t stored = 0;
     for (const PlannedTensor& planned : plan.tensors) {
       for (const Component& component : planned.outputs()) bytes += is_known(component.role) ? 0 : component.bytes;

@@ -79,7 +79,7 @@ struct MemoryModel {
 
 struct RunResult {
   MemoryModel model;
-  std::vector<kernels::ErrorSums> sums;  // one per tensor, units in order
+  std::vector<kernels::ErrorSums> sums;  // one per task, units in order
 };
 
 /// Runs every task of a plan through its text form. `reverse` runs the tiles of each tensor last to first.
@@ -88,21 +88,26 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
   for (const PlannedFile& file : plan.files) {
     out.model.names.push_back(file.name);
     out.model.files.emplace_back(file.bytes, uint8_t{0xEE});
-    std::memcpy(out.model.files.back().data(), file.prefix.data(), file.prefix.size());
+    if (file.literals.empty()) std::memcpy(out.model.files.back().data(), file.prefix.data(), file.prefix.size());
+    for (const Literal& literal : file.literals)
+      std::memcpy(out.model.files.back().data() + literal.offset, file.prefix.data() + literal.begin, literal.bytes);
   }
-  for (const PlannedTensor& planned : plan.tensors) {
-    TRY(task, read_task(write_task(planned.task, plan.format, planned.weight)));
+  for (size_t i = 0; i < plan.task_count(); ++i) {
+    const size_t work = plan.work_of(i);
+    const WeightDescription weight = work < plan.tensors.size() ? plan.tensors[work].weight : WeightDescription{};
+    const std::string text = write_task(plan.task_of(work), plan.format, weight);
+    TRY(task, read_task(text));
     TensorSession session(std::move(task));
     const uint64_t tiles = session.task().tiles;
     if (session.observe_passes() != 0) {
       // Another worker observes the odd tiles, or all of them when that cannot be shared.
       const bool shared = TensorScales::shared(session.task().layout);
-      TRY(other_task, read_task(write_task(planned.task, plan.format, planned.weight)));
+      TRY(other_task, read_task(text));
       TensorSession other(std::move(other_task));
       for (uint32_t pass = 1; pass <= session.observe_passes(); ++pass) {
         if (pass == 2) TRY_VOID(other.next_pass());
-        for (uint64_t i = 0; i < tiles; ++i) {
-          const uint64_t tile = reverse ? tiles - 1 - i : i;
+        for (uint64_t t = 0; t < tiles; ++t) {
+          const uint64_t tile = reverse ? tiles - 1 - t : t;
           TensorSession& who = shared && tile % 2 == 0 ? session : other;
           source.fill(who.reads(tile));
           TRY_VOID(who.observe(tile));
@@ -112,8 +117,8 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
       TRY_VOID(session.take_state(std::vector<float>(state.begin(), state.end())));
     }
     std::vector<std::vector<kernels::ErrorSums>> sums(tiles);
-    for (uint64_t i = 0; i < tiles; ++i) {
-      const uint64_t tile = reverse ? tiles - 1 - i : i;
+    for (uint64_t t = 0; t < tiles; ++t) {
+      const uint64_t tile = reverse ? tiles - 1 - t : t;
       source.fill(session.reads(tile));
       TRY(result, session.run(tile));
       for (const TileWrite& write : result.writes) {
