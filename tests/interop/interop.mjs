@@ -35,7 +35,22 @@ const configs = {
     round_method: 'half_even',
     ...perChannel,
   }),
+  int8_static: {
+    global_quant_config: {
+      weight: { dtype: 'int8', symmetric: true, round_method: 'half_even', ...perChannel },
+      input_tensors: {
+        dtype: 'int8',
+        symmetric: true,
+        round_method: 'half_even',
+        qscheme: 'per_tensor',
+        observer_cls: 'PerTensorMinMaxObserver',
+        is_dynamic: false,
+      },
+    },
+    exclude: ['lm_head'],
+  },
 };
+const isStatic = (config) => config.global_quant_config?.input_tensors?.is_dynamic === false;
 
 const fp4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
 const fp4Value = (code) => (code & 8 ? -1 : 1) * fp4[code & 7];
@@ -66,11 +81,14 @@ async function write(quantizer, folder, input, config, fromCommandLine) {
     const file = join(folder, 'config.json');
     if (typeof config === 'object') writeFileSync(file, JSON.stringify(config));
     const choice = typeof config === 'string' ? ['--preset', config] : ['--config', file];
-    const args = ['dist/cli.js', 'quantize', input, ...choice, '-o', target, '--quiet', '--json'];
+    const calibration = isStatic(config) ? ['--calibration', tokens] : [];
+    const args = ['dist/cli.js', 'quantize', input, ...choice, ...calibration, '-o', target, '--quiet', '--json'];
     const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
     if (status !== 0) throw new Error(`wasmquant quantize ended with exit code ${status}: ${stderr}`);
   } else {
-    await quantizer.quantizeModel(model, config, { target, format: 'compressed-tensors' });
+    const calibration = isStatic(config) ? { tokens: await quantizer.open(join(root, tokens)) } : undefined;
+    await quantizer.quantizeModel(model, config, { target, format: 'compressed-tensors', calibration });
+    await calibration?.tokens.close();
   }
 
   const { tensors } = quantizer.plan(model, config, { format: 'compressed-tensors' });
@@ -95,6 +113,8 @@ function problemOf(outcome) {
   if (outcome.error) return outcome.error;
   const { weights, loading, not_recognised: ignored, weights_differing: differing } = outcome;
   if (weights === 0) return 'no weight was quantized';
+  if (outcome.case.endsWith('_static') && outcome.static_inputs !== weights)
+    return `${outcome.static_inputs} layers of ${weights} have scales of their inputs`;
   if (Object.keys(loading).length > 0) return `keys: ${JSON.stringify(loading).slice(0, 200)}`;
   if (ignored.length > 0)
     return `${ignored.length} of ${weights} weights have no scheme in the loader, first ${ignored[0]}`;

@@ -6,9 +6,11 @@ A case folder holds `quantized/` (compressed-tensors), `source/` (the model it w
 (float32 values of the quantized weights, by the library). Prints one JSON line a case:
   loading    missing, unexpected or mismatched keys; all must be empty
   weights    loaded in float32 and decompressed by the loader: the values of dequantized.safetensors
-  logits     in the model's own dtype, first two rows of the tokens: those of `source/` carrying the dequantized weights
+  logits     in the model's own dtype, first two rows of the tokens: those of `source/` carrying the dequantized weights,
+             whose inputs are rounded to the stored scales where `quantized/` has such
 The loader decompresses MX and NVFP4 weights to bfloat16 whatever is asked for, so there all is loaded in bfloat16.
 """
+import glob
 import json
 import os
 import sys
@@ -34,6 +36,20 @@ def same_values(left, right):
     return left.dtype == right.dtype and torch.equal(left, right)
 
 
+def round_inputs(model, folder):
+    """Static int8 inputs, symmetric: x becomes clamp(round(x / scale), -128, 127) * scale before every such layer."""
+    stored = {}
+    for file in glob.glob(os.path.join(folder, "*.safetensors")):
+        stored.update(load_file(file))
+    scales = {name.removesuffix(".input_scale"): scale for name, scale in stored.items() if name.endswith(".input_scale")}
+    for name, scale in scales.items():
+        def rounded(_, inputs, scale=scale):
+            return (torch.clamp(torch.round(inputs[0] / scale), -128, 127).to(inputs[0].dtype) * scale,)
+
+        model.get_submodule(name).register_forward_pre_hook(rounded)
+    return len(scales)
+
+
 @torch.no_grad()
 def check(folder, tokens):
     dequantized = load_file(os.path.join(folder, "dequantized.safetensors"))
@@ -52,11 +68,13 @@ def check(folder, tokens):
     in_own_dtype, _ = load(os.path.join(folder, "quantized"), own_dtype)
     reference, _ = load(os.path.join(folder, "source"), own_dtype)
     unknown = reference.load_state_dict(dequantized, strict=False).unexpected_keys
+    static = round_inputs(reference, os.path.join(folder, "quantized"))
     logits, expected = in_own_dtype(tokens).logits, reference(tokens).logits
     return {
         "case": os.path.basename(folder),
         "dtype": str(reference.dtype).removeprefix("torch."),
         "weights": len(dequantized),
+        "static_inputs": static,
         "loading": {**keys, **({"unknown_keys": unknown} if unknown else {})},
         "not_recognised": sorted(set(dequantized) - {layer + ".weight" for layer in layers}),
         "weights_differing": differing,
