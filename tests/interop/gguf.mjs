@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
 import { familyNames, writeExperts, writeFalcon, writeImportance, writeLivelyModel, writeModel } from './gguf_file.mjs';
+import { llama } from './peers.mjs';
 import { readModel } from './safetensors_file.mjs';
 
 const ownTool = process.env.WASMQUANT_GGUF_TOOL ?? join(root, 'build/release/wasmquant_gguf_tool');
@@ -38,18 +39,6 @@ function report(name, problem) {
   if (problem) ++failed;
   else ++passed;
   if (problem) process.stdout.write(`gguf ${name}: ${problem}\n`);
-}
-
-/** Runs one of llama.cpp's programs; `{ ok, output }`, output being both streams. */
-function llama(program, ...args) {
-  const folder = process.env.WASMQUANT_LLAMA_BIN;
-  const command = folder ? [join(folder, program)] : [join(root, 'tests/interop/peers.sh'), 'run', program];
-  const { status, stdout, stderr } = spawnSync(command[0], [...command.slice(1), ...args], {
-    cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-  });
-  return { ok: status === 0, output: `${stdout}${stderr}`, stdout };
 }
 
 function own(...args) {

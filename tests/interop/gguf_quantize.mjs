@@ -2,26 +2,20 @@
 // every tensor has llama-quantize's type and its bytes; llama.cpp then runs them. A line per case; exit code 1 when
 // something differs.
 //   node tests/interop/gguf_quantize.mjs    tools from .peers (tests/interop/peers.sh), or the folder WASMQUANT_LLAMA_BIN
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createQuantizer } from '../../dist/node.js';
 import { main, root } from '../setup/command.mjs';
+import { llama } from './peers.mjs';
 
 const tinyLlama = join(root, 'tests/files/tiny-llama');
 
-/** Runs one of llama.cpp's programs; both streams as text. */
-function llama(program, ...args) {
-  const folder = process.env.WASMQUANT_LLAMA_BIN;
-  const command = folder ? [join(folder, program)] : [join(root, 'tests/interop/peers.sh'), 'run', program];
-  const { status, stdout, stderr } = spawnSync(command[0], [...command.slice(1), ...args], {
-    cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-  });
-  if (status !== 0) throw new Error(`${program} ended with ${status}: ${`${stdout}${stderr}`.trim().slice(-400)}`);
-  return `${stdout}${stderr}`;
+/** What one of llama.cpp's programs says, which must succeed. */
+function said(program, ...args) {
+  const { ok, output } = llama(program, ...args);
+  if (!ok) throw new Error(`${program}: ${output.trim().slice(-400)}`);
+  return output;
 }
 
 /** Map of tensor name to its type and bytes. */
@@ -70,7 +64,7 @@ await main(async () => {
         const [theirs, ours, converted] = ['theirs', 'ours', 'converted'].map((file) => join(work, `${file}.gguf`));
         try {
           const type = recipe === 'mxfp4' ? 'MXFP4_MOE' : recipe.toUpperCase();
-          llama('llama-quantize', ...(pure ? ['--pure'] : []), base, theirs, type, '1');
+          said('llama-quantize', ...(pure ? ['--pure'] : []), base, theirs, type, '1');
           await quantizer.quantizeModel(plain, config, { target: ours, overwrite: true });
           await quantizer.quantizeModel(source, config, { target: converted, overwrite: true });
           const expected = await contents(quantizer, theirs);
@@ -85,7 +79,7 @@ await main(async () => {
       const file = join(work, `${recipe}.gguf`);
       await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: file });
       try {
-        const text = llama(
+        const text = said(
           'llama-completion',
           '-m',
           file,

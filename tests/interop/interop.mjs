@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createQuantizer } from '../../dist/node.js';
 import { main, root } from '../setup/command.mjs';
+import { python } from './peers.mjs';
 import { readModel, writeFloats } from './safetensors_file.mjs';
 
 const inputs = { f32: 'tests/files/tiny-llama', bf16: 'tests/files/tiny-llama/bf16' };
@@ -137,22 +138,7 @@ main(async () => {
       }
     }
 
-    const python = ['run', 'python3', 'tests/interop/load_compressed_tensors.py', tokens, ...folders];
-    const { status, stdout } = spawnSync(join(root, 'tests/interop/peers.sh'), python, {
-      cwd: root,
-      encoding: 'utf8',
-      maxBuffer: 1 << 26,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const outcomes = stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
-    if (status !== 0 || outcomes.length !== folders.length)
-      throw new Error(
-        `load_compressed_tensors.py ended with exit code ${status} after ${outcomes.length} of ${folders.length} cases`,
-      );
-
+    const outcomes = python('load_compressed_tensors.py', [tokens, ...folders], folders.length);
     process.stdout.write('transformers with compressed-tensors, against our dequantized weights\n');
     let failed = 0;
     for (const outcome of outcomes) {

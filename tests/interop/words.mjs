@@ -1,11 +1,11 @@
 // Our AWQ and GPTQ folders, decoded by load_words.py: every weight is the library's own dequantized values. A line per
 // case; exit code 1 when a value is not the very same.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createQuantizer, perGroup, quarkConfig } from '../../dist/node.js';
 import { main, root } from '../setup/command.mjs';
+import { python } from './peers.mjs';
 import { readModel, writeFloats } from './safetensors_file.mjs';
 
 const input = join(root, 'tests/files/tiny-llama');
@@ -38,18 +38,8 @@ main(async () => {
       folders.push(folder);
     }
     await model.close();
-    const python = ['run', 'python3', 'tests/interop/load_words.py', ...folders];
-    const { stdout } = spawnSync(join(root, 'tests/interop/peers.sh'), python, {
-      cwd: root,
-      encoding: 'utf8',
-      maxBuffer: 1 << 26,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const outcomes = stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
-    let failed = folders.length - outcomes.length;
+    const outcomes = python('load_words.py', folders, folders.length);
+    let failed = 0;
     for (const { case: name, error, weights, words, differing } of outcomes) {
       const problem =
         error ??

@@ -1,0 +1,29 @@
+// Programs that our files are proved with, run from .peers (peers.sh).
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from '../setup/command.mjs';
+
+const peers = join(root, 'tests/interop/peers.sh');
+const options = { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 };
+
+/** One of llama.cpp's tools, of the folder WASMQUANT_LLAMA_BIN if that is set: `output` is both streams. */
+export function llama(program, ...args) {
+  const folder = process.env.WASMQUANT_LLAMA_BIN;
+  const command = folder ? [join(folder, program)] : [peers, 'run', program];
+  const { status, stdout, stderr } = spawnSync(command[0], [...command.slice(1), ...args], options);
+  return { ok: status === 0, stdout, output: `${stdout}${stderr}` };
+}
+
+/** A Python script of this folder that prints one JSON line a case. Throws when it gives other than `cases` of them. */
+export function python(script, args, cases) {
+  const { status, stdout } = spawnSync(peers, ['run', 'python3', `tests/interop/${script}`, ...args], {
+    ...options,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const outcomes = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+  if (status === 0 && outcomes.length === cases) return outcomes;
+  throw new Error(`${script} ended with exit code ${status} after ${outcomes.length} of ${cases} cases`);
+}
