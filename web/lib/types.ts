@@ -1,6 +1,13 @@
 /** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
+import type { Calibration, EvaluateOptions, Evaluation } from './calibration_types.js';
+import type { Plan, Report } from './plan_types.js';
+import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
+
+export type * from './calibration_types.js';
+export type * from './plan_types.js';
+export type * from './tensor_types.js';
 
 /**
  * Config dialects, all of them read and written: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
@@ -89,136 +96,6 @@ export interface Progress {
   bytesTotal: number;
 }
 
-/** How one tensor is quantized, in Quark's words (config keys keep their snake_case). */
-export interface QuantizationSpec {
-  dtype: string;
-  qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
-  ch_axis?: number | null;
-  group_size?: number | null;
-  symmetric?: boolean | null;
-  is_dynamic?: boolean | null;
-  /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
-  round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
-  scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
-  /** How scales of floats are stored: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
-  scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;
-  /** Which power of two an e8m0 scale is. Default even. */
-  scale_calculation_mode?: 'even' | 'floor' | 'ceil' | null;
-  /** Of per_block: rows and columns. */
-  block_size?: [number, number] | null;
-  /** Of dtype mx: what its blocks hold. */
-  mx_element_dtype?: string | null;
-  /** Of dtype minifloat: 1 to 7. */
-  exponent_bits?: number;
-  /** Of dtype minifloat: 0 to 10. */
-  mantissa_bits?: number;
-  zero_point_type?: 'int32' | 'float32';
-  observer_cls?: string | null;
-  /** Kept, without effect: training-aware quantization, Quark's own memory use. */
-  qat_spec?: object | null;
-  enable_buffer_reuse?: boolean | null;
-  max_input_numel?: number | null;
-  /** Second of two stages: quantizes the scales of the first instead of its codes. */
-  is_scale_quant?: boolean;
-  /** How scales, floors and codes are computed where that is not Quark's way, as plans of other dialects have it. */
-  grid?: Record<string, string | number | boolean>;
-  /** Choices of the observer, such as `percentile`, `bins`, `candidates`. */
-  observer_options?: Record<string, string | number>;
-}
-
-/** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
-export interface TensorInput {
-  data: Float32Array | Uint16Array;
-  /** Default F32. */
-  dtype?: 'F32' | 'F16' | 'BF16';
-  /** C order. */
-  shape: number[];
-}
-
-/** Codes of a quantized tensor, one per element, unpacked. */
-export interface QuantizedTensor {
-  spec: QuantizationSpec | QuantizationSpec[];
-  shape: number[];
-  codes: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array;
-  /** In the order of `scaleShape`. */
-  scale: Float32Array;
-  /** `[]` per tensor, `[channels]`, or `[rows, groups per row]`. */
-  scaleShape: number[];
-  /** Null for symmetric-less dtypes (floats); zeros for symmetric integers. */
-  zeroPoint: Int32Array | Float32Array | null;
-  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, in the order of `scaleShape`. */
-  sharedExponents?: Uint8Array;
-  /**
-   * mx6 and mx9: 1 where both elements of a pair lie below their block's exponent, so that their step is half of `scale`;
-   * else 0. Shape of the tensor, with ceil(n / 2) in place of the n elements of the blocks' axis.
-   */
-  pairShifts?: Uint8Array;
-  /**
-   * scale_format e4m3 (NVFP4): the float32 scale of the tensor; `scale` is the product of it and the fp8 block scales.
-   * Two stages: the scale of the first (progressive), or that of the scales (is_scale_quant), which `scale` contains.
-   */
-  secondScale?: number;
-}
-
-/** Result of an observer. Arrays are in the order of the scale shape. */
-export interface ObserverResult {
-  scale: Float32Array;
-  zeroPoint: Int32Array | Float32Array | null;
-  min: Float32Array;
-  max: Float32Array;
-}
-
-/**
- * Scale and zero point of tensors that arrive one after another. Observers with two passes see all of them, then
- * `nextPass()`, then all of them again in the same order.
- */
-export interface Observer extends Disposable {
-  /** 2 for observers by histogram and by squared error, which need to know the range before they count. */
-  readonly passes: 1 | 2;
-  /** The next tensor of this pass. */
-  update(tensor: TensorInput): void;
-  /** Error: state-invalid when there is no further pass. */
-  nextPass(): void;
-  /** Error: state-invalid when a pass is missing. */
-  finish(): ObserverResult;
-  /** Adds what another observer of the same spec has seen in this pass; before `nextPass()` merge in both directions. */
-  merge(other: Observer): void;
-  reset(): void;
-}
-
-/**
- * What algorithms that look at activations see: token ids, `[sequences, length]`, from the model's own tokenizer; 32 × 256
- * tokens of ordinary text are plenty. The model must be of a kind that `evaluate` knows.
- */
-export interface TokenCalibration {
-  /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
-  tokens: TokenInput | Model | TextInput;
-  /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
-  tensor?: string;
-}
-
-/** Values that went into a layer, or came out of it. */
-export interface ActivationBatch extends TensorInput {
-  /** Name of the layer: that of its weight, without `.weight`. */
-  layer: string;
-  role: 'input' | 'output';
-}
-
-/**
- * Data to calibrate with.
- * - Token ids, for smoothquant, awq and gptq; unless smoothquant or awq change them, also for static inputs.
- * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and for observers
- *   with `weighted`: an iterable of batches, in any order of layers. Observers that see data twice iterate twice.
- * - A safetensors file of either, opened or not: `input_ids`, or activations as `<layer>.input` and `<layer>.output`, in
- *   several batches `<layer>.input.0`, `<layer>.input.1` ...
- */
-export type Calibration =
-  | TokenCalibration
-  | Iterable<ActivationBatch>
-  | AsyncIterable<ActivationBatch>
-  | Model
-  | Source;
-
 /** A checked config. */
 export interface QuantConfig {
   /** What the config is written in. */
@@ -269,88 +146,6 @@ export interface Model extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Why a tensor got its spec. */
-export interface Reason {
-  rule:
-    | 'excluded'
-    | 'layer-name'
-    | 'layer-glob'
-    | 'layer-type'
-    | 'global'
-    | 'not-a-weight'
-    | 'not-quantizable'
-    | 'no-config';
-  /** JSON pointer of the deciding key. */
-  where: string;
-  /** A sentence. */
-  text: string;
-}
-
-/** What happens to one tensor. */
-export interface PlannedTensor {
-  name: string;
-  layer: string;
-  layerType: string;
-  dtype: string;
-  shape: number[];
-  action: 'quantize' | 'cast' | 'copy';
-  spec: QuantizationSpec | null;
-  /** The list that `spec` is part of, where two stages make the codes. */
-  stages?: QuantizationSpec[];
-  reason: Reason;
-  bytesBefore: number;
-  bytesAfter: number;
-  outputs: { name: string; dtype: string; shape: number[]; bytes: number; file: string }[];
-}
-
-/** The whole outcome of a run, known before any weight is read. */
-export interface Plan {
-  format: OutputFormat;
-  tensors: PlannedTensor[];
-  files: { name: string; bytes: number }[];
-  totals: Totals;
-  diagnostics: Diagnostic[];
-  /** The block that config.json gets; null when the format needs none. */
-  quantizationConfig: Record<string, unknown> | null;
-}
-
-export interface Totals {
-  tensors: number;
-  quantized: number;
-  bytesBefore: number;
-  bytesAfter: number;
-  /** Bits per element of the quantized weights, with scales and zero points. */
-  bitsPerWeight: number;
-}
-
-/** Error of a tensor against its original. */
-export interface TensorError {
-  /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal. */
-  sqnrDb: number;
-  mse: number;
-  maxAbs: number;
-  /** Cosine of the angle between x and y. */
-  cosine: number;
-}
-
-/** One tensor of a report. */
-export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
-  /** Null for tensors that were copied. */
-  error: TensorError | null;
-}
-
-/** What a run did. */
-export interface Report {
-  format: OutputFormat | null;
-  tensors: TensorReport[];
-  files: { name: string; bytes: number }[];
-  totals: Totals;
-  diagnostics: Diagnostic[];
-  /** Wall time in milliseconds. */
-  durationMs: number;
-  threads: number;
-}
-
 /** Of ONNX outputs. Which operators read the weights follows from the config, see the README. */
 export interface OnnxOptions {
   /** DequantizeLinear before every quantized weight (QDQ), no MatMulNBits and no integer operators. Default false. */
@@ -378,63 +173,6 @@ export interface QuantizeModelOptions extends PlanOptions {
   onProgress?: (progress: Progress) => void;
   /** Paths and folder handles: replace existing output. Default false. */
   overwrite?: boolean;
-}
-
-/** Token ids, C order: `[sequences, length]`, or `[length]` for one sequence. */
-export interface TokenInput {
-  data: Int32Array | Uint32Array | Uint16Array | BigInt64Array | number[];
-  shape: number[];
-}
-
-/** Anything that turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
-export interface Tokenizer {
-  encode(text: string, options?: { add_special_tokens?: boolean }): number[] | { ids: number[] };
-}
-
-/** Text, cut into sequences that each begin with what the tokenizer puts in front of a text. */
-export interface TextInput {
-  text: string | readonly string[];
-  tokenizer: Tokenizer;
-  /** Tokens of a sequence; default 256, or what the model allows if that is less. */
-  length?: number;
-  /** At most so many sequences; default: all that the text fills. */
-  sequences?: number;
-}
-
-export interface EvaluateOptions {
-  /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
-  tokens: TokenInput | Model | TextInput;
-  /** Tensor of that file; default `input_ids`, `tokens`, or the only one. */
-  tensor?: string;
-  /** Bytes of text per token on average. Default: counted with the model's tokenizer.json. */
-  bytesPerToken?: number;
-  /** `int8`: what linear layers multiply is quantized per token first, as W8A8 runtimes do. Default `float32`. */
-  activations?: 'float32' | 'int8';
-  signal?: AbortSignal;
-  /** Every batch of sequences goes through all tensors; `count` and `bytesTotal` are those of all batches. */
-  onProgress?: (progress: Progress) => void;
-}
-
-/** How well a model predicts. Every token but the first of its sequence is predicted from those before it. */
-export interface Evaluation {
-  /** Mean of -log2 p per byte of text; null when the bytes are not known. */
-  bitsPerByte: number | null;
-  /** Mean of -log2 p per predicted token. */
-  bitsPerToken: number;
-  /** 2 to the bits per token. */
-  perplexity: number;
-  /** Predicted tokens. */
-  tokens: number;
-  /** Bytes of text they stand for; special tokens stand for none. */
-  bytes: number | null;
-  sequences: number;
-  /** Tokens of a sequence. */
-  length: number;
-  /** Sum of -ln p of each sequence, for standard errors of differences between models. */
-  sequenceLosses: number[];
-  /** Wall time in milliseconds. */
-  durationMs: number;
-  threads: number;
 }
 
 /** The entry point; see {@link createQuantizer}. */

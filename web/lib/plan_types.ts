@@ -1,0 +1,86 @@
+// What becomes of a model: plans, known before any weight is read, and reports.
+
+import type { QuantizationSpec } from './tensor_types.js';
+import type { Diagnostic, OutputFormat } from './types.js';
+
+/** Why a tensor got its spec. */
+export interface Reason {
+  rule:
+    | 'excluded'
+    | 'layer-name'
+    | 'layer-glob'
+    | 'layer-type'
+    | 'global'
+    | 'not-a-weight'
+    | 'not-quantizable'
+    | 'no-config';
+  /** JSON pointer of the deciding key. */
+  where: string;
+  /** A sentence. */
+  text: string;
+}
+
+/** What happens to one tensor. */
+export interface PlannedTensor {
+  name: string;
+  layer: string;
+  layerType: string;
+  dtype: string;
+  shape: number[];
+  action: 'quantize' | 'cast' | 'copy';
+  spec: QuantizationSpec | null;
+  /** The list that `spec` is part of, where two stages make the codes. */
+  stages?: QuantizationSpec[];
+  reason: Reason;
+  bytesBefore: number;
+  bytesAfter: number;
+  outputs: { name: string; dtype: string; shape: number[]; bytes: number; file: string }[];
+}
+
+/** The whole outcome of a run, known before any weight is read. */
+export interface Plan {
+  format: OutputFormat;
+  tensors: PlannedTensor[];
+  files: { name: string; bytes: number }[];
+  totals: Totals;
+  diagnostics: Diagnostic[];
+  /** The block that config.json gets; null when the format needs none. */
+  quantizationConfig: Record<string, unknown> | null;
+}
+
+export interface Totals {
+  tensors: number;
+  quantized: number;
+  bytesBefore: number;
+  bytesAfter: number;
+  /** Bits per element of the quantized weights, with scales and zero points. */
+  bitsPerWeight: number;
+}
+
+/** Error of a tensor against its original. */
+export interface TensorError {
+  /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal. */
+  sqnrDb: number;
+  mse: number;
+  maxAbs: number;
+  /** Cosine of the angle between x and y. */
+  cosine: number;
+}
+
+/** One tensor of a report. */
+export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
+  /** Null for tensors that were copied. */
+  error: TensorError | null;
+}
+
+/** What a run did. */
+export interface Report {
+  format: OutputFormat | null;
+  tensors: TensorReport[];
+  files: { name: string; bytes: number }[];
+  totals: Totals;
+  diagnostics: Diagnostic[];
+  /** Wall time in milliseconds. */
+  durationMs: number;
+  threads: number;
+}

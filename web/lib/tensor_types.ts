@@ -1,0 +1,98 @@
+// Tensors in memory: how one is quantized, and what becomes of it.
+
+/** How one tensor is quantized, in Quark's words (config keys keep their snake_case). */
+export interface QuantizationSpec {
+  dtype: string;
+  qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
+  ch_axis?: number | null;
+  group_size?: number | null;
+  symmetric?: boolean | null;
+  is_dynamic?: boolean | null;
+  /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
+  round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
+  scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
+  /** How scales of floats are stored: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
+  scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;
+  /** Which power of two an e8m0 scale is. Default even. */
+  scale_calculation_mode?: 'even' | 'floor' | 'ceil' | null;
+  /** Of per_block: rows and columns. */
+  block_size?: [number, number] | null;
+  /** Of dtype mx: what its blocks hold. */
+  mx_element_dtype?: string | null;
+  /** Of dtype minifloat: 1 to 7. */
+  exponent_bits?: number;
+  /** Of dtype minifloat: 0 to 10. */
+  mantissa_bits?: number;
+  zero_point_type?: 'int32' | 'float32';
+  observer_cls?: string | null;
+  /** Kept, without effect: training-aware quantization, Quark's own memory use. */
+  qat_spec?: object | null;
+  enable_buffer_reuse?: boolean | null;
+  max_input_numel?: number | null;
+  /** Second of two stages: quantizes the scales of the first instead of its codes. */
+  is_scale_quant?: boolean;
+  /** How scales, floors and codes are computed where that is not Quark's way, as plans of other dialects have it. */
+  grid?: Record<string, string | number | boolean>;
+  /** Choices of the observer, such as `percentile`, `bins`, `candidates`. */
+  observer_options?: Record<string, string | number>;
+}
+
+/** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
+export interface TensorInput {
+  data: Float32Array | Uint16Array;
+  /** Default F32. */
+  dtype?: 'F32' | 'F16' | 'BF16';
+  /** C order. */
+  shape: number[];
+}
+
+/** Codes of a quantized tensor, one per element, unpacked. */
+export interface QuantizedTensor {
+  spec: QuantizationSpec | QuantizationSpec[];
+  shape: number[];
+  codes: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array;
+  /** In the order of `scaleShape`. */
+  scale: Float32Array;
+  /** `[]` per tensor, `[channels]`, or `[rows, groups per row]`. */
+  scaleShape: number[];
+  /** Null for symmetric-less dtypes (floats); zeros for symmetric integers. */
+  zeroPoint: Int32Array | Float32Array | null;
+  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, in the order of `scaleShape`. */
+  sharedExponents?: Uint8Array;
+  /**
+   * mx6 and mx9: 1 where both elements of a pair lie below their block's exponent, so that their step is half of `scale`;
+   * else 0. Shape of the tensor, with ceil(n / 2) in place of the n elements of the blocks' axis.
+   */
+  pairShifts?: Uint8Array;
+  /**
+   * scale_format e4m3 (NVFP4): the float32 scale of the tensor; `scale` is the product of it and the fp8 block scales.
+   * Two stages: the scale of the first (progressive), or that of the scales (is_scale_quant), which `scale` contains.
+   */
+  secondScale?: number;
+}
+
+/** Result of an observer. Arrays are in the order of the scale shape. */
+export interface ObserverResult {
+  scale: Float32Array;
+  zeroPoint: Int32Array | Float32Array | null;
+  min: Float32Array;
+  max: Float32Array;
+}
+
+/**
+ * Scale and zero point of tensors that arrive one after another. Observers with two passes see all of them, then
+ * `nextPass()`, then all of them again in the same order.
+ */
+export interface Observer extends Disposable {
+  /** 2 for observers by histogram and by squared error, which need to know the range before they count. */
+  readonly passes: 1 | 2;
+  /** The next tensor of this pass. */
+  update(tensor: TensorInput): void;
+  /** Error: state-invalid when there is no further pass. */
+  nextPass(): void;
+  /** Error: state-invalid when a pass is missing. */
+  finish(): ObserverResult;
+  /** Adds what another observer of the same spec has seen in this pass; before `nextPass()` merge in both directions. */
+  merge(other: Observer): void;
+  reset(): void;
+}
