@@ -41,6 +41,7 @@ function* table() {
     yield { scheme, method: 'nearest', weight };
     yield { scheme, method: 'MSE', weight: search(mse) };
     yield { scheme, method: 'HQQ', weight: search(hqq) };
+    if (scheme === 'int4 g128') yield { scheme, method: 'auto, as many bytes', weight, isAuto: true };
     yield { scheme, method: 'AWQ', weight, algo_config: [awq] };
     yield { scheme, method: 'GPTQ', weight, algo_config: [gptq] };
     yield { scheme, method: 'AWQ, GPTQ', weight, algo_config: [awq, gptq] };
@@ -90,17 +91,22 @@ const model = await quantizer.open(join(files, 'tiny-llama'));
 const tokens = (name) => quantizer.open(join(files, `tiny-llama-reference/${name}_tokens.safetensors`));
 const [calibration, validation] = [await tokens('calib'), await tokens('validation')];
 
-async function measure({ scheme, method, weight, activations = 'float32', ...algorithms }) {
-  const config = {
+async function measure({ scheme, method, weight, isAuto = false, activations = 'float32', ...algorithms }) {
+  const uniform = {
     global_quant_config: { weight },
     exclude: ['lm_head'],
     indivisible_groups: 'fallback',
     ...algorithms,
   };
   const target = join(folder, 'out');
+  const format = 'quark';
+  const targetBytes = quantizer.plan(model, uniform, { format }).totals.bytesAfter;
+  const config = isAuto
+    ? (await quantizer.autoConfig(model, { targetBytes, calibration: { tokens: calibration }, format })).config
+    : uniform;
   const report = await quantizer.quantizeModel(model, config, {
     target,
-    format: 'quark',
+    format,
     overwrite: true,
     ...((Object.keys(algorithms).length > 0 || weight.observer_options) && { calibration }),
   });
