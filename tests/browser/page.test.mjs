@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { twoLayers } from '../node/onnx_model.mjs';
 import {
   openSample,
   picture,
@@ -75,10 +76,37 @@ test('a recipe makes a GGUF file, which opens and is requantized', async () => {
   await close();
 });
 
+test('an ONNX model stays one, and opens again', async () => {
+  const path = join(browser.folder, 'layers.onnx');
+  writeFileSync(path, twoLayers().bytes);
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  assert.equal(await page.getByLabel('Output format').locator('option[value=onnx]').count(), 0);
+  await page.getByLabel('Output format').selectOption('gguf');
+  await page.locator('#files').setInputFiles(path);
+  await page.getByText('layers.onnx', { exact: true }).waitFor();
+  assert.equal(await page.getByLabel('Output format').inputValue(), 'onnx');
+  assert.deepEqual(await page.getByLabel('Output format').locator('option').allTextContents(), ['ONNX']);
+  await page.getByLabel('Preset').selectOption('int4_wo_32');
+  await quantize(page);
+  await picture(page, 'light-onnx');
+  const link = page.getByRole('link', { name: /\.onnx/ });
+  const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
+  const made = join(browser.folder, 'made.onnx');
+  await download.saveAs(made);
+  await page.locator('#files').setInputFiles(made);
+  await page.getByText('made.onnx', { exact: true }).waitFor();
+  await openSample(page);
+  await page.getByLabel('Output format').locator('option[value=quark]').waitFor({ state: 'attached' });
+  assert.equal(await page.getByLabel('Output format').inputValue(), 'compressed-tensors');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('files without weights are refused by name', async () => {
   const { page, complaints, close } = await browser.open();
   await page.locator('#files').setInputFiles(join(sampleFolder, 'config.json'));
-  await page.getByText('No .safetensors or .gguf file among config.json.').waitFor();
+  await page.getByText('No .safetensors, .gguf or .onnx file among config.json.').waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -1,12 +1,14 @@
 import { Diagnostics } from '../app/diagnostics';
 import { FailureMessage } from '../app/failure';
-import { choice, chosenPreset, planned, presets, quantizer, run } from '../app/state';
+import { choice, chosenPreset, opened, planned, presets, quantizer, run } from '../app/state';
 import { ConfigText } from './config-text';
-import { firstPreset, firstRecipe, formats, isRecipe } from './formats';
+import { firstPreset, firstRecipe, formatsOf, isRecipe } from './formats';
 
 export function ChoosePanel() {
   const { preset, format, configText } = choice.value;
   const busy = !quantizer.value || run.value.state === 'running';
+  const formats = formatsOf(opened.value?.model);
+  const isOnnx = format === 'onnx';
   const chosenFormat = formats.find(({ name }) => name === format);
   const schemes = presets.value.filter((candidate) => !isRecipe(candidate));
   const recipes = presets.value.filter(isRecipe);
@@ -43,13 +45,15 @@ export function ChoosePanel() {
               </option>
             ))}
           </optgroup>
-          <optgroup label="llama.cpp's recipes">
-            {recipes.map(({ name, title }) => (
-              <option key={name} value={name}>
-                {title}
-              </option>
-            ))}
-          </optgroup>
+          {!isOnnx && (
+            <optgroup label="llama.cpp's recipes">
+              {recipes.map(({ name, title }) => (
+                <option key={name} value={name}>
+                  {title}
+                </option>
+              ))}
+            </optgroup>
+          )}
         </select>
         <p class="fine" id="preset-description">
           {configText === null ? chosenPreset.value?.description : 'Edited: the config below is used.'}

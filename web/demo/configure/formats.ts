@@ -1,7 +1,7 @@
 // The formats this page offers, in a reader's words, and which presets are for which.
-import type { OutputFormat, Preset } from 'wasmquant';
+import type { Model, OutputFormat, Preset } from 'wasmquant';
 
-export const formats: { name: OutputFormat; title: string; description: string }[] = [
+const formats: { name: OutputFormat; title: string; description: string }[] = [
   {
     name: 'compressed-tensors',
     title: 'compressed-tensors',
@@ -12,6 +12,11 @@ export const formats: { name: OutputFormat; title: string; description: string }
     title: 'GGUF',
     description: 'One file for llama.cpp, ollama and wllama, with the tokenizer inside.',
   },
+  {
+    name: 'onnx',
+    title: 'ONNX',
+    description: 'The same graph with quantized weights, for ONNX Runtime and transformers.js.',
+  },
   { name: 'quark', title: 'Quark', description: 'Packed weights as AMD Quark exports them.' },
   {
     name: 'fake-quantized',
@@ -19,6 +24,10 @@ export const formats: { name: OutputFormat; title: string; description: string }
     description: 'Quantized and turned back into the original dtype: any runtime loads it, the size stays.',
   },
 ];
+
+/** ONNX models stay ONNX, and nothing else becomes one. */
+export const formatsOf = (model: Model | undefined) =>
+  formats.filter(({ name }) => (name === 'onnx') === (model?.format === 'onnx'));
 
 /** Recipes are for GGUF files, all other presets for all other formats. */
 export const isRecipe = (preset: Preset | null | undefined) =>

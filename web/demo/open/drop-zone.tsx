@@ -51,14 +51,14 @@ export function DropZone() {
 
   return (
     <div class={`drop-zone ${over.value ? 'drop-zone-over' : ''}`}>
-      <p>{over.value ? 'Let go to open' : 'Drop .safetensors or .gguf files, or a model folder here'}</p>
+      <p>{over.value ? 'Let go to open' : 'Drop .safetensors, .gguf or .onnx files, or a model folder here'}</p>
       <div class="drop-zone-actions">
         <span class="file-button">
           <input
             id="files"
             type="file"
             multiple
-            accept=".safetensors,.gguf,.json,.txt,.model,.jinja"
+            accept=".safetensors,.gguf,.onnx,.onnx_data,.data,.json,.txt,.model,.jinja"
             disabled={busy}
             onChange={choose}
           />

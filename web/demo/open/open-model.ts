@@ -1,14 +1,26 @@
 // From files, however they arrived, to an opened model.
+import type { Model } from 'wasmquant';
 import { explain } from '../app/failure';
 import { choice, opened, openFailure, opening, quantizer, run } from '../app/state';
-import { firstRecipe } from '../configure/formats';
+import { firstPreset, firstRecipe, formatsOf } from '../configure/formats';
 
-const weightFile = /\.(safetensors|gguf)$/i;
+const weightFile = /\.(safetensors|gguf|onnx)$/i;
 
 const sampleName = 'tiny-llama (sample)';
 
 function titleOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : `${weights.length} shards`;
+}
+
+/** Another format, and a preset of it, where the chosen one is not for this kind of model. */
+function chooseFor(model: Model): void {
+  const { format } = choice.value;
+  if (model.format === 'gguf' && format !== 'gguf')
+    choice.value = { preset: firstRecipe, format: 'gguf', configText: null };
+  else if (!formatsOf(model).some(({ name }) => name === format)) {
+    const kept = format === 'gguf' ? { preset: firstPreset, configText: null } : choice.value;
+    choice.value = { ...kept, format: formatsOf(model)[0]?.name ?? 'compressed-tensors' };
+  }
 }
 
 async function load(what: string, files: () => Promise<File[]>, title?: string): Promise<void> {
@@ -21,13 +33,14 @@ async function load(what: string, files: () => Promise<File[]>, title?: string):
     const weights = given.filter((file) => weightFile.test(file.name));
     if (weights.length === 0) {
       const names = given.slice(0, 3).map((file) => file.name);
-      throw new Error(`No .safetensors or .gguf file among ${names.join(', ')}${given.length > 3 ? ', …' : ''}.`);
+      throw new Error(
+        `No .safetensors, .gguf or .onnx file among ${names.join(', ')}${given.length > 3 ? ', …' : ''}.`,
+      );
     }
     const model = await quantizer.value.open(given);
     const former = opened.value;
     opened.value = { model, title: title ?? titleOf(weights) };
-    if (model.format === 'gguf' && choice.value.format !== 'gguf')
-      choice.value = { preset: firstRecipe, format: 'gguf', configText: null };
+    chooseFor(model);
     await former?.model.close();
   } catch (error) {
     openFailure.value = explain(error, `${what} could not be opened`);

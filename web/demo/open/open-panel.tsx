@@ -28,7 +28,7 @@ function ModelFacts({ title, model }: OpenedModel) {
           <li key={fact}>{fact}</li>
         ))}
       </ul>
-      {!model.config && (
+      {!model.config && model.format === 'safetensors' && (
         <p class="fine">No config.json came with it: the one that is saved holds the quantization settings alone.</p>
       )}
       <Diagnostics items={model.diagnostics} />
