@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     resolved.push_back(resolver.resolve(name, matrix, true));
     const std::string_view layer =
         std::string_view(name).substr(0, name.size() - std::string_view(".weight").size() * (name.size() > 7));
-    layers.push_back({layer, "Linear", resolved.back().weight ? &*resolved.back().weight : nullptr});
+    layers.push_back({layer, "Linear", resolved.back().weight.empty() ? nullptr : &resolved.back().weight});
   }
   resolver.unused_patterns();
   for (const char* dialect : {"quark", "brevitas", "aihwkit", "compressed-tensors", "gptq", "awq"}) {
