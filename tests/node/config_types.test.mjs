@@ -81,7 +81,9 @@ function propertiesOf(text, name) {
 }
 
 test('types have the keys of the schemas', () => {
-  const types = ['config_types.d.ts', 'tensor_types.d.ts'].map((file) => readFileSync(join(dist, file), 'utf8')).join('\n');
+  const types = ['config_types.d.ts', 'tensor_types.d.ts']
+    .map((file) => readFileSync(join(dist, file), 'utf8'))
+    .join('\n');
   const keysOf = (schema) =>
     Object.entries(schema.properties)
       .filter(([, { deprecated }]) => !deprecated)
