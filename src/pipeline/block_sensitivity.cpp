@@ -9,11 +9,23 @@ using model::LinearInput;
 using model::LinearLayer;
 using model::Slot;
 
-Status BlockSensitivity::accept(uint32_t, LinearInput input, std::span<const float> x, size_t columns) {
+namespace {
+
+// By the first layer that reads the input.
+Error at(uint32_t block, LinearInput input, Error error) {
+  if (error.where.empty()) error.where = text_of("layers.{}.{}", block, model::readers_of(input).front().name);
+  return error;
+}
+
+}  // namespace
+
+Status BlockSensitivity::accept(uint32_t block, LinearInput input, std::span<const float> x, size_t columns) {
   if (input == LinearInput::head) return {};
+  number_ = block;
   auto& statistics = seen_[static_cast<size_t>(input)].statistics;
   if (!statistics) statistics = std::make_unique<InputStatistics>(columns, true);
-  return statistics->add(x);
+  if (Status added = statistics->add(x); !added) return at(block, input, std::move(added.error()));
+  return {};
 }
 
 Status BlockSensitivity::finish(double stream_energy) {
@@ -23,8 +35,9 @@ Status BlockSensitivity::finish(double stream_energy) {
     const size_t columns = seen.statistics->largest().size();
     TRY(gram, seen.statistics->finish_hessian());
     seen.statistics.reset();
-    TRY(outputs, OutputError::of_gram(std::move(gram), columns));
-    seen.outputs.emplace(std::move(outputs));
+    auto outputs = OutputError::of_gram(std::move(gram), columns);
+    if (!outputs) return at(number_, static_cast<LinearInput>(&seen - seen_.data()), std::move(outputs.error()));
+    seen.outputs.emplace(std::move(*outputs));
   }
   for (size_t i = 0; i < energies_.size(); ++i) {
     const LinearLayer& layer = model::linear_layers()[i];
@@ -44,9 +57,10 @@ double BlockSensitivity::energy(LinearInput input, std::span<const float> w) con
 
 Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) const {
   const auto number = static_cast<size_t>(slot);
-  const std::span<const float> weight = block_[slot];
-  if (number >= energies_.size() || task.is_copy || task.layout.components.empty() ||
-      task.layout.rows * task.layout.columns != weight.size() || weight.empty())
+  std::span<const float> weight;
+  if (number < energies_.size()) weight = block_[slot];
+  if (task.is_copy || task.layout.components.empty() || task.layout.rows * task.layout.columns != weight.size() ||
+      weight.empty())
     return error_at(ErrorCode::argument_invalid, task.name, "is no quantized linear layer of the block");
   const LinearInput input = model::linear_layers()[number].reads;
   const bool is_attention = input == LinearInput::attention || input == LinearInput::attention_output;

@@ -88,6 +88,15 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
 
   const bits = await quantizer.autoConfig(model, { targetBits: 4.5, calibration: { tokens: calib }, format: 'quark' });
   assert.ok(bits.totals.bitsPerWeight <= 4.5 && bits.totals.bitsPerWeight > 4.4, String(bits.totals.bitsPerWeight));
+  // The head is outside of the blocks: it stays, whoever asks for it, and the budget holds.
+  const withHead = await quantizer.autoConfig(model, {
+    targetBytes: bits.totals.bytesAfter,
+    exclude: [],
+    calibration: { tokens: calib },
+    format: 'quark',
+  });
+  assert.deepEqual(withHead.config.exclude, ['lm_head']);
+  assert.ok(withHead.totals.bytesAfter <= bits.totals.bytesAfter);
   const maxLoss = bits.loss * 1.2;
   const byLoss = await quantizer.autoConfig(model, { maxLoss, calibration: { tokens: calib }, format: 'quark' });
   assert.ok(byLoss.loss <= maxLoss && byLoss.totals.bytesAfter <= bits.totals.bytesAfter);

@@ -2,13 +2,12 @@
 // file, or what the built-in forward pass makes of token ids.
 
 import { failure, QuantizationError } from './errors.js';
-import { forwardPlanOf } from './forward_plan.js';
+import type { ForwardBatch } from './forward_plan.js';
 import type { Instance } from './instance.js';
 import { OpenedModel } from './model.js';
 import type { InputObservation } from './protocol.js';
 import { reader, type Workshop } from './run.js';
 import { checkTensor, elementsOf } from './tensor.js';
-import type { TokenBatch } from './tokens.js';
 import type { ActivationBatch, TensorInfo } from './types.js';
 
 /** What was found for the requests of a plan, as the next plan takes it. */
@@ -150,10 +149,10 @@ export async function observeActivations(
 
 /** The same from the forward pass on tokens, in a worker: inputs of linear layers. */
 export async function observeInputs(
-  { instance, pool }: Workshop,
+  { pool }: Workshop,
   model: OpenedModel,
   requests: string,
-  tokens: TokenBatch,
+  { tokens, plan: { steps: all } }: ForwardBatch,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
   const asked = parsed(requests);
@@ -162,8 +161,8 @@ export async function observeInputs(
     const detail = `tokens show the inputs of layers; give activations for the outputs of ${output.layer}`;
     throw failure('argument-invalid', 'calibration', detail);
   }
-  const { steps } = forwardPlanOf(instance, model, tokens.length);
-  if (!asked.some(({ layer }) => /(^|\.)lm_head$/.test(layer))) steps.pop();
+  const needsHead = asked.some(({ layer }) => /(^|\.)lm_head$/.test(layer));
+  const steps = needsHead ? all : all.slice(0, -1);
   const work: InputObservation = {
     config: model.configText,
     requests,

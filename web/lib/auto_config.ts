@@ -1,16 +1,14 @@
 // A config that spends a budget of bytes where it helps most: every linear layer of the transformer blocks is measured
 // with every candidate, then the cheapest candidates are exchanged for better ones, best gain per byte first.
 
-import { linkedController } from './abort.js';
 import { failure, QuantizationError } from './errors.js';
-import { forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
+import { checkBlockMemory, forwardBatchOf } from './forward_plan.js';
 import type { OpenedModel } from './model.js';
 import { withPlan } from './plan.js';
 import { ProgressMeter } from './progress.js';
 import type { SensitivityWork } from './protocol.js';
 import { reader, type Workshop } from './run.js';
 import { spend } from './spend.js';
-import { tokenBatch } from './tokens.js';
 import type { OutputFormat, Plan, Progress, QuantizationSpec, TokenCalibration, Totals } from './types.js';
 
 export interface AutoConfigOptions {
@@ -24,7 +22,7 @@ export interface AutoConfigOptions {
   calibration: TokenCalibration;
   /** Specs to choose from. Default: those of `autoCandidates` that the format can hold for every layer. */
   candidates?: QuantizationSpec[];
-  /** Names of layers that keep their dtype. Default `['lm_head']`. */
+  /** Layers that keep their dtype, as all do that are not linear layers of a block. Default `['lm_head']`. */
   exclude?: string[];
   /** Default `compressed-tensors`. */
   format?: OutputFormat;
@@ -107,19 +105,9 @@ export async function findConfig(
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
   signal?.throwIfAborted();
   const budget = budgetOf(options);
-  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1);
-  const tokens = await tokenBatch(options.calibration.tokens, options.calibration.tensor, vocabulary, maxPositions);
-  const forward = forwardPlanOf(instance, model, tokens.length);
-  const needed =
-    2 * Math.max(...forward.steps.map((step) => step.floatBytes)) +
-    tokens.ids.length * forward.tokenBytes +
-    forward.workingBytes +
-    forward.calibrationBytes +
-    forwardBesidesBytes;
-  if (needed > memory.shareBytes) {
-    const detail = `measuring a block on ${tokens.ids.length} tokens needs ${needed + memory.hostBytes} bytes; give that much, or fewer tokens`;
-    throw failure('memory-budget', 'memoryBudgetBytes', detail);
-  }
+  const batch = await forwardBatchOf(instance, model, options.calibration);
+  checkBlockMemory(memory, batch);
+  const { tokens, plan: forward } = batch;
 
   const planned = (config: object) =>
     withPlan(instance, model, JSON.stringify(config), { format }, memory.tiles, tasksOf);
@@ -127,7 +115,7 @@ export async function findConfig(
     plan,
     tasks: new Map(rows.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
   });
-  const base = { exclude, indivisible_groups: 'fallback' };
+  const base = { exclude: [...exclude], indivisible_groups: 'fallback' };
   const candidate = (spec: QuantizationSpec): Candidate => {
     return { spec, ...planned({ global_quant_config: { weight: spec }, ...base }) };
   };
@@ -159,6 +147,12 @@ export async function findConfig(
       'leaves no linear layer of the transformer blocks to choose for; candidates fit none, or all are excluded';
     throw failure('argument-invalid', 'candidates', detail);
   }
+  // Only blocks are measured; what else the candidates would take keeps its dtype.
+  const measured = new Set(layers.map(({ name }) => name));
+  const others = candidates.flatMap(({ plan }) =>
+    plan.tensors.filter(({ name, action }) => action === 'quantize' && !measured.has(name)),
+  );
+  base.exclude.push(...new Set(others.map(({ layer }) => layer)));
   const losses = await measure(workshop, model, options, {
     config: model.configText,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
@@ -166,10 +160,12 @@ export async function findConfig(
     tokens: tokens.ids,
     length: tokens.length,
   });
-  let next = 0;
-  for (const { choices } of layers) {
-    for (const choice of choices) if (choice) choice.loss = losses[next++] ?? Number.NaN;
-  }
+  const choices = layers.flatMap((layer) => layer.choices.filter((choice) => choice !== null));
+  if (losses.length !== choices.length)
+    throw new RangeError(`${losses.length} losses were measured, not ${choices.length}`);
+  choices.forEach((choice, i) => {
+    choice.loss = losses[i] as number;
+  });
   return choose(budget, candidates, layers, base, (config) => planned(config).plan);
 }
 
@@ -203,7 +199,6 @@ async function measure(
   );
   const progress = new ProgressMeter(onProgress, layers, bytes);
   signal?.throwIfAborted();
-  const { controller: stop, unlink } = linkedController(signal);
   const context = pool.context(
     { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
     reader([model]),
@@ -211,13 +206,15 @@ async function measure(
   try {
     const part = { kind: 'sensitivity' as const, item: 0, first: 1, last: work.steps.length, work };
     const label = `sensitivity of ${layers} layers`;
-    const result = await pool.run(context, { label, bytes, parts: [part] }, stop.signal, ({ name, bytes, tensors }) =>
-      progress.advance('calibrate', bytes, tensors, name),
+    const result = await pool.run(
+      context,
+      { label, bytes, parts: [part] },
+      signal ?? new AbortController().signal,
+      ({ name, bytes, tensors }) => progress.advance('calibrate', bytes, tensors, name),
     );
     progress.finish('calibrate');
     return result.parts[0]?.sums ?? new Float64Array(0);
   } finally {
-    unlink();
     await pool.release(context);
   }
 }

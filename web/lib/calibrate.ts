@@ -12,8 +12,8 @@ import {
   observeInputs,
 } from './activations.js';
 import { failure } from './errors.js';
-import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
-import type { MemoryPlan, TileSizes } from './memory.js';
+import { checkBlockMemory, forwardBatchOf } from './forward_plan.js';
+import type { TileSizes } from './memory.js';
 import { OpenedModel } from './model.js';
 import type { OutputFiles } from './output_files.js';
 import { type PlanChoices, type PreparedRun, prepare, withPlan } from './plan.js';
@@ -22,7 +22,6 @@ import type { ProgressMeter } from './progress.js';
 import type { CalibrationWork } from './protocol.js';
 import { ErrorSums } from './report.js';
 import type { Workshop } from './run.js';
-import { type TokenBatch, tokenBatch } from './tokens.js';
 import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TensorError, TokenCalibration } from './types.js';
 
 /** What a run does with calibration. */
@@ -37,15 +36,6 @@ export interface CalibrationPlan {
 /** Algorithms of a config that need calibration. */
 function algorithmsOf({ instance }: Workshop, config: string): string[] {
   return instance.call<string[]>((module) => module.calibratedAlgorithms(config));
-}
-
-function checkMemory(memory: MemoryPlan, plan: ForwardPlanJson, tokens: TokenBatch): void {
-  const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
-  const activations = tokens.ids.length * plan.tokenBytes;
-  const needed = 2 * blockBytes + activations + plan.workingBytes + plan.calibrationBytes + forwardBesidesBytes;
-  if (needed <= memory.shareBytes) return;
-  const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
-  throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }
 
 /**
@@ -70,10 +60,9 @@ async function planCalibration(
       'calibrated weights cannot be written to gguf yet; write fake-quantized with smoothquant or awq, and make the gguf file of that';
     throw failure('not-implemented', 'format', detail);
   }
-  const { vocabulary, maxPositions } = forwardPlanOf(workshop.instance, model, 1);
-  const tokens = await tokenBatch(calibration.tokens, calibration.tensor, vocabulary, maxPositions);
-  const plan = forwardPlanOf(workshop.instance, model, tokens.length);
-  checkMemory(workshop.memory, plan, tokens);
+  const batch = await forwardBatchOf(workshop.instance, model, calibration);
+  checkBlockMemory(workshop.memory, batch);
+  const { tokens, plan } = batch;
   const numbers = new Map(run.items.map(({ name }, item) => [name, item]));
   const items = new Set<number>();
   const steps = plan.steps.slice(0, -1);
@@ -234,11 +223,10 @@ async function inputsOnTokens(
   workshop: Workshop,
   model: OpenedModel,
   requests: string,
-  { tokens: input, tensor }: TokenCalibration,
+  calibration: TokenCalibration,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
-  const { vocabulary, maxPositions } = forwardPlanOf(workshop.instance, model, 1);
-  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
-  checkMemory(workshop.memory, forwardPlanOf(workshop.instance, model, tokens.length), tokens);
-  return observeInputs(workshop, model, requests, tokens, signal);
+  const batch = await forwardBatchOf(workshop.instance, model, calibration);
+  checkBlockMemory(workshop.memory, batch);
+  return observeInputs(workshop, model, requests, batch, signal);
 }

@@ -3,7 +3,7 @@
 
 import { abortable, linkedController } from './abort.js';
 import { failure } from './errors.js';
-import { type ForwardPlanJson, forwardBesidesBytes, forwardPlanOf } from './forward_plan.js';
+import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from './forward_plan.js';
 import type { MemoryPlan } from './memory.js';
 import type { OpenedModel } from './model.js';
 import type { RunContext } from './pool.js';
@@ -11,7 +11,7 @@ import { ProgressMeter } from './progress.js';
 import type { ForwardStep, ForwardWork } from './protocol.js';
 import { reader, type Workshop } from './run.js';
 import { tokenBytesOf } from './token_bytes.js';
-import { type TokenBatch, tokenBatch } from './tokens.js';
+import type { TokenBatch } from './tokens.js';
 import type { EvaluateOptions, Evaluation } from './types.js';
 
 /** How many sequences go together. Errors: memory-budget. */
@@ -54,9 +54,7 @@ export async function evaluateModel(
     throw failure('argument-invalid', 'activations', `"${String(activations)}" is neither float32 nor int8`);
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
-  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1);
-  const tokens = await tokenBatch(options.tokens, options.tensor, vocabulary, maxPositions);
-  const plan = forwardPlanOf(instance, model, tokens.length);
+  const { tokens, plan } = await forwardBatchOf(instance, model, options);
   const perBatch = batchSize(memory, plan, tokens);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const batches: ForwardWork[] = [];

@@ -1,9 +1,12 @@
 // The core's plan of a forward pass: what is read, step by step, and how much memory it takes.
 
+import { failure } from './errors.js';
 import type { Instance } from './instance.js';
-import { comparedTiles } from './memory.js';
+import { comparedTiles, type MemoryPlan } from './memory.js';
 import type { OpenedModel } from './model.js';
 import type { ForwardStep } from './protocol.js';
+import { type TokenBatch, tokenBatch } from './tokens.js';
+import type { TokenCalibration } from './types.js';
 
 export interface ForwardPlanJson {
   vocabulary: number;
@@ -22,6 +25,33 @@ export interface ForwardPlanJson {
 
 /** A worker's own code and heap, a tile as stored and as float32, packed matrices. */
 export const forwardBesidesBytes = 12 * 1024 * 1024;
+
+/** A batch of sequences, and the forward pass on it. */
+export interface ForwardBatch {
+  tokens: TokenBatch;
+  plan: ForwardPlanJson;
+}
+
+/** Tokens that fit the model. Errors: those of tokenBatch and forwardPlanOf. */
+export async function forwardBatchOf(
+  instance: Instance,
+  model: OpenedModel,
+  { tokens: input, tensor }: TokenCalibration,
+): Promise<ForwardBatch> {
+  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1);
+  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
+  return { tokens, plan: forwardPlanOf(instance, model, tokens.length) };
+}
+
+/** For work on a block with the whole batch in one worker. Errors: memory-budget. */
+export function checkBlockMemory(memory: MemoryPlan, { tokens, plan }: ForwardBatch): void {
+  const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
+  const activations = tokens.ids.length * plan.tokenBytes;
+  const needed = 2 * blockBytes + activations + plan.workingBytes + plan.calibrationBytes + forwardBesidesBytes;
+  if (needed <= memory.shareBytes) return;
+  const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
+  throw failure('memory-budget', 'memoryBudgetBytes', detail);
+}
 
 /** For sequences of `length` tokens. Errors: not-implemented for unknown families, tensor-missing, shape-mismatch... */
 export function forwardPlanOf(instance: Instance, model: OpenedModel, length: number): ForwardPlanJson {

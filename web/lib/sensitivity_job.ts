@@ -1,7 +1,7 @@
 // How much each linear layer suffers from each candidate, in a worker: block by block with the model's own float32
 // activations; nothing is changed or written.
 
-import { type ForwardHost, loadStep, runPortions } from './forward_job.js';
+import { type ForwardHost, loadStep, runPortions, setTokens } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { SensitivityWork } from './protocol.js';
 
@@ -16,9 +16,7 @@ export async function runSensitivity(
   );
   const losses: number[] = [];
   try {
-    const { portions } = instance.withBytes(work.tokens, (pointer) =>
-      instance.call<{ portions: number }>(() => pass.setTokens(pointer, work.tokens.length, work.length)),
-    );
+    const portions = setTokens(instance, pass, work);
     for (const [number, step] of work.steps.entries()) {
       const { name } = step;
       await loadStep(instance, pass, number, step, portions, host, () => {});

@@ -58,6 +58,10 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
   const model::BlockValues& block = session.pass().block();
   BlockSensitivity sensitivity(block);
   CHECK(sensitivity.finish(1).error().code == ErrorCode::state_invalid);
+  const float nan[24] = {std::nanf("")};
+  BlockSensitivity spoiled(block);
+  const Status refused = spoiled.accept(2, LinearInput::feed_forward, nan, 24);
+  CHECK(refused.error().where == "layers.2.mlp.gate_proj");
   Recorder recorder(sensitivity);
   session.set_sink(&recorder);
   run_all(session);
