@@ -62,7 +62,8 @@ export function buildLibrary() {
   setUp();
   say('building the library (tsc)');
   run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { quietStdout: true });
-  copyWhenNewer(join(root, 'web/lib/engine.d.ts'), join(root, 'dist/engine.d.ts'));
+  for (const name of ['engine.d.ts', 'wasmquant.wasm.d.ts'])
+    copyWhenNewer(join(root, 'web/lib', name), join(root, 'dist', name));
 }
 
 /** dist/cli.js, one file with its dependencies inside. */

@@ -1,4 +1,5 @@
-// A static file server for dist/demo: npm start shows the page through it and the browser tests open it. Local only.
+// A static file server for dist/demo: npm start shows the page through it, and tests open pages of theirs with it, which may
+// post what they found. Local only.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -61,14 +62,26 @@ async function answer(folder, request, response) {
     .pipe(response);
 }
 
+/** Text of a posted body. */
+async function posted(request) {
+  const parts = [];
+  for await (const part of request) parts.push(part);
+  return Buffer.concat(parts).toString('utf8');
+}
+
 /**
  * Serves `folder` on 127.0.0.1. `port` 0 takes any free one; with `tries` > 1 the next ports are tried when it is taken.
- * Resolves to `{ url, port, close() }`.
+ * `receive` gets the text of what pages post. Resolves to `{ url, port, close() }`.
  */
-export async function serve(folder, port = 0, { tries = 1 } = {}) {
+export async function serve(folder, port = 0, { tries = 1, receive = null } = {}) {
   const base = normalize(folder).replace(/[/\\]$/, '');
+  const take = async (request, response) => {
+    receive(await posted(request));
+    response.writeHead(204).end();
+  };
   const server = createServer((request, response) => {
-    answer(base, request, response).catch(() => response.destroy());
+    const answered = receive && request.method === 'POST' ? take(request, response) : answer(base, request, response);
+    answered.catch(() => response.destroy());
   });
   for (let attempt = 0; ; attempt++) {
     const error = await new Promise((resolve) => {

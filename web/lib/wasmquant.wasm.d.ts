@@ -1,0 +1,3 @@
+/** Hosts that import WebAssembly compiled (Cloudflare workerd): the value for `wasmModule`. */
+declare const module: WebAssembly.Module;
+export default module;
