@@ -1,0 +1,58 @@
+// Compiled against the packed package by several versions of TypeScript, strictly and with declarations checked: what a user
+// writes must fit, and what is wrong must not. Never run.
+import {
+  createQuantizer,
+  type Diagnostic,
+  type Plan,
+  perGroup,
+  QuantizationError,
+  type QuantizationSpec,
+  quarkConfig,
+  type Report,
+  type Target,
+} from 'wasmquant';
+import wasmModule from 'wasmquant/wasmquant.wasm';
+
+type IsAny<T> = 0 extends 1 & T ? true : false;
+const notAny = <T>(_: IsAny<T> extends true ? never : T): void => {};
+
+export async function model(target: Target, source: File | Uint8Array): Promise<number> {
+  await using quantizer = await createQuantizer({ threads: 2, wasmModule });
+  await using opened = await quantizer.open(source);
+  const plan: Plan = quantizer.plan(opened, 'int4_wo_128', { format: 'compressed-tensors' });
+  for (const { name, spec, reason } of plan.tensors) if (spec) notAny<string>(`${name}: ${reason.text}`);
+  const report: Report = await quantizer.quantizeModel(opened, 'int4_wo_128', {
+    target,
+    signal: AbortSignal.timeout(60_000),
+    onProgress: ({ phase, bytesDone, bytesTotal }) => notAny<string>(`${phase} ${bytesDone / bytesTotal}`),
+  });
+  notAny(report.tensors[0]);
+  notAny(report.totals.bitsPerWeight);
+  return report.totals.bytesAfter;
+}
+
+export async function tensor(values: Float32Array): Promise<Float32Array> {
+  await using quantizer = await createQuantizer({ threads: 0 });
+  const spec: QuantizationSpec = { dtype: 'int4', qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric: true };
+  using observer = quantizer.createObserver(spec);
+  observer.update({ data: values, shape: [1, values.length] });
+  notAny(observer.finish().scale);
+  const quantized = quantizer.quantize({ data: values, shape: [1, values.length] }, spec);
+  notAny(quantized.codes);
+  return quantizer.dequantize(quantized);
+}
+
+export async function config(): Promise<Diagnostic[]> {
+  await using quantizer = await createQuantizer();
+  try {
+    quantizer.parseConfig(quarkConfig(perGroup('int4', 128), { exclude: ['lm_head'] }));
+  } catch (error) {
+    if (error instanceof QuantizationError && error.code === 'config-invalid') return error.diagnostics ?? [];
+    throw error;
+  }
+  // @ts-expect-error: no such dialect
+  quantizer.convertConfig({}, 'quarks');
+  // @ts-expect-error: no such scheme
+  const spec: QuantizationSpec = { dtype: 'int8', qscheme: 'per_row' };
+  return quantizer.checkConfig(spec);
+}
