@@ -28,7 +28,7 @@ export const builds = [
     build({ app, out, run }) {
       writeFileSync(
         join(app, 'vite.config.mjs'),
-        "export default { base: './', worker: { format: 'es' }, build: { target: 'es2022' }, logLevel: 'warn' };\n",
+        "export default { base: './', build: { target: 'es2022' }, logLevel: 'warn' };\n",
       );
       run('vite', ['build', '--outDir', out]);
     },

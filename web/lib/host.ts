@@ -11,10 +11,9 @@ import {
   type ModelFiles,
 } from './model_files.js';
 import type { FromWorker, Port } from './protocol.js';
-import { noOutput } from './serve.js';
 import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from './source.js';
 import { type OutputTarget, openTarget } from './target.js';
-import { openPortableInput, type WorkerHost } from './tile_input.js';
+import { noOutput, openPortableInput, type WorkerHost } from './tile_input.js';
 import type { Source, Target } from './types.js';
 
 export interface Host {

@@ -5,21 +5,19 @@ import { runCalibration, runObservation } from './calibration_job.js';
 import { type ForwardHost, runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
-import type {
-  CalibrationWork,
-  ContextFiles,
-  Job,
-  JobPart,
-  JobResult,
-  PartResult,
-  Piece,
-  WorkProgress,
+import {
+  type CalibrationWork,
+  type ContextFiles,
+  type Job,
+  type JobPart,
+  type JobResult,
+  type PartResult,
+  type Piece,
+  sumsPerUnit,
+  type WorkProgress,
 } from './protocol.js';
 import { runSensitivity } from './sensitivity_job.js';
 import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
-
-/** Doubles per unit: Σx², Σy², Σ(x−y)², max|x−y|, count. */
-export const sumsPerUnit = 5;
 
 interface Sums {
   sums: number;

@@ -11,6 +11,9 @@
 import type { PlainError } from './errors.js';
 import type { RemoteSource } from './source.js';
 
+/** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+export const sumsPerUnit = 5;
+
 /** Files of one run. */
 export interface ContextFiles {
   /** Models: the one to quantize, or reference and quantized. */

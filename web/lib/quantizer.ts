@@ -1,12 +1,11 @@
 // The Quantizer: arguments are checked here, the work is done by the files it calls.
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
-import { compareModels } from './compare.js';
 import { defineDisposeSymbols } from './disposable.js';
 import { failure, QuantizationError, textOf } from './errors.js';
 import type { Host } from './host.js';
 import { Instance } from './instance.js';
-import { LocalPort } from './local_port.js';
+import type { LocalPort } from './local_port.js';
 import { defaultBudgetBytes, type MemoryPlan, planMemory } from './memory.js';
 import { OpenedModel } from './model.js';
 import { EngineObserver } from './observer.js';
@@ -75,28 +74,28 @@ export class EngineQuantizer implements Quantizer {
     instance: Instance,
     module: WebAssembly.Module,
     memory: MemoryPlan,
+    Local: typeof LocalPort | null,
     workerUrl: string | URL | undefined,
   ) {
     this.#host = host;
     this.#instance = instance;
     this.#memory = memory;
     this.version = instance.call((bound) => bound.version());
-    const startLocal = () => {
-      this.#local = new LocalPort(host.workerHost);
+    const start = () => {
+      if (!Local) return host.startWorker(workerUrl);
+      this.#local = new Local(host.workerHost);
       return this.#local;
     };
-    this.#pool = new Pool(
-      memory.threads === 0 ? startLocal : () => host.startWorker(workerUrl),
-      module,
-      Math.max(1, memory.threads),
-    );
+    this.#pool = new Pool(start, module, Math.max(1, memory.threads));
   }
 
   static async create(host: Host, options: QuantizerOptions): Promise<EngineQuantizer> {
     const threads = options.threads ?? Math.min(host.cores, maxDefaultThreads);
     const memory = planMemory(options.memoryBudgetBytes ?? defaultBudgetBytes, threads);
     const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
-    return new EngineQuantizer(host, await Instance.create(module), module, memory, options.workerUrl);
+    // Workers have this code in a script of their own.
+    const Local = threads === 0 ? (await import('./local_port.js')).LocalPort : null;
+    return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, options.workerUrl);
   }
 
   /** Bound C++ objects that are alive in this thread; for leak tests. */
@@ -187,7 +186,9 @@ export class EngineQuantizer implements Quantizer {
     quantized: Model,
     options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
   ): Promise<Report> {
-    return compareModels(this.#workshop(), opened(reference), opened(quantized), options);
+    const workshop = this.#workshop();
+    const { compareModels } = await import('./compare.js'); // first load does not need it
+    return compareModels(workshop, opened(reference), opened(quantized), options);
   }
 
   async evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation> {

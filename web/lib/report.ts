@@ -1,6 +1,6 @@
 // Error of a tensor from its sums, and the totals of a report.
 
-import { sumsPerUnit } from './job.js';
+import { sumsPerUnit } from './protocol.js';
 import type { PlannedTensor, TensorError, TensorReport, Totals } from './types.js';
 
 /** Running sums of one tensor. Units are added in their order, so the last bit does not depend on who computed them. */

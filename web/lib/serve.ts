@@ -1,7 +1,7 @@
 // A worker's life: start the engine, then answer jobs one after another. Host-neutral; worker.ts and worker_node.ts
 // connect it to their threads, local_port.ts runs it in the thread of the caller.
 
-import { failure, QuantizationError, textOf } from './errors.js';
+import { QuantizationError, textOf } from './errors.js';
 import { Instance } from './instance.js';
 import { JobContext, JobRunner } from './job.js';
 import type { FromWorker, ToWorker, WorkProgress } from './protocol.js';
@@ -115,9 +115,4 @@ export class JobServer {
     this.#asked.delete(request);
     return pending;
   }
-}
-
-/** For hosts where workers cannot write files themselves. */
-export function noOutput(name: string): never {
-  throw failure('target-invalid', name, 'cannot be written by path in this host');
 }

@@ -1,6 +1,7 @@
 // Where a job gets its bytes from and puts its output to. Sources that are read asynchronously (Blob, URL, the main
 // thread) share one implementation: bytes arrive in a buffer and are copied into the heap once.
 
+import { failure } from './errors.js';
 import type { Instance } from './instance.js';
 import type { TileRead } from './module.js';
 import { checkedLength, type RemoteSource, readBlob, readFailure, readRange } from './source.js';
@@ -58,4 +59,9 @@ export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInp
     default:
       return asyncInput(source.name, gapBytes.main, ask);
   }
+}
+
+/** For hosts where workers cannot write files themselves. */
+export function noOutput(name: string): never {
+  throw failure('target-invalid', name, 'cannot be written by path in this host');
 }

@@ -1,8 +1,8 @@
 // Entry of a browser worker (`wasmquant/worker`).
 
 import type { ToWorker } from './protocol.js';
-import { JobServer, noOutput } from './serve.js';
-import { openPortableInput } from './tile_input.js';
+import { JobServer } from './serve.js';
+import { noOutput, openPortableInput } from './tile_input.js';
 
 /** The part of DedicatedWorkerGlobalScope that is used; the DOM types describe the page instead. */
 interface WorkerScope {
