@@ -279,6 +279,12 @@ std::vector<Row> rows_of(Buffers& b) {
                     [=, &b](size_t n) { k::quantize_blocks(type, b.x.data(), n / kRow, kRow, nullptr, out(b)); },
                     [=, &b](size_t n) { r::quantize_blocks(type, b.x.data(), n / kRow, kRow, nullptr, out(b)); }});
   }
+  for (const GgmlType type : {GgmlType::q4_0, GgmlType::q8_0, GgmlType::q4_k, GgmlType::iq4_nl}) {
+    const auto values = [=, &b](size_t n) {  // whatever the bits say
+      k::dequantize_blocks(type, reinterpret_cast<const uint8_t*>(b.halves.data()), n, b.y.data());
+    };
+    rows.push_back({"values_" + std::string(info_of(type).name), 4, values, values});
+  }
   for (const GgmlType type : {GgmlType::q4_k, GgmlType::q6_k})
     rows.push_back(
         {"blocks_" + std::string(info_of(type).name) + "_weighted", 4,

@@ -1,11 +1,15 @@
 #include "products_bench.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "algorithms/error_feedback.h"
+#include "algorithms/gptq.h"
 #include "algorithms/hessian.h"
 #include "algorithms/linear_algebra.h"
 #include "kernels/matmul.h"
@@ -72,6 +76,30 @@ std::vector<Product> products() {
   };
 }
 
+/// One layer of 2048 x 2048 from a ready Hessian to codes: factor, then GPTQ in groups of 128
+/// (tests/bench/torch_gptq.py does the same under torch).
+Product gptq_layer() {
+  constexpr size_t kSize = 2048, kTokens = 4096;
+  HessianAccumulator accumulated(kSize);
+  (void)accumulated.add(numbers(kTokens * kSize), kTokens);
+  Result<std::vector<float>> hessian = std::move(accumulated).finish();
+  if (!hessian) std::abort();
+  QuantizationSpec spec;
+  spec.dtype = Dtype::int4;
+  spec.qscheme = QScheme::per_group;
+  spec.ch_axis = 1;
+  spec.group_size = 128;
+  spec.observer = ObserverId::PerGroupMinMaxObserver;
+  return {"gptq_2048x2048_g128", 0,
+          [spec, hessian = std::move(*hessian), weight = numbers(kSize * kSize),
+           codes = std::vector<uint8_t>(kSize * kSize)]() mutable {
+            const Result<ErrorFeedback> feedback = error_feedback_of(hessian, kSize, 0.01, false);
+            std::vector<float> values = weight;
+            const bool is_done = feedback && gptq(*feedback, spec, {.desc_act = false}, kSize, values, codes);
+            if (!is_done) std::abort();
+          }};
+}
+
 }  // namespace
 
 void bench_products(const std::string& only, size_t rounds, Statistic statistic, bool json) {
@@ -84,6 +112,10 @@ void bench_products(const std::string& only, size_t rounds, Statistic statistic,
     std::printf(json ? "{\"name\": \"%s\", \"gflops\": %.2f}\n" : "%-28s %8.1f\n", product.name.c_str(), gflops);
     std::fflush(stdout);
   }
+  Product gptq = gptq_layer();
+  if (gptq.name.find(only) == std::string::npos) return;
+  const double seconds = interleaved_seconds({gptq.run}, std::min<size_t>(rounds, 3), statistic, 0)[0];
+  std::printf(json ? "{\"name\": \"%s\", \"seconds\": %.3f}\n" : "%-28s %8.2f s\n", gptq.name.c_str(), seconds);
 }
 
 }  // namespace wasmquant::bench

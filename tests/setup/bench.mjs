@@ -1,6 +1,6 @@
 // npm run bench [-- --json] [--peer-llama-quantize PATH] [--kernels | --files]: speed of the kernels (WebAssembly and native)
 // beside plain JavaScript, torch (where tests/interop/peers.sh has made it) and memcpy, and of whole files. With --json
-// stdout is one JSON document {kernels: {wasm, native, javascript, torch}, files}.
+// stdout is one JSON document {kernels: {wasm, native, javascript, torch}, files, gguf}.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -50,7 +50,12 @@ function rows(text) {
 
 const plainJavascript = 'tests/bench/plain_javascript.mjs';
 const peersReady = join(root, '.peers/.ready');
-const torch = ['tests/interop/peers.sh', 'run', 'python3', 'tests/bench/torch_fake_quantize.py'];
+const torch = ['torch_fake_quantize.py', 'torch_gptq.py'].map((script) => [
+  'tests/interop/peers.sh',
+  'run',
+  'python3',
+  `tests/bench/${script}`,
+]);
 
 main((args) => {
   const { json = false, kernels: kernelsOnly, files: filesOnly, 'peer-llama-quantize': peer } = options(args);
@@ -62,7 +67,9 @@ main((args) => {
       wasm: rows(bench('kernels, WebAssembly', process.execPath, [wasm], json)),
       native: rows(bench('kernels, native', native, [], json)),
       javascript: rows(bench('the same in plain JavaScript, GB/s', process.execPath, [plainJavascript], json)),
-      torch: existsSync(peersReady) ? rows(bench('torch, one thread, GB/s', 'bash', torch, json)) : null,
+      torch: existsSync(peersReady)
+        ? torch.flatMap((args) => rows(bench('torch, one thread, GB/s or seconds', 'bash', args, json)) ?? [])
+        : null,
     };
   }
   if (!kernelsOnly) {
@@ -70,6 +77,8 @@ main((args) => {
     const peerArgs = peer ? ['--peer-llama-quantize', resolve(process.env.INIT_CWD ?? process.cwd(), peer)] : [];
     const files = bench('whole files', process.execPath, ['tests/bench/file_bench.mjs', ...peerArgs], json);
     result.files = files && JSON.parse(files);
+    const gguf = bench('GGUF files', process.execPath, ['tests/bench/gguf_bench.mjs', ...peerArgs], json);
+    result.gguf = gguf && JSON.parse(gguf);
   }
   if (json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
 });
