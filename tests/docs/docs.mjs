@@ -1,0 +1,132 @@
+// npm run docs: every snippet of README.md and web/docs is run against the packed package, and the API reference is made
+// (dist/docs). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
+// like a config is checked. A line per file; exit code 1 when a snippet fails.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { rolldown } from 'rolldown';
+import { install, pack } from '../package/packed.mjs';
+import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
+import { main, root } from '../setup/command.mjs';
+import { buildReference } from './api_reference.mjs';
+import { fencesOf } from './fences.mjs';
+import { after, given } from './given.mjs';
+
+const sample = join(root, 'tests/files/tiny-llama');
+const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } });
+
+/** Enough for 16 rows of 256 tokens of the sample's byte vocabulary. */
+const prose = 'And the evening and the morning were the first day. In the beginning was the word. '.repeat(64);
+
+/** Markdown files of the project that people read, relative to the checkout. */
+function pages() {
+  const guides = readdirSync(join(root, 'web/docs')).filter((name) => name.endsWith('.md'));
+  return ['README.md', ...guides.sort().map((name) => `web/docs/${name}`)].filter((name) =>
+    name.includes(options.only),
+  );
+}
+
+/** The folder that snippets run in: the package, and the files that readers are told they have. */
+function reader(packed) {
+  const app = install(packed, 'reader');
+  cpSync(sample, join(app, 'my-model'), { recursive: true });
+  copyFileSync(
+    join(root, 'tests/files/tiny-llama-reference/calib_tokens.safetensors'),
+    join(app, 'tokens.safetensors'),
+  );
+  const tensors = JSON.parse(
+    command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app),
+  ).tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');
+  writeFileSync(join(app, 'layers.txt'), tensors.map(({ layer, shape }) => `${layer} ${shape[1]}\n`).join(''));
+  for (const name of ['text.txt', 'sample.txt', 'held-out.txt']) writeFileSync(join(app, name), prose);
+  command(
+    'npx',
+    ['--no-install', 'wasmquant', 'quantize', 'my-model', '-o', 'my-model-int4', '--preset', 'int4_wo_128'],
+    app,
+  );
+  return app;
+}
+
+function command(program, args, cwd) {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8', timeout: 300_000 });
+  if (error) throw error;
+  if (status !== 0) throw new Error(`exit code ${status}\n${stdout}${stderr}`);
+  return stdout;
+}
+
+/** `await using` is newer than Node 20: the bundler says it in older words. */
+async function runModule(app, name, code) {
+  const source = join(app, `${name}.source.mjs`);
+  writeFileSync(source, code);
+  const external = /^(wasmquant|node:|@huggingface)/;
+  const bundle = await rolldown({ input: source, external, transform: { target: 'node20' }, logLevel: 'silent' });
+  const file = join(app, `${name}.mjs`);
+  await bundle.write({ file, format: 'esm' });
+  await bundle.close();
+  command(process.execPath, [file], app);
+}
+
+/** Readers start with an empty folder; here snippets of all pages share one. */
+const replacing = (line) => (line.startsWith('npx wasmquant quantize') ? `${line} --force` : line);
+
+function runShell(app, code) {
+  const lines = code.split('\n').filter((line) => line.startsWith('npx wasmquant'));
+  for (const line of lines) command('bash', ['-c', replacing(line).replace(/^npx /, 'npx --no-install ')], app);
+  return lines.length;
+}
+
+async function runFence(app, page, { language, code, given: names }, index) {
+  if (language === 'js') {
+    const before = names.map((name) => {
+      if (!(name in given)) throw new Error(`nothing is given as "${name}" (tests/docs/given.mjs)`);
+      return given[name];
+    });
+    const last = names.filter((name) => after[name]).map((name) => after[name]);
+    await runModule(app, `${page.replace(/\W+/g, '_')}_${index}`, [...before, code, ...last].join('\n'));
+    return 1;
+  }
+  if (language === 'sh') return runShell(app, code);
+  if (language === 'json' && /_quant_config"/.test(code)) {
+    writeFileSync(join(app, 'config.json'), code);
+    command('npx', ['--no-install', 'wasmquant', 'config', 'check', 'config.json'], app);
+    return 1;
+  }
+  return 0;
+}
+
+main(async () => {
+  buildModule();
+  buildLibrary();
+  buildCommandLine();
+  const packed = pack();
+  let passed = 0;
+  let failed = 0;
+  try {
+    const app = reader(packed);
+    for (const page of pages()) {
+      let ran = 0;
+      const unrun = [];
+      for (const [index, fence] of fencesOf(readFileSync(join(root, page), 'utf8')).entries()) {
+        if (fence.unrun) {
+          unrun.push(`line ${fence.line}: ${fence.unrun}`);
+          continue;
+        }
+        try {
+          const count = await runFence(app, page, fence, index);
+          ran += count;
+          passed += count;
+        } catch (error) {
+          failed += 1;
+          process.stdout.write(`${page}:${fence.line} FAILED  ${error.message}\n`);
+        }
+      }
+      process.stdout.write(`${page.padEnd(34)} ${ran} ran${unrun.map((note) => `\n    not run, ${note}`).join('')}\n`);
+    }
+    if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/docs\n`);
+  } finally {
+    packed.remove();
+  }
+  process.stdout.write(`\ndocs: ${passed} passed, ${failed} failed\n`);
+  return failed === 0 ? 0 : 1;
+});

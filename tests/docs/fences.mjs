@@ -1,0 +1,23 @@
+// Code blocks of a Markdown file. A comment just before a block says what the reader has already: `<!-- given: model -->`
+// names what given.mjs sets up; `<!-- unrun: why -->` leaves a block out and says why.
+
+/** `[{ language, code, line, given, unrun }]`, lines from 1. */
+export function fencesOf(markdown) {
+  const fences = [];
+  const lines = markdown.split('\n');
+  let note = '';
+  for (let at = 0; at < lines.length; ++at) {
+    const open = /^```(\w*)$/.exec(lines[at]);
+    if (!open) {
+      if (lines[at].trim() !== '') note = lines[at];
+      continue;
+    }
+    const begin = at + 1;
+    while (++at < lines.length && lines[at] !== '```');
+    const given = /^<!-- given: (.*) -->$/.exec(note)?.[1].split(', ') ?? [];
+    const unrun = /^<!-- unrun: (.*) -->$/.exec(note)?.[1] ?? null;
+    fences.push({ language: open[1], code: lines.slice(begin, at).join('\n'), line: begin, given, unrun });
+    note = '';
+  }
+  return fences;
+}

@@ -1,0 +1,34 @@
+// What the reader of a snippet has already: lines that are put before it, by the name in its `given` comment. The folder has
+// my-model, the sample, tokens.safetensors, text.txt and my-model-int4.
+
+const tokens = `const { readFileSync: readTokens } = await import('node:fs');
+const tokenBytes = readTokens('tokens.safetensors');
+const tokenStart = 8 + Number(tokenBytes.readBigUInt64LE(0));
+const ids = Int32Array.from({ length: 8 * 256 }, (_, i) => tokenBytes.readInt32LE(tokenStart + 4 * i));
+const tokens = { data: ids, shape: [8, 256] };`;
+
+export const given = {
+  quantizer: `import { createQuantizer } from 'wasmquant';
+const quantizer = await createQuantizer({ threads: 2 });
+quantizer[Symbol.asyncDispose] ??= () => {};`,
+  model: `const model = await quantizer.open('./my-model');`,
+  quantized: `const quantized = await quantizer.open('./my-model-int4');`,
+  tokens,
+  config: `const config = 'int4_wo_128';`,
+  file: `const { readFileSync: readFile } = await import('node:fs');
+const file = new File([readFile('my-model/model.safetensors')], 'model.safetensors');`,
+  directoryHandle: `const directoryHandle = { write: async () => new WritableStream() };`,
+  text: `const { readFileSync: readText } = await import('node:fs');
+const text = readText('text.txt', 'utf8');`,
+  recorded: `const recorded = await (async () => {
+  const layers = (await (await import('node:fs/promises')).readFile('layers.txt', 'utf8')).trim().split('\\n');
+  return layers.map((line) => {
+    const [layer, features] = line.split(' ');
+    return { layer, data: Float32Array.from({ length: 4 * Number(features) }, (_, i) => Math.sin(i)), shape: [4, Number(features)] };
+  });
+})();`,
+  report: `const report = await quantizer.quantizeModel(model, 'int4_wo_128', { target: { write: async () => new WritableStream() } });`,
+};
+
+/** What a snippet ends with, so that the process ends. */
+export const after = { quantizer: 'await quantizer[Symbol.asyncDispose]();' };
