@@ -11,12 +11,11 @@ import { install, pack } from '../package/packed.mjs';
 import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { main, root } from '../setup/command.mjs';
-import { npmPeers } from '../setup/npm_peers.mjs';
 import { builds, html } from './builds.mjs';
+import { bundler } from './tools.mjs';
 
 const here = import.meta.dirname;
 const sample = join(root, 'tests/files/tiny-llama/model.safetensors');
-const bundlers = { vite: '8.3.8', webpack: '5.112.2', 'webpack-cli': '7.3.1', esbuild: '0.28.2', rolldown: '1.3.2' };
 
 /** Bytes of the files that end so, in `folder` and below. */
 function bytesOf(folder, ending) {
@@ -48,8 +47,6 @@ main(async () => {
   buildModule();
   buildLibrary();
   buildCommandLine();
-  const peers = npmPeers('.peers-bundlers', bundlers);
-  const bin = (name) => join(peers, 'node_modules/.bin', name);
   const browser = chromium();
   const packed = pack();
   let passed = 0;
@@ -77,7 +74,7 @@ main(async () => {
           app,
           out,
           run(command, args) {
-            const { status, stdout, stderr } = spawnSync(bin(command), args, { cwd: app, encoding: 'utf8' });
+            const { status, stdout, stderr } = spawnSync(bundler(command), args, { cwd: app, encoding: 'utf8' });
             if (status !== 0) throw new Error(`${command} ended with exit code ${status}\n${stdout}${stderr}`);
           },
         });
@@ -91,7 +88,7 @@ main(async () => {
       const app = application(packed, 'vite-dev', builds[0].optionsFile);
       mkdirSync(join(app, 'public'));
       copyFileSync(sample, join(app, 'public/model.safetensors'));
-      const server = spawn(bin('vite'), ['--port', '0', '--host', '127.0.0.1'], {
+      const server = spawn(bundler('vite'), ['--port', '0', '--host', '127.0.0.1'], {
         cwd: app,
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, NO_COLOR: '1' },

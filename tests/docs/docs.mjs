@@ -1,5 +1,5 @@
-// npm run docs: every snippet of README.md and web/docs is run against the packed package, and the API reference is made
-// (dist/docs). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
+// npm run docs: every snippet of README.md and web/docs and every example is run against the packed package, and the API
+// reference is made (dist/docs). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
 // like a config is checked. A line per file; exit code 1 when a snippet fails.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { install, pack } from '../package/packed.mjs';
 import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { buildReference } from './api_reference.mjs';
+import { runExamples } from './examples.mjs';
 import { fencesOf } from './fences.mjs';
 import { after, given } from './given.mjs';
 
@@ -123,6 +124,11 @@ main(async () => {
       }
       process.stdout.write(`${page.padEnd(34)} ${ran} ran${unrun.map((note) => `\n    not run, ${note}`).join('')}\n`);
     }
+    await runExamples(packed, options.only, (name, error) => {
+      if (error) failed += 1;
+      else passed += 1;
+      process.stdout.write(error ? `${name} FAILED  ${error.message}\n` : `${name.padEnd(34)} ran\n`);
+    });
     if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/docs\n`);
   } finally {
     packed.remove();
