@@ -36,7 +36,8 @@ async function readFully(handle: FileHandle, offset: number, length: number): Pr
 
 /** A file by path, opened at the first read in this thread until `close`. */
 async function openPath(path: string): Promise<FileSource> {
-  const { size } = await stat(path);
+  const opened = await stat(path, { bigint: true });
+  const size = Number(opened.size);
   const name = basename(path);
   let handle: Promise<FileHandle> | null = null;
   const read = async (offset: number, length: number) => {
@@ -44,11 +45,18 @@ async function openPath(path: string): Promise<FileSource> {
     return readFully(await handle, offset, length);
   };
   const close = async () => {
-    const opened = handle;
+    const closing = handle;
     handle = null;
-    if (opened) await (await opened).close();
+    if (closing) await (await closing).close();
   };
-  return fileSource(name, size, { kind: 'path', name, path }, read, close);
+  const checkUnchanged = async () => {
+    const now = await stat(path, { bigint: true }).catch((error: unknown) => {
+      throw failure('read-failed', name, `is gone: ${textOf(error)}`, error);
+    });
+    if (now.size !== opened.size || now.mtimeNs !== opened.mtimeNs || now.ino !== opened.ino)
+      throw failure('read-failed', name, 'changed while it was read; run again when it is complete');
+  };
+  return { ...fileSource(name, size, { kind: 'path', name, path }, read, close), checkUnchanged };
 }
 
 /** A FileHandle stays the caller's: it must be open as long as the model, and is not closed with it. */

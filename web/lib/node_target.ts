@@ -1,9 +1,11 @@
-// Paths as targets. Output is written into `<name>.wasmquant-<pid>-<random>.partial` beside its final place, flushed to
-// the disk, and renamed when all files are complete: a new folder as a whole, files of an existing folder one by one.
-// Until then, whatever stands there stays as it is.
+// Paths as targets. Output is written into `<name>.wasmquant-<machine>-<pid>-<random>.partial` beside its final place,
+// flushed to the disk, and renamed when all files are complete: a new folder as a whole, files of an existing folder one by
+// one. Until then, whatever stands there stays as it is. What a killed process left is removed by the next run with the
+// same output.
 
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { failure, textOf } from './errors.js';
 import { type OutputFile, type OutputTarget, writeFailure } from './target.js';
@@ -20,7 +22,31 @@ const exists = (path: string) =>
     () => false,
   );
 const canonical = (path: string) => realpath(path).catch(() => resolve(path));
-const partialName = (name: string) => `${name}.wasmquant-${process.pid}-${randomBytes(4).toString('hex')}.partial`;
+/** Folders are shared among machines, process numbers are not. */
+const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
+const partialName = (name: string) =>
+  `${name}.wasmquant-${machine}-${process.pid}-${randomBytes(4).toString('hex')}.partial`;
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+  }
+}
+
+/** Removes what processes of this machine that are no more left in `folder` of an output called `name`. */
+async function removeAbandoned(folder: string, name: string): Promise<void> {
+  const begin = `${name}.wasmquant-${machine}-`;
+  for (const found of await readdir(folder).catch(() => [])) {
+    const owner = found.startsWith(begin)
+      ? /^(\d+)-[0-9a-f]{8}\.partial$/.exec(found.slice(begin.length))?.[1]
+      : undefined;
+    if (owner === undefined || isRunning(Number(owner))) continue;
+    await rm(join(folder, found), { recursive: true, force: true }).catch(() => {});
+  }
+}
 
 /** Makes missing folders; returns those made, outermost first. */
 async function makeFolders(path: string): Promise<string[]> {
@@ -106,6 +132,7 @@ class PathTarget implements OutputTarget {
     const partial = this.#isNewFolder ? final : join(this.#folder, partialName(basename(final)));
     let handle: FileHandle;
     try {
+      if (!this.#isNewFolder) await removeAbandoned(this.#folder, basename(final));
       handle = await open(partial, 'wx');
       this.#files.push({ partial, final, handle });
       await handle.truncate(bytes);
@@ -192,6 +219,7 @@ export async function openPathTarget(path: string, overwrite: boolean, inputs: s
       return new PathTarget(final, 'old-folder', final, [], overwrite);
     }
     const made = await makeFolders(dirname(final));
+    await removeAbandoned(dirname(final), basename(final));
     const partial = join(dirname(final), partialName(basename(final)));
     await mkdir(partial);
     return new PathTarget(final, 'new-folder', partial, made, overwrite);

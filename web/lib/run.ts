@@ -118,6 +118,7 @@ export async function quantizeInto(
     for (const file of small) {
       await abortable(signal, writeSmallFile(target, file));
     }
+    for (const source of model.weights) await source.checkUnchanged?.();
     signal?.throwIfAborted();
     progress.finish('write');
     await target.commit();

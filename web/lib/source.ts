@@ -2,6 +2,7 @@
 // caller's own {size, read}. A FileSource is what the rest of the library knows of them.
 
 import { failure, QuantizationError, textOf } from './errors.js';
+import { readRange } from './range_read.js';
 import type { ByteSource, Source } from './types.js';
 
 /** What a worker needs to read a file by itself; `main` = it asks the main thread for bytes. All are cloneable. */
@@ -22,6 +23,8 @@ export interface FileSource {
   read(offset: number, length: number): Promise<Uint8Array>;
   /** Releases what reading opened; a later read opens it again. */
   close(): Promise<void>;
+  /** Where a host can tell: that the file is still the one that was opened. Errors: read-failed. */
+  checkUnchanged?(): Promise<void>;
 }
 
 /** Checks that a read gave what was asked for. */
@@ -53,7 +56,8 @@ export function fileSource(
     async read(offset, length) {
       let bytes: Uint8Array;
       try {
-        bytes = await fetchBytes(offset, length);
+        const { buffer, byteOffset, byteLength } = await fetchBytes(offset, length);
+        bytes = new Uint8Array(buffer, byteOffset, byteLength); // whose slice is a copy, which that of Node's Buffer is not
       } catch (error) {
         throw readFailure(name, offset, error);
       }
@@ -65,20 +69,6 @@ export function fileSource(
 
 export async function readBlob(blob: Blob, offset: number, length: number): Promise<Uint8Array> {
   return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
-}
-
-/** One range of a URL. `tag` is the ETag seen first: another one means that the file changed meanwhile. */
-export async function readRange(url: string, offset: number, length: number, tag: string | null): Promise<Uint8Array> {
-  if (length === 0) return new Uint8Array(0);
-  const response = await fetch(url, { headers: { Range: `bytes=${offset}-${offset + length - 1}` } });
-  if (response.status !== 206) {
-    await response.body?.cancel();
-    throw new Error(`status ${response.status} ${response.statusText} instead of 206 Partial Content`);
-  }
-  const now = response.headers.get('etag');
-  if (tag !== null && now !== null && now !== tag)
-    throw new Error(`the file changed during the run (ETag ${tag}, now ${now})`);
-  return new Uint8Array(await response.arrayBuffer());
 }
 
 const blobSource = (name: string, blob: Blob) =>

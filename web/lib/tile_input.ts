@@ -4,7 +4,8 @@
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
 import type { TileRead } from './module.js';
-import { checkedLength, type RemoteSource, readBlob, readFailure, readRange } from './source.js';
+import { readRange } from './range_read.js';
+import { checkedLength, type RemoteSource, readBlob, readFailure } from './source.js';
 import { place, spansOf } from './tile_read.js';
 
 /** One input file, as a job sees it. */
