@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
+import { load } from './load.mjs';
 import { signals } from './signals.mjs';
 import { sources } from './sources.mjs';
 import { targets } from './targets.mjs';
@@ -15,14 +16,14 @@ main(async ([runs = '210', only = '']) => {
   const count = Number(runs);
   let passed = 0;
   let failed = 0;
-  for (const [name, inject] of Object.entries({ signals, sources, targets })) {
+  for (const [name, inject] of Object.entries({ signals, sources, targets, load })) {
     if (!name.includes(only)) continue;
     const folder = mkdtempSync(join(tmpdir(), `wasmquant-${name}-`));
     const before = [passed, failed];
     try {
       const told = await inject(
         folder,
-        name === 'signals' ? count : Math.ceil(count / 4),
+        name === 'signals' || name === 'load' ? count : Math.ceil(count / 4),
         (ok, what) => {
           if (ok) passed += 1;
           else failed += 1;
