@@ -4,6 +4,7 @@
 
 #include "core/list.h"
 #include "pipeline/comparison.h"
+#include "pipeline/onnx_values.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
@@ -122,6 +123,11 @@ std::string BoundModelIndex::read_shard_map(std::string text) {
 std::string BoundModelIndex::finish() {
   const Status status = index_.finish();
   return status ? ok(index_.to_json()) : fail(status.error());
+}
+
+std::string BoundModelIndex::layer_values() const {
+  if (index_.onnx() != nullptr) return ok(wasmquant::layer_values(*index_.onnx()));
+  return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
 }
 
 BoundPlan::BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)
