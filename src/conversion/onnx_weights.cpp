@@ -126,6 +126,12 @@ bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm for
   return true;
 }
 
+bool takes_static(const onnx::Model& model, const Consumer& consumer) noexcept {
+  const Node& node = model.nodes[consumer.node];
+  return onnx::is_product(consumer.use) && !node.inputs[0].empty() && node.outputs.size() == 1 &&
+         !node.outputs[0].empty();
+}
+
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,
                               OnnxStyle style) {
   const Tensor& tensor = model.tensors[weight.tensor];

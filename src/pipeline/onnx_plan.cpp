@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "core/order.h"
 #include "pipeline/fitting_groups.h"
+#include "pipeline/onnx_activations.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -26,7 +27,8 @@ class OnnxPlanner {
         config_(config),
         options_(options),
         diagnostics_(diagnostics),
-        resolver_(config) {}
+        resolver_(config),
+        activations_(onnx_, options) {}
 
   Result<Plan> run() {
     plan_.format = "onnx";
@@ -88,18 +90,28 @@ class OnnxPlanner {
     }
     if (resolved.weight.size() > 1)
       return error_at(ErrorCode::format_unsupported, planned.task.name, "ONNX holds one spec a weight, not a list");
-    const OnnxStyle style = style_of(planned);
+    const LayerConfig layer = resolver_.layer_config(weight.layer, planned.weight.layer_type);
+    const OnnxStyle style = style_of(weight, layer);
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
-    const bool may_stay_float = style == OnnxStyle::dynamic && is_preset();
-    if (chosen || !may_stay_float) return chosen;
-    Status weight_only = set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only);
-    if (weight_only) planned.reason.text += "; no integer operator takes its inputs, so they stay in float";
-    return weight_only ? Status() : std::move(chosen);
+    if (!chosen && style == OnnxStyle::dynamic && is_preset()) {
+      if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
+      planned.reason.text += "; no integer operator takes its inputs, so they stay in float";
+    } else if (!chosen) {
+      return chosen;
+    }
+    Status added = activations_.add(planned, weight, layer, plan_.requests);
+    if (!added) planned.task.onnx.reset();
+    return added;
   }
 
-  OnnxStyle style_of(const PlannedTensor& planned) {
+  OnnxStyle style_of(const conversion::OnnxModelWeight& weight, const LayerConfig& layer) {
     const OnnxStyle weights = options_.onnx.qdq ? OnnxStyle::dequantize_linear : OnnxStyle::weight_only;
-    const Stages inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
+    const Stages& inputs = layer.input_tensors;
+    if ((are_static(inputs) || are_static(layer.output_tensors)) && activations_.takes_static(weight)) {
+      static_left_out_ |= !options_.calibrates;
+      return options_.calibrates ? OnnxStyle::dequantize_linear : weights;
+    }
+    inputs_left_out_ |= !layer.output_tensors.empty();
     if (inputs.empty()) return weights;
     const QuantizationSpec& input = inputs.front();
     const bool is_integer = input.dtype == Dtype::int8 || input.dtype == Dtype::uint8;
@@ -184,9 +196,14 @@ class OnnxPlanner {
                               "give their layers int8 per_channel or per_tensor"});
     if (inputs_left_out_)
       diagnostics_.push_back({Severity::warning, "not-applied", text_of("{}/input_tensors", config_.where),
-                              "inputs stay in float: this version writes dynamic int8 and uint8 inputs alone, and none "
-                              "with DequantizeLinear throughout",
+                              "inputs and outputs of some layers stay in float: ONNX has dynamic inputs of int8 and "
+                              "uint8 (none with DequantizeLinear throughout), and static ones of MatMul, Gemm, Conv "
+                              "and ConvTranspose",
                               ""});
+    if (static_left_out_)
+      diagnostics_.push_back({Severity::warning, "not-applied", config_.where,
+                              "static inputs and outputs are left out: their scales come from calibration",
+                              "give activations, or set is_dynamic to true"});
     if (inputs_differ_)
       diagnostics_.push_back({Severity::note, "inputs-uint8", text_of("{}/input_tensors", config_.where),
                               "ONNX's DynamicQuantizeLinear brings inputs to uint8, one scale and zero point a tensor",
@@ -219,7 +236,8 @@ class OnnxPlanner {
       PlannedTensor& planned = plan_.tensors[i];
       planned.task.components.resize(planned.outputs().size());
       if (!planned.task.onnx) continue;
-      choices.push_back({model_.onnx_tensors()[i].tensor, planned.task.onnx->form, &planned.task.layout});
+      activations_.apply(choices.emplace_back(conversion::OnnxChoice{
+          model_.onnx_tensors()[i].tensor, planned.task.onnx->form, &planned.task.layout, {}, {}}));
       chosen_.push_back(i);
     }
     const std::string name = file_name();
@@ -307,10 +325,11 @@ class OnnxPlanner {
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
   Resolver resolver_;
+  OnnxActivations activations_;
   Plan plan_;
   List<uint32_t> chosen_;  // tensors of the plan, by number of the choice
   uint64_t failures_ = 0, unfit_ = 0;
-  bool inputs_left_out_ = false, inputs_differ_ = false;
+  bool inputs_left_out_ = false, inputs_differ_ = false, static_left_out_ = false;
   Error first_failure_;
 };
 

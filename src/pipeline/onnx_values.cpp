@@ -19,9 +19,8 @@ json::Value layer_values(const OnnxIndex& index) {
   json::Array layers;
   for (const conversion::OnnxModelWeight& weight : index.weights())
     for (const onnx::Consumer& consumer : model.tensors[weight.tensor].consumers) {
-      if (!onnx::is_product(consumer.use)) continue;
+      if (!conversion::takes_static(model, consumer)) continue;
       const onnx::Node& node = model.nodes[consumer.node];
-      if (node.inputs[0].empty() || node.outputs.empty()) continue;
       json::Value row;
       row.set("layer", weight.layer);
       row.set("input", node.inputs[0]);
