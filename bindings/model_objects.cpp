@@ -56,6 +56,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
   options.onnx.file = options_json["file"].as_string();
+  options.onnx.folder = options_json["folder"].as_bool();
   return make_plan(model, config, options, diagnostics);
 }
 

@@ -1,6 +1,7 @@
 #include "pipeline/onnx_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "conversion/onnx_rewrite.h"
 #include "core/message.h"
@@ -17,6 +18,7 @@ using conversion::Segment;
 
 // Shorter ranges of the model without gaps (nodes) are written as literals: a task for each would cost more.
 constexpr uint64_t kMaxLiteralBytes = 1 << 20;
+constexpr const char* kFolder = "onnx/";  // of transformers.js
 constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
 
 class OnnxPlanner {
@@ -212,7 +214,8 @@ class OnnxPlanner {
 
   // ---- the files
 
-  // As transformers.js knows them: model_q4.onnx, model_int8.onnx, model_quantized.onnx.
+  // As transformers.js knows its dtypes: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; q8 is "quantized", integer
+  // operators, or whatever is neither of the others.
   std::string file_name() const {
     if (!options_.onnx.file.empty()) return options_.onnx.file;
     const char* suffix = nullptr;
@@ -220,14 +223,28 @@ class OnnxPlanner {
       if (!planned.task.onnx) continue;
       const WeightLayout& layout = planned.task.layout;
       const bool is_half = layout.source == StorageDtype::F16;
-      const char* own = layout.bits == 4                    ? is_half ? "q4f16" : "q4"
+      const bool computes = planned.task.onnx->form == OnnxForm::integer_operator;
+      const char* own = computes                            ? "quantized"
+                        : layout.bits == 2                  ? is_half ? "q2f16" : "q2"
+                        : layout.bits == 4                  ? is_half ? "q4f16" : "q4"
                         : layout.spec.dtype == Dtype::int8  ? "int8"
                         : layout.spec.dtype == Dtype::uint8 ? "uint8"
                                                             : "quantized";
       suffix = suffix == nullptr || std::string_view(suffix) == own ? own : "quantized";
     }
-    const std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
-    return suffix == nullptr ? text_of("{}.onnx", name) : text_of("{}_{}.onnx", name, suffix);
+    std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
+    // There, names say which part of a model it is: model, encoder_model, decoder_model_merged ...
+    if (options_.onnx.folder) name = stem_of(model_.files()[0].name);
+    const char* folder = options_.onnx.folder ? kFolder : "";
+    return suffix == nullptr ? text_of("{}{}.onnx", folder, name) : text_of("{}{}_{}.onnx", folder, name, suffix);
+  }
+
+  // Without folder, extension and the dtype of what is quantized now.
+  static std::string_view stem_of(std::string_view name) {
+    name = name.substr(name.find_last_of("/\\") + 1);
+    for (const std::string_view ending : {".onnx", "_fp16", "_fp32"})
+      if (name.ends_with(ending) && name.size() > ending.size()) name.remove_suffix(ending.size());
+    return name;
   }
 
   Status rewrite() {
@@ -242,7 +259,9 @@ class OnnxPlanner {
     }
     const std::string name = file_name();
     conversion::OnnxOptions rewriting;
-    rewriting.data_file = text_of("{}_data", name);
+    // Models name it from where they are.
+    const std::string data_file = text_of("{}_data", name);
+    rewriting.data_file = options_.onnx.folder ? data_file.substr(std::strlen(kFolder)) : data_file;
     rewriting.accuracy_level = options_.onnx.accuracy_level;
     if (options_.onnx.external_data) rewriting.largest_model = 0;
     DiagnosticList remarks;
@@ -250,7 +269,7 @@ class OnnxPlanner {
     for (Diagnostic& remark : remarks.take()) diagnostics_.push_back(std::move(remark));
     if (!rewritten) return std::move(rewritten.error());
     // Data come first: most bytes are there, and an append-only target takes one file after another.
-    if (rewritten->data.bytes > 0) lay_out(rewriting.data_file, rewritten->data, *rewritten);
+    if (rewritten->data.bytes > 0) lay_out(data_file, rewritten->data, *rewritten);
     lay_out(name, rewritten->model, *rewritten);
     for (PlannedTensor& planned : plan_.tensors)
       if (planned.task.is_copy) planned.task.components.front().file = file_of_copy(planned);

