@@ -120,8 +120,7 @@ bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm for
     case OnnxForm::gather_block_quantized:
       return consumer.use == Use::gather && integer_of(node, "axis") == 0;
     case OnnxForm::integer_operator:
-      return consumer.use == Use::mat_mul || consumer.use == Use::conv ||
-             (is_plain_gemm && is_swapped(node, Use::gemm));
+      return consumer.use == Use::mat_mul || consumer.use == Use::conv || is_plain_gemm;
   }
   return true;
 }

@@ -153,6 +153,41 @@ test('dynamic inputs become integer operators, where there are any', async (t) =
   assert.match(named(conv.report.tensors, 'up.weight').reason.text, /as DequantizeLinear; .*stay in float/);
 });
 
+test('Gemm with transB: its weight is turned for MatMulInteger, codes and errors stay what they were', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const { bytes } = twoLayers({ opset: 13 });
+  const original = await modelFor(t, quantizer, bytes);
+  for (const [dynamic, still] of [
+    ['int8_dynamic', 'int8'],
+    [{ dtype: 'uint8', qscheme: 'per_tensor', symmetric: false }, null],
+  ]) {
+    const input_tensors = { dtype: 'uint8', qscheme: 'per_tensor', symmetric: false, is_dynamic: true };
+    const withInputs = still ? dynamic : { global_quant_config: { weight: dynamic, input_tensors } };
+    const integer = await written(t, quantizer, bytes, withInputs);
+    const linear = await written(t, quantizer, bytes, still ?? { global_quant_config: { weight: dynamic } });
+    assert.match(named(integer.report.tensors, 'down.weight').reason.text, /as MatMulInteger/);
+    const [turned, plain] = [integer, linear].map(({ bytes: file }) => modelFor(t, quantizer, file));
+    const [codes, expected] = [
+      named((await turned).tensors, 'down.weight_quantized'),
+      named((await plain).tensors, 'down.weight_quantized'),
+    ];
+    assert.deepEqual(
+      [codes.shape, expected.shape],
+      [
+        [96, 32],
+        [32, 96],
+      ],
+    );
+    const [a, b] = [integer.bytes.subarray(codes.begin), linear.bytes.subarray(expected.begin)];
+    for (let i = 0; i < 32 * 96; ++i) assert.equal(a[i], b[(i % 32) * 96 + Math.floor(i / 32)], `code ${i}`);
+    const compared = await quantizer.compare(original, await turned);
+    // Sums are taken in another order.
+    const { mse } = named(linear.report.tensors, 'down.weight').error;
+    assert.ok(Math.abs(named(integer.report.tensors, 'down.weight').error.mse - mse) <= mse * 1e-6);
+    assert.ok(Math.abs(named(compared.tensors, 'down.weight').error.mse - mse) <= mse * 1e-6);
+  }
+});
+
 test('qdq: DequantizeLinear throughout; a preset falls back, a config is held to what it says', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, twoLayers({ opset: 21 }).bytes);
