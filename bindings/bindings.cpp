@@ -128,6 +128,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("feed", &BoundModelIndex::feed)
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)
+      .function("layerValues", &BoundModelIndex::layer_values)
       .function("setCompanion", &BoundModelIndex::set_companion);
   class_<BoundPlan>("Plan")
       .function("error", &BoundPlan::error)

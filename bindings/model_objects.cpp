@@ -4,6 +4,7 @@
 
 #include "core/list.h"
 #include "pipeline/comparison.h"
+#include "pipeline/onnx_values.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
@@ -55,6 +56,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
   options.onnx.file = options_json["file"].as_string();
+  options.onnx.folder = options_json["folder"].as_bool();
   return make_plan(model, config, options, diagnostics);
 }
 
@@ -122,6 +124,11 @@ std::string BoundModelIndex::read_shard_map(std::string text) {
 std::string BoundModelIndex::finish() {
   const Status status = index_.finish();
   return status ? ok(index_.to_json()) : fail(status.error());
+}
+
+std::string BoundModelIndex::layer_values() const {
+  if (index_.onnx() != nullptr) return ok(wasmquant::layer_values(*index_.onnx()));
+  return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
 }
 
 BoundPlan::BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)

@@ -31,6 +31,7 @@ class BoundModelIndex : Counted {
   std::string feed(uint32_t file, Address bytes, uint32_t length);
   std::string read_shard_map(std::string text);
   std::string finish();
+  std::string layer_values() const;
   void set_companion(std::string name, Address bytes, uint32_t length) {
     index_.set_companion(std::move(name), std::string(pointer<const char>(bytes), length));
   }

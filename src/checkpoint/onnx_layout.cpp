@@ -25,14 +25,16 @@ class Builder {
     const bool is_matrix_form = form_ == OnnxForm::mat_mul_n_bits || form_ == OnnxForm::gather_block_quantized;
     if (is_matrix_form) TRY_VOID(check_matrix());
     QuantizationSpec& spec = layout_.spec;
-    if (weight_.swapped && spec.qscheme != QScheme::per_tensor) {
-      if (form_ == OnnxForm::mat_mul_n_bits) {
-        std::swap(layout_.shape[0], layout_.shape[1]);
-        layout_.source_transposed = true;
-      } else if (spec.ch_axis == 0 || spec.ch_axis == 1) {
-        spec.ch_axis = 1 - spec.ch_axis;
-      }
+    // MatMulNBits has [N, K], MatMulInteger [K, N], whatever the model has.
+    const bool is_swapped = form_ == OnnxForm::mat_mul_n_bits                                  ? false
+                            : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2 ? true
+                                                                                               : weight_.swapped;
+    if (is_swapped != weight_.swapped) {
+      std::swap(layout_.shape[0], layout_.shape[1]);
+      layout_.source_transposed = true;
     }
+    if (is_swapped && spec.qscheme != QScheme::per_tensor && (spec.ch_axis == 0 || spec.ch_axis == 1))
+      spec.ch_axis = 1 - spec.ch_axis;
     layout_.rows = layout_.shape.empty() ? 1 : layout_.shape[0];
     layout_.columns = 1;
     for (size_t d = 1; d < layout_.shape.size(); ++d) layout_.columns *= layout_.shape[d];
@@ -130,7 +132,7 @@ class Builder {
     std::vector<uint64_t> shape;
     if (spec.qscheme == QScheme::per_channel) shape.push_back(g.axis);
     if (spec.qscheme == QScheme::per_group) {
-      shape = weight_.shape;
+      shape = layout_.shape;
       shape[static_cast<size_t>(spec.ch_axis)] = g.blocks();
     }
     std::vector<uint64_t> scale_shape = shape;
@@ -138,7 +140,7 @@ class Builder {
       for (size_t d = 2; d < weight_.shape.size(); ++d) scale_shape.push_back(1);
     const StorageDtype stored = dtype_.is_signed ? StorageDtype::I8 : StorageDtype::U8;
     layout_.codes = layout_.bits == 8 ? CodeStorage::rows_bytes : CodeStorage::rows_bit_stream;
-    add(Role::codes, "_quantized", stored, weight_.shape, elements * layout_.bits / 8);
+    add(Role::codes, "_quantized", stored, layout_.shape, elements * layout_.bits / 8);
     add(Role::scale, "_scale", weight_.source, std::move(scale_shape), scales * info_of(weight_.source).bits / 8);
     if (spec.symmetric) return {};
     layout_.zero_point = layout_.bits == 8 ? ZeroPointStorage::bytes : ZeroPointStorage::bit_stream;

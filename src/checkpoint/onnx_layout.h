@@ -34,7 +34,8 @@ struct OnnxWeight {
 };
 
 /// Layout of the weight under `spec`, whose ch_axis counts as configs do, on [out, in, …]. mat_mul_n_bits: the layout
-/// is that of [N, K], and source_transposed where the model has [K, N]. Components are in the order of the node's
+/// is that of [N, K], and source_transposed where the model has [K, N]; matrices of integer_operator the other way
+/// round. Components are in the order of the node's
 /// inputs. Errors: format-unsupported, which says what the form can hold; those of granularity_of.
 Result<WeightLayout> onnx_layout(OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec);
 

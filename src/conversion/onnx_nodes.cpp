@@ -42,9 +42,11 @@ void Pieces::add_field(std::string& literals, uint32_t number, const Pieces& inn
 
 NodeBytes::NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name,
                      std::string_view suffix) {
-  protobuf::append_head(bytes_, 3, name.size() + suffix.size());
-  bytes_ += name;
-  bytes_ += suffix;
+  if (!name.empty()) {
+    protobuf::append_head(bytes_, 3, name.size() + suffix.size());
+    bytes_ += name;
+    bytes_ += suffix;
+  }
   append_field(bytes_, 4, op_type);
   if (!domain.empty()) append_field(bytes_, 7, domain);
 }

@@ -45,7 +45,7 @@ class Pieces {
   uint64_t bytes_ = 0;
 };
 
-/// NodeProto, field by field.
+/// NodeProto, field by field. Nodes without a name stay so: a suffix alone would stand twice, which runtimes refuse.
 class NodeBytes {
  public:
   NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name, std::string_view suffix);

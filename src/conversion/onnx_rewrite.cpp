@@ -5,6 +5,7 @@
 #include "conversion/onnx_editor.h"
 #include "conversion/onnx_operators.h"
 #include "conversion/onnx_opset.h"
+#include "conversion/onnx_static.h"
 #include "conversion/onnx_weights.h"
 #include "core/message.h"
 #include "formats/protobuf.h"
@@ -58,6 +59,7 @@ class Rewriter {
       is_chosen[choices_[c].tensor] = true;
       TRY_VOID(rewrite(c));
     }
+    quantize_values(editor_, choices_);
     for (uint32_t t = 0; t < model_.tensors.size(); ++t)
       if (!is_chosen[t]) keep(model_.tensors[t]);
     const Pieces file = editor_.apply();

@@ -14,9 +14,11 @@
 // other forms replace nodes; where a weight has uses that cannot be replaced, it stays beside them as it was.
 // New names are the weight's with a suffix, and underscores after it where that is taken.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 
+#include "checkpoint/activation_scales.h"
 #include "checkpoint/onnx_layout.h"
 #include "config/diagnostic.h"
 #include "conversion/onnx_nodes.h"
@@ -27,11 +29,20 @@ namespace wasmquant::conversion {
 /// Smaller tensors stay in the model, whatever is external: readers want shapes and scalars there.
 inline constexpr uint64_t kLeastExternalBytes = 1024;
 
+/// What brings a value to codes of 8 bits: one scale and zero point a tensor.
+struct StaticScale {
+  float scale = 1;
+  int16_t zero_point = 0;
+  bool is_signed = false;  // int8, else uint8
+  bool operator==(const StaticScale&) const = default;
+};
+
 /// One weight to quantize. Its layout must outlive the rewriting.
 struct OnnxChoice {
   uint32_t tensor = 0;  // index into the model's tensors
   OnnxForm form = OnnxForm::dequantize_linear;
   const WeightLayout* layout = nullptr;
+  std::optional<StaticScale> input, output;  // of the nodes that multiply or convolve with it; dequantize_linear alone
 };
 
 struct OnnxOptions {

@@ -120,10 +120,15 @@ bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm for
     case OnnxForm::gather_block_quantized:
       return consumer.use == Use::gather && integer_of(node, "axis") == 0;
     case OnnxForm::integer_operator:
-      return consumer.use == Use::mat_mul || consumer.use == Use::conv ||
-             (is_plain_gemm && is_swapped(node, Use::gemm));
+      return consumer.use == Use::mat_mul || consumer.use == Use::conv || is_plain_gemm;
   }
   return true;
+}
+
+bool takes_static(const onnx::Model& model, const Consumer& consumer) noexcept {
+  const Node& node = model.nodes[consumer.node];
+  return onnx::is_product(consumer.use) && !node.inputs[0].empty() && node.outputs.size() == 1 &&
+         !node.outputs[0].empty();
 }
 
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,

@@ -37,6 +37,9 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
 /// Whether this node can be replaced by the form's, as its attributes and other inputs are.
 bool takes_form(const onnx::Model& model, const onnx::Consumer& consumer, OnnxForm form) noexcept;
 
+/// Whether this node multiplies or convolves with the weight, and has what goes in and out quantized by itself.
+bool takes_static(const onnx::Model& model, const onnx::Consumer& consumer) noexcept;
+
 /// What onnx_layout() has to know. Its name is the tensor's.
 OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight);
 

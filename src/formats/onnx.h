@@ -69,6 +69,8 @@ enum class Use : uint8_t {
   quantized,       // any input of a node that quantizes, dequantizes or works on codes
   other,
 };
+/// Whether it multiplies or convolves its first input with the tensor.
+constexpr bool is_product(Use use) noexcept { return use <= Use::conv_transpose; }
 struct Consumer {
   uint32_t node = 0;   // index into nodes
   uint32_t input = 0;  // which of its inputs
@@ -129,6 +131,7 @@ struct Graph {
   Range message;
   Range attribute;  // the field of the attribute that holds it, with its tag; empty for the model's own
   List<Input> inputs;
+  List<std::string_view> outputs;
   List<uint32_t> nodes;
 };
 

@@ -24,7 +24,7 @@ class Reader {
       return error_at(ErrorCode::format_unknown, "", "an ONNX model has a graph, and here is none");
     if (model_.opsets.empty())
       return error_at(ErrorCode::file_invalid, "", "the model does not say which versions of operators it uses");
-    TRY_VOID(find_uses(model_, definitions_, outputs_));
+    TRY_VOID(find_uses(model_, definitions_));
     return list_locations();
   }
 
@@ -117,7 +117,7 @@ class Reader {
           std::string_view name;
           TRY_VOID(value_name(f.field, name));
           if (f.field.number == 12) {
-            outputs_.push_back({name, index});
+            model_.graphs[index].outputs.push_back(name);
           } else {
             model_.graphs[index].inputs.push_back({name, f.field.whole});
             definitions_.push_back({name, index, kNone, f.field.whole});
@@ -297,7 +297,6 @@ class Reader {
   Model& model_;
   const Skeleton& skeleton_;
   List<Definition> definitions_;
-  List<GraphOutput> outputs_;
   uint32_t items_ = 0;
 };
 

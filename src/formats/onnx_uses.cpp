@@ -98,7 +98,7 @@ bool is_quantized_operator(std::string_view domain, std::string_view op_type) no
          op_type == "QMoE" || op_type.starts_with("QOrdered") || op_type.starts_with("QEmbed");
 }
 
-Status find_uses(Model& model, const List<Definition>& definitions, const List<GraphOutput>& outputs) {
+Status find_uses(Model& model, const List<Definition>& definitions) {
   Scopes scopes(model, definitions);
   TRY_VOID(scopes.check());
   for (uint32_t n = 0; n < model.nodes.size(); ++n) {
@@ -110,10 +110,11 @@ Status find_uses(Model& model, const List<Definition>& definitions, const List<G
       if (tensor != kNone) model.tensors[tensor].consumers.push_back({n, i, use_of(node, i)});
     }
   }
-  for (const GraphOutput& output : outputs) {
-    const uint32_t tensor = scopes.find(output.name, output.graph);
-    if (tensor != kNone) model.tensors[tensor].is_output = true;
-  }
+  for (uint32_t g = 0; g < model.graphs.size(); ++g)
+    for (const std::string_view output : model.graphs[g].outputs) {
+      const uint32_t tensor = scopes.find(output, g);
+      if (tensor != kNone) model.tensors[tensor].is_output = true;
+    }
   return {};
 }
 

@@ -12,15 +12,9 @@ struct Definition {
   Range input;  // the field of an input, with its tag
   bool is_input() const noexcept { return input.bytes() > 0; }
 };
-/// A name that a graph gives out.
-struct GraphOutput {
-  std::string_view name;
-  uint32_t graph = 0;
-};
-
 /// Fills the consumers of the model's tensors, and its names. Errors: tensor-duplicate where a name is defined twice
 /// in a graph or again in a graph inside it.
-Status find_uses(Model& model, const List<Definition>& definitions, const List<GraphOutput>& outputs);
+Status find_uses(Model& model, const List<Definition>& definitions);
 
 /// Whether nodes of this type quantize, dequantize or work on codes.
 bool is_quantized_operator(std::string_view domain, std::string_view op_type) noexcept;

@@ -1,11 +1,13 @@
 #include "pipeline/onnx_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "conversion/onnx_rewrite.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "pipeline/fitting_groups.h"
+#include "pipeline/onnx_activations.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -16,6 +18,7 @@ using conversion::Segment;
 
 // Shorter ranges of the model without gaps (nodes) are written as literals: a task for each would cost more.
 constexpr uint64_t kMaxLiteralBytes = 1 << 20;
+constexpr const char* kFolder = "onnx/";  // of transformers.js
 constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
 
 class OnnxPlanner {
@@ -26,7 +29,8 @@ class OnnxPlanner {
         config_(config),
         options_(options),
         diagnostics_(diagnostics),
-        resolver_(config) {}
+        resolver_(config),
+        activations_(onnx_, options) {}
 
   Result<Plan> run() {
     plan_.format = "onnx";
@@ -88,18 +92,28 @@ class OnnxPlanner {
     }
     if (resolved.weight.size() > 1)
       return error_at(ErrorCode::format_unsupported, planned.task.name, "ONNX holds one spec a weight, not a list");
-    const OnnxStyle style = style_of(planned);
+    const LayerConfig layer = resolver_.layer_config(weight.layer, planned.weight.layer_type);
+    const OnnxStyle style = style_of(weight, layer);
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
-    const bool may_stay_float = style == OnnxStyle::dynamic && is_preset();
-    if (chosen || !may_stay_float) return chosen;
-    Status weight_only = set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only);
-    if (weight_only) planned.reason.text += "; no integer operator takes its inputs, so they stay in float";
-    return weight_only ? Status() : std::move(chosen);
+    if (!chosen && style == OnnxStyle::dynamic && is_preset()) {
+      if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
+      planned.reason.text += "; no integer operator takes its inputs, so they stay in float";
+    } else if (!chosen) {
+      return chosen;
+    }
+    Status added = activations_.add(planned, weight, layer, plan_.requests);
+    if (!added) planned.task.onnx.reset();
+    return added;
   }
 
-  OnnxStyle style_of(const PlannedTensor& planned) {
+  OnnxStyle style_of(const conversion::OnnxModelWeight& weight, const LayerConfig& layer) {
     const OnnxStyle weights = options_.onnx.qdq ? OnnxStyle::dequantize_linear : OnnxStyle::weight_only;
-    const Stages inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
+    const Stages& inputs = layer.input_tensors;
+    if ((are_static(inputs) || are_static(layer.output_tensors)) && activations_.takes_static(weight)) {
+      static_left_out_ |= !options_.calibrates;
+      return options_.calibrates ? OnnxStyle::dequantize_linear : weights;
+    }
+    inputs_left_out_ |= !layer.output_tensors.empty();
     if (inputs.empty()) return weights;
     const QuantizationSpec& input = inputs.front();
     const bool is_integer = input.dtype == Dtype::int8 || input.dtype == Dtype::uint8;
@@ -184,9 +198,14 @@ class OnnxPlanner {
                               "give their layers int8 per_channel or per_tensor"});
     if (inputs_left_out_)
       diagnostics_.push_back({Severity::warning, "not-applied", text_of("{}/input_tensors", config_.where),
-                              "inputs stay in float: this version writes dynamic int8 and uint8 inputs alone, and none "
-                              "with DequantizeLinear throughout",
+                              "inputs and outputs of some layers stay in float: ONNX has dynamic inputs of int8 and "
+                              "uint8 (none with DequantizeLinear throughout), and static ones of MatMul, Gemm, Conv "
+                              "and ConvTranspose",
                               ""});
+    if (static_left_out_)
+      diagnostics_.push_back({Severity::warning, "not-applied", config_.where,
+                              "static inputs and outputs are left out: their scales come from calibration",
+                              "give activations, or set is_dynamic to true"});
     if (inputs_differ_)
       diagnostics_.push_back({Severity::note, "inputs-uint8", text_of("{}/input_tensors", config_.where),
                               "ONNX's DynamicQuantizeLinear brings inputs to uint8, one scale and zero point a tensor",
@@ -195,7 +214,8 @@ class OnnxPlanner {
 
   // ---- the files
 
-  // As transformers.js knows them: model_q4.onnx, model_int8.onnx, model_quantized.onnx.
+  // As transformers.js knows its dtypes: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; q8 is "quantized", integer
+  // operators, or whatever is neither of the others.
   std::string file_name() const {
     if (!options_.onnx.file.empty()) return options_.onnx.file;
     const char* suffix = nullptr;
@@ -203,14 +223,28 @@ class OnnxPlanner {
       if (!planned.task.onnx) continue;
       const WeightLayout& layout = planned.task.layout;
       const bool is_half = layout.source == StorageDtype::F16;
-      const char* own = layout.bits == 4                    ? is_half ? "q4f16" : "q4"
+      const bool computes = planned.task.onnx->form == OnnxForm::integer_operator;
+      const char* own = computes                            ? "quantized"
+                        : layout.bits == 2                  ? is_half ? "q2f16" : "q2"
+                        : layout.bits == 4                  ? is_half ? "q4f16" : "q4"
                         : layout.spec.dtype == Dtype::int8  ? "int8"
                         : layout.spec.dtype == Dtype::uint8 ? "uint8"
                                                             : "quantized";
       suffix = suffix == nullptr || std::string_view(suffix) == own ? own : "quantized";
     }
-    const std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
-    return suffix == nullptr ? text_of("{}.onnx", name) : text_of("{}_{}.onnx", name, suffix);
+    std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
+    // There, names say which part of a model it is: model, encoder_model, decoder_model_merged ...
+    if (options_.onnx.folder) name = stem_of(model_.files()[0].name);
+    const char* folder = options_.onnx.folder ? kFolder : "";
+    return suffix == nullptr ? text_of("{}{}.onnx", folder, name) : text_of("{}{}_{}.onnx", folder, name, suffix);
+  }
+
+  // Without folder, extension and the dtype of what is quantized now.
+  static std::string_view stem_of(std::string_view name) {
+    name = name.substr(name.find_last_of("/\\") + 1);
+    for (const std::string_view ending : {".onnx", "_fp16", "_fp32"})
+      if (name.ends_with(ending) && name.size() > ending.size()) name.remove_suffix(ending.size());
+    return name;
   }
 
   Status rewrite() {
@@ -219,12 +253,15 @@ class OnnxPlanner {
       PlannedTensor& planned = plan_.tensors[i];
       planned.task.components.resize(planned.outputs().size());
       if (!planned.task.onnx) continue;
-      choices.push_back({model_.onnx_tensors()[i].tensor, planned.task.onnx->form, &planned.task.layout});
+      activations_.apply(choices.emplace_back(conversion::OnnxChoice{
+          model_.onnx_tensors()[i].tensor, planned.task.onnx->form, &planned.task.layout, {}, {}}));
       chosen_.push_back(i);
     }
     const std::string name = file_name();
     conversion::OnnxOptions rewriting;
-    rewriting.data_file = text_of("{}_data", name);
+    // Models name it from where they are.
+    const std::string data_file = text_of("{}_data", name);
+    rewriting.data_file = options_.onnx.folder ? data_file.substr(std::strlen(kFolder)) : data_file;
     rewriting.accuracy_level = options_.onnx.accuracy_level;
     if (options_.onnx.external_data) rewriting.largest_model = 0;
     DiagnosticList remarks;
@@ -232,7 +269,7 @@ class OnnxPlanner {
     for (Diagnostic& remark : remarks.take()) diagnostics_.push_back(std::move(remark));
     if (!rewritten) return std::move(rewritten.error());
     // Data come first: most bytes are there, and an append-only target takes one file after another.
-    if (rewritten->data.bytes > 0) lay_out(rewriting.data_file, rewritten->data, *rewritten);
+    if (rewritten->data.bytes > 0) lay_out(data_file, rewritten->data, *rewritten);
     lay_out(name, rewritten->model, *rewritten);
     for (PlannedTensor& planned : plan_.tensors)
       if (planned.task.is_copy) planned.task.components.front().file = file_of_copy(planned);
@@ -307,10 +344,11 @@ class OnnxPlanner {
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
   Resolver resolver_;
+  OnnxActivations activations_;
   Plan plan_;
   List<uint32_t> chosen_;  // tensors of the plan, by number of the choice
   uint64_t failures_ = 0, unfit_ = 0;
-  bool inputs_left_out_ = false, inputs_differ_ = false;
+  bool inputs_left_out_ = false, inputs_differ_ = false, static_left_out_ = false;
   Error first_failure_;
 };
 

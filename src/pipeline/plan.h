@@ -19,6 +19,7 @@ struct OnnxPlanOptions {
   uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: not said
   bool external_data = false;   // also where the model would not be too large
   std::string file;             // name of the output file; empty: made of the model's name and what becomes of it
+  bool folder = false;          // files go to a folder laid out as transformers.js has it: onnx/<name>_<dtype>.onnx
 };
 
 struct PlanOptions {

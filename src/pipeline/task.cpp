@@ -69,6 +69,14 @@ Status read_onnx_task(const json::Value& in, TensorTask& task) {
   return task.components.size() == task.layout.components.size() ? Status() : bad_task("components");
 }
 
+// After the layout.
+Status read_importance(const json::Value& in, TensorTask& task) {
+  for (const json::Value& number : in["importance"].items())
+    task.importance.push_back(static_cast<float>(number.as_number()));
+  const bool fits = task.importance.empty() || task.importance.size() == task.layout.columns;
+  return fits ? Status() : bad_task("importance");
+}
+
 }  // namespace
 
 void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
@@ -137,14 +145,14 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("stages", std::move(stages));
     out.set("natural_order", weight.pack_method == PackMethod::order);
     out.set("saturate", task.non_finite == NonFinite::saturate);
-    if (!task.importance.empty()) {
-      json::Array importance;
-      for (const float number : task.importance) importance.emplace_back(double{number});
-      out.set("importance", std::move(importance));
-    }
     json::Array dtypes;  // scales may be stored in another dtype than the format's own choice
     for (const Component& component : task.layout.components) dtypes.emplace_back(info_of(component.dtype).name);
     out.set("component_dtypes", std::move(dtypes));
+  }
+  if (!task.importance.empty()) {
+    json::Array importance;
+    for (const float number : task.importance) importance.emplace_back(double{number});
+    out.set("importance", std::move(importance));
   }
   return json::write(out);
 }
@@ -166,6 +174,7 @@ Result<TensorTask> read_task(std::string_view text) {
   }
   if (in["onnx_form"].is_integer()) {
     TRY_VOID(read_onnx_task(in, task));
+    TRY_VOID(read_importance(in, task));
     return task;
   }
   task.is_copy = in["stages"].is_null();
@@ -191,9 +200,7 @@ Result<TensorTask> read_task(std::string_view text) {
   if (stages.empty() || stages.size() > 2) return bad_task("stages");
   TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
-  for (const json::Value& number : in["importance"].items())
-    task.importance.push_back(static_cast<float>(number.as_number()));
-  if (!task.importance.empty() && task.importance.size() != task.layout.columns) return bad_task("importance");
+  TRY_VOID(read_importance(in, task));
   const json::Array& dtypes = in["component_dtypes"].items();
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())
     return bad_task("components");

@@ -205,6 +205,23 @@ AffineRule::AffineRule(const QuantizationSpec& spec) noexcept
       quant_min_(static_cast<float>(is_mx_ ? -info_of(spec.dtype).quant_max : quant_min_of(spec))),
       quant_max_(static_cast<float>(is_mx_ ? info_of(spec.dtype).quant_max : quant_max_of(spec))) {}
 
+void AffineRule::of(std::span<const QParams> q, float* scale, float* zero_point, float* inverse) const noexcept {
+  for (size_t i = 0; i < q.size(); ++i) {
+    scale[i] = q[i].scale;
+    zero_point[i] = q[i].zero_point;
+  }
+  if (is_mx_ || (inverse != nullptr && divides_)) {  // rare
+    for (size_t i = 0; i < q.size(); ++i) {
+      const kernels::Affine a = (*this)(q[i]);
+      scale[i] = a.scale;
+      if (inverse != nullptr) inverse[i] = a.inverse;
+    }
+  } else if (inverse != nullptr) {
+    for (size_t i = 0; i < q.size(); ++i)
+      inverse[i] = 1.0f / (scale[i] > kSmallestDivisor ? scale[i] : kSmallestDivisor);
+  }
+}
+
 kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept { return AffineRule(spec)(q); }
 
 }  // namespace wasmquant

@@ -84,12 +84,16 @@ class AffineRule {
  public:
   explicit AffineRule(const QuantizationSpec& spec) noexcept;
   kernels::Affine operator()(const QParams& q) const noexcept {
-    constexpr float kSmallestNormal = 0x1p-126f;
-    const float divisor = q.scale * unit_ > kSmallestNormal ? q.scale * unit_ : kSmallestNormal;
+    const float divisor = q.scale * unit_ > kSmallestDivisor ? q.scale * unit_ : kSmallestDivisor;
     return {is_mx_ ? divisor : q.scale, divides_ ? 1.0f : 1.0f / divisor, q.zero_point, quant_min_, quant_max_};
   }
+  /// The same for scales in a row, one array for each part; no inverse where that is null.
+  void of(std::span<const QParams> q, float* scale, float* zero_point, float* inverse) const noexcept;
+  float quant_min() const noexcept { return quant_min_; }
+  float quant_max() const noexcept { return quant_max_; }
 
  private:
+  static constexpr float kSmallestDivisor = 0x1p-126f;  // the smallest normal number
   bool is_mx_;  // MX integers: the step is scale / 2^(bits - 2), and no smaller than 2^-126
   bool divides_;
   float unit_;  // that power of two; 1 for others

@@ -58,19 +58,13 @@ struct Scales {
   }
 };
 
-// The grids of a patch, one array for each part.
+// The grids of a patch, one array for each part. Inverses are for making codes: whoever reads them does not divide.
 struct PatchGrids {
   float scale[kPatch], inverse[kPatch], zero_point[kPatch];
-  float quant_min = 0, quant_max = 0;
-  PatchGrids(const Piece& piece, const Patch& p) noexcept {
-    for (size_t i = 0; i < p.columns; ++i) {
-      const Affine a = piece.grid(piece.q[p.scale + i]);
-      scale[i] = a.scale;
-      inverse[i] = a.inverse;
-      zero_point[i] = a.zero_point;
-      quant_min = a.quant_min;
-      quant_max = a.quant_max;
-    }
+  float quant_min, quant_max;
+  PatchGrids(const Piece& piece, const Patch& p, bool makes_codes) noexcept
+      : quant_min(piece.grid.quant_min()), quant_max(piece.grid.quant_max()) {
+    piece.grid.of(piece.q.subspan(p.scale, p.columns), scale, zero_point, makes_codes ? inverse : nullptr);
   }
   void quantize(std::span<const float> x, const QuantizationSpec& spec, Path path, uint8_t* codes) const noexcept {
     kernels::quantize_codes8_each(x, inverse, zero_point, quant_min, quant_max, spec.round_method, path, codes);
@@ -117,7 +111,7 @@ struct QuantizeInt final : Piece {
   }
   void patch(const Patch& p) noexcept override {
     if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
-    const PatchGrids grids(*this, p);
+    const PatchGrids grids(*this, p, true);
     float ratio[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
@@ -145,7 +139,7 @@ struct DequantizeInt final : Piece {
   }
   void patch(const Patch& p) noexcept override {
     if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
-    const PatchGrids grids(*this, p);
+    const PatchGrids grids(*this, p, false);
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
       grids.dequantize(codes + at, p.columns, info_of(spec.dtype).is_signed, y + at);
@@ -162,7 +156,7 @@ struct FakeQuantizeInt final : Piece {
   void patch(const Patch& p) noexcept override {
     if (info_of(spec.dtype).code_bytes() != 1 || has_fractional_zero_point(spec)) return Piece::patch(p);
     // Through the codes: they are whole, so the value is the same.
-    const PatchGrids grids(*this, p);
+    const PatchGrids grids(*this, p, true);
     uint8_t row_codes[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;

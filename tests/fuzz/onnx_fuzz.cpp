@@ -73,7 +73,11 @@ void rewrite(const onnx::Model& model, std::span<const uint8_t> file, const Quan
     auto layout = onnx_layout(*form, conversion::describe(model, weight), spec);
     if (!layout) continue;
     layouts.push_back(std::move(*layout));
-    choices.push_back({weight.tensor, *form, &layouts.back()});
+    choices.push_back({weight.tensor, *form, &layouts.back(), {}, {}});
+    if (style == conversion::OnnxStyle::dequantize_linear) {
+      choices.back().input = conversion::StaticScale{0.5f, 3, false};
+      if (weight.tensor % 2 == 0) choices.back().output = conversion::StaticScale{0.25f, 0, true};
+    }
     for (const Component& component : layouts.back().components) bytes += component.bytes;
   }
   conversion::OnnxOptions options;

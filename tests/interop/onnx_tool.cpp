@@ -1,10 +1,11 @@
 // ONNX models from the command line, for tests against ONNX Runtime: what the reader sees, and models whose weights
-// are all quantized one way, beside the same model with the dequantized weights in float (dynamic: and inputs that went
-// through eight bits and back).
+// are all quantized one way, beside the same model with the dequantized weights in float (dynamic and static: and
+// inputs and outputs that went through eight bits and back).
 //   onnx_tool list FILE                        a line for each weight, then "quantized N"
 //   onnx_tool quantize IN OUT REFERENCE SPEC   SPEC: key=value words
 //     style=weight_only|dequantize_linear|dynamic  dtype=int4…  scheme=per_tensor|per_channel|per_group  group=32
 //     symmetric=0|1  only=Linear,Conv2d (layer types)  tensor=NAME  inline=BYTES (largest model without external data)
+//     scales=FILE (static inputs and outputs of layers, with style=dequantize_linear)
 // Weights that a form cannot hold are named on stderr and stay.
 #include <algorithm>
 #include <cstdio>
@@ -210,8 +211,106 @@ std::string bytes_of(const conversion::OnnxFile& file, const conversion::OnnxRew
   return out;
 }
 
-// The same computation in floats: inputs of the chosen weights' nodes go through DynamicQuantizeLinear and back.
-std::string with_quantized_inputs(const std::string& floats, const std::vector<conversion::OnnxChoice>& choices) {
+// A model whose nodes are being put between others.
+class Around {
+ public:
+  explicit Around(const onnx::Model& model) : model_(model), edits_(*model.skeleton) {}
+
+  void add(conversion::Pieces& to, const std::string& message) {
+    conversion::Pieces inner;
+    inner.add(literals_, message);
+    to.add_field(literals_, 1, inner);
+  }
+  // The node with other names for its first input and its output, between what goes before and behind it.
+  void replace(const onnx::Node& node, std::string_view input, std::string_view output,
+               const conversion::Pieces& before, const conversion::Pieces& behind) {
+    std::string names;
+    for (size_t i = 0; i < node.inputs.size(); ++i) protobuf::append_field(names, 1, i == 0 ? input : node.inputs[i]);
+    protobuf::append_field(names, 2, output);
+    conversion::Pieces nodes = before, message;
+    for (onnx::Fields f(*model_.skeleton, model_.skeleton->field(node.whole.begin).payload); f.next();)
+      if (f.field.number > 2) message.add(f.field.whole);
+    message.add(literals_, names);
+    nodes.add_field(literals_, 1, message);
+    nodes.add(behind);
+    edits_.replace(node.whole, std::move(nodes));
+    for (uint32_t g = node.graph;; g = model_.graphs[g].parent) {
+      edits_.open(model_.graphs[g].whole);
+      if (model_.graphs[g].parent == onnx::kNone) break;
+      edits_.open(model_.graphs[g].attribute);
+      edits_.open(model_.nodes[model_.graphs[g].parent_node].whole);
+    }
+  }
+  std::string bytes(const std::string& file) {
+    const conversion::Pieces pieces = edits_.apply(literals_);
+    conversion::OnnxRewrite rewrite;
+    rewrite.literals = literals_;
+    rewrite.model = {pieces.segments(), pieces.bytes()};
+    return bytes_of(rewrite.model, rewrite, {file, {}}, {});
+  }
+
+ private:
+  const onnx::Model& model_;
+  conversion::Edits edits_;
+  std::string literals_;
+};
+
+using conversion::NodeBytes;
+
+// Through DynamicQuantizeLinear and back.
+void add_dynamic(Around& around, std::string_view from, const std::string& to, conversion::Pieces& nodes) {
+  around.add(nodes, NodeBytes("DynamicQuantizeLinear", "", to, "_q")
+                        .input(from)
+                        .output(to + "_codes")
+                        .output(to + "_scale")
+                        .output(to + "_zero")
+                        .bytes());
+  around.add(nodes, NodeBytes("DequantizeLinear", "", to, "_d")
+                        .input(to + "_codes")
+                        .input(to + "_scale")
+                        .input(to + "_zero")
+                        .output(to)
+                        .bytes());
+}
+
+// clip(round(x / scale) + zero_point, low, high), and back, in floats.
+void add_static(Around& around, std::string_view from, const std::string& to, const conversion::StaticScale& scale,
+                conversion::Pieces& nodes) {
+  std::string last(from);
+  const std::string base = to + "_static";
+  int number = 0;
+  const auto constant = [&](float value) {
+    const std::string name = base + std::to_string(++number);
+    std::string tensor = conversion::tensor_head(name, 1, {}), attribute, node;
+    protobuf::append_field(tensor, 9, std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
+    protobuf::append_field(attribute, 1, "value");
+    protobuf::append_field(attribute, 5, tensor);
+    protobuf::append_field(attribute, 20, uint64_t{4});
+    node = NodeBytes("Constant", "", name, "_c").output(name).bytes();
+    protobuf::append_field(node, 5, attribute);
+    around.add(nodes, node);
+    return name;
+  };
+  const auto step = [&](const char* op_type, const std::vector<std::string>& others, bool is_last = false) {
+    const std::string name = is_last ? to : base + std::to_string(++number);
+    NodeBytes node(op_type, "", base + std::to_string(number), op_type);
+    node.input(last);
+    for (const std::string& other : others) node.input(other);
+    around.add(nodes, node.output(name).bytes());
+    last = name;
+  };
+  const std::string by = constant(scale.scale), zero = constant(scale.zero_point);
+  step("Div", {by});
+  step("Round", {});
+  step("Add", {zero});
+  step("Clip", {constant(scale.is_signed ? -128.0f : 0.0f), constant(scale.is_signed ? 127.0f : 255.0f)});
+  step("Sub", {zero});
+  step("Mul", {by}, true);
+}
+
+// The same computation in floats: inputs of the chosen weights' nodes, and outputs if they are static, go through eight
+// bits and back.
+std::string with_quantized_values(const std::string& floats, const std::vector<conversion::OnnxChoice>& choices) {
   const onnx::Model before = read_model(floats);
   conversion::OnnxOptions options;
   options.least_opset = 11;
@@ -219,56 +318,40 @@ std::string with_quantized_inputs(const std::string& floats, const std::vector<c
   const auto raised = take(conversion::rewrite_onnx(before, {}, options, diagnostics));
   const std::string file = bytes_of(raised.model, raised, {floats, {}}, {});
   const onnx::Model model = read_model(file);
-  conversion::Edits edits(*model.skeleton);
-  std::string literals;
+  Around around(model);
   for (const auto& choice : choices) {
     const onnx::Tensor& weight = before.tensors[choice.tensor];  // raising adds others
     const auto same = std::find_if(model.tensors.begin(), model.tensors.end(), [&](const onnx::Tensor& tensor) {
       return tensor.name == weight.name && tensor.graph == weight.graph;
     });
+    const bool is_dynamic = choice.form == OnnxForm::integer_operator;
     for (const onnx::Consumer& consumer : same->consumers) {
-      if (!conversion::takes_form(model, consumer, choice.form)) continue;
+      if (is_dynamic ? !conversion::takes_form(model, consumer, choice.form)
+                     : !conversion::takes_static(model, consumer) || (!choice.input && !choice.output))
+        continue;
       const onnx::Node& node = model.nodes[consumer.node];
-      const std::string name = std::string(node.outputs[0]) + "_reference";
-      const auto add = [&](conversion::Pieces& to, const std::string& message) {
-        conversion::Pieces inner;
-        inner.add(literals, message);
-        to.add_field(literals, 1, inner);
-      };
-      conversion::Pieces nodes, message;
-      add(nodes, conversion::NodeBytes("DynamicQuantizeLinear", "", name, "_q")
-                     .input(node.inputs[0])
-                     .output(name + "_codes")
-                     .output(name + "_scale")
-                     .output(name + "_zero")
-                     .bytes());
-      add(nodes, conversion::NodeBytes("DequantizeLinear", "", name, "_d")
-                     .input(name + "_codes")
-                     .input(name + "_scale")
-                     .input(name + "_zero")
-                     .output(name)
-                     .bytes());
-      std::string inputs;
-      for (size_t i = 0; i < node.inputs.size(); ++i)
-        protobuf::append_field(inputs, 1, i == 0 ? std::string_view(name) : node.inputs[i]);
-      for (onnx::Fields f(*model.skeleton, model.skeleton->field(node.whole.begin).payload); f.next();)
-        if (f.field.number != 1) message.add(f.field.whole);
-      message.add(literals, inputs);
-      nodes.add_field(literals, 1, message);
-      edits.replace(node.whole, std::move(nodes));
-      for (uint32_t g = node.graph;; g = model.graphs[g].parent) {
-        edits.open(model.graphs[g].whole);
-        if (model.graphs[g].parent == onnx::kNone) break;
-        edits.open(model.graphs[g].attribute);
-        edits.open(model.nodes[model.graphs[g].parent_node].whole);
-      }
+      const std::string result(node.outputs[0]), name = result + "_reference";
+      conversion::Pieces in, out;
+      if (is_dynamic) add_dynamic(around, node.inputs[0], name, in);
+      if (choice.input) add_static(around, node.inputs[0], name, *choice.input, in);
+      if (choice.output) add_static(around, result + "_float", result, *choice.output, out);
+      around.replace(node, is_dynamic || choice.input ? name : std::string(node.inputs[0]),
+                     choice.output ? result + "_float" : result, in, out);
     }
   }
-  const conversion::Pieces pieces = edits.apply(literals);
-  conversion::OnnxRewrite rewrite;
-  rewrite.literals = literals;
-  rewrite.model = {pieces.segments(), pieces.bytes()};
-  return bytes_of(rewrite.model, rewrite, {file, {}}, {});
+  return around.bytes(file);
+}
+
+// Lines "layer role int8|uint8 scale zero_point".
+std::map<std::string, conversion::StaticScale> read_scales(const std::string& path) {
+  std::map<std::string, conversion::StaticScale> scales;
+  std::ifstream in(path);
+  std::string layer, role, dtype, scale;
+  int zero_point = 0;
+  while (in >> layer >> role >> dtype >> scale >> zero_point)
+    scales[layer + " " + role] = {std::strtof(scale.c_str(), nullptr), static_cast<int16_t>(zero_point),
+                                  dtype == "int8"};
+  return scales;
 }
 
 using Words = std::map<std::string, std::string>;
@@ -301,6 +384,7 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
   const auto style = style_name == "dynamic"             ? conversion::OnnxStyle::dynamic
                      : style_name == "dequantize_linear" ? conversion::OnnxStyle::dequantize_linear
                                                          : conversion::OnnxStyle::weight_only;
+  const auto scales = read_scales(words.contains("scales") ? words.at("scales") : std::string());
   std::vector<conversion::OnnxChoice> choices;
   std::vector<std::unique_ptr<WeightLayout>> layouts;
   std::map<std::string, int> forms;
@@ -318,7 +402,11 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
       continue;
     }
     layouts.push_back(std::make_unique<WeightLayout>(std::move(*layout)));
-    choices.push_back({weight.tensor, *form, layouts.back().get()});
+    const auto scale_of = [&](const char* role) {
+      const auto found = scales.find(weight.layer + role);
+      return found == scales.end() ? std::nullopt : std::optional(found->second);
+    };
+    choices.push_back({weight.tensor, *form, layouts.back().get(), scale_of(" input"), scale_of(" output")});
     ++forms[std::string(name_of(*form))];
     before += model.tensors[weight.tensor].end - model.tensors[weight.tensor].begin;
     for (const Component& component : layouts.back()->components) after += component.bytes;
@@ -338,7 +426,7 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
     quantized.push_back(quantize(*choice.layout, values_of(tensor, files.of(model, tensor))));
     if (reference != "-" && !tensor.is_external()) overwrite(tensor, quantized.back().values, floats);
   }
-  if (style == conversion::OnnxStyle::dynamic) floats = with_quantized_inputs(floats, choices);
+  if (style == conversion::OnnxStyle::dynamic || !scales.empty()) floats = with_quantized_values(floats, choices);
   if (reference != "-") std::ofstream(reference, std::ios::binary) << floats;
   std::ofstream(to, std::ios::binary) << bytes_of(rewrite.model, rewrite, files, quantized);
   if (rewrite.data.bytes > 0)

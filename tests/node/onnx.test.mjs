@@ -1,6 +1,6 @@
 // ONNX: open, plan, quantize in every form, external data, what is refused. Runtimes are in tests/interop/onnx.mjs.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { cli, cliJson } from './cli_process.mjs';
@@ -151,6 +151,41 @@ test('dynamic inputs become integer operators, where there are any', async (t) =
   const conv = await written(t, quantizer, convolutions(), 'int8_dynamic');
   assert.match(named(conv.report.tensors, 'conv.weight').reason.text, /ConvInteger/);
   assert.match(named(conv.report.tensors, 'up.weight').reason.text, /as DequantizeLinear; .*stay in float/);
+});
+
+test('Gemm with transB: its weight is turned for MatMulInteger, codes and errors stay what they were', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const { bytes } = twoLayers({ opset: 13 });
+  const original = await modelFor(t, quantizer, bytes);
+  for (const [dynamic, still] of [
+    ['int8_dynamic', 'int8'],
+    [{ dtype: 'uint8', qscheme: 'per_tensor', symmetric: false }, null],
+  ]) {
+    const input_tensors = { dtype: 'uint8', qscheme: 'per_tensor', symmetric: false, is_dynamic: true };
+    const withInputs = still ? dynamic : { global_quant_config: { weight: dynamic, input_tensors } };
+    const integer = await written(t, quantizer, bytes, withInputs);
+    const linear = await written(t, quantizer, bytes, still ?? { global_quant_config: { weight: dynamic } });
+    assert.match(named(integer.report.tensors, 'down.weight').reason.text, /as MatMulInteger/);
+    const [turned, plain] = [integer, linear].map(({ bytes: file }) => modelFor(t, quantizer, file));
+    const [codes, expected] = [
+      named((await turned).tensors, 'down.weight_quantized'),
+      named((await plain).tensors, 'down.weight_quantized'),
+    ];
+    assert.deepEqual(
+      [codes.shape, expected.shape],
+      [
+        [96, 32],
+        [32, 96],
+      ],
+    );
+    const [a, b] = [integer.bytes.subarray(codes.begin), linear.bytes.subarray(expected.begin)];
+    for (let i = 0; i < 32 * 96; ++i) assert.equal(a[i], b[(i % 32) * 96 + Math.floor(i / 32)], `code ${i}`);
+    const compared = await quantizer.compare(original, await turned);
+    // Sums are taken in another order.
+    const { mse } = named(linear.report.tensors, 'down.weight').error;
+    assert.ok(Math.abs(named(integer.report.tensors, 'down.weight').error.mse - mse) <= mse * 1e-6);
+    assert.ok(Math.abs(named(compared.tensors, 'down.weight').error.mse - mse) <= mse * 1e-6);
+  }
 });
 
 test('qdq: DequantizeLinear throughout; a preset falls back, a config is held to what it says', async (t) => {
@@ -505,4 +540,53 @@ test('command line: quantize, plan and inspect; --qdq, --accuracy-level, --exter
   assert.ok(namesOf(inspected).includes('up_quantized'));
   const wrong = await cli(['quantize', input, '-o', join(folder, 'x.onnx'), '-p', 'int8', '--accuracy-level', '9']);
   assert.equal(wrong.code, 2);
+});
+
+test('a folder is laid out as transformers.js has it, dtype beside dtype', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t);
+  const source = join(folder, 'source');
+  mkdirSync(source);
+  writeFileSync(join(source, 'model_fp32.onnx'), twoLayers({ opset: 13 }).bytes);
+  writeFileSync(join(source, 'config.json'), '{"model_type": "llama", "transformers.js_config": {"dtype": "q4"}}');
+  writeFileSync(join(source, 'tokenizer.json'), '{}');
+  const model = await modelFor(t, quantizer, source);
+  const target = join(folder, 'target');
+  const int2 = { global_quant_config: { weight: { dtype: 'int2', qscheme: 'per_group', group_size: 32 } } };
+  for (const [config, name, onnx] of [
+    ['int4_wo_32', 'model_q4.onnx'],
+    [int2, 'model_q2.onnx'],
+    ['int8_dynamic', 'model_quantized.onnx'],
+    ['int8', 'model_int8.onnx', { externalData: true }],
+  ]) {
+    const report = await quantizer.quantizeModel(model, config, { target, overwrite: true, ...(onnx && { onnx }) });
+    const names = report.files.map((file) => file.name);
+    const files = onnx ? [`onnx/${name}_data`, `onnx/${name}`] : [`onnx/${name}`];
+    assert.deepEqual(names, [...files, 'tokenizer.json', 'config.json']);
+    const written = await modelFor(t, quantizer, join(target, 'onnx', name));
+    assert.equal(written.files.length, files.length, 'external data are named from where the model is');
+  }
+  assert.deepEqual(readdirSync(join(target, 'onnx')).sort(), [
+    'model_int8.onnx',
+    'model_int8.onnx_data',
+    'model_q2.onnx',
+    'model_q4.onnx',
+    'model_quantized.onnx',
+  ]);
+  assert.deepEqual(JSON.parse(readFileSync(join(target, 'config.json'), 'utf8')), {
+    model_type: 'llama',
+    'transformers.js_config': { dtype: 'q4', use_external_data_format: { 'model_int8.onnx': 1 } },
+  });
+  await assert.rejects(quantizer.quantizeModel(model, 'int8', { target }), { code: 'target-exists' });
+  const signal = AbortSignal.abort(new Error('enough'));
+  const none = join(folder, 'none');
+  mkdirSync(none);
+  await assert.rejects(quantizer.quantizeModel(model, 'int8', { target: none, signal }), /enough/);
+  const controller = new AbortController();
+  const onProgress = () => controller.abort(new Error('enough'));
+  await assert.rejects(
+    quantizer.quantizeModel(model, 'int8', { target: none, signal: controller.signal, onProgress }),
+    /enough/,
+  );
+  assert.deepEqual(readdirSync(none), [], 'a run that ends early takes the inner folder with it');
 });

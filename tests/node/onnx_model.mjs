@@ -154,3 +154,24 @@ export function convolutions() {
     }),
   );
 }
+
+/** input_ids [batch, sequence] -> Gather [words, 64] -> MatMul [64, 96], Relu, MatMul [96, words] -> logits. */
+export function wordModel(words) {
+  return model(
+    graph({
+      nodes: [
+        node('Gather', ['model.embed_tokens.weight', 'input_ids'], ['e'], { name: '/model/embed_tokens/Gather' }),
+        node('MatMul', ['e', 'onnx::MatMul_1'], ['h'], { name: '/model/mlp/up_proj/MatMul' }),
+        node('Relu', ['h'], ['r']),
+        node('MatMul', ['r', 'onnx::MatMul_2'], ['logits'], { name: '/lm_head/MatMul' }),
+      ],
+      tensors: [
+        tensor('model.embed_tokens.weight', 'F32', [words, 64], noise(words * 64, 11)),
+        tensor('onnx::MatMul_1', 'F32', [64, 96], noise(64 * 96, 12)),
+        tensor('onnx::MatMul_2', 'F32', [96, words], noise(96 * words, 13)),
+      ],
+      inputs: [['input_ids', 'I64', ['batch', 'sequence']]],
+      outputs: [['logits', 'F32', ['batch', 'sequence', words]]],
+    }),
+  );
+}

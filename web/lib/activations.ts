@@ -8,7 +8,7 @@ import { OpenedModel } from './model.js';
 import type { InputObservation } from './protocol.js';
 import { reader, type Workshop } from './run.js';
 import { checkTensor, elementsOf } from './tensor.js';
-import type { ActivationBatch, TensorInfo } from './types.js';
+import type { ActivationBatch, CapturedActivations, TensorInfo } from './types.js';
 
 /** What was found for the requests of a plan, as the next plan takes it. */
 export interface FoundActivations {
@@ -32,7 +32,11 @@ interface Batch {
 }
 
 /** Iterables of batches, and opened files of them. */
-export type ActivationSource = Iterable<ActivationBatch> | AsyncIterable<ActivationBatch> | OpenedModel;
+export type ActivationSource =
+  | Iterable<ActivationBatch>
+  | AsyncIterable<ActivationBatch>
+  | CapturedActivations
+  | OpenedModel;
 
 /** Whether a file holds activations: tensors named `<layer>.input` or `<layer>.output`, perhaps with a number behind. */
 export const holdsActivations = (file: OpenedModel) => file.tensors.some(({ name }) => tensorName.test(name));
@@ -90,14 +94,14 @@ async function* batchesOf(source: ActivationSource): AsyncGenerator<Batch> {
 }
 
 /** Generators and streams are over when they were read once. */
-function isReadOnce(source: ActivationSource): boolean {
+export function isReadOnce(source: Iterable<unknown> | AsyncIterable<unknown> | OpenedModel): boolean {
   if (source instanceof OpenedModel) return false;
   if (typeof ReadableStream !== 'undefined' && source instanceof ReadableStream) return true;
   const iterator: unknown = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   return iterator === source;
 }
 
-const parsed = (requests: string) => JSON.parse(requests) as { layer: string; role: string }[];
+const parsed = (requests: string) => JSON.parse(requests) as Pick<ActivationBatch, 'layer' | 'role'>[];
 
 function unknownLayer(layer: string, layers: Set<string>, requests: string): QuantizationError {
   const last = layer.split('.').at(-1) ?? '';
@@ -114,9 +118,10 @@ export async function observeActivations(
   instance: Instance,
   model: OpenedModel,
   requests: string,
-  source: ActivationSource,
+  given: ActivationSource,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
+  const source = 'only' in given ? given.only(parsed(requests)) : given;
   const layers = new Set(model.tensors.map(({ layer }) => layer));
   const bound = instance.run((module) => new module.ActivationCalibration(requests));
   try {

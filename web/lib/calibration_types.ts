@@ -21,6 +21,12 @@ export interface ActivationBatch extends TensorInput {
   role: 'input' | 'output';
 }
 
+/** Activations that can be made anew, and fewer of them: what `captureActivations` of `wasmquant/onnxruntime` gives. */
+export interface CapturedActivations extends AsyncIterable<ActivationBatch> {
+  /** The same for these layers alone; calibration asks for those whose scales it has to find. */
+  only(wanted: readonly Pick<ActivationBatch, 'layer' | 'role'>[]): AsyncIterable<ActivationBatch>;
+}
+
 /**
  * Data to calibrate with.
  * - Token ids, for smoothquant, awq and gptq; unless smoothquant or awq change them, also for static inputs.

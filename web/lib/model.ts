@@ -152,7 +152,7 @@ export class OpenedModel implements Model {
   }
 
   /** The core's index; only for the instance that opened the model. Errors: argument-invalid, state-invalid. */
-  indexFor(instance: Instance): BoundModelIndex {
+  indexFor(instance = this.#instance): BoundModelIndex {
     if (instance !== this.#instance) throw failure('argument-invalid', 'model', 'was opened by another quantizer');
     if (this.#closed) throw failure('state-invalid', 'model', 'is closed');
     return this.#index;

@@ -44,6 +44,8 @@ export interface BoundModelIndex {
   readShardMap(text: string): string;
   /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics}`. */
   finish(): string;
+  /** Of ONNX models: JSON of `LayerValues` (capture.ts). */
+  layerValues(): string;
   /** A file beside the weights that a conversion reads. */
   setCompanion(name: string, pointer: number, bytes: number): void;
   delete(): void;

@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { failure, textOf } from './errors.js';
 import { type OutputFile, type OutputTarget, writeFailure } from './target.js';
 
@@ -83,6 +83,7 @@ class PathTarget implements OutputTarget {
   readonly isPositioned = true;
   readonly fileName: string | null;
   readonly takesData = true;
+  readonly takesFolders: boolean;
   /** Final file or folder. */
   readonly #final: string;
   /** Folder that files are created in: the final one, or a partial one beside it. */
@@ -103,6 +104,7 @@ class PathTarget implements OutputTarget {
     inputs: string[] = [],
   ) {
     this.isFolder = kind !== 'file';
+    this.takesFolders = this.isFolder;
     this.fileName = kind === 'file' ? basename(final) : null;
     this.#final = final;
     this.#folder = folder;
@@ -129,10 +131,12 @@ class PathTarget implements OutputTarget {
 
   async create(name: string, bytes: number): Promise<OutputFile> {
     const final = this.#finalOf(name);
-    const partial = this.#isNewFolder ? final : join(this.#folder, partialName(basename(final)));
+    const folder = dirname(final);
+    const partial = this.#isNewFolder ? final : join(folder, partialName(basename(final)));
     let handle: FileHandle;
     try {
-      if (!this.#isNewFolder) await removeAbandoned(this.#folder, basename(final));
+      if (folder !== this.#folder) this.#made.push(...(await makeFolders(folder)));
+      if (!this.#isNewFolder) await removeAbandoned(folder, basename(final));
       handle = await open(partial, 'wx');
       this.#files.push({ partial, final, handle });
       await handle.truncate(bytes);
@@ -176,7 +180,7 @@ class PathTarget implements OutputTarget {
 
   /** A shard or index of the earlier output would be read together with the new files. */
   async #removeLeftovers(): Promise<void> {
-    const written = new Set(this.#files.map(({ final }) => basename(final)));
+    const written = new Set(this.#files.map(({ final }) => relative(this.#folder, final)));
     for (const name of leftovers(await readdir(this.#folder), written)) await rm(join(this.#folder, name));
   }
 }

@@ -11,6 +11,8 @@ import type { Plan, PlanOptions } from './types.js';
 /** What the caller says besides the config. `file`: what a single output file is called, where that is known. */
 export interface PlanChoices extends PlanOptions {
   file?: string | null;
+  /** Whether files go to a folder that has folders inside. */
+  folder?: boolean | undefined;
 }
 
 /** How a plan is made besides its config. */
@@ -26,13 +28,13 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  { format, onnx, file }: PlanChoices,
+  { format, onnx, file, folder }: PlanChoices,
   settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
   const bound = instance.run((module) =>
-    module.makePlan(index, config, JSON.stringify({ format, onnx, file, name: model.name, ...settings })),
+    module.makePlan(index, config, JSON.stringify({ format, onnx, file, folder, name: model.name, ...settings })),
   );
   try {
     instance.call<null>(() => bound.error());

@@ -11,7 +11,6 @@ import type { Pool, RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
 import { tensorReport } from './report.js';
 import { Schedule } from './schedule.js';
-import { smallFiles, writeSmallFile } from './small_files.js';
 import type { OutputTarget } from './target.js';
 import type { Diagnostic, Model, Plan, QuantizeModelOptions, Report, Source, TensorError } from './types.js';
 
@@ -73,12 +72,13 @@ export async function quantizeInto(
     const { calibrateBlocks, planRun } = await import('./calibrate.js');
     const planned = await abortable(
       signal,
-      planRun(workshop, model, config, { ...options, file: target.fileName }, tiles),
+      planRun(workshop, model, config, { ...options, file: target.fileName, folder: target.takesFolders }, tiles),
     );
     const { run, calibration } = planned;
     const { plan } = run;
     const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes];
-    const small = target.isFolder && plan.format !== 'gguf' ? await smallFiles(model, run) : [];
+    const small =
+      target.isFolder && plan.format !== 'gguf' ? await (await import('./small_files.js')).smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
 
     const progress = new ProgressMeter(
@@ -116,7 +116,7 @@ export async function quantizeInto(
     context = null;
     await abortable(signal, output.finish());
     for (const file of small) {
-      await abortable(signal, writeSmallFile(target, file));
+      await abortable(signal, file.writeTo(target));
     }
     for (const source of model.weights) await source.checkUnchanged?.();
     signal?.throwIfAborted();

@@ -5,6 +5,7 @@ import type { OpenedModel } from './model.js';
 import type { PreparedRun } from './plan.js';
 import type { FileSource } from './source.js';
 import type { OutputTarget } from './target.js';
+import type { Plan } from './types.js';
 
 /** Bytes of one read when a file is carried over. */
 const copyBytes = 8 * 1024 * 1024;
@@ -12,52 +13,65 @@ const copyBytes = 8 * 1024 * 1024;
 export interface SmallFile {
   name: string;
   bytes: number;
-  chunks(): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+  /** Writes it whole. */
+  writeTo(target: OutputTarget): Promise<void>;
+}
+
+function smallFile(name: string, bytes: number, chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>>): SmallFile {
+  return {
+    name,
+    bytes,
+    async writeTo(target) {
+      const output = await target.create(name, bytes);
+      let offset = 0;
+      for await (const chunk of chunks()) {
+        await output.write(chunk, offset);
+        offset += chunk.byteLength;
+      }
+      await output.finish();
+    },
+  };
 }
 
 function textFile(name: string, text: string): SmallFile {
   const bytes = new TextEncoder().encode(text);
-  return {
-    name,
-    bytes: bytes.byteLength,
-    async *chunks() {
-      yield bytes;
-    },
-  };
+  async function* chunks() {
+    yield bytes;
+  }
+  return smallFile(name, bytes.byteLength, chunks);
 }
 
 function carriedFile(source: FileSource): SmallFile {
-  return {
-    name: source.name,
-    bytes: source.size,
-    async *chunks() {
-      try {
-        for (let at = 0; at < source.size; at += copyBytes) {
-          yield (await source.read(at, Math.min(copyBytes, source.size - at))).slice();
-        }
-      } finally {
-        await source.close();
+  async function* chunks() {
+    try {
+      for (let at = 0; at < source.size; at += copyBytes) {
+        yield (await source.read(at, Math.min(copyBytes, source.size - at))).slice();
       }
-    },
-  };
+    } finally {
+      await source.close();
+    }
+  }
+  return smallFile(source.name, source.size, chunks);
+}
+
+/** What transformers.js must know of an ONNX model whose weights are in a file of their own. */
+function externalDataConfig(config: Record<string, unknown> | null, plan: Plan): string | null {
+  const [data, model] = plan.files;
+  if (plan.format !== 'onnx' || !data || !model || config === null) return null;
+  const key = 'transformers.js_config';
+  const own = Object(config[key]) as Record<string, unknown>;
+  const formats = Object(own.use_external_data_format) as object;
+  const name = model.name.slice(model.name.lastIndexOf('/') + 1);
+  const use_external_data_format = { ...formats, [name]: 1 };
+  return `${JSON.stringify({ ...config, [key]: { ...own, use_external_data_format } }, null, 2)}\n`;
 }
 
 /** In the order they are written. config.json is last: with it, the folder is a model. */
 export async function smallFiles(model: OpenedModel, { plan, shardMap }: PreparedRun): Promise<SmallFile[]> {
   const files = (await model.companions()).map(carriedFile);
   if (shardMap !== '') files.push(textFile(indexName(plan.files[0]?.name ?? ''), shardMap));
-  const config = configJson(model.configText, model.config, plan.quantizationConfig);
+  const config =
+    externalDataConfig(model.config, plan) ?? configJson(model.configText, model.config, plan.quantizationConfig);
   if (config !== null) files.push(textFile('config.json', config));
   return files;
-}
-
-/** Writes one of them whole. */
-export async function writeSmallFile(target: OutputTarget, file: SmallFile): Promise<void> {
-  const output = await target.create(file.name, file.bytes);
-  let offset = 0;
-  for await (const chunk of file.chunks()) {
-    await output.write(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  await output.finish();
 }

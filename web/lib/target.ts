@@ -14,6 +14,8 @@ export interface OutputTarget {
   readonly fileName: string | null;
   /** Of a single file: whether `<its name>_data` can be written beside it. */
   readonly takesData?: boolean;
+  /** Of a folder: whether files may be written into folders inside it, as `folder/name`. */
+  readonly takesFolders?: boolean;
   /** Whether several files may be open at once and written at any position. */
   readonly isPositioned: boolean;
   /** Refuses the run when one of these files exists and may not be replaced. Errors: target-exists. */

@@ -62,7 +62,7 @@ Outcome rewrite(const std::string& file, const QuantizationSpec& spec, OnnxStyle
     auto layout = onnx_layout(*form, conversion::describe(*model, weight), spec);
     if (!layout) continue;
     layouts.push_back(std::move(*layout));
-    choices.push_back({weight.tensor, *form, &layouts.back()});
+    choices.push_back({weight.tensor, *form, &layouts.back(), {}, {}});
   }
   DiagnosticList diagnostics;
   const auto rewritten = conversion::rewrite_onnx(*model, choices, options, diagnostics);
