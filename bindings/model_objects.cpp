@@ -4,6 +4,7 @@
 
 #include "core/list.h"
 #include "pipeline/comparison.h"
+#include "pipeline/gguf_importance.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
@@ -55,6 +56,11 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
   options.onnx.file = options_json["file"].as_string();
+  const json::Value& gguf = options_json["gguf"];
+  options.gguf.imatrix = {pointer<const uint8_t>(static_cast<Address>(gguf["imatrix"].as_integer())),
+                          static_cast<size_t>(gguf["imatrixBytes"].as_integer())};
+  options.gguf.imatrix_name = gguf["imatrixName"].as_string();
+  options.gguf.shard_bytes = static_cast<uint64_t>(gguf["shardBytes"].as_integer());
   return make_plan(model, config, options, diagnostics);
 }
 
@@ -160,6 +166,22 @@ std::string BoundPlan::file_literals(uint32_t file) const {
 }
 
 std::string BoundPlan::activation_requests() const { return plan_ ? write_requests(plan_->requests) : std::string(); }
+
+std::string BoundPlan::importance_matrix(std::string text) {
+  const auto options = json::parse(text);
+  if (!plan_ || !options) return plan_ ? fail(options.error()) : error();
+  ImatrixOptions given;
+  if ((*options)["dat"].as_bool()) given.format = imatrix::FileFormat::dat;
+  given.dataset = (*options)["dataset"].as_string();
+  given.chunk_size = static_cast<uint64_t>((*options)["chunkSize"].as_integer());
+  auto written = write_imatrix(*plan_, (*options)["found"], given);
+  if (!written) return fail(written.error());
+  imatrix_ = std::move(*written);
+  json::Value out;
+  out.set("pointer", address(imatrix_.data()));
+  out.set("bytes", static_cast<uint64_t>(imatrix_.size()));
+  return ok(std::move(out));
+}
 
 std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
 

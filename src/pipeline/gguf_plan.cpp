@@ -8,6 +8,7 @@
 #include "conversion/conversion.h"
 #include "conversion/recipe.h"
 #include "formats/gguf_split.h"
+#include "pipeline/gguf_importance.h"
 
 namespace wasmquant {
 namespace {
@@ -40,18 +41,22 @@ class GgufPlanner {
         config_(config),
         gguf_(config::gguf_config(config)),
         options_(options),
-        diagnostics_(diagnostics) {
+        diagnostics_(diagnostics),
+        importance_(options) {
     for (const std::string& name : gguf_.exclude) patterns_.push_back({NamePattern(name), name, std::nullopt});
     for (const auto& [name, type] : gguf_.layers) patterns_.push_back({NamePattern(name), name, type});
   }
 
   Result<Plan> run() {
     plan_.format = "gguf";
+    TRY_VOID(importance_.read());
     TRY_VOID(convert());
     recipe_ = *conversion::recipe_named(gguf_.recipe);
     choose();
     conversion::describe_recipe(recipe_, converted_.metadata);
+    importance_.describe(converted_.metadata);
     TRY_VOID(lay_out());
+    TRY_VOID(importance_.report(gguf_.recipe, diagnostics_));
     return std::move(plan_);
   }
 
@@ -117,13 +122,14 @@ class GgufPlanner {
       chosen_by_.push_back(pattern);
       tensors.push_back({tensor.name, tensor.shape, pattern != nullptr ? pattern->type : std::nullopt});
     }
-    if (conversion::needs_importance(recipe_))
+    if (conversion::needs_importance(recipe_) && !importance_.is_given())
       diagnostics_.push_back({Severity::warning, "needs-importance", "/recipe",
-                              text_of("{} is meant for an importance matrix, which this version does not take: "
-                                      "llama-quantize refuses it without one, because the result is of little use",
+                              text_of("{} is meant for an importance matrix: llama-quantize refuses it without one, "
+                                      "because the result is of little use",
                                       gguf_.recipe),
-                              "take q2_k, or a recipe with more bits"});
+                              "give an imatrix or calibration, or take q2_k or a recipe with more bits"});
     conversion::RecipeOptions options;
+    options.has_importance = importance_.is_given();
     options.pure = gguf_.pure;
     options.keeps_output = gguf_.keeps_output;
     options.output_type = gguf_.output_type;
@@ -202,6 +208,7 @@ class GgufPlanner {
       if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
       if (info_of(source.stored.dtype).is_ggml() && info_of(source.stored.dtype).block > 1) ++requantized_;
     }
+    TRY_VOID(importance_.weigh(planned, tensor.name, type, plan_.requests));
     set_tiles(task, options_.tile_bytes);
     if (!task.is_copy && std::min(task.tile_lines, task.layout.rows) * task.layout.columns > kMaxTileElements)
       return error_at(ErrorCode::memory_budget, task.name, "its smallest tile has more than {} elements",
@@ -270,6 +277,7 @@ class GgufPlanner {
   Recipe recipe_ = Recipe::f32;
   List<TypeChoice> choices_;
   List<const Pattern*> chosen_by_;
+  GgufImportance importance_;
   uint64_t requantized_ = 0;
   Plan plan_;
 };

@@ -126,9 +126,7 @@ class Planner {
           List<KnownTensor> tensors = activation_tensors(request.layer, role, *found, *storage);
           for (KnownTensor& tensor : tensors) planned.activations.push_back(std::move(tensor));
         }
-        if (request.importance)
-          for (const json::Value& each : (*found)["importance"].items())
-            planned.task.importance.push_back(static_cast<float>(each.as_number()));
+        if (request.importance) planned.task.importance = importance_in(*found);
       }
       plan_.requests.push_back(std::move(request));
     }
@@ -292,9 +290,11 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   if (asked == "onnx") return make_onnx_plan(model, parsed.config, options, diagnostics);
   if (asked == "gguf") {
     if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);
-    return error_at(ErrorCode::format_unsupported, "format",
-                    "GGUF holds llama.cpp's types: take a preset like q4_k_m or q8_0, or a config with \"dialect\": "
-                    "\"gguf\"");
+    return error_at(
+        ErrorCode::format_unsupported, "format",
+        "GGUF holds llama.cpp's types, which round by themselves: take a preset like q4_k_m or q8_0, or a "
+        "config with \"dialect\": \"gguf\", and calibration or an imatrix for importance. What smoothquant, "
+        "awq or gptq make can be written as fake-quantized, and a GGUF file be made of that");
   }
   if (is_recipe)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot hold it",

@@ -2,6 +2,7 @@
 // file contains and where, and the tasks that fill it.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,11 +22,19 @@ struct OnnxPlanOptions {
   std::string file;             // name of the output file; empty: made of the model's name and what becomes of it
 };
 
+/// Of GGUF outputs.
+struct GgufPlanOptions {
+  std::span<const uint8_t> imatrix;  // a whole file (formats/imatrix.h), for the time of planning; empty: none
+  std::string imatrix_name;          // what it is called, for the metadata; may be empty
+  uint64_t shard_bytes = 0;          // of tensor data in a file, about; 0: one file
+};
+
 struct PlanOptions {
   std::string format;  // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
   std::string name;    // of the model, for file names and metadata that have one; empty: not known
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
+  GgufPlanOptions gguf;
   bool calibrates = false;  // what the plan asks of calibration will come, or has
   json::Value activations;  // "found" of ActivationCalibration::finish, then
 };

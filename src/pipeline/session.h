@@ -103,6 +103,8 @@ class TensorSession {
   Status run_ggml(const TileRange& tile);
   /// Rows [first, first + count) of the output as the tile's input has them, float32.
   std::span<const float> changed_rows(const TileRange& tile, uint64_t first, uint64_t count);
+  /// Rows [first, first + count) of the output, each by the importance that is its.
+  void quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out) const;
   void add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes);
 
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);

@@ -36,6 +36,12 @@ std::optional<StorageDtype> any_dtype_named(std::string_view name) {
   return storage_dtype_named(name);
 }
 
+json::Array numbers_json(const std::vector<float>& numbers) {
+  json::Array out;
+  for (const float number : numbers) out.emplace_back(double{number});
+  return out;
+}
+
 std::vector<uint64_t> read_shape(const json::Value& value) {
   std::vector<uint64_t> shape;
   for (const json::Value& d : value.items()) shape.push_back(count_of(d));
@@ -51,6 +57,9 @@ Status read_ggml_task(const json::Value& in, TensorTask& task) {
   task.change.is_transposed = in["is_transposed"].as_bool();
   task.change.adds_one = in["adds_one"].as_bool();
   if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+  const uint64_t columns = std::max<uint64_t>(task.layout.columns, 1), experts = task.importance.size() / columns;
+  if (task.importance.size() % columns != 0 || (experts != 0 && task.layout.rows % experts != 0))
+    return bad_task("importance");
   return {};
 }
 
@@ -107,6 +116,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   out.set("components", std::move(components));
   out.set("tile_lines", task.tile_lines);
   out.set("tiles", task.tiles);
+  if (!task.importance.empty()) out.set("importance", numbers_json(task.importance));
   if (task.padding != 0) out.set("padding", static_cast<int64_t>(task.padding));
   if (task.is_copy) {
     if (!task.layout.components.empty()) out.set("dtype", info_of(task.layout.components.front().dtype).name);
@@ -137,11 +147,6 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("stages", std::move(stages));
     out.set("natural_order", weight.pack_method == PackMethod::order);
     out.set("saturate", task.non_finite == NonFinite::saturate);
-    if (!task.importance.empty()) {
-      json::Array importance;
-      for (const float number : task.importance) importance.emplace_back(double{number});
-      out.set("importance", std::move(importance));
-    }
     json::Array dtypes;  // scales may be stored in another dtype than the format's own choice
     for (const Component& component : task.layout.components) dtypes.emplace_back(info_of(component.dtype).name);
     out.set("component_dtypes", std::move(dtypes));
@@ -159,6 +164,8 @@ Result<TensorTask> read_task(std::string_view text) {
   task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
   task.tiles = count_of(in["tiles"]);
   task.non_finite = in["saturate"].as_bool() ? NonFinite::saturate : NonFinite::error;
+  for (const json::Value& number : in["importance"].items())
+    task.importance.push_back(static_cast<float>(number.as_number()));
   task.padding = static_cast<uint32_t>(std::min<uint64_t>(count_of(in["padding"]), kMaxPadding));
   if (in["type"].is_string()) {
     TRY_VOID(read_ggml_task(in, task));
@@ -191,8 +198,6 @@ Result<TensorTask> read_task(std::string_view text) {
   if (stages.empty() || stages.size() > 2) return bad_task("stages");
   TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
-  for (const json::Value& number : in["importance"].items())
-    task.importance.push_back(static_cast<float>(number.as_number()));
   if (!task.importance.empty() && task.importance.size() != task.layout.columns) return bad_task("importance");
   const json::Array& dtypes = in["component_dtypes"].items();
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())

@@ -47,7 +47,8 @@ struct TensorTask {
   ValueChange change;    // with CodeStorage::ggml_rows alone
   uint32_t padding = 0;  // zero bytes that follow the only component
   NonFinite non_finite = NonFinite::error;
-  std::vector<float> importance;  // of input channels, for weighted observers; else empty
+  // Of input channels, for weighted observers and GGUF types; of stacked experts [experts, columns]; else empty.
+  std::vector<float> importance;
   bool is_float32 =
       false;  // tiles are brought as float32, whatever the source was: weights that were changed in memory
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)

@@ -26,14 +26,17 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  { format, onnx, file }: PlanChoices,
+  { format, onnx, gguf, file }: PlanChoices,
   settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
-  const bound = instance.run((module) =>
-    module.makePlan(index, config, JSON.stringify({ format, onnx, file, name: model.name, ...settings })),
-  );
+  const imatrix = gguf?.imatrix ?? new Uint8Array();
+  const bound = instance.withBytes(imatrix, (pointer) => {
+    const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
+    const options = { format, onnx, gguf: given, file, name: model.name, ...settings };
+    return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
+  });
   try {
     instance.call<null>(() => bound.error());
     const { tasks, ...plan } = instance.call<Plan & { tasks: PlanTask[] }>(() => bound.json());
