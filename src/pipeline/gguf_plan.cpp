@@ -238,25 +238,37 @@ class GgufPlanner {
     for (size_t i = 0; i < converted_.tensors.size(); ++i)
       if (converted_.tensors[i].source != conversion::ConvertedTensor::kGenerated) TRY_VOID(add_tensor(i, entries));
     TRY(alignment, gguf::alignment_of(converted_.metadata));
-    TRY(header,
-        gguf::write_header(converted_.metadata, std::span<const gguf::NewTensor>(entries.data(), entries.size())));
-    PlannedFile file;
-    file.name =
-        text_of("{}-{}.gguf", options_.name.empty() ? std::string("model") : options_.name, upper(gguf_.recipe));
-    file.bytes = header.file_bytes;
-    file.prefix = std::move(header.bytes);
-    for (const conversion::ConvertedTensor* tensor : generated) {
-      file.prefix += tensor->data;
-      file.prefix.resize(gguf::padded(file.prefix.size(), alignment));
+    const std::span<const gguf::NewTensor> all(entries.data(), entries.size());
+    List<uint32_t> first = {0};
+    if (options_.gguf.shard_bytes != 0 && !entries.empty()) {
+      TRY(parts, gguf::split_by_size(all, alignment, options_.gguf.shard_bytes));
+      first = std::move(parts);
     }
-    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
-      TensorTask& task = plan_.tensors[i].task;
-      const uint64_t begin = header.offsets[generated.size() + i];
-      const uint64_t end = begin + task.layout.components.front().bytes;
-      task.components.push_back({0, begin});
-      task.padding = static_cast<uint32_t>(gguf::padded(end, alignment) - end);
+    const auto count = static_cast<uint32_t>(first.size()), total = static_cast<uint32_t>(entries.size());
+    const std::string stem =
+        text_of("{}-{}", options_.name.empty() ? std::string("model") : options_.name, upper(gguf_.recipe));
+    for (uint32_t part = 0; part < count; ++part) {
+      const uint32_t begin = first[part], end = part + 1 < count ? first[part + 1] : total;
+      TRY(header, gguf::write_header(
+                      count == 1 ? converted_.metadata : gguf::part_metadata(converted_.metadata, part, count, total),
+                      all.subspan(begin, end - begin)));
+      PlannedFile file;
+      file.name = count == 1 ? text_of("{}.gguf", stem) : gguf::part_name(stem, part + 1, count);
+      file.bytes = header.file_bytes;
+      file.prefix = std::move(header.bytes);
+      for (uint32_t i = begin; i < end; ++i) {
+        if (i < generated.size()) {
+          file.prefix += generated[i]->data;
+          file.prefix.resize(gguf::padded(file.prefix.size(), alignment));
+          continue;
+        }
+        TensorTask& task = plan_.tensors[i - generated.size()].task;
+        const uint64_t at = header.offsets[i - begin], after = at + task.layout.components.front().bytes;
+        task.components.push_back({part, at});
+        task.padding = static_cast<uint32_t>(gguf::padded(after, alignment) - after);
+      }
+      plan_.files.push_back(std::move(file));
     }
-    plan_.files.push_back(std::move(file));
     if (requantized_ != 0)
       diagnostics_.push_back(
           {Severity::warning, "requantized", "",

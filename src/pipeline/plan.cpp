@@ -287,6 +287,9 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
                     : model.is_gguf()       ? "gguf"
                                             : "safetensors",
                     asked);
+  if (options.gguf.shard_bytes != 0 && asked != "gguf")
+    return error_at(ErrorCode::format_unsupported, "shardBytes",
+                    "only gguf is cut into parts of a given size; {} has the files of its source", asked);
   if (asked == "onnx") return make_onnx_plan(model, parsed.config, options, diagnostics);
   if (asked == "gguf") {
     if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);

@@ -83,6 +83,33 @@ async function importance(quantizer, source, base, work, report) {
   return [ours, theirs, theirDat];
 }
 
+/** What is wrong when llama.cpp writes a text with the file; else null. */
+function completes(file) {
+  try {
+    const options = ['-n', '8', '--no-warmup', '-no-cnv', '--temp', '0', '-t', '1'];
+    const text = said('llama-completion', '-m', file, '-p', 'The ', ...options);
+    return /The .{4}/s.test(text) ? null : `wrote ${JSON.stringify(text.slice(-80))}`;
+  } catch (error) {
+    return error.message;
+  }
+}
+
+/** Parts of a size: llama.cpp runs them, and llama-gguf-split makes one file of them. */
+async function split(quantizer, source, work, report) {
+  const folder = join(work, 'parts');
+  const { files } = await quantizer.quantizeModel(source, 'q4_k_m', { target: folder, gguf: { shardBytes: 400_000 } });
+  const first = join(folder, files[0].name);
+  report(`${files.length} parts run`, completes(first));
+  const merged = join(work, 'merged.gguf');
+  try {
+    said('llama-gguf-split', '--merge', first, merged);
+    const [theirs, ours] = [merged, join(work, 'q4_k_m.gguf')].map((file) => contents(quantizer, file));
+    report('parts merged by llama-gguf-split', difference(await ours, await theirs));
+  } catch (error) {
+    report('parts merged by llama-gguf-split', error.message);
+  }
+}
+
 await main(async () => {
   const work = mkdtempSync(join(tmpdir(), 'wasmquant-gguf-'));
   let passed = 0;
@@ -125,27 +152,9 @@ await main(async () => {
     for (const recipe of ['q8_0', 'q4_0', 'q4_k_m', 'q6_k', 'iq4_nl', 'mxfp4', 'tq2_0', 'bf16']) {
       const file = join(work, `${recipe}.gguf`);
       await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: file });
-      try {
-        const text = said(
-          'llama-completion',
-          '-m',
-          file,
-          '-p',
-          'The ',
-          '-n',
-          '8',
-          '--no-warmup',
-          '-no-cnv',
-          '--temp',
-          '0',
-          '-t',
-          '1',
-        );
-        report(`${recipe} runs`, /The .{4}/s.test(text) ? null : `wrote ${JSON.stringify(text.slice(-80))}`);
-      } catch (error) {
-        report(`${recipe} runs`, error.message);
-      }
+      report(`${recipe} runs`, completes(file));
     }
+    await split(quantizer, source, work, report);
   } finally {
     await quantizer[Symbol.asyncDispose]();
     rmSync(work, { recursive: true, force: true });

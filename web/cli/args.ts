@@ -155,19 +155,23 @@ export function addOnnxOptions(command: Command): Command {
 /** Options of GGUF outputs. */
 export interface GgufFlags {
   imatrix?: string;
+  shardSize?: number;
 }
 
 export function addGgufOptions(command: Command): Command {
-  return command.option('--imatrix <file>', 'GGUF: importance matrix of llama-imatrix or of wasmquant imatrix');
+  return command
+    .option('--imatrix <file>', 'GGUF: importance matrix of llama-imatrix or of wasmquant imatrix')
+    .option('--shard-size <size>', 'GGUF: several files in a folder, of that size such as 500MB', parseSize);
 }
 
 /** What `plan` and `quantizeModel` take beside the config. Errors: source-invalid. */
 export async function planOptions(options: OnnxFlags & GgufFlags & { format?: OutputFormat }): Promise<PlanOptions> {
-  const { format, qdq, accuracyLevel, externalData, imatrix } = options;
+  const { format, qdq, accuracyLevel, externalData, imatrix, shardSize } = options;
   return {
     ...(format && { format }),
     gguf: {
       ...(imatrix !== undefined && { imatrix: await bytesOfFile(imatrix), imatrixName: basename(imatrix) }),
+      ...(shardSize !== undefined && { shardBytes: shardSize }),
     },
     onnx: {
       ...(qdq && { qdq }),

@@ -165,6 +165,11 @@ export interface GgufOptions {
   imatrix?: Uint8Array;
   /** What it is called, for the file's metadata. */
   imatrixName?: string;
+  /**
+   * Several files, NAME-00001-of-00003.gguf and so on, each with at most so many bytes of tensors (but at least one tensor).
+   * llama.cpp opens the first. Default: one file.
+   */
+  shardBytes?: number;
 }
 
 export interface PlanOptions {
