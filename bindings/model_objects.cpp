@@ -236,7 +236,7 @@ std::string BoundTensorSession::run(uint32_t tile) {
 }
 
 BoundTensorDecoder::BoundTensorDecoder(std::string text) {
-  // {"task": ..., "by_columns": bool}, as comparison() writes it.
+  // {"task", "by_columns", and of ValueChange what there is}, as comparison() writes it.
   const auto outer = json::parse(text);
   if (!outer) {
     error_ = outer.error();
@@ -244,6 +244,9 @@ BoundTensorDecoder::BoundTensorDecoder(std::string text) {
   }
   auto task = read_task((*outer)["task"].as_string());
   if (task) {
+    task->change.interleaved_rows = static_cast<uint32_t>((*outer)["interleaved_rows"].as_integer());
+    task->change.is_transposed = (*outer)["is_transposed"].as_bool();
+    task->change.adds_one = (*outer)["adds_one"].as_bool();
     decoder_.emplace(std::move(*task), (*outer)["by_columns"].as_bool());
   } else {
     error_ = std::move(task.error());

@@ -74,15 +74,7 @@ class GgufPlanner {
       }
       return {};
     }
-    conversion::ModelFiles files;
-    files.name = options_.name;
-    files.config = model_.companion("config.json");
-    files.pooling = model_.companion("1_Pooling/config.json");
-    files.tokenizer.tokenizer = model_.companion("tokenizer.json");
-    files.tokenizer.tokenizer_config = model_.companion("tokenizer_config.json");
-    files.tokenizer.chat_template = model_.companion("chat_template.jinja");
-    const std::string_view pieces = model_.companion("tokenizer.model");
-    files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
+    const conversion::ModelFiles files = model_files(model_, options_.name);
     if (files.config.empty())
       return error_at(ErrorCode::format_unsupported, "config.json",
                       "is missing: it says which model this is. Give the folder of the model, with config.json and the "
@@ -295,6 +287,19 @@ class GgufPlanner {
 };
 
 }  // namespace
+
+conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
+  conversion::ModelFiles files;
+  files.name = name;
+  files.config = model.companion("config.json");
+  files.pooling = model.companion("1_Pooling/config.json");
+  files.tokenizer.tokenizer = model.companion("tokenizer.json");
+  files.tokenizer.tokenizer_config = model.companion("tokenizer_config.json");
+  files.tokenizer.chat_template = model.companion("chat_template.jinja");
+  const std::string_view pieces = model.companion("tokenizer.model");
+  files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
+  return files;
+}
 
 Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const PlanOptions& options,
                             List<Diagnostic>& diagnostics) {

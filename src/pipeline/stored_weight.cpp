@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "config/config_api.h"
+#include "config/layer_type.h"
 #include "config/resolve.h"
 
 namespace wasmquant {
 namespace {
+
+constexpr uint64_t kNibblesPerWord = 8;
 
 const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescription& weight, std::string_view suffix) {
   return model.find(text_of("{}.{}", weight.layer, suffix));
@@ -123,12 +126,15 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
   const json::Value& block = document["quantization_config"];
   if (block.is_null()) return reader;
   reader.method_ = block["quant_method"].as_string();
-  if (reader.method_ == "quark") {
-    TRY(parsed, config::parse_text(json::write(block), "quark"));
-    reader.quark_ = std::move(parsed.config);
+  if (reader.method_ == "quark" || reader.method_ == "compressed-tensors") {
+    auto parsed = config::parse_text(json::write(block), reader.method_);
+    if (parsed)
+      reader.config_ = std::move(parsed->config);
+    else if (reader.method_ == "quark")  // the other one's tensors describe themselves
+      return std::move(parsed.error());
   } else if (reader.method_ == "awq" || reader.method_ == "gptq") {
     TRY_VOID(check_words(block));
-  } else if (reader.method_ != "compressed-tensors") {
+  } else {
     return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
                     "found \"{}\"; this version decodes compressed-tensors, quark, awq and gptq", reader.method_);
   }
@@ -139,7 +145,7 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   const ModelTensor* plain = component_tensor(model, weight, "weight");
   if (method_ == "quark" && plain != nullptr && plain->stored.dtype == StorageDtype::U8) {
     // Block dtypes have no scales beside them.
-    const Resolved resolved = Resolver(quark_).resolve(plain->stored.name, weight.shape, true);
+    const Resolved resolved = Resolver(config_).resolve(plain->stored.name, weight.shape, true);
     if (resolved.weight.size() == 1 && info_of(resolved.weight.front().dtype).is_block())
       return locate(model, method_, weight, resolved.weight);
   }
@@ -158,7 +164,7 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
     return locate(model, "fake-quantized", stored, {QuantizationSpec{}});
   }
   if (method_ == "quark") {
-    const Resolved resolved = Resolver(quark_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
+    const Resolved resolved = Resolver(config_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
     if (resolved.weight.empty())
       return error_at(ErrorCode::config_invalid, weight.layer,
                       "has a scale, but quantization_config does not quantize it");
@@ -173,6 +179,59 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   }
   TRY(spec, compressed_tensors_spec(model, weight));
   return locate(model, "compressed-tensors", weight, {spec});
+}
+
+List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTensor& codes,
+                                                                std::string_view layer) const {
+  List<std::vector<uint64_t>> shapes;
+  const std::vector<uint64_t>& stored = codes.shape;
+  shapes.push_back(stored);
+  if (stored.size() != 2) return shapes;
+  const uint64_t rows = stored[0], columns = stored[1];
+  if (method_ == "awq") return {{kNibblesPerWord * columns, rows}};
+  if (method_ == "gptq") return {{columns, kNibblesPerWord * rows}};
+  if (method_ == "quark") {  // codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16
+    constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
+    for (const auto& factor : kFactors) {
+      shapes.push_back({rows, columns * factor.codes / factor.elements});
+      shapes.push_back({columns * factor.codes / factor.elements, rows});
+    }
+    return shapes;
+  }
+  if (codes.dtype == StorageDtype::U8) return {{rows, 2 * columns}};
+  if (codes.dtype != StorageDtype::I32) return shapes;
+  const Resolved resolved = Resolver(config_).resolve(text_of("{}.weight", layer), stored, true);
+  if (resolved.weight.empty()) return {};
+  return {{rows, columns * (32 / info_of(resolved.weight.front().dtype).bits)}};
+}
+
+List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
+  List<OriginalTensor> out;
+  for (const ModelTensor& tensor : model.tensors()) {
+    const StoredTensor& stored = tensor.stored;
+    const std::string_view name = stored.name;
+    const std::string_view layer = name.substr(0, std::min(name.rfind('.'), name.size()));
+    const std::string_view part = layer.size() < name.size() ? name.substr(layer.size() + 1) : std::string_view();
+    const bool is_scaled =
+        part == "weight" && (model.find(text_of("{}.weight_scale", layer)) != nullptr || !is_quantizable(stored.dtype));
+    if (is_quantized() && (part == "weight_packed" || part == "qweight" || is_scaled)) {
+      OriginalTensor original;
+      original.name = text_of("{}.weight", layer);
+      for (std::vector<uint64_t>& shape : possible_shapes(stored, layer)) {
+        if (!original.weight.shape.empty()) break;
+        WeightDescription weight{std::string(layer), std::string(layer_type_of(original.name, shape)), shape,
+                                 StorageDtype::F32, pack_method()};
+        if (find(model, weight)) original.weight = std::move(weight);
+      }
+      if (original.weight.shape.empty()) original.weight.layer = layer;
+      out.push_back(std::move(original));
+    } else if (!is_quantized() || part == "weight" || part == "bias") {
+      out.push_back({stored.name,
+                     {std::string(layer_name_of(name).layer), tensor.layer_type, stored.shape, stored.dtype},
+                     &tensor});
+    }
+  }
+  return out;
 }
 
 Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::string_view format,

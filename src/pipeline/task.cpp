@@ -203,8 +203,9 @@ Result<TensorTask> read_task(std::string_view text) {
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())
     return bad_task("components");
   for (size_t c = 0; c < dtypes.size(); ++c) {
-    const auto dtype = storage_dtype_named(dtypes[c].as_string());
-    if (!dtype) return bad_task("component dtype");
+    const auto dtype = any_dtype_named(dtypes[c].as_string());
+    if (!dtype || (info_of(*dtype).is_ggml() && *dtype != task.layout.components[c].dtype))
+      return bad_task("component dtype");
     set_dtype(task.layout.components[c], *dtype);
   }
   return task;

@@ -123,5 +123,5 @@ TEST_CASE("imatrix: wrong files are refused with their place") {
   twice.i32(2).name("a").i32(1).i32(1).f32(1).name("a").i32(1).i32(1).f32(1);
   check_refused(twice.out, ErrorCode::tensor_duplicate, "twice", "a");
   check_refused(Dat(one()).name("a").i32(1).i32(1).f32(1).i32(1).i32(7).out, ErrorCode::file_invalid, "path",
-                "byte 21");
+                "byte 25");
 }

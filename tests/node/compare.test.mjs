@@ -1,0 +1,83 @@
+// compare between any two formats: folders, GGUF files, quantized or not, either way round.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
+
+const grouped = (dtype, symmetric) => ({
+  global_quant_config: {
+    weight: {
+      dtype,
+      symmetric,
+      qscheme: 'per_group',
+      ch_axis: -1,
+      group_size: 32,
+      observer_cls: 'PerGroupMinMaxObserver',
+    },
+  },
+  exclude: ['lm_head'],
+});
+const written = [
+  ['packed', 'int4_wo_32', 'compressed-tensors'],
+  ['int8', 'int8', 'compressed-tensors'],
+  ['mxfp4', 'mxfp4', 'compressed-tensors'],
+  ['nvfp4', 'nvfp4', 'compressed-tensors'],
+  ['fp8', 'fp8', 'compressed-tensors'],
+  ['quark', 'int4_wo_32', 'quark'],
+  ['quark-int3', grouped('int3', true), 'quark'],
+  ['quark-fp6', 'mxfp6_e3m2', 'quark'],
+  ['awq', grouped('uint4', false), 'awq'],
+  ['gptq', grouped('int4', true), 'gptq'],
+  ['q8.gguf', 'q8_0', 'gguf'],
+  ['q4.gguf', 'q4_k_m', 'gguf'],
+];
+
+test('every format against every other', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const folder = scratchFolder(t);
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const models = new Map([['plain', source]]);
+  const reports = new Map();
+  for (const [name, config, format] of written) {
+    reports.set(name, await quantizer.quantizeModel(source, config, { target: join(folder, name), format }));
+    models.set(name, await modelFor(t, quantizer, join(folder, name)));
+  }
+  const found = new Map();
+  for (const [left, reference] of models) {
+    for (const [right, quantized] of models) {
+      const { tensors, diagnostics } = await quantizer.compare(reference, quantized);
+      const pair = `${left} ${right}`;
+      assert.equal(tensors.length, 39, pair);
+      assert.deepEqual(
+        diagnostics.filter(({ code }) => code !== 'reference-quantized'),
+        [],
+        pair,
+      );
+      found.set(pair, tensors);
+      if (left === right)
+        assert.ok(
+          tensors.every(({ error }) => error.maxAbs === 0),
+          pair,
+        );
+    }
+  }
+  for (const [name, report] of reports) {
+    const errors = new Map(found.get(`plain ${name}`).map((tensor) => [tensor.name, tensor.error]));
+    for (const tensor of report.tensors) {
+      if (tensor.error === null) continue;
+      const { maxAbs, sqnrDb } = errors.get(tensor.name);
+      assert.equal(maxAbs, tensor.error.maxAbs, `${name} ${tensor.name}`);
+      assert.ok(Math.abs(sqnrDb - tensor.error.sqnrDb) < 1e-6, `${name} ${tensor.name}`);
+    }
+  }
+  const worst = (pair) => Math.max(...found.get(pair).map(({ error }) => error.maxAbs));
+  assert.equal(worst('quark packed'), 0, 'the same numbers, stored in two ways');
+  assert.equal(worst('q8.gguf awq'), worst('awq q8.gguf'));
+  assert.equal(worst('gptq packed'), worst('packed gptq'));
+  assert.ok(found.get('q8.gguf plain').some(({ name }) => name === 'blk.0.attn_q.weight'));
+  const { diagnostics } = await quantizer.compare(models.get('awq'), models.get('gptq'));
+  assert.deepEqual(
+    diagnostics.map(({ code, severity }) => `${severity} ${code}`),
+    ['note reference-quantized'],
+  );
+});
