@@ -5,6 +5,7 @@
 #include "core/list.h"
 #include "pipeline/comparison.h"
 #include "pipeline/gguf_importance.h"
+#include "pipeline/original_model.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
@@ -131,7 +132,9 @@ std::string BoundModelIndex::finish() {
 }
 
 BoundPlan::BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)
-    : model_(&model.index()), plan_(plan_with(*model_, config, options, diagnostics_)) {}
+    : original_(original_model(model.index())),
+      model_(original_ && *original_ ? original_->get() : &model.index()),
+      plan_(original_ ? plan_with(*model_, config, options, diagnostics_) : Result<Plan>(original_.error())) {}
 
 std::string BoundPlan::error() const { return plan_ ? ok(nullptr) : fail(plan_.error(), diagnostics_); }
 

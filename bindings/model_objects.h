@@ -52,6 +52,7 @@ class BoundPlan : Counted {
   std::string shard_map() const;
 
  private:
+  Result<std::unique_ptr<ModelIndex>> original_;  // of a quantized checkpoint
   const ModelIndex* model_;
   List<Diagnostic> diagnostics_;
   Result<Plan> plan_;

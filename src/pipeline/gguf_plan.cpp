@@ -182,12 +182,16 @@ class GgufPlanner {
     task.name = tensor.name;
     task.source = {source.file, source.stored.begin};
     task.source_bytes = source.stored.end - source.stored.begin;
+    task.quantized = source.quantized;
     task.non_finite = config_.non_finite;
     if (tensor.rearrangement == conversion::Rearrangement::interleave) task.change.interleaved_rows = tensor.head_rows;
     task.change.is_transposed = tensor.rearrangement == conversion::Rearrangement::transpose;
     task.change.adds_one = tensor.plus_one;
     const StorageDtype stored = storage_dtype_of(type);
-    if (stored == source.stored.dtype && !task.change.any()) {
+    if (task.quantized && task.change.is_transposed)
+      return error_at(ErrorCode::not_implemented, source.stored.name,
+                      "lies transposed and is quantized, which is not decoded here; start from the unquantized model");
+    if (stored == source.stored.dtype && !task.change.any() && !task.quantized) {
       task.is_copy = true;
       task.layout.components.push_back({Role::codes, tensor.name, stored, tensor.shape, task.source_bytes});
     } else if (!is_quantizable(source.stored.dtype) || !info_of(type).can_quantize()) {
@@ -198,6 +202,7 @@ class GgufPlanner {
     } else {
       task.layout = ggml_layout(tensor.shape, source.stored.dtype, type, tensor.name);
       if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+      if (task.quantized) ++requantized_;
       if (info_of(source.stored.dtype).is_ggml() && info_of(source.stored.dtype).block > 1) ++requantized_;
     }
     TRY_VOID(importance_.weigh(planned, tensor.name, type, plan_.requests));
@@ -261,11 +266,7 @@ class GgufPlanner {
       }
       plan_.files.push_back(std::move(file));
     }
-    if (requantized_ != 0)
-      diagnostics_.push_back(
-          {Severity::warning, "requantized", "",
-           text_of("{} tensors were quantized already; rounding them again costs precision", requantized_),
-           "start from F32, F16 or BF16 where you can"});
+    if (requantized_ != 0) diagnostics_.push_back(requantized_warning(requantized_));
     return {};
   }
 

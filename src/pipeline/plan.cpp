@@ -42,6 +42,7 @@ class Planner {
            "write quark, or take int8 or fp8_e4m3 per tensor or per token"});
     warn_of_static();
     warn_of_tied_output();
+    if (requantized_ != 0) diagnostics_.push_back(requantized_warning(requantized_));
     if (failures_ != 0) {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
@@ -65,6 +66,7 @@ class Planner {
     planned.task.name = stored.name;
     planned.task.source = {tensor.file, stored.begin};
     planned.task.source_bytes = stored.end - stored.begin;
+    planned.task.quantized = tensor.quantized;
     planned.task.non_finite = config_.non_finite;
 
     Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype));
@@ -76,11 +78,17 @@ class Planner {
         return;
       }
       planned.task.layout = std::move(*layout);
+    } else if (tensor.quantized) {
+      fail(error_at(ErrorCode::format_unsupported, stored.name,
+                    "is quantized in this model, and the config leaves it out: codes of another format do not go over. "
+                    "Give it a spec, such as bfloat16"));
+      return;
     } else {
       planned.task.is_copy = true;
       planned.task.layout.components.push_back(
           {Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
     }
+    requantized_ += planned.task.quantized != nullptr;
     set_tiles(planned.task, options_.tile_bytes);
     if (Status fits = check_memory(planned.task); !fits) {
       fail(std::move(fits.error()));
@@ -261,11 +269,17 @@ class Planner {
   Plan plan_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, static_left_out_ = false;
-  uint64_t failures_ = 0;
+  uint64_t failures_ = 0, requantized_ = 0;
   Error first_failure_;
 };
 
 }  // namespace
+
+Diagnostic requantized_warning(uint64_t tensors) {
+  return {Severity::warning, "requantized", "",
+          text_of("{} tensors were quantized already; rounding them again costs precision", tensors),
+          "start from F32, F16 or BF16 where you can"};
+}
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {

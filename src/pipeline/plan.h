@@ -86,6 +86,9 @@ struct Plan {
   }
 };
 
+/// Of plans whose sources were quantized before.
+Diagnostic requantized_warning(uint64_t tensors);
+
 /// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),
 /// file-invalid. `diagnostics` is filled either way.
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,

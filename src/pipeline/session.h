@@ -22,6 +22,8 @@
 
 namespace wasmquant {
 
+class TensorDecoder;
+
 /// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, the first at `begin` of the file; they land one after
 /// another at `pointer`.
 struct TileRead {
@@ -51,6 +53,7 @@ class TensorSession {
   explicit TensorSession(TensorTask task);
   TensorSession(const TensorSession&) = delete;  // scales refer to the task
   TensorSession& operator=(const TensorSession&) = delete;
+  ~TensorSession();
 
   const TensorTask& task() const noexcept { return task_; }
   /// Passes over all tiles before run(): 0, 1 or 2.
@@ -110,8 +113,9 @@ class TensorSession {
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);
 
   TensorTask task_;
+  std::unique_ptr<TensorDecoder> decoder_;  // of a quantized source
   Bytes input_;
-  std::vector<float> turned_;  // the tile of a layout with source_transposed
+  std::vector<float> turned_;  // the tile of a layout with source_transposed, or of a quantized source
   bool is_arranged_ = false, is_turned_ = false;
   std::vector<float> block_;    // widened values of one block
   std::vector<float> values_;   // their quantized values

@@ -1,6 +1,7 @@
 #include "pipeline/task.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "config/config_api.h"
 #include "config/write.h"
@@ -94,8 +95,14 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
     task.tiles = 1;
     return;
   }
+  if (task.quantized && task.quantized->task.layout.column_tiles() != layout.column_tiles()) {
+    task.tile_lines = std::max<uint64_t>(layout.lines(), 1);  // across the source's tiles
+    task.tiles = 1;
+    return;
+  }
   const uint64_t line_bytes = std::max<uint64_t>(info_of(layout.source).bytes_of(layout.line_elements()), 1);
-  const uint64_t unit = unit_lines_of(layout);
+  uint64_t unit = unit_lines_of(layout);
+  if (task.quantized) unit = std::lcm(unit, task.quantized->task.layout.line_multiple());
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
   task.tiles = (layout.lines() + task.tile_lines - 1) / task.tile_lines;
 }
@@ -114,6 +121,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   json::Array components;
   for (const Location& at : task.components) components.push_back(location_json(at));
   out.set("components", std::move(components));
+  if (task.quantized) out.set("quantized", task.quantized->text);
   out.set("tile_lines", task.tile_lines);
   out.set("tiles", task.tiles);
   if (!task.importance.empty()) out.set("importance", numbers_json(task.importance));
@@ -164,6 +172,13 @@ Result<TensorTask> read_task(std::string_view text) {
   task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
   task.tiles = count_of(in["tiles"]);
   task.non_finite = in["saturate"].as_bool() ? NonFinite::saturate : NonFinite::error;
+  if (const json::Value& codes = in["quantized"]; codes.is_string()) {
+    auto source = std::make_shared<QuantizedSource>();
+    TRY(decoded, read_task(codes.as_string()));
+    source->task = std::move(decoded);
+    source->text = codes.as_string();
+    task.quantized = std::move(source);
+  }
   for (const json::Value& number : in["importance"].items())
     task.importance.push_back(static_cast<float>(number.as_number()));
   task.padding = static_cast<uint32_t>(std::min<uint64_t>(count_of(in["padding"]), kMaxPadding));

@@ -1,8 +1,9 @@
 // compare between any two formats: folders, GGUF files, quantized or not, either way round.
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
+import { memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 
 const grouped = (dtype, symmetric) => ({
   global_quant_config: {
@@ -80,4 +81,63 @@ test('every format against every other', async (t) => {
     diagnostics.map(({ code, severity }) => `${severity} ${code}`),
     ['note reference-quantized'],
   );
+});
+
+test('a quantized model as the source: decoded, tile by tile, into every format', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const folder = scratchFolder(t);
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const spec = { weight: { dtype: 'bfloat16' } };
+  for (const [name, config, format] of written.filter(([, , format]) => format !== 'gguf')) {
+    const path = join(folder, name);
+    await quantizer.quantizeModel(source, config, { target: path, format });
+    const codes = await modelFor(t, quantizer, path);
+    const outputs = [
+      ['plain.gguf', 'f32', 'gguf', Infinity],
+      ['q8.gguf', 'q8_0', 'gguf', 35],
+      ['cast', { global_quant_config: spec }, 'fake-quantized', 45],
+      ['packed', { ...grouped('int4', true), layer_quant_config: { lm_head: spec } }, 'compressed-tensors', 12],
+      ['awq', grouped('uint4', false), 'awq', 12],
+    ];
+    for (const [output, again, to, least] of outputs) {
+      const target = join(folder, `${name}-${output}`);
+      const report = await quantizer.quantizeModel(codes, again, { target, format: to });
+      const what = `${name} to ${output}`;
+      assert.ok(
+        report.diagnostics.some(({ code }) => code === 'requantized'),
+        what,
+      );
+      const model = await modelFor(t, quantizer, target);
+      const compared = await quantizer.compare(codes, model);
+      assert.equal(compared.tensors.length, 39, what);
+      for (const { name: tensor, error } of compared.tensors) {
+        assert.ok(error.sqnrDb >= least, `${what}, ${tensor}: ${error.sqnrDb} dB`);
+        const reported = report.tensors.find((each) => each.name === tensor);
+        if (reported?.error) assert.equal(error.maxAbs, reported.error.maxAbs, `${what}, ${tensor}`);
+      }
+      if (output === 'cast') assert.equal(model.config.quantization_config, undefined);
+    }
+    if (format === 'awq' || format === 'gptq') continue; // they leave the head as it is
+    const excluded = { ...grouped('int4', true), exclude: ['model.layers.0.mlp.up_proj', 'lm_head'] };
+    assert.throws(() => quantizer.plan(codes, excluded), {
+      code: 'format-unsupported',
+      message: /up_proj.*Give it a spec/,
+    });
+  }
+});
+
+test('the same bytes for any tiles of a decoded source', async (t) => {
+  const folder = scratchFolder(t);
+  const bytes = [];
+  for (const options of [{ threads: 0 }, { threads: 3, memoryBudgetBytes: 128 * 1024 * 1024 }]) {
+    const quantizer = await quantizerFor(t, options);
+    const source = await modelFor(t, quantizer, tinyLlama);
+    const path = join(folder, String(bytes.length), 'packed');
+    mkdirSync(join(path, '..'));
+    await quantizer.quantizeModel(source, 'uint4_wo_32', { target: path });
+    const out = memoryStream();
+    await quantizer.quantizeModel(await modelFor(t, quantizer, path), 'q4_k_m', { target: out.stream });
+    bytes.push(out.bytes());
+  }
+  assert.deepEqual(bytes[0], bytes[1]);
 });
