@@ -9,7 +9,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr uint64_t kNibblesPerWord = 8;
+constexpr uint64_t kNibblesPerWord = 8, kBytesPerWord = 4;
 
 const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescription& weight, std::string_view suffix) {
   return model.find(text_of("{}.{}", weight.layer, suffix));
@@ -94,21 +94,29 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
                   "stands beside no weight that compressed-tensors stores with a scale");
 }
 
-// Of AWQ and GPTQ files, what their one scheme may be: other versions arrange the same names in other ways.
+bool is_gptq_v2(const json::Value& block) { return block["checkpoint_format"].as_string() == "gptq_v2"; }
+
+// Of AWQ and GPTQ files, what their schemes may be: other versions arrange the same names in other ways.
 Status check_words(const json::Value& block) {
   const bool is_awq = block["quant_method"].as_string() == "awq";
-  const json::Value &bits = block["bits"], &version = block[is_awq ? "version" : "checkpoint_format"];
-  const bool usual = !version.is_string() || version.as_string() == (is_awq ? "gemm" : "gptq");
-  if (bits.as_integer() == 4 && usual && !block["desc_act"].as_bool() && (is_awq || block["sym"].as_bool())) return {};
-  return error_at(ErrorCode::format_unsupported, "/quantization_config",
-                  is_awq ? "this version decodes awq of 4 bits, version gemm"
-                         : "this version decodes gptq of 4 bits, symmetric, without desc_act, checkpoint_format gptq");
+  const int64_t bits = block["bits"].as_integer();
+  if (is_awq) {
+    if (bits == 4 && (!block["version"].is_string() || block["version"].as_string() == "gemm")) return {};
+    return error_at(ErrorCode::format_unsupported, "/quantization_config", "awq is decoded of 4 bits, version gemm");
+  }
+  const bool version_2 = is_gptq_v2(block),
+             version_1 = !block["checkpoint_format"].is_string() || block["checkpoint_format"].as_string() == "gptq";
+  if ((bits == 4 || bits == 8) && !block["desc_act"].as_bool() && (version_2 || (version_1 && block["sym"].as_bool())))
+    return {};
+  return error_at(
+      ErrorCode::format_unsupported, "/quantization_config",
+      "gptq is decoded of 4 and 8 bits without desc_act, symmetric in checkpoint_format gptq, and in gptq_v2");
 }
 
-QuantizationSpec words_spec(std::string_view method, const StoredTensor& scales, const WeightDescription& weight) {
+QuantizationSpec words_spec(Dtype dtype, const StoredTensor& scales, const WeightDescription& weight) {
   QuantizationSpec spec;
-  spec.dtype = method == "awq" ? Dtype::uint4 : Dtype::int4;
-  spec.symmetric = method != "awq";
+  spec.dtype = dtype;
+  spec.symmetric = info_of(dtype).is_signed;
   spec.qscheme = QScheme::per_group;
   spec.observer = ObserverId::PerGroupMinMaxObserver;
   spec.ch_axis = -1;
@@ -134,6 +142,7 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
       return std::move(parsed.error());
   } else if (reader.method_ == "awq" || reader.method_ == "gptq") {
     TRY_VOID(check_words(block));
+    reader.is_unsigned_ = reader.method_ == "awq" || is_gptq_v2(block);
   } else {
     return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
                     "found \"{}\"; this version decodes compressed-tensors, quark, awq and gptq", reader.method_);
@@ -151,7 +160,7 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   }
   if (const ModelTensor* scales = component_tensor(model, weight, "scales");
       scales != nullptr && (method_ == "awq" || method_ == "gptq"))
-    return locate(model, method_, weight, {words_spec(method_, scales->stored, weight)});
+    return locate(model, method_, weight, {words_spec(words_dtype(model, weight), scales->stored, weight)});
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
       return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
@@ -181,6 +190,16 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   return locate(model, "compressed-tensors", weight, {spec});
 }
 
+// The words of AWQ lie along [out], those of GPTQ along [in]; in GPTQ layers may differ in bits.
+Dtype StoredWeightReader::words_dtype(const ModelIndex& model, const WeightDescription& weight) const {
+  if (method_ == "awq") return Dtype::uint4;
+  const ModelTensor* words = component_tensor(model, weight, "qweight");
+  const bool is_nibbles = words == nullptr || words->stored.shape.empty() || weight.shape.empty() ||
+                          words->stored.shape[0] * kNibblesPerWord <= weight.shape.back();
+  if (is_unsigned_) return is_nibbles ? Dtype::uint4 : Dtype::uint8;
+  return is_nibbles ? Dtype::int4 : Dtype::int8;
+}
+
 List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTensor& codes,
                                                                 std::string_view layer) const {
   List<std::vector<uint64_t>> shapes;
@@ -189,7 +208,7 @@ List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTens
   if (stored.size() != 2) return shapes;
   const uint64_t rows = stored[0], columns = stored[1];
   if (method_ == "awq") return {{kNibblesPerWord * columns, rows}};
-  if (method_ == "gptq") return {{columns, kNibblesPerWord * rows}};
+  if (method_ == "gptq") return {{columns, kNibblesPerWord * rows}, {columns, kBytesPerWord * rows}};
   if (method_ == "quark") {  // codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16
     constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
     for (const auto& factor : kFactors) {

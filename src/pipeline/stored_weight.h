@@ -43,8 +43,10 @@ class StoredWeightReader {
                               const Stages& stages) const;
   /// Shapes of [out, in] that a tensor of codes may stand for.
   List<std::vector<uint64_t>> possible_shapes(const StoredTensor& codes, std::string_view layer) const;
-  std::string method_;  // quant_method, or ""
-  Config config_;       // of compressed-tensors and quark
+  Dtype words_dtype(const ModelIndex& model, const WeightDescription& weight) const;
+  std::string method_;        // quant_method, or ""
+  bool is_unsigned_ = false;  // codes of awq and gptq_v2
+  Config config_;             // of compressed-tensors and quark
 };
 
 }  // namespace wasmquant

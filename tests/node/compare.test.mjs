@@ -29,6 +29,8 @@ const written = [
   ['quark-fp6', 'mxfp6_e3m2', 'quark'],
   ['awq', grouped('uint4', false), 'awq'],
   ['gptq', grouped('int4', true), 'gptq'],
+  ['gptq-8', grouped('int8', true), 'gptq'],
+  ['gptq-v2', grouped('uint4', false), 'gptq'],
   ['q8.gguf', 'q8_0', 'gguf'],
   ['q4.gguf', 'q4_k_m', 'gguf'],
 ];
@@ -75,6 +77,7 @@ test('every format against every other', async (t) => {
   assert.equal(worst('quark packed'), 0, 'the same numbers, stored in two ways');
   assert.equal(worst('q8.gguf awq'), worst('awq q8.gguf'));
   assert.equal(worst('gptq packed'), worst('packed gptq'));
+  assert.equal(worst('gptq-v2 awq'), 0, 'the same codes and zero points');
   assert.ok(found.get('q8.gguf plain').some(({ name }) => name === 'blk.0.attn_q.weight'));
   const { diagnostics } = await quantizer.compare(models.get('awq'), models.get('gptq'));
   assert.deepEqual(
