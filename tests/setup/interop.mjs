@@ -18,7 +18,9 @@ main(() => {
     stdio: ['ignore', 2, 2],
   });
   if (peers.status === cannotBeMadeHere) {
-    process.stdout.write('interop: only ONNX and wllama were run, because the other peers cannot be installed here (see above)\n');
+    process.stdout.write(
+      'interop: only ONNX and wllama were run, because the other peers cannot be installed here (see above)\n',
+    );
     return process.env.CI ? 1 : 0;
   }
   if (peers.status !== 0) throw new CommandFailed('tests/interop/peers.sh create', peers.status ?? 1);
