@@ -4,7 +4,9 @@
 
 #include "core/list.h"
 #include "pipeline/comparison.h"
+#include "pipeline/gguf_importance.h"
 #include "pipeline/onnx_values.h"
+#include "pipeline/original_model.h"
 #include "pipeline/plan_json.h"
 
 namespace wasmquant::bindings {
@@ -57,6 +59,11 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.onnx.external_data = onnx["externalData"].as_bool();
   options.onnx.file = options_json["file"].as_string();
   options.onnx.folder = options_json["folder"].as_bool();
+  const json::Value& gguf = options_json["gguf"];
+  options.gguf.imatrix = {pointer<const uint8_t>(static_cast<Address>(gguf["imatrix"].as_integer())),
+                          static_cast<size_t>(gguf["imatrixBytes"].as_integer())};
+  options.gguf.imatrix_name = gguf["imatrixName"].as_string();
+  options.gguf.shard_bytes = static_cast<uint64_t>(gguf["shardBytes"].as_integer());
   return make_plan(model, config, options, diagnostics);
 }
 
@@ -132,7 +139,9 @@ std::string BoundModelIndex::layer_values() const {
 }
 
 BoundPlan::BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)
-    : model_(&model.index()), plan_(plan_with(*model_, config, options, diagnostics_)) {}
+    : original_(original_model(model.index())),
+      model_(original_ && *original_ ? original_->get() : &model.index()),
+      plan_(original_ ? plan_with(*model_, config, options, diagnostics_) : Result<Plan>(original_.error())) {}
 
 std::string BoundPlan::error() const { return plan_ ? ok(nullptr) : fail(plan_.error(), diagnostics_); }
 
@@ -167,6 +176,22 @@ std::string BoundPlan::file_literals(uint32_t file) const {
 }
 
 std::string BoundPlan::activation_requests() const { return plan_ ? write_requests(plan_->requests) : std::string(); }
+
+std::string BoundPlan::importance_matrix(std::string text) {
+  const auto options = json::parse(text);
+  if (!plan_ || !options) return plan_ ? fail(options.error()) : error();
+  ImatrixOptions given;
+  if ((*options)["dat"].as_bool()) given.format = imatrix::FileFormat::dat;
+  given.dataset = (*options)["dataset"].as_string();
+  given.chunk_size = static_cast<uint64_t>((*options)["chunkSize"].as_integer());
+  auto written = write_imatrix(*plan_, (*options)["found"], given);
+  if (!written) return fail(written.error());
+  imatrix_ = std::move(*written);
+  json::Value out;
+  out.set("pointer", address(imatrix_.data()));
+  out.set("bytes", static_cast<uint64_t>(imatrix_.size()));
+  return ok(std::move(out));
+}
 
 std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
 
@@ -221,7 +246,7 @@ std::string BoundTensorSession::run(uint32_t tile) {
 }
 
 BoundTensorDecoder::BoundTensorDecoder(std::string text) {
-  // {"task": ..., "by_columns": bool}, as comparison() writes it.
+  // {"task", "by_columns", and of ValueChange what there is}, as comparison() writes it.
   const auto outer = json::parse(text);
   if (!outer) {
     error_ = outer.error();
@@ -229,6 +254,9 @@ BoundTensorDecoder::BoundTensorDecoder(std::string text) {
   }
   auto task = read_task((*outer)["task"].as_string());
   if (task) {
+    task->change.interleaved_rows = static_cast<uint32_t>((*outer)["interleaved_rows"].as_integer());
+    task->change.is_transposed = (*outer)["is_transposed"].as_bool();
+    task->change.adds_one = (*outer)["adds_one"].as_bool();
     decoder_.emplace(std::move(*task), (*outer)["by_columns"].as_bool());
   } else {
     error_ = std::move(task.error());

@@ -49,12 +49,15 @@ class BoundPlan : Counted {
   std::string task(uint32_t index) const;
   std::string file_literals(uint32_t file) const;
   std::string activation_requests() const;
+  std::string importance_matrix(std::string options);
   std::string shard_map() const;
 
  private:
+  Result<std::unique_ptr<ModelIndex>> original_;  // of a quantized checkpoint
   const ModelIndex* model_;
   List<Diagnostic> diagnostics_;
   Result<Plan> plan_;
+  std::string imatrix_;
 };
 
 class BoundTensorSession : Counted {

@@ -34,8 +34,9 @@ bool has_activation_scales(const LayerOutcome& layer) noexcept {
 
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
                    StorageDtype dtype, std::vector<uint64_t> shape) {
-  uint64_t bytes = info_of(dtype).bits / 8;
-  for (const uint64_t dimension : shape) bytes *= dimension;
+  uint64_t elements = 1;
+  for (const uint64_t dimension : shape) elements *= dimension;
+  const uint64_t bytes = info_of(dtype).bytes_of(elements);
   layout.components.push_back({role, text_of("{}.{}", weight.layer, suffix), dtype, std::move(shape), bytes});
 }
 
@@ -45,6 +46,7 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
 }
 
 void set_dtype(Component& component, StorageDtype dtype) noexcept {
+  if (component.dtype == dtype) return;  // blocks of GGUF types have no bytes per element
   component.bytes = component.bytes / (info_of(component.dtype).bits / 8) * (info_of(dtype).bits / 8);
   component.dtype = dtype;
 }

@@ -6,7 +6,7 @@ namespace {
 constexpr uint64_t kPerWord = 8;
 
 // Both formats: the layout up to the codes, and what does not fit.
-Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages, Dtype dtype, const char* format,
+Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages, bool holds_dtype, const char* format,
                            const char* holds) {
   QuantizationSpec spec = stages.front();
   if (spec.scale_type == ScaleType::float_) spec.scale_type = ScaleType::float16;  // codes are chosen for these
@@ -14,7 +14,7 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
   const bool plain = spec.scale_format == ScaleFormat::float32 && spec.scale_type == ScaleType::float16 &&
                      spec.zero_point_type == ZeroPointType::int32 && stages.size() == 1;
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis;
-  const bool fits = plain && weight.layer_type == "Linear" && weight.shape.size() == 2 && spec.dtype == dtype &&
+  const bool fits = plain && weight.layer_type == "Linear" && weight.shape.size() == 2 && holds_dtype &&
                     spec.qscheme == QScheme::per_group && axis == 1;
   const bool whole = fits && layout.rows % kPerWord == 0 && layout.granularity.block % kPerWord == 0 &&
                      layout.columns % layout.granularity.block == 0;
@@ -31,9 +31,6 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
 std::vector<uint64_t> scale_shape(const WeightLayout& layout) {
   return {layout.columns / layout.granularity.block, layout.rows};
 }
-std::vector<uint64_t> zero_shape(const WeightLayout& layout) {
-  return {layout.columns / layout.granularity.block, layout.rows / kPerWord};
-}
 
 bool is_kept(const LayerOutcome& layer) {
   return layer.layer_type == "Linear" && (layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast());
@@ -42,6 +39,9 @@ bool is_kept(const LayerOutcome& layer) {
 uint64_t group_of(const LayerOutcome& layer) {
   return layer.weight.empty() || is_kept(layer) ? 0 : static_cast<uint64_t>(layer.weight.front().group_size);
 }
+
+bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight.front().dtype).is_signed; }
+uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight.front().dtype).bits; }
 
 // "^model\\.layers\\.0$": names are literals in regular expressions.
 std::string exact(std::string_view name) {
@@ -60,13 +60,14 @@ Result<WeightLayout> Awq::layout(const WeightDescription& weight, const Stages& 
     TRY(cast, begin_layout(weight, stages));
     return cast_layout(std::move(cast), weight);
   }
-  TRY(layout, begin(weight, stages, Dtype::uint4, "awq", "uint4 with zero points"));
+  TRY(layout, begin(weight, stages, stages.front().dtype == Dtype::uint4, "awq", "uint4 with zero points"));
   layout.codes = CodeStorage::columns_nibble_words;
   layout.order = packing::WordOrder::reorder;
   layout.zero_point = ZeroPointStorage::nibble_words;
   add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32, {layout.columns, layout.rows / kPerWord});
   add_component(layout, weight, Role::scale, "scales", StorageDtype::F16, scale_shape(layout));
-  add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, zero_shape(layout));
+  add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32,
+                {layout.columns / layout.granularity.block, layout.rows / kPerWord});
   return std::move(layout);
 }
 
@@ -107,50 +108,73 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
     TRY(cast, begin_layout(weight, stages));
     return cast_layout(std::move(cast), weight);
   }
-  TRY(layout, begin(weight, stages, Dtype::int4, "gptq", "symmetric int4"));
-  if (!layout.spec.symmetric)
-    return error_at(ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
-                    "gptq holds symmetric int4 here: loaders add 1 to stored zero points, and 0 - 1 does not fit. Make "
-                    "the spec symmetric, or write awq with uint4");
+  const DtypeInfo& dtype = info_of(stages.front().dtype);
+  const bool holds = dtype.is_integer && (dtype.bits == 4 || dtype.bits == 8);
+  TRY(layout, begin(weight, stages, holds, "gptq", "symmetric int4 and int8, uint4 and uint8"));
+  if (dtype.is_signed && !layout.spec.symmetric)
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
+        "gptq holds {} symmetric: loaders of version 1 add 1 to stored zero points, and 0 - 1 does not fit. "
+        "Make the spec symmetric, or take u{} for version 2",
+        dtype.name, dtype.name);
+  const uint64_t per_word = 32u / dtype.bits;
   layout.codes = CodeStorage::columns_words;
-  layout.code_offset = 8;
-  layout.zero_offset = -1;
+  layout.bits = dtype.bits;
+  layout.code_offset = static_cast<int16_t>(dtype.is_signed ? 1 << (dtype.bits - 1) : 0);
+  layout.zero_offset = dtype.is_signed ? -1 : 0;
   layout.order = packing::WordOrder::order;
-  layout.zero_point = ZeroPointStorage::nibble_words;
-  add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32, {layout.columns / kPerWord, layout.rows});
+  layout.zero_point = dtype.bits == 4 ? ZeroPointStorage::nibble_words : ZeroPointStorage::bytes;  // four bytes a word
+  const uint64_t groups = layout.columns / layout.granularity.block;
+  add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32, {layout.columns / per_word, layout.rows});
   add_component(layout, weight, Role::scale, "scales", StorageDtype::F16, scale_shape(layout));
-  add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, zero_shape(layout));
+  add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, {groups, layout.rows / per_word});
   add_component(layout, weight, Role::group_index, "g_idx", StorageDtype::I32, {layout.columns});
   return std::move(layout);
 }
 
+Status Gptq::check(const List<LayerOutcome>& layers) const {
+  const LayerOutcome* first = nullptr;
+  for (const LayerOutcome& layer : layers) {
+    if (group_of(layer) == 0) continue;
+    if (first == nullptr) first = &layer;
+    if (is_version_2(layer) != is_version_2(*first))
+      return error_at(ErrorCode::format_unsupported, layer.layer,
+                      "is {}, {} is {}: one is of gptq's version 1, the other of version 2. Make all signed, or none",
+                      info_of(layer.weight.front().dtype).name, first->layer,
+                      info_of(first->weight.front().dtype).name);
+  }
+  return {};
+}
+
 json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
-  uint64_t group = 0;
+  const LayerOutcome* first = nullptr;
   bool keeps_head = true;
   for (const LayerOutcome& layer : layers) {
-    if (group == 0) group = group_of(layer);
+    if (first == nullptr && group_of(layer) != 0) first = &layer;
     if (layer.layer == "lm_head") keeps_head = is_kept(layer);
   }
-  if (group == 0) return nullptr;
+  if (first == nullptr) return nullptr;
+  const uint64_t group = group_of(*first), bits = bits_of(*first);
   json::Value dynamic{json::Object{}};
   for (const LayerOutcome& layer : layers) {
     if (layer.layer_type != "Linear" || layer.layer == "lm_head") continue;
     if (is_kept(layer)) {
       dynamic.set(text_of("-:{}", exact(layer.layer)), json::Value(json::Object{}));
-    } else if (group_of(layer) != group) {
+    } else if (group_of(layer) != group || bits_of(layer) != bits) {
       json::Value own;
+      if (bits_of(layer) != bits) own.set("bits", bits_of(layer));
       own.set("group_size", group_of(layer));
       dynamic.set(text_of("+:{}", exact(layer.layer)), std::move(own));
     }
   }
   json::Value block;
   block.set("quant_method", "gptq");
-  block.set("bits", 4);
+  block.set("bits", bits);
   block.set("group_size", group);
   block.set("desc_act", false);
-  block.set("sym", true);
+  block.set("sym", !is_version_2(*first));
   block.set("lm_head", !keeps_head);
-  block.set("checkpoint_format", "gptq");
+  block.set("checkpoint_format", is_version_2(*first) ? "gptq_v2" : "gptq");
   block.set("pack_dtype", "int32");
   if (!dynamic.members().empty()) block.set("dynamic", std::move(dynamic));
   return block;

@@ -1,10 +1,12 @@
-// AWQ and GPTQ: 4-bit weights of Linear layers [out, in] as transposed int32 words beside float16 scales.
+// AWQ and GPTQ: weights of Linear layers [out, in] as transposed int32 words beside float16 scales.
 //   awq    P.qweight I32 [in, out/8], nibbles of a word in order 0 2 4 6 1 3 5 7; P.qzeros I32 [in/group, out/8]
 //   likewise;
 //          P.scales F16 [in/group, out]. uint4 with zero points, one group size for all layers.
-//   gptq   P.qweight I32 [in/8, out], eight rows of the transposed weight in a word, first in the low bits, codes + 8;
-//          P.qzeros I32 [in/group, out/8], first in the low bits, zero point - 1 = 7; P.scales F16 [in/group, out];
-//          P.g_idx I32 [in], the group of each input. int4 symmetric (checkpoint_format "gptq", version 1).
+//   gptq   n = 32 / bits codes in a word, first in the low bits: P.qweight I32 [in/n, out], rows of the transposed
+//   weight;
+//          P.qzeros I32 [in/group, out/n]; P.scales F16 [in/group, out]; P.g_idx I32 [in], the group of each input.
+//          Version 1 (checkpoint_format "gptq"): int4 and int8 symmetric, codes + 8 (128), zero points stored less 1.
+//          Version 2 ("gptq_v2"): uint4 and uint8, zero points as they are.
 // Source: AutoAWQ's GEMM version; AutoGPTQ and GPTQModel, which add 1 to stored zero points.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
@@ -26,6 +28,7 @@ class Gptq final : public CheckpointFormat {
   std::string_view name() const noexcept override { return "gptq"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
+  Status check(const List<LayerOutcome>& layers) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
 };
 

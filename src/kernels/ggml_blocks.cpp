@@ -25,10 +25,6 @@ bool is_simple(GgmlType type) {
   return type == GgmlType::q8_0 || type == GgmlType::mxfp4 || type == GgmlType::q4_0 || type == GgmlType::q4_1 ||
          type == GgmlType::q5_0 || type == GgmlType::q5_1;
 }
-bool uses_importance(GgmlType type) {
-  return type != GgmlType::q8_0 && type != GgmlType::mxfp4 && type != GgmlType::tq1_0 && type != GgmlType::tq2_0;
-}
-
 void quantize_row(const Stages& stages, GgmlType type, const float* x, uint64_t columns, const float* importance,
                   uint8_t* out) {
   const GgmlTypeInfo& info = info_of(type);
@@ -86,6 +82,11 @@ void quantize_by(const Stages& stages, GgmlType type, const float* x, uint64_t r
 }
 
 }  // namespace
+
+bool uses_importance(GgmlType type) noexcept {
+  return info_of(type).block > 1 && type != GgmlType::q8_0 && type != GgmlType::mxfp4 && type != GgmlType::tq1_0 &&
+         type != GgmlType::tq2_0;
+}
 
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
                      uint8_t* out) noexcept {

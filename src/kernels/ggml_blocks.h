@@ -12,10 +12,13 @@
 
 namespace wasmquant::kernels {
 
+/// Whether quantizing to it searches for scales, or would with importance. type must be one that can_quantize().
+bool uses_importance(GgmlType type) noexcept;
+
 /// x: [rows, columns], columns a multiple of the type's block; out: info_of(type).bytes_of(rows * columns) bytes.
 /// type must be one that can_quantize().
 /// importance: [columns] or null. One weight >= 0 per column for the error that the searches minimise, as in
-/// llama.cpp's importance matrix; types without a search (f32, f16, bf16, q8_0, tq1_0, tq2_0, mxfp4) ignore it.
+/// llama.cpp's importance matrix; types without uses_importance() ignore it.
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
                      uint8_t* out) noexcept;
 

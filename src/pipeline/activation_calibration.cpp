@@ -38,6 +38,13 @@ std::string write_requests(const List<ActivationRequest>& requests) {
   return json::write(rows);
 }
 
+std::vector<float> importance_in(const json::Value& found) {
+  std::vector<float> means;
+  const auto count = static_cast<float>(found["count"].as_number());
+  for (const json::Value& sum : found["squares"].items()) means.push_back(static_cast<float>(sum.as_number()) / count);
+  return means;
+}
+
 std::string ActivationCalibration::Entry::where() const { return text_of("{}.{}", layer, name_of(role)); }
 
 Result<ActivationCalibration> ActivationCalibration::create(std::string_view text) {
@@ -173,10 +180,10 @@ Result<json::Value> ActivationCalibration::finish() {
     row.set("layer", entry.layer);
     row.set("role", name_of(entry.role));
     if (entry.observer) TRY_VOID(finish_scales(entry, row));
-    const double tokens = static_cast<double>(entry.elements / std::max<uint64_t>(entry.features, 1));
-    json::Array means;
-    for (const double sum : entry.squares) means.emplace_back(double{static_cast<float>(sum / tokens)});
-    row.set("importance", std::move(means));
+    row.set("count", entry.elements / std::max<uint64_t>(entry.features, 1));
+    json::Array squares;
+    for (const double sum : entry.squares) squares.emplace_back(double{static_cast<float>(sum)});
+    row.set("squares", std::move(squares));
     rows.push_back(std::move(row));
   }
   json::Value out;

@@ -37,6 +37,9 @@ struct ActivationRequest {
 /// For ActivationCalibration::create; "" when there are none.
 std::string write_requests(const List<ActivationRequest>& requests);
 
+/// Mean squares of input channels, of a row of "found" (ActivationCalibration::finish); none were asked for: empty.
+std::vector<float> importance_in(const json::Value& found);
+
 class ActivationCalibration {
  public:
   /// `requests`: of write_requests. Errors: json-invalid, spec-invalid.
@@ -58,9 +61,9 @@ class ActivationCalibration {
 
   /// Error: state-invalid.
   Status next_pass();
-  /// {"found": [{layer, role, scale, zeroPoint, importance}], "unused": batches of layers that ask for none}. Errors:
-  /// argument-invalid naming every layer that saw no data; those of Observer::finish; format-unsupported when the data
-  /// makes the dtype another one.
+  /// {"found": [{layer, role, scale, zeroPoint, squares, count}], "unused": batches of layers that ask for none};
+  /// squares: sums over `count` vectors, one a feature, in float32. Errors: argument-invalid naming every layer that
+  /// saw no data; those of Observer::finish; format-unsupported when the data makes the dtype another one.
   Result<json::Value> finish();
 
  private:

@@ -1,5 +1,6 @@
 #include "pipeline/decoder.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/list.h"
@@ -46,6 +47,27 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
 }
 
 std::span<const float> TensorDecoder::decode(uint64_t tile) {
+  std::span<const float> values = stored_values(tile);
+  const ValueChange& change = task_.change;
+  if (change.is_transposed) values = turned(values, task_.layout.rows, range_of(tile).count());
+  if (const uint64_t head = change.interleaved_rows; head != 0) {
+    const uint64_t columns = task_.layout.columns;
+    turned_.resize(values.size());
+    for (uint64_t row = 0; row < values.size() / columns; ++row) {
+      const uint64_t in_head = row % head, from = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
+      std::copy_n(values.data() + from * columns, columns, turned_.data() + row * columns);
+    }
+    values = turned_;
+  }
+  if (change.adds_one) {
+    turned_.assign(values.begin(), values.end());
+    for (float& v : turned_) v += 1.0f;
+    values = turned_;
+  }
+  return values;
+}
+
+std::span<const float> TensorDecoder::stored_values(uint64_t tile) {
   const WeightLayout& layout = task_.layout;
   const TileRange range = range_of(tile);
   const bool columns = by_columns_ || layout.column_tiles();
@@ -99,15 +121,13 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
       if (layout.components[c].role == Role::second_scale) std::memcpy(&first.scale, slices_[c].data(), 4);
     stages_->values_of(first, values_);
   }
-  return layout.source_transposed ? turned_back(range.count()) : values_;
+  return layout.source_transposed ? turned(values_, range.count(), layout.columns) : values_;
 }
 
-std::span<const float> TensorDecoder::turned_back(uint64_t rows) {
-  const uint64_t columns = task_.layout.columns;
-  turned_.resize(values_.size());
+std::span<const float> TensorDecoder::turned(std::span<const float> values, uint64_t rows, uint64_t columns) {
+  turned_.resize(values.size());
   for (uint64_t row = 0; row < rows; ++row)
-    for (uint64_t column = 0; column < columns; ++column)
-      turned_[column * rows + row] = values_[row * columns + column];
+    for (uint64_t column = 0; column < columns; ++column) turned_[column * rows + row] = values[row * columns + column];
   return turned_;
 }
 

@@ -24,12 +24,15 @@ class TensorDecoder {
   /// What the tile needs; the memory is the decoder's and good until the next call.
   List<TileRead> reads(uint64_t tile);
   /// Values of the tile whose bytes were read last: [lines, columns]; [rows, width] for column tiles; [columns, lines],
-  /// as the source has them, for layouts with source_transposed.
+  /// as the source has them, for layouts with source_transposed. With task().change what it makes of them, always
+  /// [lines, columns]: tiles are whole heads, and columns of a weight that it transposes.
   std::span<const float> decode(uint64_t tile);
 
  private:
   TileRange range_of(uint64_t tile) const noexcept;
-  std::span<const float> turned_back(uint64_t rows);
+  std::span<const float> stored_values(uint64_t tile);
+  /// [rows, columns] to [columns, rows].
+  std::span<const float> turned(std::span<const float> values, uint64_t rows, uint64_t columns);
 
   TensorTask task_;
   bool by_columns_;

@@ -8,6 +8,7 @@
 #include "conversion/conversion.h"
 #include "conversion/recipe.h"
 #include "formats/gguf_split.h"
+#include "pipeline/gguf_importance.h"
 
 namespace wasmquant {
 namespace {
@@ -40,18 +41,22 @@ class GgufPlanner {
         config_(config),
         gguf_(config::gguf_config(config)),
         options_(options),
-        diagnostics_(diagnostics) {
+        diagnostics_(diagnostics),
+        importance_(options) {
     for (const std::string& name : gguf_.exclude) patterns_.push_back({NamePattern(name), name, std::nullopt});
     for (const auto& [name, type] : gguf_.layers) patterns_.push_back({NamePattern(name), name, type});
   }
 
   Result<Plan> run() {
     plan_.format = "gguf";
+    TRY_VOID(importance_.read());
     TRY_VOID(convert());
     recipe_ = *conversion::recipe_named(gguf_.recipe);
     choose();
     conversion::describe_recipe(recipe_, converted_.metadata);
+    importance_.describe(converted_.metadata);
     TRY_VOID(lay_out());
+    TRY_VOID(importance_.report(gguf_.recipe, diagnostics_));
     return std::move(plan_);
   }
 
@@ -69,15 +74,7 @@ class GgufPlanner {
       }
       return {};
     }
-    conversion::ModelFiles files;
-    files.name = options_.name;
-    files.config = model_.companion("config.json");
-    files.pooling = model_.companion("1_Pooling/config.json");
-    files.tokenizer.tokenizer = model_.companion("tokenizer.json");
-    files.tokenizer.tokenizer_config = model_.companion("tokenizer_config.json");
-    files.tokenizer.chat_template = model_.companion("chat_template.jinja");
-    const std::string_view pieces = model_.companion("tokenizer.model");
-    files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
+    const conversion::ModelFiles files = model_files(model_, options_.name);
     if (files.config.empty())
       return error_at(ErrorCode::format_unsupported, "config.json",
                       "is missing: it says which model this is. Give the folder of the model, with config.json and the "
@@ -117,13 +114,14 @@ class GgufPlanner {
       chosen_by_.push_back(pattern);
       tensors.push_back({tensor.name, tensor.shape, pattern != nullptr ? pattern->type : std::nullopt});
     }
-    if (conversion::needs_importance(recipe_))
+    if (conversion::needs_importance(recipe_) && !importance_.is_given())
       diagnostics_.push_back({Severity::warning, "needs-importance", "/recipe",
-                              text_of("{} is meant for an importance matrix, which this version does not take: "
-                                      "llama-quantize refuses it without one, because the result is of little use",
+                              text_of("{} is meant for an importance matrix: llama-quantize refuses it without one, "
+                                      "because the result is of little use",
                                       gguf_.recipe),
-                              "take q2_k, or a recipe with more bits"});
+                              "give an imatrix or calibration, or take q2_k or a recipe with more bits"});
     conversion::RecipeOptions options;
+    options.has_importance = importance_.is_given();
     options.pure = gguf_.pure;
     options.keeps_output = gguf_.keeps_output;
     options.output_type = gguf_.output_type;
@@ -184,12 +182,16 @@ class GgufPlanner {
     task.name = tensor.name;
     task.source = {source.file, source.stored.begin};
     task.source_bytes = source.stored.end - source.stored.begin;
+    task.quantized = source.quantized;
     task.non_finite = config_.non_finite;
     if (tensor.rearrangement == conversion::Rearrangement::interleave) task.change.interleaved_rows = tensor.head_rows;
     task.change.is_transposed = tensor.rearrangement == conversion::Rearrangement::transpose;
     task.change.adds_one = tensor.plus_one;
     const StorageDtype stored = storage_dtype_of(type);
-    if (stored == source.stored.dtype && !task.change.any()) {
+    if (task.quantized && task.change.is_transposed)
+      return error_at(ErrorCode::not_implemented, source.stored.name,
+                      "lies transposed and is quantized, which is not decoded here; start from the unquantized model");
+    if (stored == source.stored.dtype && !task.change.any() && !task.quantized) {
       task.is_copy = true;
       task.layout.components.push_back({Role::codes, tensor.name, stored, tensor.shape, task.source_bytes});
     } else if (!is_quantizable(source.stored.dtype) || !info_of(type).can_quantize()) {
@@ -200,8 +202,10 @@ class GgufPlanner {
     } else {
       task.layout = ggml_layout(tensor.shape, source.stored.dtype, type, tensor.name);
       if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+      if (task.quantized) ++requantized_;
       if (info_of(source.stored.dtype).is_ggml() && info_of(source.stored.dtype).block > 1) ++requantized_;
     }
+    TRY_VOID(importance_.weigh(planned, tensor.name, type, plan_.requests));
     set_tiles(task, options_.tile_bytes);
     if (!task.is_copy && std::min(task.tile_lines, task.layout.rows) * task.layout.columns > kMaxTileElements)
       return error_at(ErrorCode::memory_budget, task.name, "its smallest tile has more than {} elements",
@@ -231,30 +235,38 @@ class GgufPlanner {
     for (size_t i = 0; i < converted_.tensors.size(); ++i)
       if (converted_.tensors[i].source != conversion::ConvertedTensor::kGenerated) TRY_VOID(add_tensor(i, entries));
     TRY(alignment, gguf::alignment_of(converted_.metadata));
-    TRY(header,
-        gguf::write_header(converted_.metadata, std::span<const gguf::NewTensor>(entries.data(), entries.size())));
-    PlannedFile file;
-    file.name =
-        text_of("{}-{}.gguf", options_.name.empty() ? std::string("model") : options_.name, upper(gguf_.recipe));
-    file.bytes = header.file_bytes;
-    file.prefix = std::move(header.bytes);
-    for (const conversion::ConvertedTensor* tensor : generated) {
-      file.prefix += tensor->data;
-      file.prefix.resize(gguf::padded(file.prefix.size(), alignment));
+    const std::span<const gguf::NewTensor> all(entries.data(), entries.size());
+    List<uint32_t> first = {0};
+    if (options_.gguf.shard_bytes != 0 && !entries.empty()) {
+      TRY(parts, gguf::split_by_size(all, alignment, options_.gguf.shard_bytes));
+      first = std::move(parts);
     }
-    for (size_t i = 0; i < plan_.tensors.size(); ++i) {
-      TensorTask& task = plan_.tensors[i].task;
-      const uint64_t begin = header.offsets[generated.size() + i];
-      const uint64_t end = begin + task.layout.components.front().bytes;
-      task.components.push_back({0, begin});
-      task.padding = static_cast<uint32_t>(gguf::padded(end, alignment) - end);
+    const auto count = static_cast<uint32_t>(first.size()), total = static_cast<uint32_t>(entries.size());
+    const std::string stem =
+        text_of("{}-{}", options_.name.empty() ? std::string("model") : options_.name, upper(gguf_.recipe));
+    for (uint32_t part = 0; part < count; ++part) {
+      const uint32_t begin = first[part], end = part + 1 < count ? first[part + 1] : total;
+      TRY(header, gguf::write_header(
+                      count == 1 ? converted_.metadata : gguf::part_metadata(converted_.metadata, part, count, total),
+                      all.subspan(begin, end - begin)));
+      PlannedFile file;
+      file.name = count == 1 ? text_of("{}.gguf", stem) : gguf::part_name(stem, part + 1, count);
+      file.bytes = header.file_bytes;
+      file.prefix = std::move(header.bytes);
+      for (uint32_t i = begin; i < end; ++i) {
+        if (i < generated.size()) {
+          file.prefix += generated[i]->data;
+          file.prefix.resize(gguf::padded(file.prefix.size(), alignment));
+          continue;
+        }
+        TensorTask& task = plan_.tensors[i - generated.size()].task;
+        const uint64_t at = header.offsets[i - begin], after = at + task.layout.components.front().bytes;
+        task.components.push_back({part, at});
+        task.padding = static_cast<uint32_t>(gguf::padded(after, alignment) - after);
+      }
+      plan_.files.push_back(std::move(file));
     }
-    plan_.files.push_back(std::move(file));
-    if (requantized_ != 0)
-      diagnostics_.push_back(
-          {Severity::warning, "requantized", "",
-           text_of("{} tensors were quantized already; rounding them again costs precision", requantized_),
-           "start from F32, F16 or BF16 where you can"});
+    if (requantized_ != 0) diagnostics_.push_back(requantized_warning(requantized_));
     return {};
   }
 
@@ -270,11 +282,25 @@ class GgufPlanner {
   Recipe recipe_ = Recipe::f32;
   List<TypeChoice> choices_;
   List<const Pattern*> chosen_by_;
+  GgufImportance importance_;
   uint64_t requantized_ = 0;
   Plan plan_;
 };
 
 }  // namespace
+
+conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
+  conversion::ModelFiles files;
+  files.name = name;
+  files.config = model.companion("config.json");
+  files.pooling = model.companion("1_Pooling/config.json");
+  files.tokenizer.tokenizer = model.companion("tokenizer.json");
+  files.tokenizer.tokenizer_config = model.companion("tokenizer_config.json");
+  files.tokenizer.chat_template = model.companion("chat_template.jinja");
+  const std::string_view pieces = model.companion("tokenizer.model");
+  files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
+  return files;
+}
 
 Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const PlanOptions& options,
                             List<Diagnostic>& diagnostics) {

@@ -183,6 +183,17 @@ Status ModelIndex::finish() {
   return {};
 }
 
+ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
+  ModelIndex out;
+  out.files_ = files_;
+  for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
+  out.companions_ = companions_;
+  out.is_sharded_ = is_sharded();
+  out.tensors_ = std::move(tensors);
+  out.by_name_ = sorted_by_name(out.tensors_.size(), NameOfTensor{out.tensors_});
+  return out;
+}
+
 const ModelTensor* ModelIndex::find(std::string_view name) const noexcept {
   const size_t place = place_of(name, by_name_, NameOfTensor{tensors_});
   if (place == by_name_.size()) return nullptr;

@@ -19,11 +19,14 @@
 
 namespace wasmquant {
 
+struct QuantizedSource;
+
 struct ModelTensor {
   uint32_t file = 0;
   StoredTensor stored;
-  std::string layer;       // module name
-  std::string layer_type;  // Linear, Embedding, ..., "" when unknown
+  std::shared_ptr<const QuantizedSource> quantized;  // of original_model(): codes stand for it, `stored` says what of
+  std::string layer;                                 // module name
+  std::string layer_type;                            // Linear, Embedding, ..., "" when unknown
 };
 
 class ModelIndex {
@@ -48,6 +51,9 @@ class ModelIndex {
   /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
+  /// The same files, companions and metadata with other tensors.
+  ModelIndex with_tensors(List<ModelTensor> tensors) const;
+
   const List<File>& files() const noexcept { return files_; }
   const List<ModelTensor>& tensors() const noexcept { return tensors_; }
   /// The free metadata of a file's header.
@@ -55,7 +61,7 @@ class ModelIndex {
     return indexes_[file].metadata;
   }
   const ModelTensor* find(std::string_view name) const noexcept;
-  bool is_sharded() const noexcept { return shard_map_.has_value(); }
+  bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
   /// Files are GGUF: the metadata of the first part.
   bool is_gguf() const noexcept { return !parts_.empty(); }
   const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
@@ -82,6 +88,7 @@ class ModelIndex {
   List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> companions_;
   std::optional<safetensors::ShardMap> shard_map_;
+  bool is_sharded_ = false;
   List<ModelTensor> tensors_;
   List<uint32_t> by_name_;  // indexes of tensors_, sorted by name
   List<Diagnostic> diagnostics_;

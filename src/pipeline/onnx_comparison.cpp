@@ -95,6 +95,7 @@ class Comparer {
       TRY_VOID(set_quantized(pair.right, weight, tensor));
       pair.right_format = name_of(pair.right.onnx->form);
     }
+    pair.right_weight = pair.weight;
     pair.by_columns = pair.right.layout.source_transposed;
     set_tiles(pair.right, tile_bytes_);
     pair.left.tile_lines = pair.right.tile_lines;

@@ -42,6 +42,7 @@ class Planner {
            "write quark, or take int8 or fp8_e4m3 per tensor or per token"});
     warn_of_static();
     warn_of_tied_output();
+    if (requantized_ != 0) diagnostics_.push_back(requantized_warning(requantized_));
     if (failures_ != 0) {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
@@ -65,6 +66,7 @@ class Planner {
     planned.task.name = stored.name;
     planned.task.source = {tensor.file, stored.begin};
     planned.task.source_bytes = stored.end - stored.begin;
+    planned.task.quantized = tensor.quantized;
     planned.task.non_finite = config_.non_finite;
 
     Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype));
@@ -76,11 +78,17 @@ class Planner {
         return;
       }
       planned.task.layout = std::move(*layout);
+    } else if (tensor.quantized) {
+      fail(error_at(ErrorCode::format_unsupported, stored.name,
+                    "is quantized in this model, and the config leaves it out: codes of another format do not go over. "
+                    "Give it a spec, such as bfloat16"));
+      return;
     } else {
       planned.task.is_copy = true;
       planned.task.layout.components.push_back(
           {Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
     }
+    requantized_ += planned.task.quantized != nullptr;
     set_tiles(planned.task, options_.tile_bytes);
     if (Status fits = check_memory(planned.task); !fits) {
       fail(std::move(fits.error()));
@@ -126,9 +134,7 @@ class Planner {
           List<KnownTensor> tensors = activation_tensors(request.layer, role, *found, *storage);
           for (KnownTensor& tensor : tensors) planned.activations.push_back(std::move(tensor));
         }
-        if (request.importance)
-          for (const json::Value& each : (*found)["importance"].items())
-            planned.task.importance.push_back(static_cast<float>(each.as_number()));
+        if (request.importance) planned.task.importance = importance_in(*found);
       }
       plan_.requests.push_back(std::move(request));
     }
@@ -263,11 +269,17 @@ class Planner {
   Plan plan_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, static_left_out_ = false;
-  uint64_t failures_ = 0;
+  uint64_t failures_ = 0, requantized_ = 0;
   Error first_failure_;
 };
 
 }  // namespace
+
+Diagnostic requantized_warning(uint64_t tensors) {
+  return {Severity::warning, "requantized", "",
+          text_of("{} tensors were quantized already; rounding them again costs precision", tensors),
+          "start from F32, F16 or BF16 where you can"};
+}
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
@@ -289,12 +301,17 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
                     : model.is_gguf()       ? "gguf"
                                             : "safetensors",
                     asked);
+  if (options.gguf.shard_bytes != 0 && asked != "gguf")
+    return error_at(ErrorCode::format_unsupported, "shardBytes",
+                    "only gguf is cut into parts of a given size; {} has the files of its source", asked);
   if (asked == "onnx") return make_onnx_plan(model, parsed.config, options, diagnostics);
   if (asked == "gguf") {
     if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);
-    return error_at(ErrorCode::format_unsupported, "format",
-                    "GGUF holds llama.cpp's types: take a preset like q4_k_m or q8_0, or a config with \"dialect\": "
-                    "\"gguf\"");
+    return error_at(
+        ErrorCode::format_unsupported, "format",
+        "GGUF holds llama.cpp's types, which round by themselves: take a preset like q4_k_m or q8_0, or a "
+        "config with \"dialect\": \"gguf\", and calibration or an imatrix for importance. What smoothquant, "
+        "awq or gptq make can be written as fake-quantized, and a GGUF file be made of that");
   }
   if (is_recipe)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot hold it",

@@ -2,6 +2,7 @@
 // file contains and where, and the tasks that fill it.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,11 +23,19 @@ struct OnnxPlanOptions {
   bool folder = false;          // files go to a folder laid out as transformers.js has it: onnx/<name>_<dtype>.onnx
 };
 
+/// Of GGUF outputs.
+struct GgufPlanOptions {
+  std::span<const uint8_t> imatrix;  // a whole file (formats/imatrix.h), for the time of planning; empty: none
+  std::string imatrix_name;          // what it is called, for the metadata; may be empty
+  uint64_t shard_bytes = 0;          // of tensor data in a file, about; 0: one file
+};
+
 struct PlanOptions {
   std::string format;  // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
   std::string name;    // of the model, for file names and metadata that have one; empty: not known
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
+  GgufPlanOptions gguf;
   bool calibrates = false;  // what the plan asks of calibration will come, or has
   json::Value activations;  // "found" of ActivationCalibration::finish, then
 };
@@ -77,6 +86,9 @@ struct Plan {
     return work < tensors.size() ? tensors[work].task : copies[work - tensors.size()];
   }
 };
+
+/// Of plans whose sources were quantized before.
+Diagnostic requantized_warning(uint64_t tensors);
 
 /// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),
 /// file-invalid. `diagnostics` is filled either way.

@@ -107,12 +107,15 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
 json::Value comparison_json(const Comparison& comparison) {
   json::Array pairs;
   for (const ComparedPair& pair : comparison.pairs) {
-    const auto task_text = [&](const TensorTask& task, const std::string& format) {
-      WeightDescription weight = pair.weight;
+    const auto task_text = [](const TensorTask& task, const std::string& format, WeightDescription weight,
+                              bool by_columns) {
       weight.source = task.layout.source;
       json::Value outer;
       outer.set("task", write_task(task, format, weight));
-      outer.set("by_columns", pair.by_columns && !task.layout.column_tiles() && !task.layout.source_transposed);
+      outer.set("by_columns", by_columns);
+      outer.set("interleaved_rows", static_cast<int64_t>(task.change.interleaved_rows));
+      outer.set("is_transposed", task.change.is_transposed);
+      outer.set("adds_one", task.change.adds_one);
       return json::write(outer);
     };
     json::Value report;
@@ -129,8 +132,8 @@ json::Value comparison_json(const Comparison& comparison) {
     report.set("bytesAfter", pair.bytes_after);
     json::Value row;
     row.set("name", pair.name);
-    row.set("left", task_text(pair.left, pair.left_format));
-    row.set("right", task_text(pair.right, pair.right_format));
+    row.set("left", task_text(pair.left, pair.left_format, pair.weight, pair.by_columns));
+    row.set("right", task_text(pair.right, pair.right_format, pair.right_weight, pair.right_by_columns));
     row.set("tiles", pair.right.tiles);
     row.set("bytes", pair.bytes_before);
     row.set("report", std::move(report));

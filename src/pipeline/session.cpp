@@ -5,6 +5,7 @@
 
 #include "core/list.h"
 #include "kernels/ggml_blocks.h"
+#include "pipeline/decoder.h"
 
 namespace wasmquant {
 namespace {
@@ -42,9 +43,17 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)) {
   const WeightLayout& layout = task_.layout;
   slices_.resize(layout.components.size());
   if (task_.is_copy) return;
+  if (task_.quantized && !task_.is_float32) {
+    TensorTask source = task_.quantized->task;
+    const bool is_across = source.layout.column_tiles() != layout.column_tiles();
+    source.tile_lines = is_across ? source.layout.lines() : task_.tile_lines;
+    decoder_ = std::make_unique<TensorDecoder>(std::move(source), false);
+  }
   if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout);
   stages_ = progressive_stages(layout);
 }
+
+TensorSession::~TensorSession() = default;
 
 uint64_t unit_lines_of(const WeightLayout& layout) noexcept {
   const uint64_t multiple = layout.line_multiple();
@@ -54,6 +63,8 @@ uint64_t unit_lines_of(const WeightLayout& layout) noexcept {
 }
 
 List<TileRead> TensorSession::reads(uint64_t tile) {
+  is_arranged_ = false;
+  if (decoder_) return decoder_->reads(tile);
   const TileRange range = tile_range(task_, tile);
   TileRead read;
   read.file = task_.source.file;
@@ -81,7 +92,6 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
   }
   input_.resize(read.row_bytes * read.rows);
   read.pointer = input_.data();
-  is_arranged_ = false;
   return {read};
 }
 

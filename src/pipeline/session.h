@@ -22,6 +22,8 @@
 
 namespace wasmquant {
 
+class TensorDecoder;
+
 /// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, the first at `begin` of the file; they land one after
 /// another at `pointer`.
 struct TileRead {
@@ -51,6 +53,7 @@ class TensorSession {
   explicit TensorSession(TensorTask task);
   TensorSession(const TensorSession&) = delete;  // scales refer to the task
   TensorSession& operator=(const TensorSession&) = delete;
+  ~TensorSession();
 
   const TensorTask& task() const noexcept { return task_; }
   /// Passes over all tiles before run(): 0, 1 or 2.
@@ -103,13 +106,16 @@ class TensorSession {
   Status run_ggml(const TileRange& tile);
   /// Rows [first, first + count) of the output as the tile's input has them, float32.
   std::span<const float> changed_rows(const TileRange& tile, uint64_t first, uint64_t count);
+  /// Rows [first, first + count) of the output, each by the importance that is its.
+  void quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out) const;
   void add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes);
 
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);
 
   TensorTask task_;
+  std::unique_ptr<TensorDecoder> decoder_;  // of a quantized source
   Bytes input_;
-  std::vector<float> turned_;  // the tile of a layout with source_transposed
+  std::vector<float> turned_;  // the tile of a layout with source_transposed, or of a quantized source
   bool is_arranged_ = false, is_turned_ = false;
   std::vector<float> block_;    // widened values of one block
   std::vector<float> values_;   // their quantized values

@@ -35,6 +35,20 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
   return numbers_;
 }
 
+void TensorSession::quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out) const {
+  const uint64_t columns = task_.layout.columns;
+  const std::vector<float>& importance = task_.importance;
+  if (importance.empty()) return kernels::quantize_blocks(type, x, count, columns, nullptr, out);
+  const uint64_t expert_rows = task_.layout.rows / (importance.size() / columns), end = first + count;
+  while (first < end) {
+    const uint64_t expert = first / expert_rows, rows = std::min(end, (expert + 1) * expert_rows) - first;
+    kernels::quantize_blocks(type, x, rows, columns, importance.data() + expert * columns, out);
+    first += rows;
+    x += rows * columns;
+    out += info_of(type).bytes_of(rows * columns);
+  }
+}
+
 Status TensorSession::run_ggml(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const StorageDtypeInfo& stored = info_of(layout.components.front().dtype);
@@ -46,7 +60,7 @@ Status TensorSession::run_ggml(const TileRange& tile) {
     if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
       return not_finite(x, begin * layout.columns);
     uint8_t* out = slices_.front().data() + stored.bytes_of((begin - tile.begin) * layout.columns);
-    kernels::quantize_blocks(type, x.data(), lines, layout.columns, nullptr, out);
+    quantize_rows(type, x.data(), begin, lines, out);
     values_.resize(std::max<size_t>(values_.size(), count));
     kernels::dequantize_blocks(type, out, count, values_.data());
     sums_.push_back(kernels::error_between(x, values_.data()));

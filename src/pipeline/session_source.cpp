@@ -1,9 +1,10 @@
-// Tiles whose source lies otherwise than the layout: numbers that are stored as varints, and matrices that lie
-// transposed (weights of ONNX models).
+// Tiles whose source lies otherwise than the layout: codes of quantized checkpoints, numbers that are stored as
+// varints, and matrices that lie transposed (weights of ONNX models).
 #include <algorithm>
 #include <cstring>
 
 #include "formats/onnx.h"
+#include "pipeline/decoder.h"
 #include "pipeline/session.h"
 
 namespace wasmquant {
@@ -19,6 +20,12 @@ Status TensorSession::arrange(const TileRange& tile) {
   if (is_arranged_) return {};
   is_arranged_ = true;
   const WeightLayout& layout = task_.layout;
+  if (decoder_) {
+    const std::span<const float> values = decoder_->decode(tile.begin / std::max<uint64_t>(task_.tile_lines, 1));
+    turned_.assign(values.begin(), values.end());
+    is_turned_ = true;
+    return {};
+  }
   if (task_.onnx && task_.onnx->is_varints) {
     std::vector<uint16_t> bits(layout.rows * layout.columns);
     TRY_VOID(onnx::decode_varints({input_.data(), input_.size()}, bits, task_.name));

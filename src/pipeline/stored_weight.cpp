@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "config/config_api.h"
+#include "config/layer_type.h"
 #include "config/resolve.h"
 
 namespace wasmquant {
 namespace {
+
+constexpr uint64_t kNibblesPerWord = 8, kBytesPerWord = 4;
 
 const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescription& weight, std::string_view suffix) {
   return model.find(text_of("{}.{}", weight.layer, suffix));
@@ -91,21 +94,29 @@ Result<QuantizationSpec> compressed_tensors_spec(const ModelIndex& model, const 
                   "stands beside no weight that compressed-tensors stores with a scale");
 }
 
-// Of AWQ and GPTQ files, what their one scheme may be: other versions arrange the same names in other ways.
+bool is_gptq_v2(const json::Value& block) { return block["checkpoint_format"].as_string() == "gptq_v2"; }
+
+// Of AWQ and GPTQ files, what their schemes may be: other versions arrange the same names in other ways.
 Status check_words(const json::Value& block) {
   const bool is_awq = block["quant_method"].as_string() == "awq";
-  const json::Value &bits = block["bits"], &version = block[is_awq ? "version" : "checkpoint_format"];
-  const bool usual = !version.is_string() || version.as_string() == (is_awq ? "gemm" : "gptq");
-  if (bits.as_integer() == 4 && usual && !block["desc_act"].as_bool() && (is_awq || block["sym"].as_bool())) return {};
-  return error_at(ErrorCode::format_unsupported, "/quantization_config",
-                  is_awq ? "this version decodes awq of 4 bits, version gemm"
-                         : "this version decodes gptq of 4 bits, symmetric, without desc_act, checkpoint_format gptq");
+  const int64_t bits = block["bits"].as_integer();
+  if (is_awq) {
+    if (bits == 4 && (!block["version"].is_string() || block["version"].as_string() == "gemm")) return {};
+    return error_at(ErrorCode::format_unsupported, "/quantization_config", "awq is decoded of 4 bits, version gemm");
+  }
+  const bool version_2 = is_gptq_v2(block),
+             version_1 = !block["checkpoint_format"].is_string() || block["checkpoint_format"].as_string() == "gptq";
+  if ((bits == 4 || bits == 8) && !block["desc_act"].as_bool() && (version_2 || (version_1 && block["sym"].as_bool())))
+    return {};
+  return error_at(
+      ErrorCode::format_unsupported, "/quantization_config",
+      "gptq is decoded of 4 and 8 bits without desc_act, symmetric in checkpoint_format gptq, and in gptq_v2");
 }
 
-QuantizationSpec words_spec(std::string_view method, const StoredTensor& scales, const WeightDescription& weight) {
+QuantizationSpec words_spec(Dtype dtype, const StoredTensor& scales, const WeightDescription& weight) {
   QuantizationSpec spec;
-  spec.dtype = method == "awq" ? Dtype::uint4 : Dtype::int4;
-  spec.symmetric = method != "awq";
+  spec.dtype = dtype;
+  spec.symmetric = info_of(dtype).is_signed;
   spec.qscheme = QScheme::per_group;
   spec.observer = ObserverId::PerGroupMinMaxObserver;
   spec.ch_axis = -1;
@@ -123,12 +134,16 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
   const json::Value& block = document["quantization_config"];
   if (block.is_null()) return reader;
   reader.method_ = block["quant_method"].as_string();
-  if (reader.method_ == "quark") {
-    TRY(parsed, config::parse_text(json::write(block), "quark"));
-    reader.quark_ = std::move(parsed.config);
+  if (reader.method_ == "quark" || reader.method_ == "compressed-tensors") {
+    auto parsed = config::parse_text(json::write(block), reader.method_);
+    if (parsed)
+      reader.config_ = std::move(parsed->config);
+    else if (reader.method_ == "quark")  // the other one's tensors describe themselves
+      return std::move(parsed.error());
   } else if (reader.method_ == "awq" || reader.method_ == "gptq") {
     TRY_VOID(check_words(block));
-  } else if (reader.method_ != "compressed-tensors") {
+    reader.is_unsigned_ = reader.method_ == "awq" || is_gptq_v2(block);
+  } else {
     return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
                     "found \"{}\"; this version decodes compressed-tensors, quark, awq and gptq", reader.method_);
   }
@@ -139,13 +154,13 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   const ModelTensor* plain = component_tensor(model, weight, "weight");
   if (method_ == "quark" && plain != nullptr && plain->stored.dtype == StorageDtype::U8) {
     // Block dtypes have no scales beside them.
-    const Resolved resolved = Resolver(quark_).resolve(plain->stored.name, weight.shape, true);
+    const Resolved resolved = Resolver(config_).resolve(plain->stored.name, weight.shape, true);
     if (resolved.weight.size() == 1 && info_of(resolved.weight.front().dtype).is_block())
       return locate(model, method_, weight, resolved.weight);
   }
   if (const ModelTensor* scales = component_tensor(model, weight, "scales");
       scales != nullptr && (method_ == "awq" || method_ == "gptq"))
-    return locate(model, method_, weight, {words_spec(method_, scales->stored, weight)});
+    return locate(model, method_, weight, {words_spec(words_dtype(model, weight), scales->stored, weight)});
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
       return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
@@ -158,7 +173,7 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
     return locate(model, "fake-quantized", stored, {QuantizationSpec{}});
   }
   if (method_ == "quark") {
-    const Resolved resolved = Resolver(quark_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
+    const Resolved resolved = Resolver(config_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
     if (resolved.weight.empty())
       return error_at(ErrorCode::config_invalid, weight.layer,
                       "has a scale, but quantization_config does not quantize it");
@@ -173,6 +188,69 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   }
   TRY(spec, compressed_tensors_spec(model, weight));
   return locate(model, "compressed-tensors", weight, {spec});
+}
+
+// The words of AWQ lie along [out], those of GPTQ along [in]; in GPTQ layers may differ in bits.
+Dtype StoredWeightReader::words_dtype(const ModelIndex& model, const WeightDescription& weight) const {
+  if (method_ == "awq") return Dtype::uint4;
+  const ModelTensor* words = component_tensor(model, weight, "qweight");
+  const bool is_nibbles = words == nullptr || words->stored.shape.empty() || weight.shape.empty() ||
+                          words->stored.shape[0] * kNibblesPerWord <= weight.shape.back();
+  if (is_unsigned_) return is_nibbles ? Dtype::uint4 : Dtype::uint8;
+  return is_nibbles ? Dtype::int4 : Dtype::int8;
+}
+
+List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTensor& codes,
+                                                                std::string_view layer) const {
+  List<std::vector<uint64_t>> shapes;
+  const std::vector<uint64_t>& stored = codes.shape;
+  shapes.push_back(stored);
+  if (stored.size() != 2) return shapes;
+  const uint64_t rows = stored[0], columns = stored[1];
+  if (method_ == "awq") return {{kNibblesPerWord * columns, rows}};
+  if (method_ == "gptq") return {{columns, kNibblesPerWord * rows}, {columns, kBytesPerWord * rows}};
+  if (method_ == "quark") {  // codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16
+    constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
+    for (const auto& factor : kFactors) {
+      shapes.push_back({rows, columns * factor.codes / factor.elements});
+      shapes.push_back({columns * factor.codes / factor.elements, rows});
+    }
+    return shapes;
+  }
+  if (codes.dtype == StorageDtype::U8) return {{rows, 2 * columns}};
+  if (codes.dtype != StorageDtype::I32) return shapes;
+  const Resolved resolved = Resolver(config_).resolve(text_of("{}.weight", layer), stored, true);
+  if (resolved.weight.empty()) return {};
+  return {{rows, columns * (32 / info_of(resolved.weight.front().dtype).bits)}};
+}
+
+List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
+  List<OriginalTensor> out;
+  for (const ModelTensor& tensor : model.tensors()) {
+    const StoredTensor& stored = tensor.stored;
+    const std::string_view name = stored.name;
+    const std::string_view layer = name.substr(0, std::min(name.rfind('.'), name.size()));
+    const std::string_view part = layer.size() < name.size() ? name.substr(layer.size() + 1) : std::string_view();
+    const bool is_scaled =
+        part == "weight" && (model.find(text_of("{}.weight_scale", layer)) != nullptr || !is_quantizable(stored.dtype));
+    if (is_quantized() && (part == "weight_packed" || part == "qweight" || is_scaled)) {
+      OriginalTensor original;
+      original.name = text_of("{}.weight", layer);
+      for (std::vector<uint64_t>& shape : possible_shapes(stored, layer)) {
+        if (!original.weight.shape.empty()) break;
+        WeightDescription weight{std::string(layer), std::string(layer_type_of(original.name, shape)), shape,
+                                 StorageDtype::F32, pack_method()};
+        if (find(model, weight)) original.weight = std::move(weight);
+      }
+      if (original.weight.shape.empty()) original.weight.layer = layer;
+      out.push_back(std::move(original));
+    } else if (!is_quantized() || part == "weight" || part == "bias") {
+      out.push_back({stored.name,
+                     {std::string(layer_name_of(name).layer), tensor.layer_type, stored.shape, stored.dtype},
+                     &tensor});
+    }
+  }
+  return out;
 }
 
 Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::string_view format,

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/json.h"
+#include "core/list.h"
 #include "core/result.h"
 #include "pipeline/model_index.h"
 #include "pipeline/task.h"
@@ -15,6 +16,13 @@ struct StoredWeight {
   TensorTask task;     // components located; tiles not set
 };
 
+/// A tensor as it was before quantization.
+struct OriginalTensor {
+  std::string name;                    // "LAYER.weight" where codes stand for it
+  WeightDescription weight;            // source: of plain tensors theirs, else F32
+  const ModelTensor* plain = nullptr;  // null: stored in codes, to be found by find()
+};
+
 /// What a quantized model's config.json says, digested once.
 class StoredWeightReader {
  public:
@@ -23,14 +31,22 @@ class StoredWeightReader {
   /// The weight of `weight.layer` with the shape it had before. Errors: tensor-missing, shape-mismatch, format-unknown.
   Result<StoredWeight> find(const ModelIndex& model, const WeightDescription& weight) const;
 
+  /// The model before quantization: its tensors in their order, codes by the shapes they stand for, without scales and
+  /// other parts of quantized weights. The shape of a weight is empty where it cannot be told.
+  List<OriginalTensor> originals(const ModelIndex& model) const;
+
   bool is_quantized() const noexcept { return !method_.empty(); }
-  PackMethod pack_method() const noexcept { return quark_.export_info.value_or(ExportInfo{}).pack_method; }
+  PackMethod pack_method() const noexcept { return config_.export_info.value_or(ExportInfo{}).pack_method; }
 
  private:
   Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, const WeightDescription& weight,
                               const Stages& stages) const;
-  std::string method_;  // "compressed-tensors", "quark" or ""
-  Config quark_;
+  /// Shapes of [out, in] that a tensor of codes may stand for.
+  List<std::vector<uint64_t>> possible_shapes(const StoredTensor& codes, std::string_view layer) const;
+  Dtype words_dtype(const ModelIndex& model, const WeightDescription& weight) const;
+  std::string method_;        // quant_method, or ""
+  bool is_unsigned_ = false;  // codes of awq and gptq_v2
+  Config config_;             // of compressed-tensors and quark
 };
 
 }  // namespace wasmquant

@@ -1,6 +1,7 @@
 #include "pipeline/task.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "config/config_api.h"
 #include "config/write.h"
@@ -36,6 +37,12 @@ std::optional<StorageDtype> any_dtype_named(std::string_view name) {
   return storage_dtype_named(name);
 }
 
+json::Array numbers_json(const std::vector<float>& numbers) {
+  json::Array out;
+  for (const float number : numbers) out.emplace_back(double{number});
+  return out;
+}
+
 std::vector<uint64_t> read_shape(const json::Value& value) {
   std::vector<uint64_t> shape;
   for (const json::Value& d : value.items()) shape.push_back(count_of(d));
@@ -51,6 +58,9 @@ Status read_ggml_task(const json::Value& in, TensorTask& task) {
   task.change.is_transposed = in["is_transposed"].as_bool();
   task.change.adds_one = in["adds_one"].as_bool();
   if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+  const uint64_t columns = std::max<uint64_t>(task.layout.columns, 1), experts = task.importance.size() / columns;
+  if (task.importance.size() % columns != 0 || (experts != 0 && task.layout.rows % experts != 0))
+    return bad_task("importance");
   return {};
 }
 
@@ -69,12 +79,9 @@ Status read_onnx_task(const json::Value& in, TensorTask& task) {
   return task.components.size() == task.layout.components.size() ? Status() : bad_task("components");
 }
 
-// After the layout.
-Status read_importance(const json::Value& in, TensorTask& task) {
-  for (const json::Value& number : in["importance"].items())
-    task.importance.push_back(static_cast<float>(number.as_number()));
-  const bool fits = task.importance.empty() || task.importance.size() == task.layout.columns;
-  return fits ? Status() : bad_task("importance");
+/// Of layouts whose importance is by input channel.
+bool fits_columns(const TensorTask& task) noexcept {
+  return task.importance.empty() || task.importance.size() == task.layout.columns;
 }
 
 }  // namespace
@@ -93,8 +100,14 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
     task.tiles = 1;
     return;
   }
+  if (task.quantized && task.quantized->task.layout.column_tiles() != layout.column_tiles()) {
+    task.tile_lines = std::max<uint64_t>(layout.lines(), 1);  // across the source's tiles
+    task.tiles = 1;
+    return;
+  }
   const uint64_t line_bytes = std::max<uint64_t>(info_of(layout.source).bytes_of(layout.line_elements()), 1);
-  const uint64_t unit = unit_lines_of(layout);
+  uint64_t unit = unit_lines_of(layout);
+  if (task.quantized) unit = std::lcm(unit, task.quantized->task.layout.line_multiple());
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
   task.tiles = (layout.lines() + task.tile_lines - 1) / task.tile_lines;
 }
@@ -113,8 +126,10 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   json::Array components;
   for (const Location& at : task.components) components.push_back(location_json(at));
   out.set("components", std::move(components));
+  if (task.quantized) out.set("quantized", task.quantized->text);
   out.set("tile_lines", task.tile_lines);
   out.set("tiles", task.tiles);
+  if (!task.importance.empty()) out.set("importance", numbers_json(task.importance));
   if (task.padding != 0) out.set("padding", static_cast<int64_t>(task.padding));
   if (task.is_copy) {
     if (!task.layout.components.empty()) out.set("dtype", info_of(task.layout.components.front().dtype).name);
@@ -149,11 +164,6 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     for (const Component& component : task.layout.components) dtypes.emplace_back(info_of(component.dtype).name);
     out.set("component_dtypes", std::move(dtypes));
   }
-  if (!task.importance.empty()) {
-    json::Array importance;
-    for (const float number : task.importance) importance.emplace_back(double{number});
-    out.set("importance", std::move(importance));
-  }
   return json::write(out);
 }
 
@@ -167,6 +177,15 @@ Result<TensorTask> read_task(std::string_view text) {
   task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
   task.tiles = count_of(in["tiles"]);
   task.non_finite = in["saturate"].as_bool() ? NonFinite::saturate : NonFinite::error;
+  if (const json::Value& codes = in["quantized"]; codes.is_string()) {
+    auto source = std::make_shared<QuantizedSource>();
+    TRY(decoded, read_task(codes.as_string()));
+    source->task = std::move(decoded);
+    source->text = codes.as_string();
+    task.quantized = std::move(source);
+  }
+  for (const json::Value& number : in["importance"].items())
+    task.importance.push_back(static_cast<float>(number.as_number()));
   task.padding = static_cast<uint32_t>(std::min<uint64_t>(count_of(in["padding"]), kMaxPadding));
   if (in["type"].is_string()) {
     TRY_VOID(read_ggml_task(in, task));
@@ -174,7 +193,7 @@ Result<TensorTask> read_task(std::string_view text) {
   }
   if (in["onnx_form"].is_integer()) {
     TRY_VOID(read_onnx_task(in, task));
-    TRY_VOID(read_importance(in, task));
+    if (!fits_columns(task)) return bad_task("importance");
     return task;
   }
   task.is_copy = in["stages"].is_null();
@@ -200,13 +219,14 @@ Result<TensorTask> read_task(std::string_view text) {
   if (stages.empty() || stages.size() > 2) return bad_task("stages");
   TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
-  TRY_VOID(read_importance(in, task));
+  if (!fits_columns(task)) return bad_task("importance");
   const json::Array& dtypes = in["component_dtypes"].items();
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())
     return bad_task("components");
   for (size_t c = 0; c < dtypes.size(); ++c) {
-    const auto dtype = storage_dtype_named(dtypes[c].as_string());
-    if (!dtype) return bad_task("component dtype");
+    const auto dtype = any_dtype_named(dtypes[c].as_string());
+    if (!dtype || (info_of(*dtype).is_ggml() && *dtype != task.layout.components[c].dtype))
+      return bad_task("component dtype");
     set_dtype(task.layout.components[c], *dtype);
   }
   return task;

@@ -2,6 +2,7 @@
 // read them.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,18 +37,22 @@ struct OnnxTask {
   QuantizationSpec spec;    // as the config has it: its axes are those of [out, in, ...]
 };
 
+struct QuantizedSource;
+
 struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: where the weight's bytes are read
   uint64_t source_bytes = 0;
-  List<Location> components;  // parallel to layout.components
-  bool is_copy = false;       // bytes go over as they are: of the layout only the component counts, the tensor itself
+  std::shared_ptr<const QuantizedSource> quantized;  // the source is codes: decoded on the way, tile by tile
+  List<Location> components;                         // parallel to layout.components
+  bool is_copy = false;  // bytes go over as they are: of the layout only the component counts, the tensor itself
   WeightLayout layout;
   std::optional<OnnxTask> onnx;
   ValueChange change;    // with CodeStorage::ggml_rows alone
   uint32_t padding = 0;  // zero bytes that follow the only component
   NonFinite non_finite = NonFinite::error;
-  std::vector<float> importance;  // of input channels, for weighted observers; else empty
+  // Of input channels, for weighted observers and GGUF types; of stacked experts [experts, columns]; else empty.
+  std::vector<float> importance;
   bool is_float32 =
       false;  // tiles are brought as float32, whatever the source was: weights that were changed in memory
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
@@ -55,6 +60,12 @@ struct TensorTask {
 
   /// The source lies as [columns, rows].
   bool is_transposed() const noexcept { return change.is_transposed || layout.source_transposed; }
+};
+
+/// A weight that a checkpoint stores in codes, for a decoder.
+struct QuantizedSource {
+  TensorTask task;   // without tiles: those of the task that reads it
+  std::string text;  // the same, as write_task has it
 };
 
 /// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing;

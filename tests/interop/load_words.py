@@ -4,10 +4,11 @@
 
 A case folder holds `quantized/` and `dequantized.safetensors` (float32 values of the quantized weights, by the library).
 AWQ goes through the AutoAWQ converter of compressed-tensors. GPTQ has no independent reader among the peers: it is decoded
-here as AutoGPTQ's own dequantization has it, (code - (zero + 1)) * scale[g_idx]. Prints one JSON line a case.
+here as AutoGPTQ's own dequantization has it, (code - (zero + 1)) * scale[g_idx], in version 2 without the 1. Prints one JSON line a case.
 """
 import json
 import os
+import re
 import sys
 
 import torch
@@ -24,12 +25,17 @@ def awq(tensors, layer, config):
     return (codes.float() - spread(zeros)) * spread(scales)
 
 
-def gptq(tensors, layer, _config):
+def gptq(tensors, layer, config):
     qweight, qzeros = tensors[f"{layer}.qweight"], tensors[f"{layer}.qzeros"]
     scales, groups = tensors[f"{layer}.scales"], tensors[f"{layer}.g_idx"].long()
-    shifts = torch.arange(0, 32, 4, dtype=torch.int32)
-    codes = ((qweight.unsqueeze(1) >> shifts.view(1, 8, 1)) & 15).reshape(-1, qweight.shape[1])
-    zeros = ((qzeros.unsqueeze(2) >> shifts.view(1, 1, 8)) & 15).reshape(qzeros.shape[0], -1) + 1
+    bits = config["bits"]
+    for pattern, own in config.get("dynamic", {}).items():
+        if pattern.startswith("+:") and re.match(pattern[2:], layer):
+            bits = own.get("bits", bits)
+    shifts, mask = torch.arange(0, 32, bits, dtype=torch.int32), (1 << bits) - 1
+    codes = ((qweight.unsqueeze(1) >> shifts.view(1, -1, 1)) & mask).reshape(-1, qweight.shape[1])
+    zeros = ((qzeros.unsqueeze(2) >> shifts.view(1, 1, -1)) & mask).reshape(qzeros.shape[0], -1)
+    zeros = zeros + {"gptq": 1, "gptq_v2": 0}[config["checkpoint_format"]]
     return ((codes - zeros[groups]).float() * scales[groups].float()).T
 
 

@@ -14,6 +14,13 @@ const cases = {
   'awq-32-hqq': ['awq', quarkConfig(perGroup('uint4', 32, { symmetric: false, observer_cls: 'HQQ' }))],
   'awq-all': ['awq', quarkConfig(perGroup('uint4', 64, { symmetric: false }), { exclude: [] })],
   'gptq-128': ['gptq', 'int4_wo_128'],
+  'gptq-8-bit': ['gptq', quarkConfig(perGroup('int8', 64))],
+  'gptq-v2': ['gptq', quarkConfig(perGroup('uint4', 32, { symmetric: false }))],
+  'gptq-v2-8-bit': ['gptq', quarkConfig(perGroup('uint8', 64, { symmetric: false }))],
+  'gptq-mixed': [
+    'gptq',
+    quarkConfig(perGroup('int4', 32), { layer_quant_config: { '*down_proj': { weight: perGroup('int8', 64) } } }),
+  ],
   'gptq-32-mse': ['gptq', quarkConfig(perGroup('int4', 32, { observer_cls: 'PerGroupMSE' }))],
 };
 

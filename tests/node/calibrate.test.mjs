@@ -127,10 +127,31 @@ test('what cannot be calibrated is refused before anything is written', async (t
   writeFileSync(join(family, 'config.json'), JSON.stringify({ ...settings, model_type: 'opt' }));
   const stranger = await modelFor(t, quantizer, family);
   await refused(configOf(int4, gptq), small, { code: 'not-implemented', message: /opt/ }, stranger);
-  const quantized = join(folder, 'quantized');
-  await quantizer.quantizeModel(model, configOf(int4), { target: quantized });
-  const again = await modelFor(t, quantizer, quantized);
-  await refused(configOf(int4, gptq), small, { code: 'tensor-missing', message: /layers\.0/ }, again);
+});
+
+test('a quantized model is calibrated by the values that it stands for', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t);
+  const calibration = { tokens: tokensOf('calib', 1) };
+  const [codes, plain] = ['codes', 'plain'].map((name) => join(folder, name));
+  const model = await modelFor(t, quantizer, tinyLlama);
+  await quantizer.quantizeModel(model, 'mxfp4', { target: codes });
+  // bfloat16 holds these values exactly.
+  const bfloat16 = {
+    global_quant_config: { weight: { dtype: 'bfloat16' } },
+    exclude: ['*norm', '*embed_tokens', 'lm_head'],
+  };
+  const quantized = await modelFor(t, quantizer, codes);
+  await quantizer.quantizeModel(quantized, bfloat16, { target: plain, format: 'fake-quantized' });
+  const outputs = [];
+  for (const source of [quantized, await modelFor(t, quantizer, plain)]) {
+    const target = join(folder, `out-${outputs.length}`);
+    await quantizer.quantizeModel(source, configOf(int4, gptq), { target, calibration, format: 'quark' });
+    outputs.push(await modelFor(t, quantizer, target));
+  }
+  const { tensors } = await quantizer.compare(...outputs);
+  assert.equal(tensors.length, 39);
+  for (const { name, error } of tensors) assert.equal(error.maxAbs, 0, name);
 });
 
 test('a run can be aborted while it calibrates', async (t) => {

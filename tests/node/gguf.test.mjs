@@ -156,3 +156,47 @@ test('command line: a file by its ending, a folder with a named file, --layer an
   assert.match(broken.stderr, /x\.gguf/);
   assert.equal(existsSync(join(folder, 'y.gguf')), false);
 });
+
+test('parts of a size: the same tensors, opened as one model; a single file is none of them', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const folder = scratchFolder(t);
+  const whole = await written(t, quantizer, tinyLlama, 'q4_k_m');
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const gguf = { shardBytes: 400_000 };
+  const report = await quantizer.quantizeModel(source, 'q4_k_m', { target: join(folder, 'out'), gguf });
+  const names = readdirSync(join(folder, 'out'));
+  assert.deepEqual(
+    names.sort(),
+    [1, 2, 3, 4, 5].map((part) => `tiny-llama-Q4_K_M-0000${part}-of-00005.gguf`),
+  );
+  assert.deepEqual(report.files.map(({ name }) => name).sort(), names);
+  for (const { name, bytes } of report.files) {
+    assert.equal(readFileSync(join(folder, 'out', name)).length, bytes);
+    assert.ok(bytes < 400_000 + 20_000, `${name} has ${bytes} bytes`);
+  }
+  const [parts, one] = [await modelFor(t, quantizer, join(folder, 'out')), await modelFor(t, quantizer, whole.bytes)];
+  assert.equal(parts.metadata['split.count'], '5');
+  assert.equal(parts.metadata['split.tensors.count'], '39');
+  const contents = ({ tensors }, read) =>
+    new Map(tensors.map(({ name, file, begin, end }) => [name, read(file).subarray(begin, end)]));
+  const byName = (map) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  assert.deepEqual(
+    byName(contents(parts, (file) => new Uint8Array(readFileSync(join(folder, 'out', file))))),
+    byName(contents(one, () => whole.bytes)),
+  );
+
+  const again = memoryStream();
+  await quantizer.quantizeModel(parts, 'q4_0', { target: again.stream });
+  const { metadata } = await modelFor(t, quantizer, again.bytes());
+  assert.equal(metadata['split.count'], undefined);
+  await assert.rejects(quantizer.quantizeModel(source, 'q4_k_m', { target: memoryStream().stream, gguf }), {
+    code: 'target-invalid',
+    message: /has 5; give a folder/,
+  });
+  assert.equal(quantizer.plan(source, 'q4_k_m', { gguf: { shardBytes: 1e9 } }).files.length, 1);
+  assert.throws(() => quantizer.plan(source, 'int8', { gguf }), { code: 'format-unsupported', where: 'shardBytes' });
+  const out = join(folder, 'by-command');
+  const { code, stderr } = await cli(['quantize', tinyLlama, '-o', out, '-p', 'q4_0', '--shard-size', '1MB']);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(readdirSync(out).sort()[0], 'tiny-llama-Q4_0-00001-of-00002.gguf');
+});

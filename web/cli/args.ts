@@ -1,6 +1,9 @@
 /** Arguments of the command line: options that several commands share, and the checks of their values. */
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { OnnxOptions, OutputFormat, PlanOptions, QuantizerOptions } from '../lib/node.js';
+import { CommandError } from './failure.js';
 
 export const kOutputFormats: OutputFormat[] = [
   'compressed-tensors',
@@ -149,17 +152,42 @@ export function addOnnxOptions(command: Command): Command {
     .option('--external-data', 'ONNX: weights in a file of their own, <output>_data (default: from 1.5 GiB on)');
 }
 
-/** What `plan` and `quantizeModel` take beside the config. */
-export function planOptions({ format, ...onnx }: OnnxFlags & { format?: OutputFormat }): PlanOptions {
-  const { qdq, accuracyLevel, externalData } = onnx;
+/** Options of GGUF outputs. */
+export interface GgufFlags {
+  imatrix?: string;
+  shardSize?: number;
+}
+
+export function addGgufOptions(command: Command): Command {
+  return command
+    .option('--imatrix <file>', 'GGUF: importance matrix of llama-imatrix or of wasmquant imatrix')
+    .option('--shard-size <size>', 'GGUF: several files in a folder, of that size such as 500MB', parseSize);
+}
+
+/** What `plan` and `quantizeModel` take beside the config. Errors: source-invalid. */
+export async function planOptions(options: OnnxFlags & GgufFlags & { format?: OutputFormat }): Promise<PlanOptions> {
+  const { format, qdq, accuracyLevel, externalData, imatrix, shardSize } = options;
   return {
     ...(format && { format }),
+    gguf: {
+      ...(imatrix !== undefined && { imatrix: await bytesOfFile(imatrix), imatrixName: basename(imatrix) }),
+      ...(shardSize !== undefined && { shardBytes: shardSize }),
+    },
     onnx: {
       ...(qdq && { qdq }),
       ...(accuracyLevel !== undefined && { accuracyLevel }),
       ...(externalData && { externalData }),
     },
   };
+}
+
+async function bytesOfFile(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError('source-invalid', `cannot be read: ${reason}`, { where: path });
+  }
 }
 
 export function addResourceOptions(command: Command): Command {

@@ -9,6 +9,7 @@ import { addCompare } from './compare.js';
 import { addConfig } from './config.js';
 import { addEvaluate } from './evaluate.js';
 import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
+import { addImatrix } from './imatrix.js';
 import { addInspect } from './inspect.js';
 import { Interruption } from './interrupt.js';
 import type { Context, Outcome, Run } from './outcome.js';
@@ -21,6 +22,7 @@ Examples:
   wasmquant inspect ./llama
   wasmquant plan ./llama --preset int4_wo_128
   wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
+  wasmquant quantize ./llama -o llama-q4.gguf --preset q4_k_m --imatrix llama.imatrix.gguf
   wasmquant quantize model.onnx -o model_q4.onnx --preset int4_wo_32
   wasmquant compare ./llama ./llama-int4
   wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
@@ -108,7 +110,8 @@ async function main(): Promise<void> {
       outputError: () => {},
     })
     .exitOverride();
-  for (const add of [addInspect, addPlan, addQuantize, addCompare, addEvaluate, addAuto, addConfig]) add(program, run);
+  for (const add of [addInspect, addPlan, addQuantize, addCompare, addEvaluate, addAuto, addImatrix, addConfig])
+    add(program, run);
   try {
     await program.parseAsync();
   } catch (error) {

@@ -5,9 +5,11 @@ import { createQuantizer } from '../lib/node.js';
 import {
   addConfigOptions,
   addFormatOption,
+  addGgufOptions,
   addOnnxOptions,
   addOutputOptions,
   type ConfigOptions,
+  type GgufFlags,
   type OnnxFlags,
   planOptions,
 } from './args.js';
@@ -21,7 +23,7 @@ import { table } from './tables.js';
 import { printable } from './terminal.js';
 import { bytesText, plural, shapeText, shareText } from './units.js';
 
-interface PlanOptions extends ConfigOptions, OnnxFlags {
+interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags {
   format?: OutputFormat;
   all?: boolean;
 }
@@ -90,7 +92,7 @@ async function plan(context: Context, argument: string, options: PlanOptions): P
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal);
-  const document = quantizer.plan(model, config, planOptions(options));
+  const document = quantizer.plan(model, config, await planOptions(options));
   return { document, lines: planLines(argument, model, document, options, context) };
 }
 
@@ -100,6 +102,9 @@ export function addPlan(program: Command, run: Run): void {
     .description('which tensor gets which spec and why, and how large the output will be; reads no weights')
     .argument('<model>', kModelArgument);
   addOutputOptions(
-    addOnnxOptions(addFormatOption(addConfigOptions(command))).option('-a, --all', 'a line for every tensor'),
+    addGgufOptions(addOnnxOptions(addFormatOption(addConfigOptions(command)))).option(
+      '-a, --all',
+      'a line for every tensor',
+    ),
   ).action((model: string, options: PlanOptions) => run(options, (context) => plan(context, model, options)));
 }

@@ -7,11 +7,13 @@ import { createQuantizer } from '../lib/node.js';
 import {
   addConfigOptions,
   addFormatOption,
+  addGgufOptions,
   addOnnxOptions,
   addOutputOptions,
   addReportOptions,
   addResourceOptions,
   type ConfigOptions,
+  type GgufFlags,
   type OnnxFlags,
   planOptions,
   quantizerOptions,
@@ -34,7 +36,7 @@ import { printable } from './terminal.js';
 import { openText } from './token_source.js';
 import { bytesText, durationText, plural } from './units.js';
 
-interface QuantizeOptions extends ConfigOptions, OnnxFlags, ResourceOptions, ReportOptions {
+interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, ResourceOptions, ReportOptions {
   output: string;
   format?: OutputFormat;
   calibration?: string;
@@ -130,8 +132,9 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...modelPaths(argument, model),
     ...(calibration ? modelPaths(options.calibration ?? '', calibration) : []),
   ]);
+  const choices = await planOptions(options);
   if (terminal.live) {
-    const { tensors, totals } = quantizer.plan(model, config, planOptions(options));
+    const { tensors, totals } = quantizer.plan(model, config, choices);
     process.stderr.write(
       `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
     );
@@ -140,7 +143,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const bar = new ProgressBar(terminal);
   const run: QuantizeModelOptions = {
     target: options.output,
-    ...planOptions(options),
+    ...choices,
     overwrite: options.force === true,
     ...(calibration && { calibration }),
     ...(text && { calibration: { tokens: text } }),
@@ -167,11 +170,11 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model; the rest of its folder is carried over')
     .argument('<model>', kModelArgument)
     .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
-  addConfigOptions(addOnnxOptions(addFormatOption(command)))
+  addConfigOptions(addGgufOptions(addOnnxOptions(addFormatOption(command))))
     .addOption(
       new Option(
         '--calibration <file>',
-        'safetensors file with token ids [sequences, length], for smoothquant, awq, gptq and static inputs, or with activations <layer>.input, <layer>.output',
+        'safetensors file with token ids [sequences, length], for smoothquant, awq, gptq, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
     .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json");

@@ -44,9 +44,14 @@ export function modelPaths(argument: string, model: Model): string[] {
 }
 
 export async function writeReport(path: string, report: object): Promise<void> {
+  await writeWhole(path, `${jsonText(report)}\n`);
+}
+
+/** The file appears under its name only when complete. */
+export async function writeWhole(path: string, contents: string | Uint8Array): Promise<void> {
   const temporary = `${path}.${process.pid}.part`;
   try {
-    await writeFile(temporary, `${jsonText(report)}\n`, { flag: 'wx' });
+    await writeFile(temporary, contents, { flag: 'wx' });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

@@ -138,7 +138,7 @@ interface Given {
 }
 
 /** Errors: those of open(), argument-invalid. */
-async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
+export async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
   const none = { tokens: undefined, activations: undefined, close: async () => {} };
   if (calibration === undefined) return none;
   if (typeof calibration === 'object' && 'tokens' in calibration) return { ...none, tokens: calibration };

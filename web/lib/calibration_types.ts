@@ -63,6 +63,16 @@ export interface TextInput {
   sequences?: number;
 }
 
+export interface ImportanceOptions {
+  /** Tokens for llama-kind models, or activations of the inputs of any. */
+  calibration: Calibration;
+  /** `gguf`, or `dat`, the format of llama.cpp before July 2025. Default `gguf`. */
+  format?: 'gguf' | 'dat';
+  /** What the text is called, for the file's metadata. */
+  dataset?: string;
+  signal?: AbortSignal;
+}
+
 export interface EvaluateOptions {
   /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
   tokens: TokenInput | Model | TextInput;

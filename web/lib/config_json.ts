@@ -1,13 +1,16 @@
 // config.json of a folder output: the model's own, with the quantization_config block of the plan.
 
-/** `original` = the text beside the input, "" for none. Without a block the text is carried over as it is. */
+/**
+ * `original` = the text beside the input, "" for none. Without a block the text is carried over as it is, unless it has one:
+ * then the weights were decoded.
+ */
 export function configJson(
   original: string,
   config: Record<string, unknown> | null,
   block: Record<string, unknown> | null,
 ): string | null {
-  if (block === null) return original === '' ? null : original;
-  return `${JSON.stringify({ ...config, quantization_config: block }, null, 2)}\n`;
+  if (block === null && !config?.quantization_config) return original === '' ? null : original;
+  return `${JSON.stringify({ ...config, quantization_config: block ?? undefined }, null, 2)}\n`;
 }
 
 /** Name of the index of sharded weights: `model-00001-of-00002.safetensors` gives `model.safetensors.index.json`. */

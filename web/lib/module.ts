@@ -64,6 +64,9 @@ export interface BoundPlan {
   fileLiterals(file: number): string;
   /** JSON `{layer, role...}[]` for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
   activationRequests(): string;
+  /** Of a GGUF plan and what calibration found for it. `options`: JSON `{found, dat?, dataset?, chunkSize?}`. JSON
+   * `{pointer, bytes}` of a file in llama-imatrix's format; valid until the next call. */
+  importanceMatrix(options: string): string;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
   delete(): void;
@@ -206,7 +209,7 @@ export interface WasmquantModule {
     delete(): void;
   };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, name, file, onnx, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
+  /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
    * whether static inputs and outputs will get their scales, and which were found; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
   ActivationCalibration: new (requests: string) => BoundActivationCalibration;

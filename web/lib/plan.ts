@@ -28,14 +28,17 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  { format, onnx, file, folder }: PlanChoices,
+  { format, onnx, gguf, file, folder }: PlanChoices,
   settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
 ): T {
   const index = model.indexFor(instance);
-  const bound = instance.run((module) =>
-    module.makePlan(index, config, JSON.stringify({ format, onnx, file, folder, name: model.name, ...settings })),
-  );
+  const imatrix = gguf?.imatrix ?? new Uint8Array();
+  const bound = instance.withBytes(imatrix, (pointer) => {
+    const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
+    const options = { format, onnx, gguf: given, file, folder, name: model.name, ...settings };
+    return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
+  });
   try {
     instance.call<null>(() => bound.error());
     const { tasks, ...plan } = instance.call<Plan & { tasks: PlanTask[] }>(() => bound.json());

@@ -18,6 +18,7 @@ import type {
   Dialect,
   EvaluateOptions,
   Evaluation,
+  ImportanceOptions,
   InputFormat,
   Model,
   Observer,
@@ -201,6 +202,12 @@ export class EngineQuantizer implements Quantizer {
     const workshop = this.#workshop();
     const { findConfig } = await import('./auto_config.js'); // few pages need it
     return findConfig(workshop, opened(model), options);
+  }
+
+  async importanceMatrix(model: Model, options: ImportanceOptions): Promise<Uint8Array> {
+    const workshop = this.#workshop();
+    const { observeImportance } = await import('./importance.js'); // few pages need it
+    return observeImportance(workshop, opened(model), options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 /** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
-import type { Calibration, EvaluateOptions, Evaluation } from './calibration_types.js';
+import type { Calibration, EvaluateOptions, Evaluation, ImportanceOptions } from './calibration_types.js';
 import type { Plan, Report } from './plan_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
@@ -156,17 +156,34 @@ export interface OnnxOptions {
   externalData?: boolean;
 }
 
+/** Of GGUF outputs. */
+export interface GgufOptions {
+  /**
+   * Bytes of an importance matrix, as llama-imatrix or `importanceMatrix` made it (GGUF or .dat): scales are chosen for the
+   * least error where inputs are large, as llama-quantize --imatrix does. Not together with `calibration`.
+   */
+  imatrix?: Uint8Array;
+  /** What it is called, for the file's metadata. */
+  imatrixName?: string;
+  /**
+   * Several files, NAME-00001-of-00003.gguf and so on, each with at most so many bytes of tensors (but at least one tensor).
+   * llama.cpp opens the first. Default: one file.
+   */
+  shardBytes?: number;
+}
+
 export interface PlanOptions {
   /** Default: that of GGUF and ONNX models, `gguf` for its recipes, else `compressed-tensors`. */
   format?: OutputFormat;
   onnx?: OnnxOptions;
+  gguf?: GgufOptions;
 }
 
 export interface QuantizeModelOptions extends PlanOptions {
   target: Target;
   /**
    * For configs with smoothquant, awq or gptq, which see the activations of a llama-kind model on tokens, and for scales
-   * of static inputs and outputs, which are left out without it.
+   * of static inputs and outputs, which are left out without it. For GGUF outputs: the importance of columns.
    */
   calibration?: Calibration;
   signal?: AbortSignal;
@@ -217,4 +234,9 @@ export interface Quantizer extends AsyncDisposable {
    * QuantizationError argument-invalid (no budget, one that is too small), not-implemented for other kinds of models.
    */
   autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig>;
+  /**
+   * The file that llama-imatrix would write: mean squares of what goes into the layers of a model, for `gguf.imatrix` and for
+   * llama-quantize. @throws QuantizationError as `quantizeModel` does with that calibration.
+   */
+  importanceMatrix(model: Model, options: ImportanceOptions): Promise<Uint8Array>;
 }

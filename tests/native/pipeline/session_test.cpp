@@ -93,6 +93,9 @@ const Case kCases[] = {
     {"awq",
      R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false, "observer_cls": "HQQ"})"},
     {"gptq", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 48})"},
+    {"gptq", R"({"dtype": "int8", "qscheme": "per_group", "group_size": 64})"},
+    {"gptq", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false})"},
+    {"gptq", R"({"dtype": "uint8", "qscheme": "per_group", "group_size": 48, "symmetric": false})"},
     {"gptq", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "observer_cls": "PerGroupMSE"})"},
     // Two stages.
     {"quark", R"([{"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
