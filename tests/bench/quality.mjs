@@ -32,6 +32,9 @@ const mxfp4 = { ...groups('fp4', 32), scale_format: 'e8m0', observer_cls: 'PerBl
 const gptq = { name: 'gptq' };
 const awq = { name: 'awq' };
 const smooth = { name: 'smoothquant', alpha: 0.5 };
+const scaling_layers = { first_layer: [], middle_layers: [], last_layer: [] };
+const rotation = { name: 'rotation', r2: true, scaling_layers };
+const [gptaq, qronos, gpfq, cle] = ['gptaq', 'qronos', 'gpfq', 'cle'].map((name) => ({ name }));
 
 /** Rows of the table: scheme, method, config beside the weight's spec, inputs of linear layers. */
 function* table() {
@@ -46,15 +49,39 @@ function* table() {
     yield { scheme, method: 'GPTQ', weight, algo_config: [gptq] };
     yield { scheme, method: 'AWQ, GPTQ', weight, algo_config: [awq, gptq] };
     yield { scheme, method: 'SmoothQuant, GPTQ', weight, pre_quant_opt_config: [smooth], algo_config: [gptq] };
+    yield { scheme, method: 'rotation', weight, pre_quant_opt_config: [rotation] };
+    yield { scheme, method: 'rotation, GPTQ', weight, pre_quant_opt_config: [rotation], algo_config: [gptq] };
+    yield { scheme, method: 'GPTAQ', weight, algo_config: [gptaq] };
+    yield { scheme, method: 'Qronos', weight, algo_config: [qronos] };
+    yield { scheme, method: 'GPFQ', weight, algo_config: [gpfq] };
+    yield { scheme, method: 'AWQ, GPTAQ', weight, algo_config: [awq, gptaq] };
+    yield { scheme, method: 'AWQ, Qronos', weight, algo_config: [awq, qronos] };
+    yield { scheme, method: 'CLE', weight, pre_quant_opt_config: [cle] };
   }
   yield { scheme: 'mxfp4', method: 'nearest', weight: mxfp4 };
   yield { scheme: 'mxfp4', method: 'GPTQ', weight: mxfp4, algo_config: [gptq] };
+  yield { scheme: 'mxfp4', method: 'Qronos', weight: mxfp4, algo_config: [qronos] };
+  yield { scheme: 'mxfp4', method: 'rotation', weight: mxfp4, pre_quant_opt_config: [rotation] };
+  yield {
+    scheme: 'mxfp4',
+    method: 'rotation, GPTQ',
+    weight: mxfp4,
+    pre_quant_opt_config: [rotation],
+    algo_config: [gptq],
+  };
   yield { scheme: 'W8A8', method: 'nearest', weight: rows('int8'), activations: 'int8' };
   yield {
     scheme: 'W8A8',
     method: 'SmoothQuant',
     weight: rows('int8'),
     pre_quant_opt_config: [smooth],
+    activations: 'int8',
+  };
+  yield {
+    scheme: 'W8A8',
+    method: 'rotation',
+    weight: rows('int8'),
+    pre_quant_opt_config: [rotation],
     activations: 'int8',
   };
 }
