@@ -45,7 +45,8 @@ constexpr Fields kFields[] = {
 #undef WASMQUANT_GPTQ
 // What calibration applies (pipeline/calibration_steps.h).
 constexpr std::string_view kApplied =
-    "rotation|quarot|cle|activationequalization|smooth|smoothquant|awq|gptq|gptaq|qronos|gpfq|biascorrection";
+    "rotation|quarot|cle|activationequalization|smooth|smoothquant|autosmoothquant|awq|gptq|gptaq|qronos|gpfq|"
+    "biascorrection";
 // Quark reads and forgets these in every algorithm.
 constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
 

@@ -14,6 +14,9 @@ using model::LinearLayer;
 using model::readers_of;
 using model::Slot;
 
+// Tokens that a search for scales runs layers on, from several portions of the batch.
+constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
+
 constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<uint32_t>(input); }
 
 }  // namespace
@@ -30,6 +33,12 @@ Error BlockCalibration::at(const std::string& where, Error error) {
 
 bool BlockCalibration::needs_reference() const noexcept {
   return !steps_.empty() && wasmquant::needs_reference(steps_.back().method);
+}
+
+bool BlockCalibration::has_step(CalibrationMethod method) const noexcept {
+  for (const CalibrationStep& step : steps_)
+    if (step.method == method) return true;
+  return false;
 }
 
 bool BlockCalibration::corrects_biases() const noexcept {
@@ -64,7 +73,10 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
       for (const LinearLayer& layer : readers_of(input)) any |= is_rounded(step, layer.weight);
       if (any) add(Work::round, input);
     } else if ((step.inputs & bit(input)) != 0) {
-      add(step.method == CalibrationMethod::awq ? Work::scale : Work::smooth, input);
+      add(method == CalibrationMethod::awq            ? Work::scale
+          : method == CalibrationMethod::smooth_quant ? Work::smooth
+                                                      : Work::search,
+          input);
     }
   }
   // Scales first, all of them: they change the weights that are clipped.
@@ -131,14 +143,19 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
   const auto i = static_cast<size_t>(input);
   const bool is_pair = part_->work == Work::round && wasmquant::needs_reference(part_->step->method);
   if (!statistics_[i]) {
-    bool needs_gram = false;
-    for (const CalibrationStep& step : steps_)
-      needs_gram |= step.method == CalibrationMethod::awq || step.method == CalibrationMethod::gptq;
+    const bool needs_gram = has_step(CalibrationMethod::awq) || has_step(CalibrationMethod::gptq);
+    seen_[i].sample.clear();
     statistics_[i] = std::make_unique<InputStatistics>(columns, needs_gram && !is_pair);
     if (is_pair) pairs_[i] = std::make_unique<GpfqInputs>(columns);
   }
   Status added = statistics_[i]->add(x);
   if (added && is_pair) added = pairs_[i]->add(reference_inputs_[i], x);
+  std::vector<float>& sample = seen_[i].sample;
+  if (has_step(CalibrationMethod::auto_smooth_quant) && sample.size() < kSampleTokens * columns) {
+    const size_t count =
+        std::min({x.size(), kSampleTokensOfPortion * columns, kSampleTokens * columns - sample.size()});
+    sample.insert(sample.end(), x.begin(), x.begin() + static_cast<ptrdiff_t>(count));
+  }
   if (!added) return at(name(readers_of(input).front().weight), std::move(added.error()));
   return {};
 }
@@ -182,6 +199,7 @@ Status BlockCalibration::optimize(size_t index) {
       break;
     case Work::smooth:
       return smooth(part);
+    case Work::search:
     case Work::scale:
       return scale(part);
     case Work::clip:

@@ -31,6 +31,7 @@ struct SeenInput {
   std::vector<float> largest;  // [columns], max |x|
   std::vector<double> mean;    // [columns], mean |x|
   std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X
+  std::vector<float> sample;   // [some tokens, columns], where it is asked for
   uint64_t tokens = 0;
 };
 
@@ -67,7 +68,7 @@ class BlockCalibration final : public model::InputSink {
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
 
  private:
-  enum class Work : uint8_t { rotate, equalize, smooth, scale, clip, keep_reference, round, correct_biases };
+  enum class Work : uint8_t { rotate, equalize, smooth, search, scale, clip, keep_reference, round, correct_biases };
   struct Part {
     Work work;
     const CalibrationStep* step;
@@ -105,6 +106,7 @@ class BlockCalibration final : public model::InputSink {
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   Status smooth(const Part& part);
+  bool has_step(CalibrationMethod method) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
   // column_rounding.cpp

@@ -26,6 +26,7 @@ constexpr struct {
     {"activationequalization", CalibrationMethod::smooth_quant},
     {"smooth", CalibrationMethod::smooth_quant},
     {"smoothquant", CalibrationMethod::smooth_quant},
+    {"autosmoothquant", CalibrationMethod::auto_smooth_quant},
     {"awq", CalibrationMethod::awq},
     {"gptq", CalibrationMethod::gptq},
     {"gptaq", CalibrationMethod::gptaq},
@@ -152,6 +153,13 @@ void read_equalization(const json::Value& value, CalibrationStep& step) {
   step.equalization.merge_bias = bool_or(value["equalize_merge_bias"], step.equalization.merge_bias);
 }
 
+void read_search(const json::Value& value, const Config& config, CalibrationStep& step) {
+  const std::string& loss = value["compute_scale_loss"].as_string();
+  step.scale_loss = loss == "MAE" ? ScaleLoss::mae : loss == "RMSE" ? ScaleLoss::rmse : ScaleLoss::mse;
+  const Stages& inputs = config.global.input_tensors;
+  if (!inputs.empty() && !info_of(inputs.front().dtype).is_plain_cast()) step.input_spec = inputs.front();
+}
+
 /// alpha means something else to each method.
 Status read_strength(const json::Value& value, CalibrationStep& step) {
   step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
@@ -211,7 +219,8 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.where = std::move(item.where);
     if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
       return error_at(ErrorCode::config_invalid, step.where,
-                      "{q} cannot come here; the order is rotation, cle, smoothquant or activationequalization, awq, "
+                      "{q} cannot come here; the order is rotation, cle, smoothquant or activationequalization, "
+                      "autosmoothquant, awq, "
                       "one of gptq, gptaq, qronos and gpfq, biascorrection, each once at most",
                       value["name"].as_string());
     if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
@@ -221,6 +230,7 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
                       "no linear layer in the blocks of this model has a bias, and runtimes add none to its family; "
                       "leave biascorrection out");
     read_equalization(value, step);
+    if (step.method == CalibrationMethod::auto_smooth_quant) read_search(value, config, step);
     TRY_VOID(read_strength(value, step));
     if (value["block_size"].is_integer())
       step.gptq.block_size = static_cast<uint32_t>(std::clamp<int64_t>(value["block_size"].as_integer(), 0, 1 << 20));

@@ -2,8 +2,10 @@
 // transformer block after the other.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "algorithms/auto_smooth_quant.h"
 #include "algorithms/equalization.h"
 #include "algorithms/gptq.h"
 #include "algorithms/smooth_quant.h"
@@ -21,6 +23,7 @@ enum class CalibrationMethod : uint8_t {
   rotation,
   equalization,
   smooth_quant,
+  auto_smooth_quant,
   awq,
   gptq,
   gptaq,
@@ -42,10 +45,12 @@ struct CalibrationStep {
   ModelRotation rotation;
   EqualizationOptions equalization;
   SmoothQuantOptions smooth_quant;
-  GptqOptions gptq;             // gptq, gptaq, qronos; gpfq: desc_act alone
-  double alpha = 0;             // gptaq: share of the drift; qronos: damping by the largest eigenvalue
+  ScaleLoss scale_loss = ScaleLoss::mse;       // auto_smooth_quant
+  std::optional<QuantizationSpec> input_spec;  // the same: what the global config makes of inputs
+  GptqOptions gptq;                            // gptq, gptaq, qronos; gpfq: desc_act alone
+  double alpha = 0;                            // gptaq: share of the drift; qronos: damping by the largest eigenvalue
   bool true_sequential = true;  // of what rounds columns: inputs are seen again after each group of layers
-  uint32_t inputs = 0b1111;     // smooth_quant, awq: a bit for each LinearInput that is scaled
+  uint32_t inputs = 0b1111;     // of what scales: a bit for each LinearInput that is scaled
   uint32_t layers = 0b1111111;  // of what rounds columns: a bit for each of the linear slots
   bool names_inputs = false;    // the config says which, so what cannot be scaled is an error
 };

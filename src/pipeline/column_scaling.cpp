@@ -22,12 +22,24 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
     input.mean[i] /= double{scales[i]};
     for (size_t j = 0; j < n && !input.gram.empty(); ++j) input.gram[i * n + j] /= scales[i] * scales[j];
   }
+  for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
+}
+
+Result<AwqChoice> search_by_gram(const SeenInput& input, std::span<const AwqLayer> layers, std::span<float> scales) {
+  TRY(inputs, OutputError::of_gram(input.gram, scales.size()));
+  return search_awq_scales(input.mean, layers, inputs, scales);
+}
+
+Result<AwqChoice> search_by_sample(const CalibrationStep& step, const SeenInput& input,
+                                   std::span<const AwqLayer> layers, std::span<float> scales) {
+  const QuantizationSpec* const spec = step.input_spec ? &*step.input_spec : nullptr;
+  return search_smooth_scales(input.sample, input.largest, layers, spec, step.scale_loss, scales);
 }
 
 }  // namespace
 
 bool BlockCalibration::can_scale(const Part& part) const noexcept {
-  if (part.input != LinearInput::attention_output || part.work != Work::scale) return true;
+  if (part.input != LinearInput::attention_output || part.work == Work::smooth) return true;
   return architecture_.heads == architecture_.kv_heads;
 }
 
@@ -99,19 +111,19 @@ Status BlockCalibration::scale(const Part& part) {
   if (!can_scale(part)) {
     if (!part.step->names_inputs) return {};
     return error_at(ErrorCode::shape_mismatch, name(first),
-                    "has {} inputs and v_proj {} outputs, which AWQ cannot scale together; leave v_proj out of {}",
-                    architecture_.query_columns(), architecture_.key_columns(),
+                    "has {} inputs and v_proj {} outputs, which {} cannot scale together; leave v_proj out of {}",
+                    architecture_.query_columns(), architecture_.key_columns(), part.step->name,
                     text_of("{}/scaling_layers", part.step->where));
   }
   List<AwqLayer> layers;
   for (const LinearLayer& layer : readers_of(part.input))
     if (is_quantized(layer.weight)) layers.push_back({(*block_)[layer.weight], tensor(layer.weight).task->layout.spec});
   if (layers.empty()) return {};
+  const std::span<const AwqLayer> all(layers.data(), layers.size());
   const SeenInput& input = seen(part.input);
   std::vector<float> scales(input.mean.size());
-  auto inputs = OutputError::of_gram(input.gram, scales.size());
-  if (!inputs) return at(name(first), std::move(inputs.error()));
-  auto choice = search_awq_scales(input.mean, std::span(layers.data(), layers.size()), *inputs, scales);
+  auto choice =
+      part.work == Work::search ? search_by_sample(*part.step, input, all, scales) : search_by_gram(input, all, scales);
   if (!choice) return at(name(first), std::move(choice.error()));
   return choice->step == 0 ? Status() : apply_scales(part.input, scales);
 }

@@ -34,7 +34,10 @@ const awq = { name: 'awq' };
 const smooth = { name: 'smoothquant', alpha: 0.5 };
 const scaling_layers = { first_layer: [], middle_layers: [], last_layer: [] };
 const rotation = { name: 'rotation', r2: true, scaling_layers };
-const [gptaq, qronos, gpfq, cle] = ['gptaq', 'qronos', 'gpfq', 'cle'].map((name) => ({ name }));
+const [gptaq, qronos, gpfq, cle, autoSmooth] = ['gptaq', 'qronos', 'gpfq', 'cle', 'autosmoothquant'].map((name) => ({
+  name,
+}));
+const perToken = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 1, symmetric: true, is_dynamic: true };
 
 /** Rows of the table: scheme, method, config beside the weight's spec, inputs of linear layers. */
 function* table() {
@@ -84,6 +87,14 @@ function* table() {
     pre_quant_opt_config: [rotation],
     activations: 'int8',
   };
+  yield {
+    scheme: 'W8A8',
+    method: 'AutoSmoothQuant',
+    weight: rows('int8'),
+    input_tensors: perToken,
+    algo_config: [autoSmooth],
+    activations: 'int8',
+  };
 }
 
 /** Observers of weights by scheme; those of several batches that are min-max on a weight are left out. */
@@ -118,9 +129,9 @@ const model = await quantizer.open(join(files, 'tiny-llama'));
 const tokens = (name) => quantizer.open(join(files, `tiny-llama-reference/${name}_tokens.safetensors`));
 const [calibration, validation] = [await tokens('calib'), await tokens('validation')];
 
-async function measure({ scheme, method, weight, isAuto = false, activations = 'float32', ...algorithms }) {
+async function measure({ scheme, method, weight, input_tensors, isAuto = false, activations, ...algorithms }) {
   const uniform = {
-    global_quant_config: { weight },
+    global_quant_config: { weight, ...(input_tensors && { input_tensors }) },
     exclude: ['lm_head'],
     indivisible_groups: 'fallback',
     ...algorithms,
@@ -138,7 +149,10 @@ async function measure({ scheme, method, weight, isAuto = false, activations = '
     ...((Object.keys(algorithms).length > 0 || weight.observer_options) && { calibration }),
   });
   const written = await quantizer.open(target);
-  const { bitsPerByte } = await quantizer.evaluate(written, { tokens: validation, activations });
+  const { bitsPerByte } = await quantizer.evaluate(written, {
+    tokens: validation,
+    activations: activations ?? 'float32',
+  });
   await written.close();
   const { bitsPerWeight } = report.totals;
   return { scheme, method, bitsPerByte, bitsPerWeight, seconds: report.durationMs / 1000, sqnrDb: meanSqnr(report) };

@@ -83,6 +83,7 @@ TEST_CASE("calibration: what rounds columns, biases and equalization, on small m
         R"({"name": "gpfq", "act_order": true})",
         R"({"name": "gpfq", "inside_layer_modules": ["down_proj"], "true_sequential": false})",
         R"({"name": "awq"}, {"name": "qronos"}, {"name": "biascorrection"})", R"({"name": "biascorrection"})",
+        R"({"name": "autosmoothquant", "compute_scale_loss": "MAE"}, {"name": "gptq"})",
         R"({"name": "cle"}, {"name": "smooth", "alpha": 0.5}, {"name": "awq"}, {"name": "gpfq"})"}) {
     CAPTURE(algorithms);
     const CalibratedModel found = run(model, algorithms);
@@ -172,7 +173,10 @@ TEST_CASE("calibration: SmoothQuant mends 8 bit activations") {
     REQUIRE(found.blocks.size() == 4);
     return loss_with(model, found, validation, kLength, model::InputPrecision::int8_per_token);
   };
-  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "smoothquant", "alpha": 0.5}])") < loss("") - 0.05);
+  const double plain = loss("");
+  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "smoothquant", "alpha": 0.5}])") < plain - 0.05);
+  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "activationequalization", "is_layerwise": false}])") <
+        plain - 0.05);
 }
 
 TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
