@@ -1,5 +1,6 @@
 // Calibration of tiny-llama, block by block, and of small models of other families.
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "algorithms/output_error.h"
@@ -202,6 +203,45 @@ TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
   }
   const CalibratedModel casts = run(R"({"dtype": "bfloat16"})", gptq);
   CHECK(casts.blocks.size() == 3);
+}
+
+TEST_CASE("calibration: dead channels, groups of zeros, and inputs that are too large") {
+  ModelFolder model("files/forward/llama_linear");
+  const auto set = [&](const std::string& name, size_t first, size_t count, float value) {
+    const ModelTensor* tensor = model.index.find(name);
+    REQUIRE(tensor != nullptr);
+    for (size_t i = first; i < first + count; ++i)
+      std::memcpy(model.files[tensor->file].data() + tensor->stored.begin + i * sizeof(float), &value, sizeof(float));
+  };
+  std::vector<int32_t> tokens(32);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i * 7 % 32);
+  const char* all[] = {"awq", "gptq", "gptaq", "qronos", "gpfq", "autosmoothquant", "cle", "smooth"};
+  const auto run = [&](const std::string& name) {
+    const std::string spec = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 4, "ch_axis": -1})";
+    return calibrate(model, config_of(spec, ", \"algo_config\": [{\"name\": \"" + name + "\"}]"), tokens, 16, false,
+                     "fake-quantized");
+  };
+  const std::string block = "model.layers.1.";
+  set(block + "input_layernorm.weight", 4, 4, 0);      // a dead group of inputs
+  set(block + "self_attn.q_proj.weight", 0, 24, 0);    // a row
+  set(block + "mlp.gate_proj.weight", 0, 28 * 24, 0);  // nothing comes into down_proj
+  for (const char* name : all) {
+    CAPTURE(name);
+    const CalibratedModel found = run(name);
+    REQUIRE_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
+    for (const model::BlockValues& values : found.blocks)
+      for (const std::vector<float>& tensor : values.values)
+        for (const float value : tensor) REQUIRE(std::isfinite(value));
+  }
+  // Products of such inputs are no float32.
+  set(block + "post_attention_layernorm.weight", 5, 1, 1e30f);
+  for (const char* name : {"awq", "gptq", "gptaq", "qronos"}) {
+    CAPTURE(name);
+    const CalibratedModel found = run(name);
+    CHECK(found.blocks.size() == 1);
+    CHECK(found.error.where.starts_with(block));
+    CHECK((found.error.code == ErrorCode::value_not_finite || found.error.code == ErrorCode::argument_invalid));
+  }
 }
 
 TEST_CASE("calibration: steps of a config") {
