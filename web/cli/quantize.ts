@@ -171,7 +171,7 @@ export function addQuantize(program: Command, run: Run): void {
     .addOption(
       new Option(
         '--calibration <file>',
-        'safetensors file with token ids [sequences, length], for smoothquant, awq, gptq and static inputs, or with activations <layer>.input, <layer>.output',
+        'safetensors file with token ids [sequences, length], for algorithms and static inputs, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
     .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json");
