@@ -1,7 +1,6 @@
 #include "algorithms/auto_smooth_quant.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/message.h"
@@ -39,12 +38,9 @@ Result<AwqChoice> search_smooth_scales(std::span<const float> x, std::span<const
   if (columns == 0 || x.empty() || x.size() % columns != 0 || largest.size() != columns)
     return error_at(ErrorCode::shape_mismatch, "", "{} inputs and {} ranges are not of {} features", x.size(),
                     largest.size(), columns);
-  constexpr size_t kStride = kAwqSteps / kAutoSmoothSteps;
   const std::vector<double> ranges(largest.begin(), largest.end());
   std::vector<float> inverse(columns), rounded_x(x.begin(), x.end()), rounded_w;
-  AwqChoice choice{kAwqSteps, std::numeric_limits<double>::infinity(), 0};
-  for (size_t step = 0; step < kAwqSteps; step += kStride) {
-    TRY_VOID(awq_scales(ranges, step, scales));
+  return search_scales(ranges, kAwqSteps / kAutoSmoothSteps, scales, [&]() -> Result<double> {
     for (size_t j = 0; j < columns; ++j) inverse[j] = 1 / scales[j];
     if (input_spec != nullptr) TRY_VOID(quantize_scaled(x, of_rows(*input_spec), inverse, rounded_x));
     double total = 0, outputs = 0;
@@ -54,15 +50,8 @@ Result<AwqChoice> search_smooth_scales(std::span<const float> x, std::span<const
       total += output_loss(x, rounded_x, layer.weight, rounded_w, columns, loss);
       outputs += static_cast<double>(x.size() / columns * (layer.weight.size() / columns));
     }
-    const double mean = loss == ScaleLoss::rmse ? std::sqrt(total / outputs) : total / outputs;
-    if (step == 0) choice.unscaled_loss = mean;
-    if (mean < choice.loss) choice = {step, mean, choice.unscaled_loss};
-  }
-  if (choice.step == kAwqSteps)
-    return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
-  TRY_VOID(awq_scales(ranges, choice.step, scales));
-  choice.step /= kStride;
-  return choice;
+    return loss == ScaleLoss::rmse ? std::sqrt(total / outputs) : total / outputs;
+  });
 }
 
 }  // namespace wasmquant

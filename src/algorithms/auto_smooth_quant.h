@@ -18,9 +18,10 @@ inline constexpr size_t kAutoSmoothSteps = 10;
 enum class ScaleLoss : uint8_t { mse, mae, rmse };
 
 /// The best candidate for the layers' own outputs on x [tokens, columns], the first one of equals; `scales` [columns]
-/// gets it. `largest` [columns]: max |x_j| of all inputs. `input_spec`: what x is quantized to, per token where it says
-/// per_channel along axis 1 (of [sequences, tokens, features]); null: x stays as it is. Errors: shape-mismatch;
-/// value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
+/// gets it; AwqChoice::step counts in twentieths, as AWQ's. `largest` [columns]: max |x_j| of all inputs. `input_spec`:
+/// what x is quantized to, per token where it says per_channel along axis 1 (of [sequences, tokens, features]); null: x
+/// stays as it is. Errors: shape-mismatch; value-not-finite (no loss is finite); those of awq_scales and
+/// quantize_scaled.
 Result<AwqChoice> search_smooth_scales(std::span<const float> x, std::span<const float> largest,
                                        std::span<const AwqLayer> layers, const QuantizationSpec* input_spec,
                                        ScaleLoss loss, std::span<float> scales);

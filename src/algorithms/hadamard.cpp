@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// Of H_K, which costs K products per value and K^2 bytes.
+// Of H_K, which costs K products per value and 4 K^2 bytes.
 constexpr size_t kLargestCore = 2048;
 
 bool is_prime(size_t n) noexcept {
@@ -26,29 +26,29 @@ size_t core_of(size_t n) noexcept {
   return 0;
 }
 
-std::vector<int8_t> paley(size_t k) {
+std::vector<float> paley(size_t k) {
   const bool is_first = is_prime(k - 1);
   const size_t q = is_first ? k - 1 : k / 2 - 1, n = q + 1;
-  std::vector<int8_t> character(q, -1);
+  std::vector<float> character(q, -1);
   character[0] = 0;
   for (size_t i = 1; i < q; ++i) character[i * i % q] = 1;
-  const auto conference = [&](size_t i, size_t j) -> int8_t {
+  const auto conference = [&](size_t i, size_t j) -> float {
     if (i == j) return 0;
     if (i == 0) return 1;
     if (j == 0) return is_first ? -1 : 1;
     return character[(i + q - j) % q];
   };
-  std::vector<int8_t> out(k * k);
+  std::vector<float> out(k * k);
   for (size_t i = 0; i < n; ++i)
     for (size_t j = 0; j < n; ++j) {
-      const int8_t c = conference(i, j);
+      const float c = conference(i, j);
       if (is_first) {
         out[i * k + j] = i == j ? 1 : c;
         continue;
       }
-      int8_t* const square = out.data() + 2 * i * k + 2 * j;
+      float* const square = out.data() + 2 * i * k + 2 * j;
       square[0] = square[1] = square[k] = c;
-      square[k + 1] = static_cast<int8_t>(-c);
+      square[k + 1] = -c;
       if (i != j) continue;
       square[0] = 1;
       square[1] = square[k] = square[k + 1] = -1;
@@ -80,8 +80,10 @@ Result<Hadamard> Hadamard::create(size_t size, size_t block, std::optional<uint6
                     block);
   if (out.core_ > 1) out.matrix_ = paley(out.core_);
   out.column_.resize(out.core_);
-  if (seed)
-    for (size_t i = 0; i < size; ++i) out.signs_.push_back((next_random(*seed) & 1) != 0 ? 1 : -1);
+  if (seed) {
+    out.signs_.resize(size);
+    for (float& sign : out.signs_) sign = (next_random(*seed) & 1) != 0 ? 1.0f : -1.0f;
+  }
   return out;
 }
 

@@ -28,8 +28,8 @@ class Hadamard {
 
  private:
   size_t size_ = 0, block_ = 1, core_ = 1;
-  std::vector<int8_t> matrix_;  // H_K [K, K]
-  std::vector<int8_t> signs_;   // of D, [size]; empty: ones
+  std::vector<float> matrix_;   // H_K [K, K], signs
+  std::vector<float> signs_;    // of D, [size]; empty: ones
   std::vector<double> column_;  // working memory
 };
 

@@ -21,10 +21,8 @@ constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<ui
 
 }  // namespace
 
-BlockCalibration::BlockCalibration(const model::Architecture& architecture, std::span<const CalibrationStep> steps)
-    : architecture_(architecture), steps_(steps) {
-  if (!steps_.empty()) rotation_ = steps_.front().rotation;
-}
+BlockCalibration::BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept
+    : architecture_(architecture), steps_(steps) {}
 
 Error BlockCalibration::at(const std::string& where, Error error) {
   if (error.where.empty()) error.where = where;
@@ -188,7 +186,7 @@ Status BlockCalibration::optimize(size_t index) {
   captured_ = 0;
   switch (part.work) {
     case Work::rotate:
-      rotation_.turn_block(*block_);
+      steps_.front().rotation.turn_block(*block_);  // nothing comes before a rotation
       break;
     case Work::equalize:
       return equalize_pairs(part);

@@ -38,7 +38,7 @@ struct SeenInput {
 class BlockCalibration final : public model::InputSink {
  public:
   /// `steps` and `architecture` outlive it.
-  BlockCalibration(const model::Architecture& architecture, std::span<const CalibrationStep> steps);
+  BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
 
   /// The next block. `tasks` by slot, of the plan; a slot that the architecture lacks has none. Errors:
   /// argument-invalid when a task is not of that tensor.
@@ -119,9 +119,8 @@ class BlockCalibration final : public model::InputSink {
   Status apply_scales(model::LinearInput input, std::vector<float>& scales);
 
   const model::Architecture& architecture_;
-  std::span<const CalibrationStep> steps_;
+  std::span<CalibrationStep> steps_;
   List<Part> parts_;
-  ModelRotation rotation_;
   const Part* part_ = nullptr;  // now, and what it captures
   uint32_t captured_ = 0;
   uint32_t seen_inputs_ = 0, reference_parts_ = 0;  // of the parts so far

@@ -12,7 +12,8 @@ namespace wasmquant {
 
 class TurnedTables {
  public:
-  explicit TurnedTables(ModelRotation rotation) : rotation_(std::move(rotation)) {}
+  /// `rotation` outlives it.
+  explicit TurnedTables(ModelRotation& rotation) noexcept : rotation_(rotation) {}
 
   /// The next tensor. `slot` is kEmbeddingSlot, kFinalNormSlot or kHeadSlot, the norm before the head; `task` is that
   /// of the plan. Error: argument-invalid for another slot.
@@ -22,7 +23,7 @@ class TurnedTables {
   Result<StoredChange> store(std::span<const float> rows, uint32_t first_row);
 
  private:
-  ModelRotation rotation_;
+  ModelRotation& rotation_;
   std::optional<TensorTask> task_;
   uint32_t slot_ = 0;
   uint64_t tile_rows_ = 0;
