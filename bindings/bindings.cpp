@@ -176,6 +176,8 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("capture", &BoundForwardPass::capture)
       .function("optimize", &BoundForwardPass::optimize)
       .function("store", &BoundForwardPass::store)
+      .function("beginTable", &BoundForwardPass::begin_table)
+      .function("storeRows", &BoundForwardPass::store_rows)
       .function("beginSensitivity", &BoundForwardPass::begin_sensitivity)
       .function("finishSensitivity", &BoundForwardPass::finish_sensitivity)
       .function("sensitivity", &BoundForwardPass::sensitivity);

@@ -75,9 +75,17 @@ std::string BoundForwardPass::losses() {
 std::string calibrated_algorithms(std::string config) {
   const auto parsed = config::parse_text(config);
   if (!parsed) return fail(parsed.error());
-  json::Array names;
-  for (std::string& name : wasmquant::calibrated_algorithms(parsed->config)) names.emplace_back(std::move(name));
-  return ok(std::move(names));
+  json::Array rows;
+  for (CalibratedAlgorithm& algorithm : wasmquant::calibrated_algorithms(parsed->config)) {
+    json::Value row;
+    row.set("name", std::move(algorithm.name));
+    row.set("needsInputs", algorithm.needs_inputs);
+    row.set("changesInputs", algorithm.changes_inputs);
+    row.set("turnsStream", algorithm.turns_stream);
+    row.set("needsReference", algorithm.needs_reference);
+    rows.push_back(std::move(row));
+  }
+  return ok(std::move(rows));
 }
 
 std::string BoundForwardPass::observe(std::string requests) {
@@ -106,6 +114,10 @@ std::string BoundForwardPass::calibrate(std::string config) {
   if (!steps) return fail(steps.error());
   steps_ = std::move(*steps);
   calibration_ = std::make_unique<BlockCalibration>(architecture, std::span(steps_.data(), steps_.size()));
+  if (calibration_->needs_reference())
+    session_->set_reference(&calibration_->reference(), &calibration_->reference_sink());
+  if (!steps_.empty() && steps_.front().rotation.turns_stream())
+    tables_ = std::make_unique<TurnedTables>(steps_.front().rotation);
   return ok(nullptr);
 }
 
@@ -146,9 +158,27 @@ std::string BoundForwardPass::capture(uint32_t portion) {
 std::string BoundForwardPass::optimize(uint32_t part) { return reply(calibration_->optimize(part)); }
 
 std::string BoundForwardPass::store(uint32_t slot) {
-  auto stored = calibration_->store(static_cast<model::Slot>(slot));
-  if (!stored) return fail(stored.error());
-  stored_ = std::move(*stored);
+  auto change = calibration_->store(static_cast<model::Slot>(slot));
+  if (!change) return fail(change.error());
+  stored_ = std::move(*change);
+  return stored();
+}
+
+std::string BoundForwardPass::begin_table(uint32_t slot, std::string text) {
+  if (!tables_) return fail(error_at(ErrorCode::state_invalid, "calibration", "turns no tables"));
+  auto task = read_task(text);
+  return task ? reply(tables_->begin(slot, std::move(*task))) : fail(task.error());
+}
+
+std::string BoundForwardPass::store_rows() {
+  auto change = tables_->store(session_->rows(), session_->first_row());
+  if (!change) return fail(change.error());
+  stored_ = std::move(*change);
+  session_->replace_rows(stored_.values);
+  return stored();
+}
+
+std::string BoundForwardPass::stored() {
   List<TileWrite> writes;
   for (const StoredPiece& piece : stored_.pieces)
     writes.push_back({piece.at.file, piece.at.offset, piece.bytes.data(), piece.bytes.size()});

@@ -10,13 +10,14 @@
 #include "pipeline/block_sensitivity.h"
 #include "pipeline/forward_session.h"
 #include "pipeline/layer_inputs.h"
+#include "pipeline/turned_tables.h"
 
 namespace wasmquant::bindings {
 
 /// The steps of a forward pass, as forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options);
 
-/// Names of the algorithms of a config that need calibration. Errors: those of parse_text.
+/// The algorithms of a config that go through a model block by block. Errors: those of parse_text.
 std::string calibrated_algorithms(std::string config);
 
 class BoundForwardPass : Counted {
@@ -40,18 +41,24 @@ class BoundForwardPass : Counted {
   std::string capture(uint32_t portion);
   std::string optimize(uint32_t part);
   std::string store(uint32_t slot);
+  // Embedding, final norm and head, where a rotation turns them (turned_tables.h).
+  std::string begin_table(uint32_t slot, std::string task);
+  std::string store_rows();
   // What quantizing a layer of the block that is loaded would do (block_sensitivity.h).
   std::string begin_sensitivity();
   std::string finish_sensitivity();
   std::string sensitivity(uint32_t slot, std::string task);
 
  private:
+  std::string stored();
+
   std::unique_ptr<ForwardSession> session_;
   Error error_;
   std::unique_ptr<LayerInputs> inputs_;
   List<double> losses_;
   List<CalibrationStep> steps_;
   std::unique_ptr<BlockCalibration> calibration_;
+  std::unique_ptr<TurnedTables> tables_;
   StoredChange stored_;
   std::unique_ptr<BlockSensitivity> sensitivity_;
 };

@@ -118,6 +118,21 @@ Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& sp
   return {};
 }
 
+Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
+                                const CallableRef<Result<double>()>& loss) {
+  AwqChoice choice{kAwqSteps, std::numeric_limits<double>::infinity(), 0};
+  for (size_t step = 0; step < kAwqSteps; step += stride) {
+    TRY_VOID(awq_scales(ranges, step, scales));
+    TRY(found, loss());
+    if (step == 0) choice.unscaled_loss = found;
+    if (found < choice.loss) choice = {step, found, choice.unscaled_loss};
+  }
+  if (choice.step == kAwqSteps)
+    return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
+  TRY_VOID(awq_scales(ranges, choice.step, scales));
+  return choice;
+}
+
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
                                     const OutputError& inputs, std::span<float> scales) {
   const size_t columns = inputs.columns();
@@ -125,22 +140,14 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
   double outputs = 0;
   for (const AwqLayer& layer : layers)
     outputs += static_cast<double>(inputs.tokens()) * static_cast<double>(layer.weight.size() / columns);
-  AwqChoice choice{kAwqSteps, std::numeric_limits<double>::infinity(), 0};
-  for (size_t step = 0; step < kAwqSteps; ++step) {
-    TRY_VOID(awq_scales(mean_abs, step, scales));
+  return search_scales(mean_abs, 1, scales, [&]() -> Result<double> {
     double total = 0;
     for (const AwqLayer& layer : layers) {
       TRY(error, squared_error(layer, scales, inputs));
       total += error;
     }
-    const double loss = total / std::max(outputs, 1.0);
-    if (step == 0) choice.unscaled_loss = loss;
-    if (loss < choice.loss) choice = {step, loss, choice.unscaled_loss};
-  }
-  if (choice.step == kAwqSteps)
-    return Error{ErrorCode::value_not_finite, "", "no AWQ scale gives a finite change of the output"};
-  TRY_VOID(awq_scales(mean_abs, choice.step, scales));
-  return choice;
+    return total / std::max(outputs, 1.0);
+  });
 }
 
 Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs) {

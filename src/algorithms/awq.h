@@ -9,6 +9,7 @@
 
 #include "algorithms/output_error.h"
 #include "config/spec.h"
+#include "core/order.h"
 #include "core/result.h"
 
 namespace wasmquant {
@@ -40,6 +41,11 @@ struct AwqChoice {
   double loss;           // mean squared change of all layers' outputs with the chosen scales
   double unscaled_loss;  // the same with step 0
 };
+
+/// The best of every `stride`-th candidate by its loss, the first one of equals; `scales` gets it. Errors: those of
+/// awq_scales and of `loss`; value-not-finite (no loss is finite).
+Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
+                                const CallableRef<Result<double>()>& loss);
 
 /// The best candidate for the layers' own outputs, the first one of equals; `scales` gets it. Where another module's
 /// output counts (attention), run that module on candidates of awq_scales and quantize_scaled.

@@ -26,6 +26,7 @@ struct Gptq {
   bool static_groups = true;
   std::vector<QParams> qparams = {};  // [groups][rows]
   std::vector<float> errors = {};     // e of the block, [columns of the block][rows]
+  std::vector<float> values = {};     // w of the block before it was rounded, the same, where there is drift
   std::vector<float> strip = {};      // the block's weights, [columns of the block][kStripRows]
 
   // Groups that begin in [begin, end) and reach past it need columns that this block has not updated yet: such a
@@ -74,9 +75,15 @@ struct Gptq {
     for (size_t i = begin; i < end; ++i) {
       if (!static_groups && i % group_size == 0) choose_scales(i, begin, end, row, count);
       float* const error = errors.data() + (i - begin) * rows + row;
-      quantize_column(i, row, count, strip.data() + (i - begin) * kStripRows, error);
-      for (size_t j = i + 1; j < end; ++j)
-        subtract_scaled({strip.data() + (j - begin) * kStripRows, count}, feedback.factor[i * columns + j], error);
+      float* const w = strip.data() + (i - begin) * kStripRows;
+      float* const value = values.empty() ? nullptr : values.data() + (i - begin) * rows + row;
+      if (value != nullptr) std::copy_n(w, count, value);
+      quantize_column(i, row, count, w, error);
+      for (size_t j = i + 1; j < end; ++j) {
+        const std::span<float> next(strip.data() + (j - begin) * kStripRows, count);
+        subtract_scaled(next, feedback.factor[i * columns + j], error);
+        if (value != nullptr) subtract_scaled(next, -feedback.drift[i * columns + j], value);
+      }
     }
     for (size_t r = 0; r < count; ++r)
       for (size_t j = begin; j < end; ++j) weight[(row + r) * columns + j] = strip[(j - begin) * kStripRows + r];
@@ -85,12 +92,16 @@ struct Gptq {
   void run(size_t block_size) {
     block_size = std::min(block_size, columns);
     errors.resize(block_size * rows);
+    if (!feedback.drift.empty()) values.resize(errors.size());
     strip.resize(block_size * kStripRows);
     for (size_t begin = 0, end; begin < columns; begin = end) {
       end = end_of_block(begin, block_size);
       for (size_t row = 0; row < rows; row += kStripRows) quantize_strip(begin, end, row);
       add_product(-1, {errors.data(), rows}, {feedback.factor.data() + begin * columns + end, columns}, end - begin,
                   rows, columns - end, {weight + end, columns});
+      if (!values.empty())
+        add_product(1, {values.data(), rows}, {feedback.drift.data() + begin * columns + end, columns}, end - begin,
+                    rows, columns - end, {weight + end, columns});
     }
   }
 };
@@ -98,6 +109,9 @@ struct Gptq {
 Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t rows, std::span<const float> weight,
              size_t code_count, size_t group_size) {
   const size_t columns = feedback.columns();
+  if (!feedback.drift.empty() && feedback.drift.size() != columns * columns)
+    return error_at(ErrorCode::shape_mismatch, "", "a drift of {} values is not one of {} columns",
+                    feedback.drift.size(), columns);
   if (weight.size() != rows * columns || code_count != weight.size())
     return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes are not {} rows of {}", weight.size(),
                     code_count, rows, columns);

@@ -1,5 +1,6 @@
 // GPTQ: columns are quantized one after another, and the error of each is made up for by the columns after it.
 //   q_i = QDQ(w_i),  e_i = (w_i - q_i) / U_ii,  w_j -= e_i U_ij for j > i        (U: error_feedback.h)
+//   and with drift P, w_j += w_i P_ij                                              (gptaq.h)
 // Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022;
 // AMD Quark's choices of scales (spec 7.4).
 #pragma once

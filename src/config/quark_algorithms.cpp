@@ -9,7 +9,8 @@ namespace wasmquant::config {
 namespace {
 
 // Fields by algorithm: a letter for the kinds (b bool, i integer, n number, s string, a array, o object), then
-// the name.
+// the name. Quark's own, and its brevitas extension's (spec aihwkit-brevitas 3) in lower case; `seed` is of this
+// library.
 struct Fields {
   std::string_view names;  // that `name` can be
   std::string_view fields;
@@ -29,7 +30,11 @@ constexpr Fields kFields[] = {
     {"rotation|quarot",
      "oscaling_layers|br1|br2|br3|br4|irotation_size|brandom_r1|brandom_r2|sbackbone|smodel_decoder_layers|sv_proj|so_"
      "proj|"
-     "sself_attn|smlp|bonline_r1_rotation|oonline_config|btrainable|btrain_smooth|asmooth_positions"},
+     "sself_attn|smlp|bonline_r1_rotation|oonline_config|btrainable|btrain_smooth|asmooth_positions|iseed"},
+    {"gpfq", "bact_order|ainside_layer_modules|smodel_decoder_layers|btrue_sequential"},
+    {"cle", "iequalize_iterations|bequalize_merge_bias|smodel_decoder_layers"},
+    {"activationequalization", "bis_layerwise|nalpha|" WASMQUANT_LAYERS},
+    {"biascorrection", "smodel_decoder_layers"},
     {"svdquant",
      "isvd_rank|nsmooth_alpha|bsearch_alpha|aalpha_candidates|ialpha_search_max_samples|aexclude_patterns|imin_layer_"
      "size|"
@@ -39,7 +44,9 @@ constexpr Fields kFields[] = {
 #undef WASMQUANT_OLD
 #undef WASMQUANT_GPTQ
 // What calibration applies (pipeline/calibration_steps.h).
-constexpr std::string_view kApplied = "smooth|smoothquant|awq|gptq";
+constexpr std::string_view kApplied =
+    "rotation|quarot|cle|activationequalization|smooth|smoothquant|autosmoothquant|awq|gptq|gptaq|qronos|gpfq|"
+    "biascorrection";
 // Quark reads and forgets these in every algorithm.
 constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
 
@@ -70,6 +77,8 @@ class Checker {
       problem("static_groups", "desc_act needs static_groups", "set one of them otherwise");
     if (const json::Value& size = value_["block_size"]; size.is_integer() && size.as_integer() <= 0)
       problem("block_size", "expected a positive number of columns");
+    if (const json::Value& count = value_["equalize_iterations"]; count.is_integer() && count.as_integer() < 0)
+      problem("equalize_iterations", "expected a number that is not negative");
     if (const json::Value& loss = value_["compute_scale_loss"];
         loss.is_string() && index_in(loss.as_string(), "MSE|MAE|RMSE") < 0)
       problem("compute_scale_loss", "expected MSE, MAE or RMSE");
@@ -176,8 +185,7 @@ void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig
   if (value->is_object()) check(*value, in.at(key));
   for (size_t i = 0; i < value->items().size(); ++i) check(value->items()[i], text_of("{}/{}", in.at(key), i));
   if (!names.empty())
-    in.warning("not-applied", key, text_of("this version knows smoothquant, awq and gptq; not applied: {}", names),
-               "remove the key");
+    in.warning("not-applied", key, text_of("this version does not know these: {}", names), "remove the key");
 }
 
 }  // namespace wasmquant::config

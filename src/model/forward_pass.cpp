@@ -39,6 +39,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, size_t length) {
   portion_ = sequences_per_portion(length);
   tokens_.assign(tokens.begin(), tokens.end());
   x_.assign(tokens.size() * architecture_.hidden, 0.0f);
+  reference_x_.clear();
   runner_ = std::make_unique<BlockRunner>(architecture_, precision_, length);
   loss_.reset();
   return {};
@@ -60,13 +61,24 @@ void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uin
   }
 }
 
-Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
+Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x,
+                        InputSink* sink, bool keep) {
   const size_t hidden = architecture_.hidden;
   const Range range = range_of(portion);
-  const std::span<float> x{x_.data() + range.begin * hidden, (range.end - range.begin) * hidden};
-  if (keep) return runner_->run(block_, layer, x, sink);
-  scratch_.assign(x.begin(), x.end());
-  return runner_->run(block_, layer, scratch_, sink);
+  const std::span<float> part{x.data() + range.begin * hidden, (range.end - range.begin) * hidden};
+  if (keep) return runner_->run(block, layer, part, sink);
+  scratch_.assign(part.begin(), part.end());
+  return runner_->run(block, layer, scratch_, sink);
+}
+
+Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
+  return run(portion, layer, block_, x_, sink, keep);
+}
+
+Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink,
+                                  bool keep) {
+  if (reference_x_.empty()) reference_x_ = x_;
+  return run(portion, layer, block, reference_x_, sink, keep);
 }
 
 double ForwardPass::stream_energy() const noexcept {

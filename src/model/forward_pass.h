@@ -42,6 +42,9 @@ class ForwardPass {
   /// `keep` false: activations stay as they were, for passes that only feed `sink`.
   Status run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep = true);
 
+  /// The same with other values, for a copy of the activations that is made when this is first called for them.
+  Status run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink, bool keep);
+
   std::vector<float>& final_norm() noexcept { return final_norm_; }
   /// Of the activations as they are now: mean over tokens of their squared norm.
   double stream_energy() const noexcept;
@@ -66,12 +69,14 @@ class ForwardPass {
     size_t begin, end;  // tokens
   };
   Range range_of(size_t portion) const noexcept;
+  Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
+             bool keep);
 
   Architecture architecture_;
   InputPrecision precision_;
   size_t length_ = 0, portion_ = 1;
   std::vector<int32_t> tokens_;
-  std::vector<float> x_;  // [tokens, hidden]
+  std::vector<float> x_, reference_x_;  // [tokens, hidden]
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;
   std::vector<float> final_norm_, scratch_, product_;

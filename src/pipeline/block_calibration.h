@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "algorithms/error_feedback.h"
+#include "algorithms/gpfq.h"
 #include "algorithms/input_statistics.h"
 #include "core/list.h"
 #include "core/result.h"
@@ -30,12 +31,14 @@ struct SeenInput {
   std::vector<float> largest;  // [columns], max |x|
   std::vector<double> mean;    // [columns], mean |x|
   std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X
+  std::vector<float> sample;   // [some tokens, columns], where it is asked for
+  uint64_t tokens = 0;
 };
 
 class BlockCalibration final : public model::InputSink {
  public:
   /// `steps` and `architecture` outlive it.
-  BlockCalibration(const model::Architecture& architecture, std::span<const CalibrationStep> steps) noexcept;
+  BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
 
   /// The next block. `tasks` by slot, of the plan; a slot that the architecture lacks has none. Errors:
   /// argument-invalid when a task is not of that tensor.
@@ -46,6 +49,12 @@ class BlockCalibration final : public model::InputSink {
   /// Whether the part needs to see inputs first, of the weights as they are then.
   bool captures(size_t part) const noexcept { return parts_[part].captured != 0; }
   void prepare(size_t part);
+  /// Whether the methods see what the model computes without quantization; then the session runs the reference, too.
+  bool needs_reference() const noexcept;
+  /// The block without quantization, scaled and turned like the other; empty before there is a difference.
+  const model::BlockValues& reference() const noexcept { return reference_; }
+  /// What its layers read.
+  model::InputSink& reference_sink() noexcept { return reference_sink_; }
   /// Errors, `where` a tensor: those of the algorithms.
   Status optimize(size_t part);
 
@@ -55,11 +64,11 @@ class BlockCalibration final : public model::InputSink {
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   bool ends_at(model::LinearInput input) const noexcept override;
 
-  /// Bytes of memory for one block besides its weights and activations.
+  /// Bytes of memory for one block besides its weights and activations; with a reference, twice as many will do.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
 
  private:
-  enum class Work : uint8_t { smooth, scale, clip, gptq };
+  enum class Work : uint8_t { rotate, equalize, smooth, search, scale, clip, keep_reference, round, correct_biases };
   struct Part {
     Work work;
     const CalibrationStep* step;
@@ -72,31 +81,59 @@ class BlockCalibration final : public model::InputSink {
     std::vector<float> clipped;   // by AWQ: what scales are made of
     std::optional<StoredChange> stored;
   };
+  class ReferenceSink final : public model::InputSink {
+   public:
+    explicit ReferenceSink(BlockCalibration& calibration) noexcept : calibration_(calibration) {}
+    Status accept(uint32_t, model::LinearInput input, std::span<const float> x, size_t columns) override;
+    bool ends_at(model::LinearInput input) const noexcept override { return calibration_.ends_at(input); }
 
+   private:
+    BlockCalibration& calibration_;
+  };
+
+  /// The error, with a place if it had none.
+  static Error at(const std::string& where, Error error);
   void add_parts(const CalibrationStep& step);
+  bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
+  bool corrects_biases() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
   Tensor& tensor(model::Slot slot) noexcept { return tensors_[static_cast<size_t>(slot)]; }
   const std::string& name(model::Slot slot) noexcept { return tensor(slot).task->name; }
   bool is_quantized(model::Slot slot) const noexcept;
   Status finish_capture(uint32_t captured);
 
+  // column_scaling.cpp
+  Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   Status smooth(const Part& part);
+  bool has_step(CalibrationMethod method) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
-  Status run_gptq(const Part& part);
-  Status run_gptq_on(model::Slot slot, const ErrorFeedback& feedback, const GptqOptions& options);
+  // column_rounding.cpp
+  Status round(const Part& part);
+  Status round_layer(model::Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
+                     std::span<const float> drift, const GpfqInputs* pair);
+  /// bias += (W - Q) mean(x) of the float network, for a bias whose layer is stored.
+  void correct_bias(model::Slot slot) noexcept;
   /// Divides what makes the input, multiplies what reads it.
   Status apply_scales(model::LinearInput input, std::vector<float>& scales);
 
   const model::Architecture& architecture_;
-  std::span<const CalibrationStep> steps_;
+  std::span<CalibrationStep> steps_;
   List<Part> parts_;
-  uint32_t captured_ = 0;  // now
+  const Part* part_ = nullptr;  // now, and what it captures
+  uint32_t captured_ = 0;
+  uint32_t seen_inputs_ = 0, reference_parts_ = 0;  // of the parts so far
   std::array<std::unique_ptr<InputStatistics>, model::kBlockInputs> statistics_;
   std::array<SeenInput, model::kBlockInputs> seen_;
   std::array<Tensor, model::kSlots> tensors_;
   model::BlockValues* block_ = nullptr;
+  model::BlockValues reference_;
+  ReferenceSink reference_sink_{*this};
+  std::array<std::vector<float>, model::kBlockInputs> reference_inputs_;  // of the portion that runs
+  std::array<std::unique_ptr<GpfqInputs>, model::kBlockInputs> pairs_;
+  std::array<std::vector<double>, model::kBlockInputs> means_;  // of the reference's inputs, times tokens_
+  std::array<uint64_t, model::kBlockInputs> tokens_{};          // in means_
 };
 
 }  // namespace wasmquant

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "algorithms/gptaq.h"
+#include "algorithms/qronos.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
 
@@ -14,11 +16,34 @@ using model::LinearInput;
 constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
                                    LinearInput::feed_forward_output};
 
+constexpr struct {
+  std::string_view name;
+  CalibrationMethod method;
+} kMethods[] = {
+    {"rotation", CalibrationMethod::rotation},
+    {"quarot", CalibrationMethod::rotation},
+    {"cle", CalibrationMethod::equalization},
+    {"activationequalization", CalibrationMethod::smooth_quant},
+    {"smooth", CalibrationMethod::smooth_quant},
+    {"smoothquant", CalibrationMethod::smooth_quant},
+    {"autosmoothquant", CalibrationMethod::auto_smooth_quant},
+    {"awq", CalibrationMethod::awq},
+    {"gptq", CalibrationMethod::gptq},
+    {"gptaq", CalibrationMethod::gptaq},
+    {"qronos", CalibrationMethod::qronos},
+    {"gpfq", CalibrationMethod::gpfq},
+    {"biascorrection", CalibrationMethod::bias_correction},
+};
+
 std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
-  if (name == "smooth" || name == "smoothquant") return CalibrationMethod::smooth_quant;
-  if (name == "awq") return CalibrationMethod::awq;
-  if (name == "gptq") return CalibrationMethod::gptq;
+  for (const auto& row : kMethods)
+    if (row.name == name) return row.method;
   return std::nullopt;
+}
+
+// What rounds columns has one place in the order.
+CalibrationMethod place_of(CalibrationMethod method) noexcept {
+  return rounds_columns(method) ? CalibrationMethod::gptq : method;
 }
 
 /// One of either key: a list, or a single config.
@@ -94,6 +119,63 @@ Status read_modules(const json::Value& list, CalibrationStep& step) {
   return {};
 }
 
+/// Rotations that a model file can hold. scaling_layers tell Quark which layers meet the residual stream; of the
+/// families here that is known, and it is all of them or none.
+Status read_rotation(const json::Value& value, const model::Architecture& architecture, CalibrationStep& step) {
+  const bool is_all = value["name"].as_string() == "quarot";
+  for (const char* key : {"r3", "r4", "online_r1_rotation", "trainable"}) {
+    const bool can_be_meant = is_all && key[0] == 'r';
+    if (!bool_or(value[key], can_be_meant)) continue;
+    return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, key),
+                    key[0] == 't' ? "trained rotations are not part of this version; set it to false"
+                                  : "turns values while the model runs, which takes a runtime that does so, and model "
+                                    "files are to load anywhere; set it to false");
+  }
+  RotationOptions options;
+  options.r1 = bool_or(value["r1"], true);
+  options.r2 = bool_or(value["r2"], is_all);
+  options.random_r1 = bool_or(value["random_r1"], false);
+  options.random_r2 = bool_or(value["random_r2"], false);
+  if (value["seed"].is_integer()) options.seed = static_cast<uint64_t>(value["seed"].as_integer());
+  if (const json::Value& size = value["rotation_size"]; size.is_integer()) {
+    if (size.as_integer() < 1)
+      return error_at(ErrorCode::config_invalid, text_of("{}/rotation_size", step.where), "must be positive");
+    options.rotation_size = static_cast<uint64_t>(size.as_integer());
+  }
+  TRY(rotation, ModelRotation::create(architecture, options, step.where));
+  step.rotation = std::move(rotation);
+  return {};
+}
+
+void read_equalization(const json::Value& value, CalibrationStep& step) {
+  if (const json::Value& iterations = value["equalize_iterations"]; iterations.is_integer())
+    step.equalization.iterations = static_cast<uint32_t>(std::clamp<int64_t>(iterations.as_integer(), 0, 1 << 20));
+  step.equalization.merge_bias = bool_or(value["equalize_merge_bias"], step.equalization.merge_bias);
+}
+
+void read_search(const json::Value& value, const Config& config, CalibrationStep& step) {
+  const std::string& loss = value["compute_scale_loss"].as_string();
+  step.scale_loss = loss == "MAE" ? ScaleLoss::mae : loss == "RMSE" ? ScaleLoss::rmse : ScaleLoss::mse;
+  const Stages& inputs = config.global.input_tensors;
+  if (!inputs.empty() && !info_of(inputs.front().dtype).is_plain_cast()) step.input_spec = inputs.front();
+}
+
+/// alpha means something else to each method.
+Status read_strength(const json::Value& value, CalibrationStep& step) {
+  step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
+  if (value["name"].as_string() == "activationequalization") {
+    if (bool_or(value["is_layerwise"], true))
+      return error_at(ErrorCode::not_implemented, text_of("{}/is_layerwise", step.where),
+                      "true multiplies a layer's inputs while the model runs, and model files have no place for that; "
+                      "set it to false, so that the layer before takes it up");
+    step.smooth_quant = {0.5, 0, 0, 1e-9};
+  }
+  step.alpha = number_or(value["alpha"], step.alpha);
+  step.smooth_quant.alpha = number_or(value["alpha"], step.smooth_quant.alpha);
+  step.smooth_quant.scale_clamp_min = number_or(value["scale_clamp_min"], step.smooth_quant.scale_clamp_min);
+  return {};
+}
+
 }  // namespace
 
 const char* maker_of(LinearInput input, const model::Architecture& architecture) noexcept {
@@ -109,11 +191,20 @@ const char* maker_of(LinearInput input, const model::Architecture& architecture)
   }
 }
 
-List<std::string> calibrated_algorithms(const Config& config) {
-  List<std::string> names;
-  for (const Item& item : items_of(config))
-    if (const std::string& name = (*item.value)["name"].as_string(); method_named(name)) names.push_back(name);
-  return names;
+List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
+  List<CalibratedAlgorithm> out;
+  for (const Item& item : items_of(config)) {
+    const std::string& name = (*item.value)["name"].as_string();
+    const auto method = method_named(name);
+    if (!method) continue;
+    CalibratedAlgorithm& row = out.emplace_back();
+    row.name = name;
+    row.needs_inputs = *method > CalibrationMethod::equalization;
+    row.changes_inputs = *method < CalibrationMethod::gptq;
+    row.turns_stream = *method == CalibrationMethod::rotation && bool_or((*item.value)["r1"], true);
+    row.needs_reference = needs_reference(*method);
+  }
+  return out;
 }
 
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture) {
@@ -124,17 +215,28 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     if (!method) continue;
     CalibrationStep step;
     step.method = *method;
+    step.name = value["name"].as_string();
     step.where = std::move(item.where);
-    if (!steps.empty() && step.method <= steps.back().method)
+    if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
       return error_at(ErrorCode::config_invalid, step.where,
-                      "{q} cannot come here; the order is smoothquant, awq, gptq, each once at most",
+                      "{q} cannot come here; the order is rotation, cle, smoothquant or activationequalization, "
+                      "autosmoothquant, awq, "
+                      "one of gptq, gptaq, qronos and gpfq, biascorrection, each once at most",
                       value["name"].as_string());
-    step.smooth_quant.alpha = number_or(value["alpha"], step.smooth_quant.alpha);
-    step.smooth_quant.scale_clamp_min = number_or(value["scale_clamp_min"], step.smooth_quant.scale_clamp_min);
+    if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
+    if (step.method == CalibrationMethod::bias_correction && !architecture.qkv_bias && !architecture.output_bias &&
+        !architecture.mlp_bias)
+      return error_at(ErrorCode::config_invalid, step.where,
+                      "no linear layer in the blocks of this model has a bias, and runtimes add none to its family; "
+                      "leave biascorrection out");
+    read_equalization(value, step);
+    if (step.method == CalibrationMethod::auto_smooth_quant) read_search(value, config, step);
+    TRY_VOID(read_strength(value, step));
     if (value["block_size"].is_integer())
       step.gptq.block_size = static_cast<uint32_t>(std::clamp<int64_t>(value["block_size"].as_integer(), 0, 1 << 20));
     step.gptq.damp_percent = number_or(value["damp_percent"], step.gptq.damp_percent);
-    step.gptq.desc_act = bool_or(value["desc_act"], step.gptq.desc_act);
+    step.gptq.desc_act =
+        bool_or(value["desc_act"], bool_or(value["act_order"], step.method != CalibrationMethod::gpfq));
     step.gptq.static_groups = bool_or(value["static_groups"], step.gptq.static_groups);
     step.true_sequential = bool_or(value["true_sequential"], true);
     TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));

@@ -2,8 +2,11 @@
 // transformer block after the other.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "algorithms/auto_smooth_quant.h"
+#include "algorithms/equalization.h"
 #include "algorithms/gptq.h"
 #include "algorithms/smooth_quant.h"
 #include "config/spec.h"
@@ -11,28 +14,62 @@
 #include "core/result.h"
 #include "model/architecture.h"
 #include "model/linear_input.h"
+#include "pipeline/model_rotation.h"
 
 namespace wasmquant {
 
-/// In the order in which they can follow each other.
-enum class CalibrationMethod : uint8_t { smooth_quant, awq, gptq };
+/// In the order in which they can follow each other; gptq to gpfq round the columns of weights, so one of them is all.
+enum class CalibrationMethod : uint8_t {
+  rotation,
+  equalization,
+  smooth_quant,
+  auto_smooth_quant,
+  awq,
+  gptq,
+  gptaq,
+  qronos,
+  gpfq,
+  bias_correction
+};
+
+constexpr bool rounds_columns(CalibrationMethod method) noexcept {
+  return method >= CalibrationMethod::gptq && method <= CalibrationMethod::gpfq;
+}
+/// Whether the method also sees what the model without quantization computes.
+constexpr bool needs_reference(CalibrationMethod method) noexcept { return method > CalibrationMethod::gptq; }
 
 struct CalibrationStep {
   CalibrationMethod method = CalibrationMethod::smooth_quant;
+  std::string name;   // of its config, as it spells it
   std::string where;  // JSON pointer of its config
+  ModelRotation rotation;
+  EqualizationOptions equalization;
   SmoothQuantOptions smooth_quant;
-  GptqOptions gptq;
-  bool true_sequential = true;  // gptq: inputs are seen again after each group of layers
-  uint32_t inputs = 0b1111;     // smooth_quant, awq: a bit for each LinearInput that is scaled
-  uint32_t layers = 0b1111111;  // gptq: a bit for each of the linear slots
+  ScaleLoss scale_loss = ScaleLoss::mse;       // auto_smooth_quant
+  std::optional<QuantizationSpec> input_spec;  // the same: what the global config makes of inputs
+  GptqOptions gptq;                            // gptq, gptaq, qronos; gpfq: desc_act alone
+  double alpha = 0;                            // gptaq: share of the drift; qronos: damping by the largest eigenvalue
+  bool true_sequential = true;  // of what rounds columns: inputs are seen again after each group of layers
+  uint32_t inputs = 0b1111;     // of what scales: a bit for each LinearInput that is scaled
+  uint32_t layers = 0b1111111;  // of what rounds columns: a bit for each of the linear slots
   bool names_inputs = false;    // the config says which, so what cannot be scaled is an error
 };
 
-/// Names of the algorithms that need calibration, as the config spells them, in order; the others do nothing.
-List<std::string> calibrated_algorithms(const Config& config);
+/// What a run has to know of an algorithm before it begins.
+struct CalibratedAlgorithm {
+  std::string name;             // as the config spells it
+  bool needs_inputs = true;     // changes weights by what they are multiplied with
+  bool changes_inputs = false;  // of linear layers, by another function of the same value
+  bool turns_stream = false;    // embedding, final norm and head change too
+  bool needs_reference = false;
+};
+
+/// The algorithms that go through a model block by block, in order; the others do nothing.
+List<CalibratedAlgorithm> calibrated_algorithms(const Config& config);
 
 /// Errors, `where` a JSON pointer: config-invalid (a step cannot follow the one before it; a layer is not one of the
-/// block's, or does not read what it is said to read).
+/// block's, or does not read what it is said to read; no layer has a bias to correct), not-implemented (what needs a
+/// runtime that does it, too: rotations r3 and r4, inputs multiplied before a layer), those of ModelRotation.
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture);
 
 /// Name below "layers.N." of the layer that makes an input, so that its outputs can be scaled.

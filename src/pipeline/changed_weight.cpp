@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/message.h"
 #include "pipeline/decoder.h"
 #include "pipeline/session.h"
 
@@ -40,6 +41,27 @@ StoredChange store_copy(const TensorTask& task, std::span<const float> weight) {
   return out;
 }
 
+// What was written for a tile, and what it means.
+StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& result,
+                       std::span<const float> original) {
+  StoredChange out;
+  for (const TileWrite& write : result.writes) {
+    StoredPiece& piece = out.pieces.emplace_back();
+    piece.at = {write.file, write.offset};
+    piece.bytes.resize(write.bytes);
+    std::memcpy(piece.bytes.data(), write.pointer, write.bytes);
+  }
+  TensorDecoder decoder(task, false);
+  for (const TileRead& read : decoder.reads(tile))
+    for (const StoredPiece& piece : out.pieces)
+      if (piece.at.file == read.file && piece.at.offset == read.begin)
+        std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
+  const std::span<const float> values = decoder.decode(tile);
+  out.values.assign(values.begin(), values.end());
+  out.error = kernels::error_between(original, out.values.data());
+  return out;
+}
+
 }  // namespace
 
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
@@ -67,22 +89,31 @@ Result<StoredChange> store_changed(const TensorTask& task, std::span<const float
     TRY_VOID(session.observe(0));
   }
   TRY(result, session.run(0));
-  StoredChange out;
-  for (const TileWrite& write : result.writes) {
-    StoredPiece& piece = out.pieces.emplace_back();
-    piece.at = {write.file, write.offset};
-    piece.bytes.resize(write.bytes);
-    std::memcpy(piece.bytes.data(), write.pointer, write.bytes);
+  return read_back(tile, 0, result, original);
+}
+
+Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
+                                        std::span<const float> values) {
+  if (task.is_copy) {
+    StoredChange out = store_copy(task, values);
+    Location& at = out.pieces.front().at;
+    const std::vector<uint64_t>& shape = task.layout.components.front().shape;
+    if (shape.size() > 1) at.offset += first_row * shape.back() * (out.pieces.front().bytes.size() / values.size());
+    return out;
   }
-  TensorDecoder decoder(tile, false);
-  for (const TileRead& read : decoder.reads(0))
-    for (const StoredPiece& piece : out.pieces)
-      if (piece.at.file == read.file && piece.at.offset == read.begin)
-        std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
-  const std::span<const float> values = decoder.decode(0);
-  out.values.assign(values.begin(), values.end());
-  out.error = kernels::error_between(original, out.values.data());
-  return out;
+  TensorTask tiled = task;
+  tiled.is_float32 = true;
+  tiled.tile_lines = tile_rows;
+  tiled.tiles = (task.layout.lines() + tile_rows - 1) / tile_rows;
+  TensorSession session(tiled);
+  if (task.layout.column_tiles() || session.observe_passes() != 0 || tile_rows % task.layout.line_multiple() != 0)
+    return error_at(ErrorCode::format_unsupported, task.name,
+                    "is turned by the rotation and stored row by row, which this format or scheme cannot do; exclude "
+                    "the layer");
+  const uint64_t number = first_row / tile_rows;
+  for (const TileRead& read : session.reads(number)) std::memcpy(read.pointer, values.data(), values.size_bytes());
+  TRY(result, session.run(number));
+  return read_back(tiled, number, result, values);
 }
 
 }  // namespace wasmquant

@@ -40,4 +40,10 @@ struct StoredChange {
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
                                    std::span<const float> original);
 
+/// The same for rows [first_row, first_row + values.size() / columns) of a matrix whose tiles are `tile_rows` rows
+/// each; `first_row` begins one. Vectors are one row. Errors: format-unsupported where rows cannot be stored by
+/// themselves (scales for the whole tensor, transposed codes); value-not-finite.
+Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
+                                        std::span<const float> values);
+
 }  // namespace wasmquant

@@ -76,6 +76,9 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     for (const model::BlockWeight& weight : model::block_weights(pass_.architecture()))
       if (pass_.block()[weight.slot].size() != count_of(weight))
         return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");
+    if (reference_ != nullptr && !(*reference_)[model::Slot::q].empty())
+      TRY_VOID(
+          pass_.run_reference(portion, step_ - 1, *reference_, sink_ != nullptr ? reference_sink_ : nullptr, keep));
     return pass_.run_block(portion, step_ - 1, sink_, keep);
   }
   return {};

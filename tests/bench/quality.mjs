@@ -32,6 +32,12 @@ const mxfp4 = { ...groups('fp4', 32), scale_format: 'e8m0', observer_cls: 'PerBl
 const gptq = { name: 'gptq' };
 const awq = { name: 'awq' };
 const smooth = { name: 'smoothquant', alpha: 0.5 };
+const scaling_layers = { first_layer: [], middle_layers: [], last_layer: [] };
+const rotation = { name: 'rotation', r2: true, scaling_layers };
+const [gptaq, qronos, gpfq, cle, autoSmooth] = ['gptaq', 'qronos', 'gpfq', 'cle', 'autosmoothquant'].map((name) => ({
+  name,
+}));
+const perToken = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 1, symmetric: true, is_dynamic: true };
 
 /** Rows of the table: scheme, method, config beside the weight's spec, inputs of linear layers. */
 function* table() {
@@ -46,15 +52,47 @@ function* table() {
     yield { scheme, method: 'GPTQ', weight, algo_config: [gptq] };
     yield { scheme, method: 'AWQ, GPTQ', weight, algo_config: [awq, gptq] };
     yield { scheme, method: 'SmoothQuant, GPTQ', weight, pre_quant_opt_config: [smooth], algo_config: [gptq] };
+    yield { scheme, method: 'rotation', weight, pre_quant_opt_config: [rotation] };
+    yield { scheme, method: 'rotation, GPTQ', weight, pre_quant_opt_config: [rotation], algo_config: [gptq] };
+    yield { scheme, method: 'GPTAQ', weight, algo_config: [gptaq] };
+    yield { scheme, method: 'Qronos', weight, algo_config: [qronos] };
+    yield { scheme, method: 'GPFQ', weight, algo_config: [gpfq] };
+    yield { scheme, method: 'AWQ, GPTAQ', weight, algo_config: [awq, gptaq] };
+    yield { scheme, method: 'AWQ, Qronos', weight, algo_config: [awq, qronos] };
+    yield { scheme, method: 'CLE', weight, pre_quant_opt_config: [cle] };
   }
   yield { scheme: 'mxfp4', method: 'nearest', weight: mxfp4 };
   yield { scheme: 'mxfp4', method: 'GPTQ', weight: mxfp4, algo_config: [gptq] };
+  yield { scheme: 'mxfp4', method: 'Qronos', weight: mxfp4, algo_config: [qronos] };
+  yield { scheme: 'mxfp4', method: 'rotation', weight: mxfp4, pre_quant_opt_config: [rotation] };
+  yield {
+    scheme: 'mxfp4',
+    method: 'rotation, GPTQ',
+    weight: mxfp4,
+    pre_quant_opt_config: [rotation],
+    algo_config: [gptq],
+  };
   yield { scheme: 'W8A8', method: 'nearest', weight: rows('int8'), activations: 'int8' };
   yield {
     scheme: 'W8A8',
     method: 'SmoothQuant',
     weight: rows('int8'),
     pre_quant_opt_config: [smooth],
+    activations: 'int8',
+  };
+  yield {
+    scheme: 'W8A8',
+    method: 'rotation',
+    weight: rows('int8'),
+    pre_quant_opt_config: [rotation],
+    activations: 'int8',
+  };
+  yield {
+    scheme: 'W8A8',
+    method: 'AutoSmoothQuant',
+    weight: rows('int8'),
+    input_tensors: perToken,
+    algo_config: [autoSmooth],
     activations: 'int8',
   };
 }
@@ -91,9 +129,9 @@ const model = await quantizer.open(join(files, 'tiny-llama'));
 const tokens = (name) => quantizer.open(join(files, `tiny-llama-reference/${name}_tokens.safetensors`));
 const [calibration, validation] = [await tokens('calib'), await tokens('validation')];
 
-async function measure({ scheme, method, weight, isAuto = false, activations = 'float32', ...algorithms }) {
+async function measure({ scheme, method, weight, input_tensors, isAuto = false, activations, ...algorithms }) {
   const uniform = {
-    global_quant_config: { weight },
+    global_quant_config: { weight, ...(input_tensors && { input_tensors }) },
     exclude: ['lm_head'],
     indivisible_groups: 'fallback',
     ...algorithms,
@@ -111,7 +149,10 @@ async function measure({ scheme, method, weight, isAuto = false, activations = '
     ...((Object.keys(algorithms).length > 0 || weight.observer_options) && { calibration }),
   });
   const written = await quantizer.open(target);
-  const { bitsPerByte } = await quantizer.evaluate(written, { tokens: validation, activations });
+  const { bitsPerByte } = await quantizer.evaluate(written, {
+    tokens: validation,
+    activations: activations ?? 'float32',
+  });
   await written.close();
   const { bitsPerWeight } = report.totals;
   return { scheme, method, bitsPerByte, bitsPerWeight, seconds: report.durationMs / 1000, sqnrDb: meanSqnr(report) };

@@ -46,6 +46,43 @@ test('awq and gptq are better than rounding to nearest, in every format', async 
   assert.ok(losses[0] < plain.bitsPerByte - 0.015, `gptq ${losses[0]}, plain ${plain.bitsPerByte}`);
 });
 
+test('gptaq, qronos, gpfq, cle and autosmoothquant are better than rounding to nearest', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const run = async (name, algo_config) => {
+    const target = join(folder, name);
+    await quantizer.quantizeModel(source, configOf(int4, { algo_config }), { target, calibration });
+    const model = await modelFor(t, quantizer, target);
+    return (await quantizer.evaluate(model, { tokens: validation })).bitsPerByte;
+  };
+  const plain = await run('plain', []);
+  for (const name of ['gptaq', 'qronos', 'gpfq', 'cle', 'autosmoothquant']) {
+    const loss = await run(name, [{ name }]);
+    assert.ok(loss < plain - 0.01, `${name} ${loss}, plain ${plain}`);
+  }
+});
+
+test('what sees the float model, too, is planned with twice the activations', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 0, memoryBudgetBytes: 96 * 1024 * 1024 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const tokens = { data: new Int32Array(512 * length), shape: [512, length] };
+  const needed = async (name) => {
+    const config = configOf(int4, { algo_config: [{ name }] });
+    const options = { target: join(folder, name), calibration: { tokens } };
+    const error = await quantizer.quantizeModel(model, config, options).catch((thrown) => thrown);
+    assert.equal(error.code, 'memory-budget');
+    return /needs (\d+) bytes: (\d+) for activations/.exec(error.message).slice(1).map(Number);
+  };
+  const [plain, activations] = await needed('gptq');
+  for (const name of ['gptaq', 'qronos', 'gpfq']) {
+    const [all, both] = await needed(name);
+    assert.equal(both, 2 * activations);
+    assert.ok(all > plain + activations);
+  }
+});
+
 test('smoothquant mends 8 bit activations', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
@@ -115,6 +152,8 @@ test('what cannot be calibrated is refused before anything is written', async (t
     code: 'config-invalid',
     where: '/algo_config/1',
   });
+  await refused(algorithms({ name: 'gptq' }, { name: 'qronos' }), small, { code: 'config-invalid' });
+  await refused(algorithms({ name: 'biascorrection' }), small, { code: 'config-invalid', message: /bias/ });
   await refused(algorithms({ name: 'gptq', inside_layer_modules: ['fc1'] }), small, { message: /fc1/ });
 
   const gguf = { target, format: 'gguf', calibration: small };

@@ -174,7 +174,7 @@ export function addQuantize(program: Command, run: Run): void {
     .addOption(
       new Option(
         '--calibration <file>',
-        'safetensors file with token ids [sequences, length], for smoothquant, awq, gptq, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
+        'safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
     .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json");

@@ -15,6 +15,7 @@ import { failure } from './errors.js';
 import { checkBlockMemory, forwardBatchOf } from './forward_plan.js';
 import type { TileSizes } from './memory.js';
 import { OpenedModel } from './model.js';
+import type { CalibratedAlgorithm } from './module.js';
 import type { OutputFiles } from './output_files.js';
 import { type PlanChoices, type PreparedRun, prepare, withPlan } from './plan.js';
 import type { RunContext } from './pool.js';
@@ -31,12 +32,17 @@ export interface CalibrationPlan {
   bytes: number;
   /** Numbers, in the plan, of the tensors that calibration stores. */
   items: Set<number>;
+  /** Names of the tensors among them that are not quantized, and get other values all the same. */
+  rewritten: string[];
 }
 
-/** Algorithms of a config that need calibration. */
-function algorithmsOf({ instance }: Workshop, config: string): string[] {
-  return instance.call<string[]>((module) => module.calibratedAlgorithms(config));
+/** Algorithms of a config that go through a model block by block. */
+function algorithmsOf({ instance }: Workshop, config: string): CalibratedAlgorithm[] {
+  return instance.call<CalibratedAlgorithm[]>((module) => module.calibratedAlgorithms(config));
 }
+
+/** What goes through the blocks where no algorithm looks at it. */
+const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
 
 /**
  * Null when the config needs no calibration. Errors: argument-invalid (none is given where it is needed; tokens that do
@@ -51,8 +57,9 @@ async function planCalibration(
 ): Promise<CalibrationPlan | null> {
   const algorithms = algorithmsOf(workshop, config);
   if (algorithms.length === 0) return null;
-  if (!calibration) {
-    const detail = `${algorithms.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
+  const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
+  if (!calibration && seeing.length > 0) {
+    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   if (run.plan.format === 'gguf') {
@@ -60,14 +67,24 @@ async function planCalibration(
       'calibrated weights cannot be written to gguf yet; write fake-quantized with smoothquant or awq, and make the gguf file of that';
     throw failure('not-implemented', 'format', detail);
   }
-  const batch = await forwardBatchOf(workshop.instance, model, calibration);
-  checkBlockMemory(workshop.memory, batch);
+  const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
+  const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
+  checkBlockMemory(workshop.memory, batch, needsReference);
   const { tokens, plan } = batch;
+  const turnsStream = algorithms.some((algorithm) => algorithm.turnsStream);
+  const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
   const numbers = new Map(run.items.map(({ name }, item) => [name, item]));
   const items = new Set<number>();
-  const steps = plan.steps.slice(0, -1);
+  const steps = turnsStream ? plan.steps : plan.steps.slice(0, -1);
+  const layers = plan.steps.length - 2;
+  const embedding = plan.steps[0]?.tensors[0]?.name;
+  if (turnsStream && plan.steps.at(-1)?.tensors.some(({ name }) => name === embedding)) {
+    const detail =
+      'is the head of this model, too, and a rotation r1 turns the two differently: store a head of its own and set tie_word_embeddings to false, or set r1 to false';
+    throw failure('not-implemented', embedding ?? '', detail);
+  }
   const blocks = steps.map(({ tensors }, step) =>
-    (step === 0 ? [] : tensors).map(({ slot, name }) => {
+    (turnsStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name }) => {
       const item = numbers.get(name);
       const task = item === undefined ? undefined : run.items[item]?.task;
       if (item === undefined || !task || !('quantize' in task)) {
@@ -78,16 +95,23 @@ async function planCalibration(
       return { slot, item, task: task.quantize };
     }),
   );
-  const bytes = steps.slice(1).reduce((sum, step) => sum + step.tensors.reduce((all, { bytes }) => all + bytes, 0), 0);
+  const bytes = (turnsStream ? steps : steps.slice(1)).reduce(
+    (sum, step) => sum + step.tensors.reduce((all, { bytes }) => all + bytes, 0),
+    0,
+  );
   const work = {
     config: model.configText,
     quantization: config,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    layers,
     blocks,
     tokens: tokens.ids,
     length: tokens.length,
   };
-  return { work, bytes, items };
+  const rewritten = turnsStream
+    ? steps.flatMap(({ tensors }) => tensors.map(({ name }) => name)).filter((name) => copied.has(name))
+    : [];
+  return { work, bytes, items, rewritten };
 }
 
 /** Runs it. Returns the error of each of its tensors, by number in the plan. */
@@ -159,6 +183,15 @@ export interface PlannedRun {
   notes: Diagnostic[];
 }
 
+/** Of a rotation: names of the first, and how many. */
+const rewritten = (names: string[]): Diagnostic => ({
+  severity: 'note',
+  code: 'rotated',
+  where: names[0] ?? '',
+  message: `${names.length} tensors that are not quantized are rewritten in their own dtype, because the rotation turns them or is folded into them: ${names.slice(0, 3).join(', ')} ...`,
+  hint: 'take them from this output, not from the original model',
+});
+
 const unused = (message: string, hint: string): Diagnostic => ({
   severity: 'note',
   code: 'calibration-unused',
@@ -188,7 +221,7 @@ export async function planRun(
   try {
     // Smoothed layers have other inputs than those of the model as it is.
     const algorithms = algorithmsOf(workshop, config);
-    const hasOriginalInputs = algorithms.every((name) => name === 'gptq');
+    const hasOriginalInputs = algorithms.every(({ changesInputs }) => !changesInputs);
     const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);
     let run = prepared({ calibrates });
     const { requests } = run;
@@ -196,7 +229,7 @@ export async function planRun(
     if (requests !== '') {
       if (!calibrates) {
         const detail = tokens
-          ? `weighted observers do not go together with ${algorithms.join(' and ')}; leave one of them out`
+          ? `weighted observers do not go together with ${algorithms.map(({ name }) => name).join(' and ')}; leave one of them out`
           : 'weighted observers need calibration: give tokens, or the activations that go into the layers';
         throw failure('argument-invalid', 'calibration', detail);
       }
@@ -208,9 +241,10 @@ export async function planRun(
         notes.push(unused(`${count} batches are of layers or roles that ask for no scales`, 'they need not be given'));
     }
     const calibration = await planCalibration(workshop, model, config, run, tokens);
+    if (calibration?.rewritten.length) notes.push(rewritten(calibration.rewritten));
     if (options.calibration !== undefined && !calibration && requests === '') {
       const hint =
-        'add static input_tensors, smoothquant to pre_quant_opt_config, or awq or gptq to algo_config; formats that hold no static scales need none';
+        'add static input_tensors, or algorithms to pre_quant_opt_config or algo_config; formats that hold no static scales need none';
       notes.push(unused('nothing in the config needs calibration', hint));
     }
     return { run, calibration, notes };

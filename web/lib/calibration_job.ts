@@ -3,8 +3,8 @@
 
 import { type ForwardHost, loadStep, runPortions, setTokens } from './forward_job.js';
 import type { Instance } from './instance.js';
-import type { BoundForwardPass, TileWrite } from './module.js';
-import type { CalibrationWork, InputObservation, StoredBlock, WorkProgress } from './protocol.js';
+import type { BoundForwardPass, TileRead, TileWrite } from './module.js';
+import type { CalibrationWork, ForwardStep, InputObservation, StoredBlock, WorkProgress } from './protocol.js';
 
 export interface CalibrationHost extends ForwardHost {
   /** Takes the output of a tensor; the memory is the module's. */
@@ -20,11 +20,24 @@ export async function runCalibration(instance: Instance, work: CalibrationWork, 
   try {
     instance.call<null>(() => pass.calibrate(work.quantization));
     const portions = setTokens(instance, pass, work);
+    let units = 0;
+    const stored = (name: string, tensors: number, sums: StoredBlock['sums']) =>
+      host.progress({
+        phase: 'optimize',
+        name,
+        bytes: 0,
+        tensors,
+        stored: { block: units++, ...host.written(), sums },
+      });
     for (const [number, step] of work.steps.entries()) {
       host.progress({ phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
-      await loadStep(instance, pass, number, step, portions, host, () => {});
       const tensors = work.blocks[number] ?? [];
-      if (tensors.length === 0) continue;
+      if (number < 1 || number > work.layers) {
+        if (tensors.length === 0) await loadStep(instance, pass, number, step, portions, host, () => {});
+        else await turnTables(instance, pass, number, step, tensors, number < 1 ? portions : 0, host, stored);
+        continue;
+      }
+      await loadStep(instance, pass, number, step, portions, host, () => {});
       const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
       await calibrateBlock(instance, pass, portions, tensors, host, (phase, fraction) =>
         host.progress({ phase, name: step.name, bytes: bytes * fraction, tensors: 0 }),
@@ -36,17 +49,42 @@ export async function runCalibration(instance: Instance, work: CalibrationWork, 
         host.write(stored.writes);
         sums.push([item, host.sums(stored)]);
       }
-      host.progress({
-        phase: 'optimize',
-        name: step.name,
-        bytes: 0,
-        tensors: tensors.length,
-        stored: { block: number, ...host.written(), sums },
-      });
+      stored(step.name, tensors.length, sums);
       await runPortions(instance, pass, portions, host, () => {});
     }
   } finally {
     instance.free(pass);
+  }
+}
+
+/** Embedding, or final norm and head, as a rotation turns them: read, stored and, for `portions`, run tile by tile. */
+async function turnTables(
+  instance: Instance,
+  pass: BoundForwardPass,
+  number: number,
+  step: ForwardStep,
+  tensors: CalibrationWork['blocks'][number],
+  portions: number,
+  host: CalibrationHost,
+  stored: (name: string, tensors: number, sums: StoredBlock['sums']) => void,
+): Promise<void> {
+  for (const [index, tensor] of step.tensors.entries()) {
+    const { slot, item, task } = tensors[index] as (typeof tensors)[number];
+    instance.call<null>(() => pass.begin(number, tensor.slot, tensor.task));
+    instance.call<null>(() => pass.beginTable(slot, task));
+    const sums: number[] = [];
+    for (let tile = 0; tile < tensor.tiles; ++tile) {
+      await host.pause();
+      await host.read(instance.call<TileRead[]>(() => pass.reads(tile)));
+      instance.call<null>(() => pass.load(tile));
+      const change = instance.call<{ writes: TileWrite[]; sums: number; units: number }>(() => pass.storeRows());
+      host.write(change.writes);
+      sums.push(...host.sums(change));
+      await runPortions(instance, pass, portions, host, () => {});
+      const isLast = tile + 1 === tensor.tiles;
+      stored(step.name, isLast ? 1 : 0, isLast ? [[item, Float64Array.from(sums)]] : []);
+      host.progress({ phase: 'optimize', name: step.name, bytes: tensor.bytes / tensor.tiles, tensors: 0 });
+    }
   }
 }
 

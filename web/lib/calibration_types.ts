@@ -29,7 +29,7 @@ export interface CapturedActivations extends AsyncIterable<ActivationBatch> {
 
 /**
  * Data to calibrate with.
- * - Token ids, for smoothquant, awq and gptq; unless smoothquant or awq change them, also for static inputs.
+ * - Token ids, for algorithms (rotation and cle need none); unless these change what layers read, also for static inputs.
  * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and for observers
  *   with `weighted`: an iterable of batches, in any order of layers. Observers that see data twice iterate twice.
  * - A safetensors file of either, opened or not: `input_ids`, or activations as `<layer>.input` and `<layer>.output`, in

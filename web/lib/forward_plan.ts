@@ -43,11 +43,20 @@ export async function forwardBatchOf(
   return { tokens, plan: forwardPlanOf(instance, model, tokens.length) };
 }
 
-/** For work on a block with the whole batch in one worker. Errors: memory-budget. */
-export function checkBlockMemory(memory: MemoryPlan, { tokens, plan }: ForwardBatch): void {
+/**
+ * For work on a block with the whole batch in one worker; `needsReference`: activations, block and statistics of the
+ * model without quantization, too. Errors: memory-budget.
+ */
+export function checkBlockMemory(
+  memory: MemoryPlan,
+  { tokens, plan }: ForwardBatch,
+  needsReference: boolean = false,
+): void {
   const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
-  const activations = tokens.ids.length * plan.tokenBytes;
-  const needed = 2 * blockBytes + activations + plan.workingBytes + plan.calibrationBytes + forwardBesidesBytes;
+  const copies = needsReference ? 2 : 1;
+  const activations = copies * tokens.ids.length * plan.tokenBytes;
+  const statistics = plan.workingBytes + copies * plan.calibrationBytes;
+  const needed = (1 + copies) * blockBytes + activations + statistics + forwardBesidesBytes;
   if (needed <= memory.shareBytes) return;
   const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
   throw failure('memory-budget', 'memoryBudgetBytes', detail);

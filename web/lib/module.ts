@@ -136,6 +136,11 @@ export interface BoundForwardPass {
   optimize(part: number): string;
   /** Quantizes a tensor, which becomes what will be read back: JSON `{writes: TileWrite[], sums: pointer, units}`. */
   store(slot: number): string;
+  /** Where a rotation turns embedding, final norm and head: the next of them, with its task of the plan. JSON null. */
+  beginTable(slot: number, task: string): string;
+  /** Its tile that was loaded last, turned and quantized; the pass goes on with what will be read back. JSON as that of
+   * `store()`. */
+  storeRows(): string;
   /** A block is loaded: what its layers read is seen as every portion runs. JSON null. */
   beginSensitivity(): string;
   /** After every portion ran. JSON null. */
@@ -229,7 +234,7 @@ export interface WasmquantModule {
   /** JSON `{family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}`.
    * `options`: JSON `{tileBytes, columnTileBytes, length}`. */
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;
-  /** JSON `string[]`: algorithms of a config that need calibration. */
+  /** JSON `CalibratedAlgorithm[]`: algorithms of a config that go through a model block by block. */
   calibratedAlgorithms(config: string): string;
   /** `options`: JSON `{activations}`. */
   ForwardPass: new (
@@ -238,6 +243,20 @@ export interface WasmquantModule {
   ) => BoundForwardPass;
   /** Live bound objects, for leak tests. */
   liveObjects(): number;
+}
+
+/** What a run has to know of an algorithm before it begins. */
+export interface CalibratedAlgorithm {
+  /** As the config spells it. */
+  name: string;
+  /** Tokens must be given. */
+  needsInputs: boolean;
+  /** Linear layers read something else afterwards. */
+  changesInputs: boolean;
+  /** Embedding, final norm and head change too. */
+  turnsStream: boolean;
+  /** Activations of the model without quantization are kept beside the others. */
+  needsReference: boolean;
 }
 
 /** What a task of `BoundPlan.json()` says to the scheduler. */

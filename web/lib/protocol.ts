@@ -68,7 +68,9 @@ export interface InputObservation extends Omit<ForwardWork, 'activations'> {
 export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
   /** Text of the quantization config. */
   quantization: string;
-  /** By step; empty for steps that are no block. `item`: the tensor's number in the plan. */
+  /** Blocks of the model; step 0 is the embedding. */
+  layers: number;
+  /** By step; empty for steps that stay as they are. `item`: the tensor's number in the plan. */
   blocks: { slot: number; item: number; task: string }[][];
 }
 /** A batch of sequences, and what the linear layers of the blocks might be stored as. */
@@ -76,8 +78,9 @@ export interface SensitivityWork extends Omit<ForwardWork, 'activations'> {
   /** By step; empty for steps that are no block. */
   blocks: { slot: number; tasks: string[] }[][];
 }
-/** A block whose tensors are finished. */
+/** A block whose tensors are finished, or a tile of the embedding or the head. */
 export interface StoredBlock {
+  /** In the order in which they are finished. */
   block: number;
   pieces: Piece[];
   written: JobResult['written'];

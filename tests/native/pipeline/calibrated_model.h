@@ -1,5 +1,8 @@
 // A model folder calibrated block by block as a host does it, and its loss with what was stored.
 #pragma once
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,15 +11,21 @@
 #include "model/model_folder.h"
 #include "pipeline/block_calibration.h"
 #include "pipeline/plan.h"
+#include "pipeline/turned_tables.h"
 
 namespace wasmquant::testing {
 
-inline void load_step(const ModelFolder& model, ForwardSession& session, const ForwardStep& step, uint32_t number) {
+/// Called after each tile.
+using Loaded = std::function<void(const ForwardTensor&)>;
+
+inline void load_step(const ModelFolder& model, ForwardSession& session, const ForwardStep& step, uint32_t number,
+                      const Loaded& loaded = {}) {
   for (const ForwardTensor& tensor : step.tensors) {
     REQUIRE(bool(session.begin(number, tensor.slot, tensor.task)));
     for (uint64_t tile = 0; tile < tensor.tiles; ++tile) {
       model.fill(session.reads(tile));
       session.load(tile);
+      if (loaded) loaded(tensor);
       for (uint32_t portion = 0; tensor.is_streamed && portion < session.pass().portions(); ++portion)
         REQUIRE(bool(session.run(portion)));
     }
@@ -28,9 +37,10 @@ inline void run_all(ForwardSession& session) {
 }
 
 struct CalibratedModel {
-  std::vector<model::BlockValues> blocks;  // as they will be read back
-  Error error;                             // the first one; blocks end there
-  double weight_noise = 0;                 // sum of squared differences over all weights
+  std::vector<model::BlockValues> blocks;            // as they will be read back
+  std::map<std::string, std::vector<float>> tables;  // what else a rotation turns, by name
+  Error error;                                       // the first one; blocks end there
+  double weight_noise = 0;                           // sum of squared differences over all weights
 };
 
 /// `float_only`: nothing is stored, so that only what the algorithms do to the weights is seen.
@@ -58,19 +68,41 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
   BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
+  if (calibration.needs_reference()) session.set_reference(&calibration.reference(), &calibration.reference_sink());
+  const auto task_of = [&](const std::string& name) {
+    for (const PlannedTensor& planned : plan->tensors)
+      if (planned.task.name == name) {
+        auto task = read_task(write_task(planned.task, plan->format, planned.weight));
+        REQUIRE(bool(task));
+        return std::move(*task);
+      }
+    FAIL("no task for ", name);
+    return TensorTask();
+  };
+  std::optional<TurnedTables> tables;
+  if (!steps->empty() && steps->front().rotation.turns_stream()) tables.emplace(steps->front().rotation);
+  std::string table;
+  const Loaded turn = [&](const ForwardTensor& tensor) {
+    if (!tables || !out.error.message.empty()) return;
+    if (std::exchange(table, tensor.name) != tensor.name)
+      REQUIRE(bool(tables->begin(tensor.slot, task_of(tensor.name))));
+    auto stored = tables->store(session.rows(), session.first_row());
+    if (!stored) {
+      out.error = stored.error();
+      return;
+    }
+    std::vector<float>& values = out.tables[tensor.name];
+    values.insert(values.end(), stored->values.begin(), stored->values.end());
+    session.replace_rows(stored->values);
+  };
   const List<model::BlockWeight> weights = model::block_weights(forward->architecture);
   for (uint32_t number = 0; number <= forward->architecture.layers; ++number) {
     const ForwardStep& step = forward->steps[number];
-    load_step(model, session, step, number);
+    load_step(model, session, step, number, number == 0 ? turn : Loaded());
     if (number == 0) continue;
     List<std::pair<model::Slot, TensorTask>> tasks;
     for (const model::BlockWeight& weight : weights)
-      for (const PlannedTensor& planned : plan->tensors)
-        if (planned.task.name == step.name + "." + weight.name) {
-          auto task = read_task(write_task(planned.task, plan->format, planned.weight));
-          REQUIRE(bool(task));
-          tasks.push_back({weight.slot, std::move(*task)});
-        }
+      tasks.push_back({weight.slot, task_of(step.name + "." + weight.name)});
     REQUIRE(bool(calibration.begin(session.pass().block(), std::move(tasks))));
     for (size_t part = 0; part < calibration.parts(); ++part) {
       calibration.prepare(part);
@@ -95,21 +127,29 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     run_all(session);
     out.blocks.push_back(session.pass().block());
   }
+  const auto last = static_cast<uint32_t>(forward->steps.size() - 1);
+  if (tables) load_step(model, session, forward->steps[last], last, turn);
   return out;
 }
 
-/// Bits per token. `blocks` empty: the model as it is.
-inline double loss_with(const ModelFolder& model, const std::vector<model::BlockValues>& blocks,
-                        std::span<const int32_t> tokens, size_t length,
-                        model::InputPrecision precision = model::InputPrecision::float32) {
+/// Bits per token. `found` without blocks: the model as it is.
+inline double loss_with(const ModelFolder& model, const CalibratedModel& found, std::span<const int32_t> tokens,
+                        size_t length, model::InputPrecision precision = model::InputPrecision::float32) {
   auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   ForwardSession session(forward->architecture, precision);
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
+  const Loaded replace = [&](const ForwardTensor& tensor) {
+    const auto table = found.tables.find(tensor.name);
+    if (table == found.tables.end()) return;
+    if (tensor.slot == kFinalNormSlot) session.pass().final_norm() = table->second;
+    const auto first = table->second.begin() + session.first_row() * forward->architecture.hidden;
+    session.replace_rows({first, first + static_cast<ptrdiff_t>(session.rows().size())});
+  };
   for (uint32_t number = 0; number < forward->steps.size(); ++number) {
-    load_step(model, session, forward->steps[number], number);
+    load_step(model, session, forward->steps[number], number, replace);
     if (number == 0 || number > forward->architecture.layers) continue;
-    if (!blocks.empty()) session.pass().block() = blocks[number - 1];
+    if (!found.blocks.empty()) session.pass().block() = found.blocks[number - 1];
     run_all(session);
   }
   double nats = 0;

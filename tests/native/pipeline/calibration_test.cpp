@@ -1,5 +1,6 @@
 // Calibration of tiny-llama, block by block, and of small models of other families.
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "algorithms/output_error.h"
@@ -34,7 +35,7 @@ TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") 
         calibrate(model, config_of(kInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
     REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
     CHECK(found.weight_noise > 0);
-    return loss_with(model, found.blocks, validation, kLength);
+    return loss_with(model, found, validation, kLength);
   };
   const std::string awq = R"({"name": "awq"})", gptq = R"({"name": "gptq"})";
   const double plain = loss(""), by_awq = loss(awq), by_gptq = loss(gptq), by_both = loss(awq + ", " + gptq);
@@ -46,6 +47,95 @@ TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") 
   CHECK(loss(R"({"name": "gptq", "inside_layer_modules": ["down_proj"]})") < plain - 0.005);
 }
 
+TEST_CASE("calibration: GPTAQ, Qronos, GPFQ and equalization lose less than rounding to nearest") {
+  if (is_slow_build()) return;
+  const ModelFolder model("files/tiny-llama");
+  const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
+  const auto loss = [&](const std::string& algorithms) {
+    const CalibratedModel found =
+        calibrate(model, config_of(kInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
+    REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
+    return loss_with(model, found, validation, kLength);
+  };
+  const double plain = loss("");
+  for (const char* name : {"gptaq", "qronos", "gpfq"}) {
+    CAPTURE(name);
+    CHECK(loss(std::string("{\"name\": \"") + name + "\"}") < plain - 0.015);
+  }
+  CHECK(loss(R"({"name": "gptaq", "true_sequential": false})") < plain - 0.015);
+  CHECK(loss(R"({"name": "awq"}, {"name": "gptaq"})") < loss(R"({"name": "awq"})"));
+  CHECK(loss(R"({"name": "cle"})") < plain - 0.01);
+}
+
+TEST_CASE("calibration: what rounds columns, biases and equalization, on small models") {
+  // 24 and 28 columns, 3 blocks: small enough for sanitizers.
+  const ModelFolder model("files/forward/llama"), qwen("files/forward/qwen2");
+  std::vector<int32_t> tokens(48);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i * 7 % 32);
+  const std::string int4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 4, "ch_axis": -1})";
+  const auto run = [&](const ModelFolder& of, const std::string& algorithms, const std::string& rest = "",
+                       bool float_only = false) {
+    return calibrate(of, config_of(int4, R"(, "algo_config": [)" + algorithms + "]" + rest), tokens, 16, float_only,
+                     "fake-quantized");
+  };
+  for (const char* algorithms :
+       {R"({"name": "gptaq"})", R"({"name": "gptaq", "desc_act": false, "static_groups": false, "block_size": 5})",
+        R"({"name": "qronos"})", R"({"name": "qronos", "alpha": 1e-6, "beta": 1e4})",
+        R"({"name": "gpfq", "act_order": true})",
+        R"({"name": "gpfq", "inside_layer_modules": ["down_proj"], "true_sequential": false})",
+        R"({"name": "awq"}, {"name": "qronos"}, {"name": "biascorrection"})", R"({"name": "biascorrection"})",
+        R"({"name": "autosmoothquant", "compute_scale_loss": "MAE"}, {"name": "gptq"})",
+        R"({"name": "cle"}, {"name": "smooth", "alpha": 0.5}, {"name": "awq"}, {"name": "gpfq"})"}) {
+    CAPTURE(algorithms);
+    const CalibratedModel found = run(model, algorithms);
+    CHECK_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
+  }
+  // A block that keeps its weights still takes part in what the next ones are compared with.
+  CHECK(run(model, R"({"name": "gptaq"})", R"(, "layer_quant_config": {"model.layers.1.*": {"weight": null}})")
+            .blocks.size() == 3);
+
+  // Equalization with and without biases: grouped heads, gated layers, the same function.
+  for (const ModelFolder* of : {&model, &qwen})
+    for (const char* options : {"", R"(, "equalize_merge_bias": false, "equalize_iterations": 3)"}) {
+      const CalibratedModel found = run(*of, std::string(R"({"name": "cle")") + options + "}", "", true);
+      CHECK(found.blocks.size() == 3);
+      const double before = loss_with(*of, {}, tokens, 16);
+      CHECK(std::fabs(loss_with(*of, found, tokens, 16) - before) < 1e-5 * std::fabs(before));
+      CHECK(found.blocks[0][model::Slot::v] != of->tensor<float>("model.layers.0.self_attn.v_proj.weight"));
+    }
+
+  // Mean outputs of the first block's q_proj, whose inputs are those of the float model.
+  const CalibratedModel plain = run(qwen, ""), corrected = run(qwen, R"({"name": "biascorrection"})");
+  REQUIRE((plain.blocks.size() == 3 && corrected.blocks.size() == 3));
+  struct Mean final : model::InputSink {
+    std::vector<double> sums;
+    Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override {
+      if (layer != 0 || input != model::LinearInput::attention) return {};
+      sums.resize(columns);
+      for (size_t i = 0; i < x.size(); ++i) sums[i % columns] += double{x[i]} / 48;
+      return {};
+    }
+  } mean;
+  run_forward(qwen, tokens, 16, 1 << 20, model::InputPrecision::float32, &mean);
+  const std::vector<float> weight = qwen.tensor<float>("model.layers.0.self_attn.q_proj.weight");
+  const std::vector<float> bias = qwen.tensor<float>("model.layers.0.self_attn.q_proj.bias");
+  const auto error_of = [&](const CalibratedModel& found) {
+    double worst = 0;
+    for (size_t row = 0; row < bias.size(); ++row) {
+      double difference = double{found.blocks[0][model::Slot::q_bias][row]} - bias[row];
+      for (size_t j = 0; j < mean.sums.size(); ++j)
+        difference +=
+            (double{found.blocks[0][model::Slot::q][row * mean.sums.size() + j]} - weight[row * mean.sums.size() + j]) *
+            mean.sums[j];
+      worst = std::max(worst, std::fabs(difference));
+    }
+    return worst;
+  };
+  CHECK(corrected.blocks[0][model::Slot::q] == plain.blocks[0][model::Slot::q]);
+  CHECK(error_of(plain) > 1e-4);
+  CHECK(error_of(corrected) < 1e-6);
+}
+
 TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it was") {
   const ModelFolder tiny("files/tiny-llama");
   const size_t count = is_slow_build() ? 1 : 4, length = is_slow_build() ? 24 : kLength;
@@ -55,8 +145,7 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it
   const std::string smooth = R"(, "pre_quant_opt_config": [{"name": "smooth", "alpha": 0.5}])";
   const CalibratedModel smoothed = calibrate(tiny, config_of(kInt8, smooth), calib, length, true);
   REQUIRE(smoothed.blocks.size() == 4);
-  CHECK(std::fabs(loss_with(tiny, smoothed.blocks, validation, length) - loss_with(tiny, {}, validation, length)) <
-        1e-4);
+  CHECK(std::fabs(loss_with(tiny, smoothed, validation, length) - loss_with(tiny, {}, validation, length)) < 1e-4);
   CHECK(smoothed.blocks[0][model::Slot::v] != smoothed.blocks[1][model::Slot::v]);
 
   // Norms that add one, head norms, biases, grouped queries: every family's maker is divided by what its readers get.
@@ -72,7 +161,7 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it
     const double before = loss_with(model, {}, tokens, 12);
     const CalibratedModel found = calibrate(model, config_of(kInt8, smooth), tokens, 12, true);
     REQUIRE_MESSAGE(!found.blocks.empty(), found.error.message);
-    CHECK(std::fabs(loss_with(model, found.blocks, tokens, 12) - before) < 2e-5 * std::fabs(before));
+    CHECK(std::fabs(loss_with(model, found, tokens, 12) - before) < 2e-5 * std::fabs(before));
   }
 }
 
@@ -83,9 +172,12 @@ TEST_CASE("calibration: SmoothQuant mends 8 bit activations") {
   const auto loss = [&](const std::string& rest) {
     const CalibratedModel found = calibrate(model, config_of(kInt8, rest), calib, kLength);
     REQUIRE(found.blocks.size() == 4);
-    return loss_with(model, found.blocks, validation, kLength, model::InputPrecision::int8_per_token);
+    return loss_with(model, found, validation, kLength, model::InputPrecision::int8_per_token);
   };
-  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "smoothquant", "alpha": 0.5}])") < loss("") - 0.05);
+  const double plain = loss("");
+  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "smoothquant", "alpha": 0.5}])") < plain - 0.05);
+  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "activationequalization", "is_layerwise": false}])") <
+        plain - 0.05);
 }
 
 TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
@@ -113,6 +205,45 @@ TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
   CHECK(casts.blocks.size() == 3);
 }
 
+TEST_CASE("calibration: dead channels, groups of zeros, and inputs that are too large") {
+  ModelFolder model("files/forward/llama_linear");
+  const auto set = [&](const std::string& name, size_t first, size_t count, float value) {
+    const ModelTensor* tensor = model.index.find(name);
+    REQUIRE(tensor != nullptr);
+    for (size_t i = first; i < first + count; ++i)
+      std::memcpy(model.files[tensor->file].data() + tensor->stored.begin + i * sizeof(float), &value, sizeof(float));
+  };
+  std::vector<int32_t> tokens(32);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i * 7 % 32);
+  const char* all[] = {"awq", "gptq", "gptaq", "qronos", "gpfq", "autosmoothquant", "cle", "smooth"};
+  const auto run = [&](const std::string& name) {
+    const std::string spec = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 4, "ch_axis": -1})";
+    return calibrate(model, config_of(spec, ", \"algo_config\": [{\"name\": \"" + name + "\"}]"), tokens, 16, false,
+                     "fake-quantized");
+  };
+  const std::string block = "model.layers.1.";
+  set(block + "input_layernorm.weight", 4, 4, 0);      // a dead group of inputs
+  set(block + "self_attn.q_proj.weight", 0, 24, 0);    // a row
+  set(block + "mlp.gate_proj.weight", 0, 28 * 24, 0);  // nothing comes into down_proj
+  for (const char* name : all) {
+    CAPTURE(name);
+    const CalibratedModel found = run(name);
+    REQUIRE_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
+    for (const model::BlockValues& values : found.blocks)
+      for (const std::vector<float>& tensor : values.values)
+        for (const float value : tensor) REQUIRE(std::isfinite(value));
+  }
+  // Products of such inputs are no float32.
+  set(block + "post_attention_layernorm.weight", 5, 1, 1e30f);
+  for (const char* name : {"awq", "gptq", "gptaq", "qronos"}) {
+    CAPTURE(name);
+    const CalibratedModel found = run(name);
+    CHECK(found.blocks.size() == 1);
+    CHECK(found.error.where.starts_with(block));
+    CHECK((found.error.code == ErrorCode::value_not_finite || found.error.code == ErrorCode::argument_invalid));
+  }
+}
+
 TEST_CASE("calibration: steps of a config") {
   const ModelFolder model("files/tiny-llama");
   const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
@@ -122,8 +253,8 @@ TEST_CASE("calibration: steps of a config") {
     REQUIRE(bool(parsed));
     return calibration_steps(parsed->config, forward->architecture);
   };
-  const auto steps = steps_of(R"(, "pre_quant_opt_config": {"name": "smooth"}, "algo_config": [{"name": "rotation",
-    "scaling_layers": {"first_layer": [], "middle_layers": [], "last_layer": []}}, {"name": "gptq", "damp_percent": 0.1,
+  const auto steps = steps_of(R"(, "pre_quant_opt_config": {"name": "smooth"}, "algo_config": [{"name": "svdquant"},
+    {"name": "gptq", "damp_percent": 0.1,
     "block_size": 64, "desc_act": false, "inside_layer_modules": ["v_proj", "mlp.up_proj"]}])");
   REQUIRE(bool(steps));
   REQUIRE(steps->size() == 2);
@@ -142,12 +273,36 @@ TEST_CASE("calibration: steps of a config") {
        {R"({"name": "gptq"}, {"name": "awq"})", R"({"name": "gptq"}, {"name": "gptq"})",
         R"({"name": "awq", "scaling_layers": [{"prev_op": "mlp.gate_proj", "layers": ["mlp.down_proj"]}]})",
         R"({"name": "awq", "scaling_layers": [{"prev_op": "input_layernorm", "layers": ["self_attn.q_proj"]}]})",
+        R"({"name": "gptq"}, {"name": "qronos"})", R"({"name": "awq"}, {"name": "cle"})",
+        R"({"name": "smooth"}, {"name": "activationequalization", "is_layerwise": false})",
+        R"({"name": "biascorrection"})",  // there are no biases
         R"({"name": "gptq", "inside_layer_modules": ["fc1"]})"}) {
     CAPTURE(bad);
     const auto found = steps_of(std::string(R"(, "algo_config": [)") + bad + "]");
     REQUIRE(!found);
     CHECK(found.error().code == ErrorCode::config_invalid);
   }
+}
+
+TEST_CASE("calibration: activation equalization is SmoothQuant without clamps, into the layer before") {
+  const ModelFolder model("files/tiny-llama");
+  const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  REQUIRE(bool(forward));
+  const auto steps_of = [&](const char* algorithm) {
+    const auto parsed = config::parse_text(config_of(kInt4, std::string(R"(, "algo_config": [)") + algorithm + "]"));
+    REQUIRE(bool(parsed));
+    return calibration_steps(parsed->config, forward->architecture);
+  };
+  const auto merged = steps_of(R"({"name": "activationequalization", "is_layerwise": false})");
+  REQUIRE(bool(merged));
+  const SmoothQuantOptions& options = (*merged)[0].smooth_quant;
+  CHECK(options.alpha == 0.5);
+  CHECK(options.scale_clamp_min == 0);
+  CHECK(options.negligible == 1e-9);
+  const auto layerwise = steps_of(R"({"name": "activationequalization"})");
+  REQUIRE(!layerwise);
+  CHECK(layerwise.error().code == ErrorCode::not_implemented);
+  CHECK(layerwise.error().where == "/algo_config/0/is_layerwise");
 }
 
 TEST_CASE("calibration: the factor of a Gram matrix stands for its inputs") {

@@ -1,0 +1,60 @@
+// Rotations of a whole model that leave what it computes as it was (QuaRot; AMD Quark, spec 7.8), for weights that are
+// stored like any others:
+//   R1  the residual stream x becomes x R: embedding rows and outputs of o and down are turned, inputs of q, k, v,
+//   gate,
+//       up and the head turned back. Norms commute with that once their weights are folded into what reads them.
+//   R2  within each head, values become v R: outputs of v are turned, inputs of o turned back.
+// R3 (queries and keys after the rotary embedding) and R4 (the input of down) are turned while the model runs.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/hadamard.h"
+#include "core/result.h"
+#include "model/architecture.h"
+#include "model/block_weights.h"
+
+namespace wasmquant {
+
+/// Field names and defaults are Quark's; `seed` is of the random signs.
+struct RotationOptions {
+  bool r1 = true, r2 = false;
+  bool random_r1 = false, random_r2 = false;
+  uint64_t rotation_size = 0;  // of the blocks R1 consists of; 0: one block
+  uint64_t seed = 0;
+};
+
+/// All sums are float64, and rounded once per rotation.
+class ModelRotation {
+ public:
+  /// Errors, below the JSON pointer `where`: not-implemented (norms after attention and feed-forward, a head that is
+  /// the embedding, a size without Hadamard matrix), config-invalid (rotation_size).
+  static Result<ModelRotation> create(const model::Architecture& architecture, const RotationOptions& options,
+                                      const std::string& where);
+
+  /// Whether the residual stream is turned, and so embedding, final norm and head.
+  bool turns_stream() const noexcept { return stream_.size() != 0; }
+  uint32_t hidden() const noexcept { return hidden_; }
+  void turn_block(model::BlockValues& block);
+  /// Rows of the embedding, whole ones.
+  void turn_embedding(std::span<float> rows) { turn_rows(rows, {}, stream_); }
+  /// Rows of the head; `norm` is the final norm's weight as the model has it.
+  void turn_head(std::span<float> rows, std::span<const float> norm) { turn_rows(rows, norm, stream_); }
+  /// What a norm's weight is once it was folded.
+  void clear_norm(std::span<float> norm) const noexcept;
+
+ private:
+  /// Rows w of a weight: w <- (w norm) R; R is of a row or of each of its parts. `norm` may be empty.
+  void turn_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by);
+  /// Columns w of each part of by.size() rows: w <- w R.
+  void turn_columns(std::span<float> weight, size_t columns, Hadamard& by);
+
+  Hadamard stream_, head_;  // R1, R2; of size 0 where there is none
+  bool norm_plus_one_ = false;
+  uint32_t hidden_ = 0;
+  std::vector<double> row_;
+};
+
+}  // namespace wasmquant
