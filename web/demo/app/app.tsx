@@ -5,8 +5,8 @@ import { SummaryBar } from '../report/summary-bar';
 import { TensorTable } from '../report/tensor-table';
 import { RunPanel } from '../run/run-panel';
 import { Announcer } from './announcer';
+import { quantizer, startFailure } from './engine';
 import { FailureMessage } from './failure';
-import { quantizer, startFailure } from './state';
 
 export function App() {
   return (

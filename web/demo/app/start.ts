@@ -1,8 +1,9 @@
 import { createQuantizer } from 'wasmquant';
+import { choice } from '../configure/choice';
 import { firstPreset } from '../configure/formats';
 import { removeLeftovers } from '../run/run-folder';
+import { quantizer, startFailure } from './engine';
 import { explain } from './failure';
-import { choice, quantizer, startFailure } from './state';
 
 export async function start(): Promise<void> {
   try {

@@ -1,6 +1,9 @@
 import { Diagnostics } from '../app/diagnostics';
+import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
-import { choice, chosenPreset, opened, planned, presets, quantizer, run } from '../app/state';
+import { opened } from '../open/opened';
+import { run } from '../run/runs';
+import { choice, chosenPreset, planned, presets } from './choice';
 import { ConfigText } from './config-text';
 import { firstPreset, firstRecipe, formatsOf, isRecipe } from './formats';
 

@@ -1,6 +1,8 @@
 // The config as JSON, to read or to edit. An edit takes effect when typing pauses.
 import { useRef } from 'preact/hooks';
-import { choice, chosenPreset, quantizer, run } from '../app/state';
+import { quantizer } from '../app/engine';
+import { run } from '../run/runs';
+import { choice, chosenPreset } from './choice';
 
 const pauseMs = 400;
 

@@ -1,8 +1,10 @@
 // File input and drop target. The whole window takes a drop, so that a near miss does not navigate away.
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { opened, opening, quantizer, run } from '../app/state';
+import { quantizer } from '../app/engine';
+import { run } from '../run/runs';
 import { droppedFiles } from './dropped-files';
 import { openDrop, openFiles, openSample } from './open-model';
+import { opened, opening } from './opened';
 
 export function DropZone() {
   const over = useSignal(false);

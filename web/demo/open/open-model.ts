@@ -1,15 +1,23 @@
 // From files, however they arrived, to an opened model.
 import type { Model } from 'wasmquant';
+import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { choice, opened, openFailure, opening, quantizer, run } from '../app/state';
+import { choice } from '../configure/choice';
 import { firstPreset, firstRecipe, formatsOf } from '../configure/formats';
+import { run } from '../run/runs';
+import { opened, openFailure, opening } from './opened';
 
 const weightFile = /\.(safetensors|gguf|onnx)$/i;
 
-const sampleName = 'tiny-llama (sample)';
+const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama' };
 
 function titleOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : `${weights.length} shards`;
+}
+
+/** A single file by its name; of several the page does not know the folder's. */
+function locationOf(weights: File[]): string {
+  return weights.length === 1 && weights[0] ? weights[0].name : 'my-model';
 }
 
 /** Another format, and a preset of it, where the chosen one is not for this kind of model. */
@@ -23,7 +31,11 @@ function chooseFor(model: Model): void {
   }
 }
 
-async function load(what: string, files: () => Promise<File[]>, title?: string): Promise<void> {
+async function load(
+  what: string,
+  files: () => Promise<File[]>,
+  known?: { title: string; location: string },
+): Promise<void> {
   if (!quantizer.value || opening.value || run.value.state === 'running') return;
   opening.value = what;
   openFailure.value = null;
@@ -39,7 +51,7 @@ async function load(what: string, files: () => Promise<File[]>, title?: string):
     }
     const model = await quantizer.value.open(given);
     const former = opened.value;
-    opened.value = { model, title: title ?? titleOf(weights) };
+    opened.value = { model, ...(known ?? { title: titleOf(weights), location: locationOf(weights) }) };
     chooseFor(model);
     await former?.model.close();
   } catch (error) {
@@ -65,5 +77,5 @@ export function openSample(): Promise<void> {
     if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${name}.`);
     return new File([await response.blob()], name);
   };
-  return load('The sample', () => Promise.all(names.map(fetchFile)), sampleName);
+  return load('The sample', () => Promise.all(names.map(fetchFile)), sample);
 }

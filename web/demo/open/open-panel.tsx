@@ -1,8 +1,9 @@
 import { Diagnostics } from '../app/diagnostics';
+import { quantizer, startFailure } from '../app/engine';
 import { FailureMessage } from '../app/failure';
 import { bytes, count, parameters } from '../app/figures';
-import { type OpenedModel, opened, openFailure, opening, quantizer, startFailure } from '../app/state';
 import { DropZone } from './drop-zone';
+import { type OpenedModel, opened, openFailure, opening } from './opened';
 
 function elements(shape: number[]): number {
   return shape.reduce((product, size) => product * size, 1);

@@ -1,6 +1,7 @@
 // What the run costs and saves. Sizes are exact before the run: they follow from shapes and specs alone.
 import { bytes, count, decibels, duration, ratio } from '../app/figures';
-import { planned, shownReport } from '../app/state';
+import { planned } from '../configure/choice';
+import { shownReport } from '../run/runs';
 
 function Figure({ label, value, note }: { label: string; value: string; note?: string }) {
   return (

@@ -2,7 +2,7 @@
 // Names come from files and are untrusted: they are only ever text.
 import { useComputed, useSignal } from '@preact/signals';
 import { bytes, decibels } from '../app/figures';
-import { run } from '../app/state';
+import { run } from '../run/runs';
 import type { Row } from './rows';
 import { specText } from './spec-text';
 import { TensorDetail } from './tensor-detail';

@@ -1,6 +1,8 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { count } from '../app/figures';
-import { opened, planned, shownReport } from '../app/state';
+import { planned } from '../configure/choice';
+import { opened } from '../open/opened';
+import { shownReport } from '../run/runs';
 import { joinRows, type Order, type SortKey, selectRows } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';

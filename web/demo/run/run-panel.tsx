@@ -1,17 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { FailureMessage } from '../app/failure';
 import { bytes } from '../app/figures';
-import {
-  canWriteFolder,
-  chosenDestination,
-  type Destination,
-  destination,
-  opened,
-  planned,
-  run,
-  shownReport,
-} from '../app/state';
+import { planned } from '../configure/choice';
+import { opened } from '../open/opened';
+import { canWriteFolder, chosenDestination, type Destination, destination } from './destination';
 import { RunProgress } from './run-progress';
+import { run, shownReport } from './runs';
 import { SavedFiles } from './saved-files';
 import { startRun } from './start-run';
 

@@ -1,15 +1,16 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { bytes } from '../app/figures';
-import { result } from '../app/state';
+import { keptRun } from './runs';
 
 export function SavedFiles() {
   const heading = useRef<HTMLHeadingElement>(null);
-  const finished = result.value;
+  const finished = keptRun.value;
   useEffect(() => {
     if (finished && document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
   }, [finished]);
-  if (!finished) return null;
-  const { files, folder, modelTitle, configTitle } = finished;
+  if (!finished?.files) return null;
+  const { modelTitle, configTitle } = finished;
+  const { list, folder } = finished.files;
   return (
     <div class="saved">
       <h3 ref={heading} tabIndex={-1}>
@@ -19,7 +20,7 @@ export function SavedFiles() {
         {modelTitle}, {configTitle}
       </p>
       <ul>
-        {files.map((file) => (
+        {list.map((file) => (
           <li key={file.name}>
             {file.url ? (
               <a href={file.url} download={file.name}>
