@@ -4,12 +4,17 @@ import { App } from './app/app';
 import { start } from './app/start';
 import './app/theme.css';
 import './app/app.css';
+import './app/views.css';
 import './open/open.css';
 import './configure/configure.css';
 import './run/run.css';
 import './report/summary.css';
 import './report/tensor-table.css';
 import './report/tensor-row.css';
+import './inspect/inspect.css';
+import './improve/improve.css';
+import './compare/compare.css';
+import './export/export.css';
 
 const root = document.getElementById('app');
 if (root) {

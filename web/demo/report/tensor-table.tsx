@@ -1,7 +1,6 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { count } from '../app/figures';
 import { planned } from '../configure/choice';
-import { opened } from '../open/opened';
 import { shownReport } from '../run/runs';
 import { joinRows, type Order, type SortKey, selectRows } from './rows';
 import { SortHeader } from './sort-header';
@@ -17,7 +16,6 @@ export function TensorTable() {
   const all = useComputed(() => (planned.value.plan ? joinRows(planned.value.plan, shownReport.value) : []));
   const rows = useComputed(() => selectRows(all.value, search.value, order.value));
 
-  if (!opened.value) return <p class="empty">Open a model to see its tensors and what happens to each.</p>;
   if (!planned.value.plan) return null;
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
