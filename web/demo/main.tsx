@@ -14,6 +14,7 @@ import './report/tensor-row.css';
 import './inspect/inspect.css';
 import './improve/improve.css';
 import './compare/compare.css';
+import './quality/quality.css';
 import './export/export.css';
 
 const root = document.getElementById('app');

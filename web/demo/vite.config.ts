@@ -7,7 +7,18 @@ import { defineConfig, type Plugin } from 'vite';
 const root = import.meta.dirname;
 const repository = resolve(root, '../..');
 const sampleFolder = join(repository, 'tests/files/tiny-llama');
-const sampleFiles = ['model.safetensors', 'config.json', 'tokenizer.json'];
+const sampleFiles = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
+const tokenFolder = join(repository, 'tests/files/tiny-llama-reference');
+/** Texts of the sample, and the token files they are in. */
+const sampleTexts = { 'calibrate.txt': 'calib_tokens.safetensors', 'measure.txt': 'validation_tokens.safetensors' };
+
+/** The sample's tokens are bytes, those from 256 on are special: a file of them (I32) is a text. */
+function textOf(file: string): Uint8Array {
+  const bytes = readFileSync(join(tokenFolder, file));
+  const start = 8 + Number(bytes.readBigUInt64LE(0));
+  const ids = Array.from({ length: (bytes.length - start) / 4 }, (_, i) => bytes.readInt32LE(start + 4 * i));
+  return Uint8Array.from(ids.filter((id) => id < 256));
+}
 
 // 'wasm-unsafe-eval' permits compiling WebAssembly and nothing else; blob: is for the download links of finished files.
 const contentSecurityPolicy = [
@@ -43,11 +54,16 @@ function sampleModel(): Plugin {
       for (const name of sampleFiles) {
         this.emitFile({ type: 'asset', fileName: `sample/${name}`, source: readFileSync(join(sampleFolder, name)) });
       }
+      for (const [name, tokens] of Object.entries(sampleTexts)) {
+        this.emitFile({ type: 'asset', fileName: `sample/${name}`, source: textOf(tokens) });
+      }
     },
     configureServer(server) {
       server.middlewares.use('/sample', (request, response, next) => {
         const name = sampleFiles.find((file) => request.url === `/${file}`);
-        if (name) createReadStream(join(sampleFolder, name)).pipe(response);
+        const text = Object.entries(sampleTexts).find(([file]) => request.url === `/${file}`);
+        if (text) response.end(textOf(text[1]));
+        else if (name) createReadStream(join(sampleFolder, name)).pipe(response);
         else next();
       });
     },

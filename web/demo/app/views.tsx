@@ -5,18 +5,24 @@ import { CompareView } from '../compare/compare-view';
 import { CodeView } from '../export/code-view';
 import { ImproveView } from '../improve/improve-view';
 import { opened } from '../open/opened';
+import { QualityView } from '../quality/quality-view';
 import { TensorTable } from '../report/tensor-table';
 
-export type ViewName = 'tensors' | 'improve' | 'compare' | 'code';
+export type ViewName = 'tensors' | 'improve' | 'quality' | 'compare' | 'code';
 
 const views: { name: ViewName; title: string; content: () => ComponentChildren }[] = [
   { name: 'tensors', title: 'Tensors', content: () => <TensorTable /> },
   { name: 'improve', title: 'Improve', content: () => <ImproveView /> },
+  { name: 'quality', title: 'Calibrate and measure', content: () => <QualityView /> },
   { name: 'compare', title: 'Compare runs', content: () => <CompareView /> },
   { name: 'code', title: 'Report and code', content: () => <CodeView /> },
 ];
 
 const shown = signal<ViewName>('tensors');
+
+export function showView(name: ViewName): void {
+  shown.value = name;
+}
 
 function move(event: KeyboardEvent): void {
   const at = views.findIndex(({ name }) => name === shown.value);

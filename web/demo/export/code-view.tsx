@@ -1,6 +1,7 @@
 // What leaves the page besides the model: the report, and the same run as a command line and as JavaScript.
 import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
+import { needsCalibration } from '../configure/algorithms';
 import { choice, chosenConfig, planned } from '../configure/choice';
 import { opened } from '../open/opened';
 import { shownRun } from '../run/runs';
@@ -64,9 +65,7 @@ export function CodeView() {
   const { location } = opened.value;
   const { configText } = choice.value;
   const config = chosenConfig.value ?? {};
-  const isCalibrated = /"(smoothquant|awq|gptq)"/i.test(
-    JSON.stringify([config.algo_config ?? [], config.pre_quant_opt_config ?? []]),
-  );
+  const isCalibrated = needsCalibration(config);
   const snippet = { choice: choice.value, location, isCalibrated };
   return (
     <section class="panel" aria-labelledby="report">

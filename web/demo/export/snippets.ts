@@ -48,13 +48,14 @@ export function javaScript({ choice, location, isCalibrated }: Snippet): string 
     ...(isCalibrated
       ? [
           'const json = async (name) => JSON.parse(new TextDecoder().decode(await model.companion(name)));',
+          "const text = process.getBuiltinModule('fs').readFileSync('text.txt', 'utf8');",
           "const tokenizer = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'));",
         ]
       : []),
     'await quantizer.quantizeModel(model, config, {',
     `  target: ${JSON.stringify(outputOf(location, format))},`,
     `  format: ${JSON.stringify(format)},`,
-    ...(isCalibrated ? ['  calibration: { tokens: { text, tokenizer } },'] : []),
+    ...(isCalibrated ? ['  calibration: { tokens: { text, tokenizer, sequences: 32 } },'] : []),
     '});',
     'await model.close();',
     'await quantizer[Symbol.asyncDispose]();',

@@ -5,11 +5,11 @@ import { explain } from '../app/failure';
 import { choice } from '../configure/choice';
 import { firstPreset, firstRecipe, formatsOf } from '../configure/formats';
 import { run } from '../run/runs';
-import { opened, openFailure, opening } from './opened';
+import { type OpenedModel, opened, openFailure, opening } from './opened';
 
 const weightFile = /\.(safetensors|gguf|onnx)$/i;
 
-const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama' };
+const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
 
 function titleOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : `${weights.length} shards`;
@@ -31,11 +31,7 @@ function chooseFor(model: Model): void {
   }
 }
 
-async function load(
-  what: string,
-  files: () => Promise<File[]>,
-  known?: { title: string; location: string },
-): Promise<void> {
+async function load(what: string, files: () => Promise<File[]>, known?: Omit<OpenedModel, 'model'>): Promise<void> {
   if (!quantizer.value || opening.value || run.value.state === 'running') return;
   opening.value = what;
   openFailure.value = null;
@@ -71,7 +67,7 @@ export function openDrop(files: Promise<File[]>): Promise<void> {
 }
 
 export function openSample(): Promise<void> {
-  const names = ['model.safetensors', 'config.json', 'tokenizer.json'];
+  const names = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
   const fetchFile = async (name: string) => {
     const response = await fetch(`./sample/${name}`);
     if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${name}.`);

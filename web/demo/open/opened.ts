@@ -9,6 +9,8 @@ export interface OpenedModel {
   title: string;
   /** How a command line would name it: a URL, a folder or a file. */
   location: string;
+  /** Whether it is the model that came with the page. */
+  isSample?: true;
 }
 
 export const opened = signal<OpenedModel | null>(null);

@@ -2,8 +2,11 @@
 import type { Plan, Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
+import { needsCalibration } from '../configure/algorithms';
 import { choice, chosenConfig, chosenPreset, planned } from '../configure/choice';
 import { type OpenedModel, opened } from '../open/opened';
+import { texts } from '../quality/texts';
+import { tokensOf } from '../quality/tokenize';
 import { destination } from './destination';
 import type { Output } from './output';
 import { pickFolder } from './pick-folder';
@@ -58,6 +61,7 @@ async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan
     format: used.format,
     signal,
     onProgress: progressToScreen(),
+    ...(needsCalibration(config) && { calibration: { tokens: await tokensOf(model, texts.calibrate.value, signal) } }),
   });
   const list = await output.files(report);
   await forgetFiles();
