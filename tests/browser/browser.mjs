@@ -58,6 +58,25 @@ export async function startBrowser() {
   };
 }
 
+/** Opens the config and waits for its editor. */
+export async function openConfig(page) {
+  await page.locator('.config-text summary').click();
+  await page.locator('.code-field .cm-content').waitFor();
+}
+
+export function configText(page) {
+  return page.locator('.code-field .cm-content').evaluate((content) => {
+    return [...content.querySelectorAll('.cm-line')].map((line) => line.textContent).join('\n');
+  });
+}
+
+/** Types over the config. */
+export async function writeConfig(page, config) {
+  await page.getByRole('textbox', { name: 'Config as JSON' }).click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.insertText(typeof config === 'string' ? config : JSON.stringify(config));
+}
+
 export function picture(page, name) {
   return page.screenshot({ path: join(pictures, `${name}.png`) });
 }

@@ -6,7 +6,16 @@ import { after, before, test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { createQuantizer } from 'wasmquant';
 import { root } from '../setup/command.mjs';
-import { download, openSample, picture, sampleFolder, startBrowser, storedRuns } from './browser.mjs';
+import {
+  configText,
+  download,
+  openConfig,
+  openSample,
+  picture,
+  sampleFolder,
+  startBrowser,
+  storedRuns,
+} from './browser.mjs';
 
 let browser;
 before(async () => {
@@ -93,9 +102,8 @@ test('a budget becomes a config and the table that led to it', async () => {
   assert.ok((await summary.textContent()).startsWith(`${expected.totals.bitsPerWeight.toFixed(2)} bits per weight`));
   assert.equal(await page.locator('.auto-table tbody tr').count(), expected.layers.length);
   assert.equal(await page.locator('.auto-chosen').count(), expected.layers.length);
-  await page.locator('.config-text summary').click();
-  const config = await page.getByRole('textbox', { name: 'Config as JSON' }).inputValue();
-  assert.deepEqual(JSON.parse(config), expected.config);
+  await openConfig(page);
+  assert.deepEqual(JSON.parse(await configText(page)), expected.config);
   assert.deepEqual(complaints, []);
   await close();
 });

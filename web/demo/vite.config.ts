@@ -74,7 +74,12 @@ export default defineConfig({
   root,
   base: './',
   plugins: [contentSecurity(), sampleModel()],
-  resolve: { alias: { wasmquant: join(repository, 'dist/index.js') } },
+  resolve: {
+    alias: [
+      { find: /^wasmquant$/, replacement: join(repository, 'dist/index.js') },
+      { find: /^wasmquant\/schema/, replacement: join(repository, 'dist/schema') },
+    ],
+  },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   worker: { format: 'es' },
   build: {

@@ -1,6 +1,6 @@
 // What shall become of the model: preset or own config, and format. The plan follows both.
 import { computed, signal } from '@preact/signals';
-import type { OutputFormat, Plan, Preset } from 'wasmquant';
+import type { Diagnostic, OutputFormat, Plan, Preset } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { opened } from '../open/opened';
@@ -42,9 +42,27 @@ export const chosenConfig = computed<Record<string, unknown> | null>(() => {
   }
 });
 
+/** What a config is written in; '' when it has mistakes. */
+export function dialectOf(config: object): string {
+  try {
+    return quantizer.value?.parseConfig(config).dialect ?? '';
+  } catch {
+    return '';
+  }
+}
+
 /** Puts an own config in place of the present one. */
 export function useConfig(config: object): void {
   choice.value = { ...choice.value, configText: JSON.stringify(config, null, 2) };
+}
+
+/** Patterns that a preset brings along (`lm_head`) need not be in every model: nobody mistyped them. */
+function asNote(diagnostic: Diagnostic): Diagnostic {
+  const { code, message } = diagnostic;
+  const pattern = /^"(.*)" matches no layer/.exec(message)?.[1];
+  const own = chosenPreset.value?.config.exclude;
+  const isOfPreset = Array.isArray(own) && own.includes(pattern);
+  return code === 'pattern-unused' && isOfPreset ? { ...diagnostic, severity: 'note' } : diagnostic;
 }
 
 export type Planned = { plan: Plan; failure: null } | { plan: null; failure: Failure | null };
@@ -54,7 +72,8 @@ export const planned = computed<Planned>(() => {
   if (!quantizer.value || !opened.value || !choice.value.preset) return { plan: null, failure: null };
   try {
     const { preset, configText, format } = choice.value;
-    return { plan: quantizer.value.plan(opened.value.model, configText ?? preset, { format }), failure: null };
+    const plan = quantizer.value.plan(opened.value.model, configText ?? preset, { format });
+    return { plan: { ...plan, diagnostics: plan.diagnostics.map(asNote) }, failure: null };
   } catch (error) {
     return { plan: null, failure: explain(error, 'This config cannot be used') };
   }

@@ -1,5 +1,6 @@
 // Better specs for a layer that lost much: finer groups first, then more bits. Written as edits of the config.
 import type { PlannedTensor, QuantizationSpec } from 'wasmquant';
+import { withExcluded, withSpec, withType } from '../configure/edit-layers';
 
 export interface Candidate {
   title: string;
@@ -7,43 +8,8 @@ export interface Candidate {
   edit(config: Record<string, unknown>): Record<string, unknown>;
 }
 
-const asObject = (value: unknown) => (typeof value === 'object' && value !== null ? (value as object) : {});
-
-/** A layer name as a pattern that matches nothing else. */
-const literal = (name: string) => name.replace(/[*?[]/g, '[$&]');
-
-function withSpec(layer: string, title: string, weight: Partial<QuantizationSpec>): Candidate {
-  return {
-    title,
-    edit: (config) => ({
-      ...config,
-      layer_quant_config: { [layer]: { weight }, ...omit(asObject(config.layer_quant_config), layer) },
-    }),
-  };
-}
-
-function omit(object: object, key: string): object {
-  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
-}
-
-function withType(layer: string, type: string): Candidate {
-  return {
-    title: `${type} blocks`,
-    edit: (config) => ({
-      ...config,
-      layers: { [literal(layer)]: type, ...omit(asObject(config.layers), literal(layer)) },
-    }),
-  };
-}
-
-function excluded(layer: string): Candidate {
-  return {
-    title: 'not quantized',
-    edit: (config) => ({
-      ...config,
-      exclude: [...(Array.isArray(config.exclude) ? config.exclude : []), literal(layer)],
-    }),
-  };
+function specOf(layer: string, title: string, weight: Partial<QuantizationSpec>): Candidate {
+  return { title, edit: (config) => withSpec(config, [layer], weight) };
 }
 
 const bitsOf = (dtype: string) => Number(/\d+/.exec(dtype)?.[0] ?? 0);
@@ -52,7 +18,7 @@ function forRecipe({ layer, spec }: PlannedTensor): Candidate[] {
   const dtype = spec?.dtype ?? '';
   return ['q5_k', 'q6_k', 'q8_0', 'f16']
     .filter((type) => bitsOf(type) > bitsOf(dtype))
-    .map((type) => withType(layer, type));
+    .map((type) => ({ title: `${type} blocks`, edit: (config) => withType(config, [layer], type) }));
 }
 
 /** Candidates for one row, cheapest first; those that do not fit the format fail when they are planned. */
@@ -67,16 +33,16 @@ export function candidatesFor(row: PlannedTensor, isRecipe: boolean): Candidate[
   if (isInteger && bits <= 4) {
     if (spec.qscheme !== 'per_group' || (group ?? 0) > 32) {
       const finer = { dtype: spec.dtype, qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric } as const;
-      found.push(withSpec(layer, `${spec.dtype} in groups of 32`, finer));
+      found.push(specOf(layer, `${spec.dtype} in groups of 32`, finer));
     }
   }
   if (bits < 8) {
     const whole = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true } as const;
-    found.push(withSpec(layer, 'int8 per channel', whole));
+    found.push(specOf(layer, 'int8 per channel', whole));
   } else if (spec.qscheme === 'per_tensor') {
     const finer = { dtype: spec.dtype, qscheme: 'per_channel', ch_axis: 0, symmetric: true } as const;
-    found.push(withSpec(layer, `${spec.dtype} per channel`, finer));
+    found.push(specOf(layer, `${spec.dtype} per channel`, finer));
   }
-  found.push(excluded(layer));
+  found.push({ title: 'not quantized', edit: (config) => withExcluded(config, [layer]) });
   return found;
 }

@@ -1,9 +1,9 @@
 // The layers that lost most, and what each could have instead: for so many bytes so many dB, applied with a click.
 import { useComputed } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { quantizer } from '../app/engine';
 import { bytes, decibels } from '../app/figures';
-import { choice, chosenConfig, useConfig } from '../configure/choice';
+import { choice, chosenConfig, dialectOf, useConfig } from '../configure/choice';
+import { isEditable } from '../configure/edit-layers';
 import { opened } from '../open/opened';
 import { specText } from '../report/spec-text';
 import { type FinishedRun, run, runs } from '../run/runs';
@@ -55,16 +55,10 @@ function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: 
   );
 }
 
-/** Edits are written in Quark's words, or as types of a GGUF recipe. */
-function canEdit(done: FinishedRun): boolean {
-  if (done.plan.format === 'gguf') return 'recipe' in done.config;
-  return quantizer.value?.parseConfig(done.config).dialect === 'quark';
-}
-
 export function ImproveView() {
   const last = useComputed(() => runs.value.findLast(({ model }) => model === opened.value?.model) ?? null);
   const done = last.value;
-  const editable = done !== null && canEdit(done);
+  const editable = done !== null && isEditable(done.config, dialectOf(done.config));
   useEffect(() => {
     if (!done || !editable || (suggestions.value?.run === done.number && suggestions.value.isComplete)) return;
     const controller = new AbortController();

@@ -1,13 +1,33 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { count } from '../app/figures';
 import { planned } from '../configure/choice';
+import { canSelect, isSelectable, select, selected } from '../configure/selection';
+import { SelectionBar } from '../configure/selection-bar';
 import { shownReport } from '../run/runs';
-import { joinRows, type Order, type SortKey, selectRows } from './rows';
+import { joinRows, type Order, type Row, type SortKey, selectRows } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
 
 /** Rows drawn at first and added per click, so that a model of thousands of tensors opens at once. */
 const rowsAtOnce = 300;
+
+/** Marks what the search has left over. */
+function MarkAll({ rows }: { rows: Row[] }) {
+  if (!canSelect.value) return <span class="visually-hidden">Selected</span>;
+  const names = rows.filter(isSelectable).map(({ name }) => name);
+  const marked = names.filter((name) => selected.value.has(name)).length;
+  return (
+    <input
+      type="checkbox"
+      aria-label="Select all rows of the table"
+      checked={marked > 0 && marked === names.length}
+      ref={(input) => {
+        if (input) input.indeterminate = marked > 0 && marked < names.length;
+      }}
+      onChange={(event) => select(names, event.currentTarget.checked)}
+    />
+  );
+}
 
 export function TensorTable() {
   const search = useSignal('');
@@ -51,6 +71,9 @@ export function TensorTable() {
       <table>
         <thead>
           <tr>
+            <th scope="col" class="column-mark">
+              <MarkAll rows={rows.value} />
+            </th>
             {header('name', 'Tensor')}
             <th scope="col" class="column-shape">
               Shape
@@ -66,6 +89,7 @@ export function TensorTable() {
           ))}
         </tbody>
       </table>
+      <SelectionBar />
       {rows.value.length === 0 && <p class="empty">No tensor matches “{search.value}”.</p>}
       {hidden > 0 && (
         <button
