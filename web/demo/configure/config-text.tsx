@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Diagnostic } from 'wasmquant';
 import { quantizer } from '../app/engine';
+import { explain, type Failure, FailureMessage } from '../app/failure';
 import type { Editor } from '../editor/json-editor';
 import { isBusy } from '../quality/job';
 import { choice, chosenConfig, dialectOf, planned } from './choice';
@@ -34,6 +35,7 @@ interface Properties {
 function CodeField({ text, disabled, onInput }: Properties) {
   const host = useRef<HTMLDivElement>(null);
   const editor = useSignal<Editor | null>(null);
+  const failure = useSignal<Failure | null>(null);
   const dialect = likelyDialect(chosenConfig.value);
   const input = useRef(onInput);
   input.current = onInput;
@@ -54,7 +56,9 @@ function CodeField({ text, disabled, onInput }: Properties) {
         },
       });
     };
-    load().catch(() => {}); // the plain field stays
+    load().catch((error: unknown) => {
+      if (!isGone) failure.value = explain(error, 'The editor could not be loaded; this is a plain field');
+    });
     return () => {
       isGone = true;
       editor.value?.destroy();
@@ -69,6 +73,7 @@ function CodeField({ text, disabled, onInput }: Properties) {
   return (
     <>
       <div ref={host} class="code-field" />
+      {failure.value && <FailureMessage failure={failure.value} />}
       {!editor.value && (
         <textarea
           aria-label="Config as JSON"

@@ -4,7 +4,7 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } 
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json, jsonParseLinter } from '@codemirror/lang-json';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
-import { linter, type Diagnostic as Mark } from '@codemirror/lint';
+import { linter, lintKeymap, type Diagnostic as Mark } from '@codemirror/lint';
 import { Compartment, EditorState } from '@codemirror/state';
 import { EditorView, keymap } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
@@ -25,6 +25,7 @@ const theme = EditorView.theme({
     background: 'var(--accent)',
     color: 'var(--on-accent)',
   },
+  '.cm-panels': { background: 'var(--sunken)', color: 'var(--text)' },
   '.cm-diagnostic': { borderLeftWidth: '4px', fontFamily: 'var(--sans)', whiteSpace: 'pre-wrap' },
 });
 
@@ -89,7 +90,7 @@ export function createEditor(options: EditorOptions): Editor {
         completion.of(complete(schema)),
         access.of(accessOf(false)),
         linter((current) => problems(options, current), { delay: 300 }),
-        keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+        keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ 'aria-label': label }),
         EditorView.updateListener.of((update) => {
