@@ -69,6 +69,7 @@ function CodeField({ text, disabled, onInput }: Properties) {
     typed.current = null;
   }, [text, editor.value]);
   useEffect(() => editor.value?.setDisabled(disabled), [disabled, editor.value]);
+  useEffect(() => editor.value?.recheck(), [planned.value, editor.value]);
   useEffect(() => editor.value?.setSchema(schemaOf(dialect)), [dialect, editor.value]);
   return (
     <>

@@ -5,8 +5,8 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json, jsonParseLinter } from '@codemirror/lang-json';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { linter, lintKeymap, type Diagnostic as Mark } from '@codemirror/lint';
-import { Compartment, EditorState } from '@codemirror/state';
-import { EditorView, keymap } from '@codemirror/view';
+import { Compartment, EditorState, StateEffect } from '@codemirror/state';
+import { EditorView, keymap, type ViewUpdate } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import type { Diagnostic } from 'wasmquant';
 import { completeFrom } from './completion';
@@ -53,8 +53,14 @@ export interface Editor {
   setText(text: string): void;
   setDisabled(disabled: boolean): void;
   setSchema(schema: Schema): void;
+  /** Problems may be others now, although the text is the same. */
+  recheck(): void;
   destroy(): void;
 }
+
+const recheck = StateEffect.define<null>();
+const needsRefresh = ({ transactions }: ViewUpdate) =>
+  transactions.some(({ effects }) => effects.some((effect) => effect.is(recheck)));
 
 const severities = { error: 'error', warning: 'warning', note: 'info' } as const;
 
@@ -89,7 +95,7 @@ export function createEditor(options: EditorOptions): Editor {
         closeBrackets(),
         completion.of(complete(schema)),
         access.of(accessOf(false)),
-        linter((current) => problems(options, current), { delay: 300 }),
+        linter((current) => problems(options, current), { delay: 300, needsRefresh }),
         keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ 'aria-label': label }),
@@ -110,6 +116,7 @@ export function createEditor(options: EditorOptions): Editor {
     },
     setDisabled: (disabled) => view.dispatch({ effects: access.reconfigure(accessOf(disabled)) }),
     setSchema: (next) => view.dispatch({ effects: completion.reconfigure(complete(next)) }),
+    recheck: () => view.dispatch({ effects: recheck.of(null) }),
     destroy: () => view.destroy(),
   };
 }
