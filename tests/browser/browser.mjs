@@ -40,7 +40,11 @@ export async function startBrowser() {
         if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
       });
       page.on('pageerror', (error) => complaints.push(String(error)));
-      page.on('requestfailed', (request) => complaints.push(`${request.url()} failed`));
+      page.on('requestfailed', (request) => {
+        // The first request to an address asks for its size; its body is dropped unread.
+        const isProbe = request.headers().range === 'bytes=0-0' && request.failure()?.errorText === 'net::ERR_ABORTED';
+        if (!isProbe) complaints.push(`${request.url()} failed`);
+      });
       context.on('request', (request) => {
         const { protocol, href } = new URL(request.url());
         const local = href.startsWith(server.url) || protocol === 'blob:' || protocol === 'data:';

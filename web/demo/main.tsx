@@ -11,6 +11,7 @@ import './run/run.css';
 import './report/summary.css';
 import './report/tensor-table.css';
 import './report/tensor-row.css';
+import './report/tree.css';
 import './inspect/inspect.css';
 import './improve/improve.css';
 import './compare/compare.css';

@@ -7,6 +7,7 @@ import { shownReport } from '../run/runs';
 import { joinRows, type Order, type Row, type SortKey, selectRows } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
+import { TreeView } from './tree-view';
 
 /** Rows drawn at first and added per click, so that a model of thousands of tensors opens at once. */
 const rowsAtOnce = 300;
@@ -31,6 +32,7 @@ function MarkAll({ rows }: { rows: Row[] }) {
 
 export function TensorTable() {
   const search = useSignal('');
+  const asTree = useSignal(false);
   const order = useSignal<Order>({ key: 'file', descending: false });
   const shown = useSignal(rowsAtOnce);
   const all = useComputed(() => (planned.value.plan ? joinRows(planned.value.plan, shownReport.value) : []));
@@ -58,6 +60,16 @@ export function TensorTable() {
             ? count(all.value.length)
             : `${count(rows.value.length)} of ${count(all.value.length)}`}
         </span>
+        <button
+          type="button"
+          class="button button-small"
+          aria-pressed={asTree.value}
+          onClick={() => {
+            asTree.value = !asTree.value;
+          }}
+        >
+          Tree
+        </button>
         <input
           type="search"
           aria-label="Search tensors"
@@ -68,30 +80,34 @@ export function TensorTable() {
           }}
         />
       </div>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col" class="column-mark">
-              <MarkAll rows={rows.value} />
-            </th>
-            {header('name', 'Tensor')}
-            <th scope="col" class="column-shape">
-              Shape
-            </th>
-            <th scope="col">Becomes</th>
-            {header('size', 'Size')}
-            {header('sqnr', 'SQNR')}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.value.slice(0, shown.value).map((row) => (
-            <TensorRow key={row.name} row={row} measured={shownReport.value !== null} />
-          ))}
-        </tbody>
-      </table>
+      {asTree.value ? (
+        <TreeView rows={rows.value} isSearched={search.value.trim() !== ''} />
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="column-mark">
+                <MarkAll rows={rows.value} />
+              </th>
+              {header('name', 'Tensor')}
+              <th scope="col" class="column-shape">
+                Shape
+              </th>
+              <th scope="col">Becomes</th>
+              {header('size', 'Size')}
+              {header('sqnr', 'SQNR')}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.slice(0, shown.value).map((row) => (
+              <TensorRow key={row.name} row={row} measured={shownReport.value !== null} />
+            ))}
+          </tbody>
+        </table>
+      )}
       <SelectionBar />
       {rows.value.length === 0 && <p class="empty">No tensor matches “{search.value}”.</p>}
-      {hidden > 0 && (
+      {!asTree.value && hidden > 0 && (
         <button
           type="button"
           class="button"
