@@ -1,6 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { FailureMessage } from '../app/failure';
 import { bytes } from '../app/figures';
 import { keptRun } from './runs';
+import { saveZip, zipFailure, zipping } from './save-zip';
 
 export function SavedFiles() {
   const heading = useRef<HTMLHeadingElement>(null);
@@ -38,6 +40,12 @@ export function SavedFiles() {
           </li>
         ))}
       </ul>
+      {folder === null && list.length > 1 && (
+        <button type="button" class="button" disabled={zipping.value} onClick={() => void saveZip(finished)}>
+          {zipping.value ? 'Packing…' : 'Save all as one zip'}
+        </button>
+      )}
+      {zipFailure.value && <FailureMessage failure={zipFailure.value} />}
       {folder === null && <p class="fine">Kept in this browser until the next run or until you close the page.</p>}
     </div>
   );
