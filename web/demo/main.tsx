@@ -22,4 +22,8 @@ const root = document.getElementById('app');
 if (root) {
   render(<App />, root);
   void start();
+  if (import.meta.env.PROD && 'serviceWorker' in navigator) {
+    // Without it the page works all the same, only not offline.
+    navigator.serviceWorker.register('./offline-worker.js').catch(() => {});
+  }
 }

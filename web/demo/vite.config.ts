@@ -1,5 +1,6 @@
 // Builds the page into dist/demo. `wasmquant` is the built package (dist/index.js), so the page is bundled exactly as
 // a user's page would be: worker and WebAssembly file are found through new URL(..., import.meta.url).
+import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defineConfig, type Plugin } from 'vite';
@@ -72,10 +73,28 @@ function sampleModel(): Plugin {
   };
 }
 
+/** Emits the service worker with the list of all files of the build but the sample, which is kept once it was opened. */
+function offlineWorker(): Plugin {
+  return {
+    name: 'offline-worker',
+    apply: 'build',
+    enforce: 'post',
+    generateBundle(_, bundle) {
+      const files = ['./', ...Object.keys(bundle).filter((name) => name.startsWith('assets/'))].sort();
+      // Names hold hashes of contents: another build has other names.
+      const version = createHash('sha256').update(files.join()).digest('hex').slice(0, 16);
+      const source = readFileSync(join(root, 'offline/offline-worker.js'), 'utf8')
+        .replace('__VERSION__', version)
+        .replace("['__FILES__']", JSON.stringify(files));
+      this.emitFile({ type: 'asset', fileName: 'offline-worker.js', source });
+    },
+  };
+}
+
 export default defineConfig({
   root,
   base: './',
-  plugins: [contentSecurity(), sampleModel()],
+  plugins: [contentSecurity(), sampleModel(), offlineWorker()],
   resolve: {
     alias: [
       { find: /^wasmquant$/, replacement: join(repository, 'dist/index.js') },

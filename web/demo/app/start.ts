@@ -11,6 +11,7 @@ export async function start(): Promise<void> {
     const names = created.presets().map((preset) => preset.name);
     choice.value = { ...choice.value, preset: names.includes(firstPreset) ? firstPreset : (names[0] ?? '') };
     quantizer.value = created;
+    performance.mark('ready');
   } catch (error) {
     startFailure.value = explain(error, 'The quantizer did not start');
   }
