@@ -68,6 +68,7 @@ export async function openConfig(page) {
   await page.locator('.code-field .cm-content').waitFor();
 }
 
+/** Of configs that fit into the editor: it draws no other lines. */
 export function configText(page) {
   return page.locator('.code-field .cm-content').evaluate((content) => {
     return [...content.querySelectorAll('.cm-line')].map((line) => line.textContent).join('\n');

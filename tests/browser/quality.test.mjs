@@ -102,8 +102,12 @@ test('a budget becomes a config and the table that led to it', async () => {
   assert.ok((await summary.textContent()).startsWith(`${expected.totals.bitsPerWeight.toFixed(2)} bits per weight`));
   assert.equal(await page.locator('.auto-table tbody tr').count(), expected.layers.length);
   assert.equal(await page.locator('.auto-chosen').count(), expected.layers.length);
-  await openConfig(page);
-  assert.deepEqual(JSON.parse(await configText(page)), expected.config);
+  await page.getByRole('tab', { name: 'Report and code' }).click();
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save config.json' }).click(),
+  ]);
+  assert.deepEqual(JSON.parse(readFileSync(await saved.path(), 'utf8')), expected.config);
   assert.deepEqual(complaints, []);
   await close();
 });
