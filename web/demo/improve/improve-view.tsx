@@ -1,9 +1,11 @@
 // The layers that lost most, and what each could have instead: for so many bytes so many dB, applied with a click.
-import { useComputed } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { explain, type Failure, FailureMessage } from '../app/failure';
 import { bytes, decibels } from '../app/figures';
 import { choice, chosenConfig, dialectOf, useConfig } from '../configure/choice';
 import { isEditable } from '../configure/edit-layers';
+import { canSelect } from '../configure/selection';
 import { opened } from '../open/opened';
 import { specText } from '../report/spec-text';
 import { type FinishedRun, run, runs } from '../run/runs';
@@ -24,7 +26,9 @@ function OptionButton({ option, now, done }: { option: Option; now: number; done
     <button
       type="button"
       class="button button-small"
-      disabled={isApplied || run.value.state === 'running' || choice.value.format !== done.plan.format}
+      disabled={
+        isApplied || !canSelect.value || run.value.state === 'running' || choice.value.format !== done.plan.format
+      }
       onClick={() => {
         if (base) useConfig(candidate.edit(base));
       }}
@@ -58,12 +62,14 @@ function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: 
 export function ImproveView() {
   const last = useComputed(() => runs.value.findLast(({ model }) => model === opened.value?.model) ?? null);
   const done = last.value;
+  const failure = useSignal<Failure | null>(null);
   const editable = done !== null && isEditable(done.config, dialectOf(done.config));
   useEffect(() => {
     if (!done || !editable || (suggestions.value?.run === done.number && suggestions.value.isComplete)) return;
     const controller = new AbortController();
+    failure.value = null;
     findSuggestions(done, controller.signal).catch((error: unknown) => {
-      if (!controller.signal.aborted) throw error;
+      if (!controller.signal.aborted) failure.value = explain(error, 'Nothing could be tried');
     });
     return () => controller.abort();
   }, [done?.number, editable]);
@@ -82,7 +88,8 @@ export function ImproveView() {
           ))}
         </ul>
       )}
-      {found && !found.isComplete && <p class="fine">Trying what would help…</p>}
+      {failure.value && <FailureMessage failure={failure.value} />}
+      {found && !found.isComplete && !failure.value && <p class="fine">Trying what would help…</p>}
       {found?.isComplete && found.list.length === 0 && <p class="fine">No layer lost anything.</p>}
       {found?.isComplete && found.list.length > 0 && (
         <p class="fine">

@@ -21,12 +21,20 @@ export function canLookInto({ files, plan }: FinishedRun): boolean {
   return files !== null && plan.format !== 'gguf';
 }
 
+/** One that could not be opened has been reported where it was asked for. */
+function closed(model: Promise<Model>): Promise<void> {
+  return model.then(
+    (made) => made.close(),
+    () => {},
+  );
+}
+
 /** The same model until another run takes its place. */
 export async function modelOf(run: FinishedRun): Promise<Model> {
   const { files } = run;
   if (!files) throw new Error('The files of this run are gone; run it again.');
   if (opened?.files !== files) {
-    void opened?.model.then((model) => model.close());
+    if (opened) void closed(opened.model);
     opened = { files, model: openFiles(files) };
   }
   return await opened.model;
@@ -34,6 +42,6 @@ export async function modelOf(run: FinishedRun): Promise<Model> {
 
 runs.subscribe((list) => {
   if (!opened || list.some(({ files }) => files === opened?.files)) return;
-  void opened.model.then((model) => model.close());
+  void closed(opened.model);
   opened = null;
 });
