@@ -6,16 +6,7 @@ import { after, before, test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { createQuantizer } from 'wasmquant';
 import { root } from '../setup/command.mjs';
-import {
-  configText,
-  download,
-  openConfig,
-  openSample,
-  picture,
-  sampleFolder,
-  startBrowser,
-  storedRuns,
-} from './browser.mjs';
+import { download, openSample, picture, sampleFolder, startBrowser, storedRuns } from './browser.mjs';
 
 let browser;
 before(async () => {
