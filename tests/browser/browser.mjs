@@ -40,7 +40,11 @@ export async function startBrowser() {
         if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
       });
       page.on('pageerror', (error) => complaints.push(String(error)));
-      page.on('requestfailed', (request) => complaints.push(`${request.url()} failed`));
+      page.on('requestfailed', (request) => {
+        // The first request to an address asks for its size; its body is dropped unread.
+        const isProbe = request.headers().range === 'bytes=0-0' && request.failure()?.errorText === 'net::ERR_ABORTED';
+        if (!isProbe) complaints.push(`${request.url()} failed`);
+      });
       context.on('request', (request) => {
         const { protocol, href } = new URL(request.url());
         const local = href.startsWith(server.url) || protocol === 'blob:' || protocol === 'data:';
@@ -56,6 +60,26 @@ export async function startBrowser() {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Opens the config and waits for its editor. */
+export async function openConfig(page) {
+  await page.locator('.config-text summary').click();
+  await page.locator('.code-field .cm-content').waitFor();
+}
+
+/** Of configs that fit into the editor: it draws no other lines. */
+export function configText(page) {
+  return page.locator('.code-field .cm-content').evaluate((content) => {
+    return [...content.querySelectorAll('.cm-line')].map((line) => line.textContent).join('\n');
+  });
+}
+
+/** Types over the config. */
+export async function writeConfig(page, config) {
+  await page.getByRole('textbox', { name: 'Config as JSON' }).click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.insertText(typeof config === 'string' ? config : JSON.stringify(config));
 }
 
 export function picture(page, name) {

@@ -111,7 +111,12 @@ test('a folder is written directly when it is empty, refused when it is not, and
     return found;
   });
   const { bytes } = await quantizedInNode('int4_wo_128', 'compressed-tensors');
-  assert.deepEqual(Object.keys(sizes).sort(), ['config.json', 'model.safetensors', 'tokenizer.json']);
+  assert.deepEqual(Object.keys(sizes).sort(), [
+    'config.json',
+    'model.safetensors',
+    'tokenizer.json',
+    'tokenizer_config.json',
+  ]);
   assert.equal(sizes['model.safetensors'], bytes.length);
   assert.deepEqual(await storedRuns(page), []);
 

@@ -4,15 +4,26 @@ import { App } from './app/app';
 import { start } from './app/start';
 import './app/theme.css';
 import './app/app.css';
+import './app/views.css';
 import './open/open.css';
 import './configure/configure.css';
 import './run/run.css';
 import './report/summary.css';
 import './report/tensor-table.css';
 import './report/tensor-row.css';
+import './report/tree.css';
+import './inspect/inspect.css';
+import './improve/improve.css';
+import './compare/compare.css';
+import './quality/quality.css';
+import './export/export.css';
 
 const root = document.getElementById('app');
 if (root) {
   render(<App />, root);
   void start();
+  if (import.meta.env.PROD && 'serviceWorker' in navigator) {
+    // Without it the page works all the same, only not offline.
+    navigator.serviceWorker.register('./offline-worker.js').catch(() => {});
+  }
 }

@@ -1,5 +1,6 @@
 // Builds the page into dist/demo. `wasmquant` is the built package (dist/index.js), so the page is bundled exactly as
 // a user's page would be: worker and WebAssembly file are found through new URL(..., import.meta.url).
+import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defineConfig, type Plugin } from 'vite';
@@ -7,7 +8,18 @@ import { defineConfig, type Plugin } from 'vite';
 const root = import.meta.dirname;
 const repository = resolve(root, '../..');
 const sampleFolder = join(repository, 'tests/files/tiny-llama');
-const sampleFiles = ['model.safetensors', 'config.json', 'tokenizer.json'];
+const sampleFiles = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
+const tokenFolder = join(repository, 'tests/files/tiny-llama-reference');
+/** Texts of the sample, and the token files they are in. */
+const sampleTexts = { 'calibrate.txt': 'calib_tokens.safetensors', 'measure.txt': 'validation_tokens.safetensors' };
+
+/** The sample's tokens are bytes, those from 256 on are special: a file of them (I32) is a text. */
+function textOf(file: string): Uint8Array {
+  const bytes = readFileSync(join(tokenFolder, file));
+  const start = 8 + Number(bytes.readBigUInt64LE(0));
+  const ids = Array.from({ length: (bytes.length - start) / 4 }, (_, i) => bytes.readInt32LE(start + 4 * i));
+  return Uint8Array.from(ids.filter((id) => id < 256));
+}
 
 // 'wasm-unsafe-eval' permits compiling WebAssembly and nothing else; blob: is for the download links of finished files.
 const contentSecurityPolicy = [
@@ -15,6 +27,8 @@ const contentSecurityPolicy = [
   "script-src 'self' 'wasm-unsafe-eval'",
   "style-src 'self'",
   "img-src 'self' data:",
+  // Addresses that people paste; the page itself asks for nothing but its own files.
+  "connect-src 'self' https:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -43,13 +57,36 @@ function sampleModel(): Plugin {
       for (const name of sampleFiles) {
         this.emitFile({ type: 'asset', fileName: `sample/${name}`, source: readFileSync(join(sampleFolder, name)) });
       }
+      for (const [name, tokens] of Object.entries(sampleTexts)) {
+        this.emitFile({ type: 'asset', fileName: `sample/${name}`, source: textOf(tokens) });
+      }
     },
     configureServer(server) {
       server.middlewares.use('/sample', (request, response, next) => {
         const name = sampleFiles.find((file) => request.url === `/${file}`);
-        if (name) createReadStream(join(sampleFolder, name)).pipe(response);
+        const text = Object.entries(sampleTexts).find(([file]) => request.url === `/${file}`);
+        if (text) response.end(textOf(text[1]));
+        else if (name) createReadStream(join(sampleFolder, name)).pipe(response);
         else next();
       });
+    },
+  };
+}
+
+/** Emits the service worker with the list of all files of the build but the sample, which is kept once it was opened. */
+function offlineWorker(): Plugin {
+  return {
+    name: 'offline-worker',
+    apply: 'build',
+    enforce: 'post',
+    generateBundle(_, bundle) {
+      const files = ['./', ...Object.keys(bundle).filter((name) => name.startsWith('assets/'))].sort();
+      // Names hold hashes of contents: another build has other names.
+      const version = createHash('sha256').update(files.join()).digest('hex').slice(0, 16);
+      const source = readFileSync(join(root, 'offline/offline-worker.js'), 'utf8')
+        .replace('__VERSION__', version)
+        .replace("['__FILES__']", JSON.stringify(files));
+      this.emitFile({ type: 'asset', fileName: 'offline-worker.js', source });
     },
   };
 }
@@ -57,8 +94,13 @@ function sampleModel(): Plugin {
 export default defineConfig({
   root,
   base: './',
-  plugins: [contentSecurity(), sampleModel()],
-  resolve: { alias: { wasmquant: join(repository, 'dist/index.js') } },
+  plugins: [contentSecurity(), sampleModel(), offlineWorker()],
+  resolve: {
+    alias: [
+      { find: /^wasmquant$/, replacement: join(repository, 'dist/index.js') },
+      { find: /^wasmquant\/schema/, replacement: join(repository, 'dist/schema') },
+    ],
+  },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   worker: { format: 'es' },
   build: {

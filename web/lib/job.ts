@@ -2,6 +2,7 @@
 // the thread of the caller.
 
 import { runCalibration, runObservation } from './calibration_job.js';
+import { runDistribution } from './distribution_job.js';
 import { type ForwardHost, runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
@@ -109,6 +110,11 @@ export class JobRunner {
       return { sums: await runSensitivity(this.#instance, part.work, this.#forward), state: null };
     if (part.kind === 'observe-inputs')
       return { sums: new Float64Array(0), state: await runObservation(this.#instance, part.work, this.#forward) };
+    if (part.kind === 'distribution')
+      return runDistribution(this.#instance, part.work, async (model, decoder, tile) => {
+        await this.#pause();
+        await this.#read(model, decoder, tile);
+      });
     if (part.kind === 'calibrate') return this.#calibrate(part.work);
     const session = this.#instance.run((module) => new module.TensorSession(part.task));
     try {

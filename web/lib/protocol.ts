@@ -39,8 +39,21 @@ export type JobPart =
   | { kind: 'observe-inputs'; item: number; first: number; last: number; work: InputObservation }
   /** The blocks [first, last) of a model, calibrated and stored; results come with progress. */
   | { kind: 'calibrate'; item: number; first: number; last: number; work: CalibrationWork }
+  /** One tensor of two models; `state` of the result is JSON text, `sums` are Σx², Σ(x−y)² of each channel. */
+  | { kind: 'distribution'; item: number; first: number; last: number; work: DistributionWork }
   /** The same blocks, only measured; `sums` of the result are losses, one for each task. */
   | { kind: 'sensitivity'; item: number; first: number; last: number; work: SensitivityWork };
+
+/** Tasks of the core's comparison of two models. Elements of a channel: `inner`. */
+export interface DistributionWork {
+  left: string;
+  right: string;
+  tiles: number;
+  /** 1 where tiles are not whole rows. */
+  channels: number;
+  inner: number;
+  bins: number;
+}
 
 /** A batch of sequences, and the steps of the core's forward plan. */
 export interface ForwardWork {

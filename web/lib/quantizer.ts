@@ -11,11 +11,13 @@ import { OpenedModel } from './model.js';
 import { EngineObserver } from './observer.js';
 import { withPlan } from './plan.js';
 import { Pool } from './pool.js';
-import { quantizeInto, type Workshop } from './run.js';
+import type { Workshop } from './run.js';
 import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './tensor.js';
 import type {
   Diagnostic,
   Dialect,
+  Distribution,
+  DistributionOptions,
   EvaluateOptions,
   Evaluation,
   ImportanceOptions,
@@ -36,6 +38,7 @@ import type {
   Report,
   Source,
   TensorInput,
+  TensorReport,
 } from './types.js';
 
 /** More workers than this gain nothing: files are read and written from one disk. */
@@ -178,6 +181,7 @@ export class EngineQuantizer implements Quantizer {
     source.indexFor(workshop.instance);
     const text = this.#configText(config, options.format);
     const inputs = source.weights.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
+    const { quantizeInto } = await import('./run.js'); // this one and those below: not every page needs them
     const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs);
     return quantizeInto(workshop, source, text, target, options);
   }
@@ -188,19 +192,42 @@ export class EngineQuantizer implements Quantizer {
     options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
   ): Promise<Report> {
     const workshop = this.#workshop();
-    const { compareModels } = await import('./compare.js'); // first load does not need it
+    const { compareModels } = await import('./compare.js');
     return compareModels(workshop, opened(reference), opened(quantized), options);
+  }
+
+  async distribution(
+    reference: Model,
+    quantized: Model,
+    tensor: string,
+    options?: DistributionOptions,
+  ): Promise<Distribution> {
+    const workshop = this.#workshop();
+    const { distributionOf } = await import('./distribution.js');
+    return distributionOf(workshop, opened(reference), opened(quantized), tensor, options);
+  }
+
+  async trial(
+    model: Model,
+    config: string | object,
+    tensors: readonly string[],
+    options: PlanOptions & { signal?: AbortSignal } = {},
+  ): Promise<TensorReport[]> {
+    const workshop = this.#workshop();
+    const text = this.#configText(config, options.format);
+    const { tryTensors } = await import('./trial.js');
+    return tryTensors(workshop, opened(model), text, tensors, options);
   }
 
   async evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation> {
     const workshop = this.#workshop();
-    const { evaluateModel } = await import('./evaluate.js'); // few pages need it
+    const { evaluateModel } = await import('./evaluate.js');
     return evaluateModel(workshop, opened(model), options);
   }
 
   async autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig> {
     const workshop = this.#workshop();
-    const { findConfig } = await import('./auto_config.js'); // few pages need it
+    const { findConfig } = await import('./auto_config.js');
     return findConfig(workshop, opened(model), options);
   }
 

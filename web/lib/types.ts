@@ -2,10 +2,12 @@
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
 import type { Calibration, EvaluateOptions, Evaluation, ImportanceOptions } from './calibration_types.js';
-import type { Plan, Report } from './plan_types.js';
+import type { Distribution, DistributionOptions } from './distribution_types.js';
+import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
 export type * from './calibration_types.js';
+export type * from './distribution_types.js';
 export type * from './plan_types.js';
 export type * from './tensor_types.js';
 
@@ -221,6 +223,26 @@ export interface Quantizer extends AsyncDisposable {
     quantized: Model,
     options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
   ): Promise<Report>;
+  /**
+   * Where the values of one weight lie, in the model and in what a run made of it, and the error of each channel.
+   * @throws QuantizationError `tensor-missing` where the two have no such weight in common
+   */
+  distribution(
+    reference: Model,
+    quantized: Model,
+    tensor: string,
+    options?: DistributionOptions,
+  ): Promise<Distribution>;
+  /**
+   * What a config would do to some tensors: quantized as in a run, by rounding alone where it has calibrated algorithms;
+   * nothing is written. @throws QuantizationError those of `plan`, `tensor-missing`
+   */
+  trial(
+    model: Model,
+    config: string | object,
+    tensors: readonly string[],
+    options?: PlanOptions & { signal?: AbortSignal },
+  ): Promise<TensorReport[]>;
   /**
    * Perplexity and bits per byte of a llama-kind model (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text), quantized
    * or not, by a float32 forward pass in the workers. The result is the same for any number of threads.

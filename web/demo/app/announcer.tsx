@@ -1,6 +1,7 @@
 // What changed, for people who listen to the page: coarse steps only, so that a long run does not talk all the time.
 import { useComputed } from '@preact/signals';
-import { opened, opening, result, run } from './state';
+import { opened, opening } from '../open/opened';
+import { keptRun, run } from '../run/runs';
 
 const stepPercent = 25;
 
@@ -13,7 +14,8 @@ function sentence(): string {
   }
   if (current.state === 'cancelled') return 'Run cancelled. Nothing was saved.';
   if (opening.value) return `Opening ${opening.value}.`;
-  if (result.value && current.state === 'idle') return `Run finished, ${result.value.files.length} files are ready.`;
+  const files = keptRun.value?.files;
+  if (files && current.state === 'idle') return `Run finished, ${files.list.length} files are ready.`;
   if (opened.value) return `${opened.value.title} is open, ${opened.value.model.tensors.length} tensors.`;
   return '';
 }

@@ -2,11 +2,11 @@
 import { ChoosePanel } from '../configure/choose-panel';
 import { OpenPanel } from '../open/open-panel';
 import { SummaryBar } from '../report/summary-bar';
-import { TensorTable } from '../report/tensor-table';
 import { RunPanel } from '../run/run-panel';
 import { Announcer } from './announcer';
+import { quantizer, startFailure } from './engine';
 import { FailureMessage } from './failure';
-import { quantizer, startFailure } from './state';
+import { Views } from './views';
 
 export function App() {
   return (
@@ -26,7 +26,7 @@ export function App() {
           <RunPanel />
         </div>
         <SummaryBar />
-        <TensorTable />
+        <Views />
       </main>
       <Announcer />
     </>

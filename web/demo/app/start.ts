@@ -1,8 +1,9 @@
 import { createQuantizer } from 'wasmquant';
+import { choice } from '../configure/choice';
 import { firstPreset } from '../configure/formats';
 import { removeLeftovers } from '../run/run-folder';
+import { quantizer, startFailure } from './engine';
 import { explain } from './failure';
-import { choice, quantizer, startFailure } from './state';
 
 export async function start(): Promise<void> {
   try {
@@ -10,6 +11,7 @@ export async function start(): Promise<void> {
     const names = created.presets().map((preset) => preset.name);
     choice.value = { ...choice.value, preset: names.includes(firstPreset) ? firstPreset : (names[0] ?? '') };
     quantizer.value = created;
+    performance.mark('ready');
   } catch (error) {
     startFailure.value = explain(error, 'The quantizer did not start');
   }

@@ -1,12 +1,16 @@
 import { Diagnostics } from '../app/diagnostics';
+import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
-import { choice, chosenPreset, opened, planned, presets, quantizer, run } from '../app/state';
+import { opened } from '../open/opened';
+import { isBusy } from '../quality/job';
+import { choice, chosenPreset, planned, presets } from './choice';
 import { ConfigText } from './config-text';
 import { firstPreset, firstRecipe, formatsOf, isRecipe } from './formats';
+import { predictionText } from './predictions';
 
 export function ChoosePanel() {
   const { preset, format, configText } = choice.value;
-  const busy = !quantizer.value || run.value.state === 'running';
+  const busy = !quantizer.value || isBusy.value;
   const formats = formatsOf(opened.value?.model);
   const isOnnx = format === 'onnx';
   const chosenFormat = formats.find(({ name }) => name === format);
@@ -42,6 +46,7 @@ export function ChoosePanel() {
             {schemes.map(({ name, title }) => (
               <option key={name} value={name}>
                 {title}
+                {name !== preset && predictionText(name)}
               </option>
             ))}
           </optgroup>
@@ -50,6 +55,7 @@ export function ChoosePanel() {
               {recipes.map(({ name, title }) => (
                 <option key={name} value={name}>
                   {title}
+                  {name !== preset && predictionText(name)}
                 </option>
               ))}
             </optgroup>

@@ -1,12 +1,14 @@
 // File input and drop target. The whole window takes a drop, so that a near miss does not navigate away.
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { opened, opening, quantizer, run } from '../app/state';
+import { quantizer } from '../app/engine';
+import { isBusy } from '../quality/job';
 import { droppedFiles } from './dropped-files';
 import { openDrop, openFiles, openSample } from './open-model';
+import { opened, opening } from './opened';
 
 export function DropZone() {
   const over = useSignal(false);
-  const busy = !quantizer.value || opening.value !== null || run.value.state === 'running';
+  const busy = !quantizer.value || opening.value !== null || isBusy.value;
 
   useSignalEffect(() => {
     const listeners = new AbortController();

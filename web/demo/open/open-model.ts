@@ -1,15 +1,24 @@
 // From files, however they arrived, to an opened model.
 import type { Model } from 'wasmquant';
+import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { choice, opened, openFailure, opening, quantizer, run } from '../app/state';
+import { choice } from '../configure/choice';
 import { firstPreset, firstRecipe, formatsOf } from '../configure/formats';
+import { isBusy } from '../quality/job';
+import { opened, openFailure, opening } from './opened';
+import { notWeights, withoutWeights } from './wrong-files';
 
 const weightFile = /\.(safetensors|gguf|onnx)$/i;
 
-const sampleName = 'tiny-llama (sample)';
+const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
 
 function titleOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : `${weights.length} shards`;
+}
+
+/** A single file by its name; of several the page does not know the folder's. */
+function locationOf(weights: File[]): string {
+  return weights.length === 1 && weights[0] ? weights[0].name : 'my-model';
 }
 
 /** Another format, and a preset of it, where the chosen one is not for this kind of model. */
@@ -23,23 +32,25 @@ function chooseFor(model: Model): void {
   }
 }
 
-async function load(what: string, files: () => Promise<File[]>, title?: string): Promise<void> {
-  if (!quantizer.value || opening.value || run.value.state === 'running') return;
+interface Given {
+  source: File[] | URL;
+  title: string;
+  location: string;
+  isSample?: true;
+}
+
+/** Opens what `find` comes up with; null: nothing was given. */
+async function load(what: string, find: () => Promise<Given | null>): Promise<void> {
+  if (!quantizer.value || opening.value || isBusy.value) return;
   opening.value = what;
   openFailure.value = null;
   try {
-    const given = await files();
-    if (given.length === 0) return;
-    const weights = given.filter((file) => weightFile.test(file.name));
-    if (weights.length === 0) {
-      const names = given.slice(0, 3).map((file) => file.name);
-      throw new Error(
-        `No .safetensors, .gguf or .onnx file among ${names.join(', ')}${given.length > 3 ? ', …' : ''}.`,
-      );
-    }
-    const model = await quantizer.value.open(given);
+    const given = await find();
+    if (!given) return;
+    const { source, ...names } = given;
+    const model = await quantizer.value.open(source);
     const former = opened.value;
-    opened.value = { model, title: title ?? titleOf(weights) };
+    opened.value = { model, ...names };
     chooseFor(model);
     await former?.model.close();
   } catch (error) {
@@ -49,21 +60,58 @@ async function load(what: string, files: () => Promise<File[]>, title?: string):
   }
 }
 
+/** Errors: what is wrong with the files, in a sentence. */
+async function ofFiles(files: File[]): Promise<Given | null> {
+  if (files.length === 0) return null;
+  const weights = files.filter((file) => weightFile.test(file.name));
+  if (weights.length === 0) throw new Error(withoutWeights(files));
+  for (const file of weights) {
+    const problem = await notWeights(file);
+    if (problem) throw new Error(problem);
+  }
+  return { source: files, title: titleOf(weights), location: locationOf(weights) };
+}
+
+/** Hugging Face's page about a file has nearly the address of the file. */
+function addressOf(text: string): URL {
+  let url: URL;
+  try {
+    url = new URL(text, document.baseURI);
+  } catch {
+    throw new Error(`“${text}” is not an address; one that ends in .safetensors, .gguf or .onnx is needed.`);
+  }
+  if (url.hostname === 'huggingface.co')
+    url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
+  if (!/\.(safetensors|gguf|onnx|safetensors\.index\.json)$/i.test(url.pathname))
+    throw new Error(
+      `${url.href} is no model file; the address must end in .safetensors, .safetensors.index.json, .gguf or .onnx.`,
+    );
+  return url;
+}
+
+export function openUrl(text: string): Promise<void> {
+  return load('The address', async () => {
+    const source = addressOf(text);
+    const title = decodeURIComponent(source.pathname.split('/').at(-1) ?? '');
+    return { source, title, location: source.href };
+  });
+}
+
 export function openFiles(files: File[]): Promise<void> {
   const first = files[0];
-  return load(files.length === 1 && first ? first.name : `${files.length} files`, async () => files);
+  return load(files.length === 1 && first ? first.name : `${files.length} files`, () => ofFiles(files));
 }
 
 export function openDrop(files: Promise<File[]>): Promise<void> {
-  return load('The drop', () => files);
+  return load('The drop', async () => ofFiles(await files));
 }
 
 export function openSample(): Promise<void> {
-  const names = ['model.safetensors', 'config.json', 'tokenizer.json'];
+  const names = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
   const fetchFile = async (name: string) => {
     const response = await fetch(`./sample/${name}`);
     if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${name}.`);
     return new File([await response.blob()], name);
   };
-  return load('The sample', () => Promise.all(names.map(fetchFile)), sampleName);
+  return load('The sample', async () => ({ source: await Promise.all(names.map(fetchFile)), ...sample }));
 }

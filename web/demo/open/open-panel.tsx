@@ -1,8 +1,10 @@
 import { Diagnostics } from '../app/diagnostics';
+import { quantizer, startFailure } from '../app/engine';
 import { FailureMessage } from '../app/failure';
 import { bytes, count, parameters } from '../app/figures';
-import { type OpenedModel, opened, openFailure, opening, quantizer, startFailure } from '../app/state';
 import { DropZone } from './drop-zone';
+import { type OpenedModel, opened, openFailure, opening } from './opened';
+import { UrlField } from './url-field';
 
 function elements(shape: number[]): number {
   return shape.reduce((product, size) => product * size, 1);
@@ -44,6 +46,7 @@ export function OpenPanel() {
       </h2>
       {opened.value && <ModelFacts {...opened.value} />}
       <DropZone />
+      <UrlField />
       {!quantizer.value && !startFailure.value && <p class="fine">Loading the quantizer…</p>}
       {opening.value && <p class="fine">Opening {opening.value}…</p>}
       {openFailure.value && <FailureMessage failure={openFailure.value} />}

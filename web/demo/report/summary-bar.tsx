@@ -1,6 +1,8 @@
 // What the run costs and saves. Sizes are exact before the run: they follow from shapes and specs alone.
 import { bytes, count, decibels, duration, ratio } from '../app/figures';
-import { planned, shownReport } from '../app/state';
+import { planned } from '../configure/choice';
+import { shownReport } from '../run/runs';
+import { SizeBar } from './size-bar';
 
 function Figure({ label, value, note }: { label: string; value: string; note?: string }) {
   return (
@@ -22,34 +24,37 @@ export function SummaryBar() {
   const measured = report?.tensors.flatMap(({ error }) => (error ? [error.sqnrDb] : [])) ?? [];
   const lowest = Math.min(...measured);
   return (
-    <dl class="summary" aria-label="Summary">
-      <Figure
-        label="Weights"
-        value={`${bytes(bytesBefore)} → ${bytes(bytesAfter)}`}
-        note={ratio(bytesBefore, bytesAfter)}
-      />
-      <Figure
-        label="Bits per quantized weight"
-        value={quantized > 0 ? bitsPerWeight.toFixed(2) : '–'}
-        note="with scales"
-      />
-      <Figure label="Tensors quantized" value={count(quantized)} note={`of ${count(tensors)}`} />
-      <Figure
-        label="Lowest SQNR"
-        value={measured.length > 0 ? `${decibels(lowest)} dB` : '–'}
-        note={measured.length > 0 ? undefined : report ? 'nothing to measure' : 'after the run'}
-      />
-      {report && (
+    <section class="summary-section" aria-label="Summary">
+      <SizeBar plan={plan} />
+      <dl class="summary">
         <Figure
-          label="Run"
-          value={
-            report.durationMs < 10_000
-              ? `${(report.durationMs / 1000).toFixed(2)} s`
-              : duration(report.durationMs / 1000)
-          }
-          note={report.threads > 0 ? `${report.threads} workers` : 'one thread'}
+          label="Weights"
+          value={`${bytes(bytesBefore)} → ${bytes(bytesAfter)}`}
+          note={ratio(bytesBefore, bytesAfter)}
         />
-      )}
-    </dl>
+        <Figure
+          label="Bits per quantized weight"
+          value={quantized > 0 ? bitsPerWeight.toFixed(2) : '–'}
+          note="with scales"
+        />
+        <Figure label="Tensors quantized" value={count(quantized)} note={`of ${count(tensors)}`} />
+        <Figure
+          label="Lowest SQNR"
+          value={measured.length > 0 ? `${decibels(lowest)} dB` : '–'}
+          note={measured.length > 0 ? undefined : report ? 'nothing to measure' : 'after the run'}
+        />
+        {report && (
+          <Figure
+            label="Run"
+            value={
+              report.durationMs < 10_000
+                ? `${(report.durationMs / 1000).toFixed(2)} s`
+                : duration(report.durationMs / 1000)
+            }
+            note={report.threads > 0 ? `${report.threads} workers` : 'one thread'}
+          />
+        )}
+      </dl>
+    </section>
   );
 }

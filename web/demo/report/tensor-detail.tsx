@@ -1,4 +1,7 @@
 import { bytes, decibels } from '../app/figures';
+import { canLookInto } from '../inspect/kept-model';
+import { Values } from '../inspect/values';
+import { shownRun } from '../run/runs';
 import type { Row } from './rows';
 
 function ErrorFigures({ error }: { error: NonNullable<Row['error']> }) {
@@ -21,30 +24,34 @@ function ErrorFigures({ error }: { error: NonNullable<Row['error']> }) {
 }
 
 export function TensorDetail({ row }: { row: Row }) {
+  const run = shownRun.value;
   return (
-    <dl class="tensor-detail">
-      <div class="detail-wide">
-        <dt>Why</dt>
-        <dd>
-          {row.reason.text} {row.reason.where && <code>{row.reason.where}</code>}
-        </dd>
-      </div>
-      <div class="detail-wide">
-        <dt>Written</dt>
-        <dd>
-          <ul>
-            {row.outputs.map((output) => (
-              <li key={output.name}>
-                <code>{output.name}</code>{' '}
-                <span class="fine">
-                  {output.dtype} {output.shape.join(' × ')}, {bytes(output.bytes)}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </dd>
-      </div>
-      {row.error && <ErrorFigures error={row.error} />}
-    </dl>
+    <>
+      <dl class="tensor-detail">
+        <div class="detail-wide">
+          <dt>Why</dt>
+          <dd>
+            {row.reason.text} {row.reason.where && <code>{row.reason.where}</code>}
+          </dd>
+        </div>
+        <div class="detail-wide">
+          <dt>Written</dt>
+          <dd>
+            <ul>
+              {row.outputs.map((output) => (
+                <li key={output.name}>
+                  <code>{output.name}</code>{' '}
+                  <span class="fine">
+                    {output.dtype} {output.shape.join(' × ')}, {bytes(output.bytes)}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </dd>
+        </div>
+        {row.error && <ErrorFigures error={row.error} />}
+      </dl>
+      {run && row.error && canLookInto(run) && <Values run={run} tensor={row.name} />}
+    </>
   );
 }

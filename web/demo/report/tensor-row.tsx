@@ -2,7 +2,8 @@
 // Names come from files and are untrusted: they are only ever text.
 import { useComputed, useSignal } from '@preact/signals';
 import { bytes, decibels } from '../app/figures';
-import { run } from '../app/state';
+import { canSelect, isSelectable, select, selected } from '../configure/selection';
+import { run } from '../run/runs';
 import type { Row } from './rows';
 import { specText } from './spec-text';
 import { TensorDetail } from './tensor-detail';
@@ -26,6 +27,16 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
   return (
     <>
       <tr class={states.join(' ')}>
+        <td class="cell-mark">
+          {canSelect.value && isSelectable(row) && (
+            <input
+              type="checkbox"
+              aria-label={`Select ${row.name}`}
+              checked={selected.value.has(row.name)}
+              onChange={(event) => select([row.name], event.currentTarget.checked)}
+            />
+          )}
+        </td>
         <td class="cell-name">
           <button
             type="button"
@@ -67,7 +78,7 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
       </tr>
       {open.value && (
         <tr class="row-detail">
-          <td colSpan={5}>
+          <td colSpan={6}>
             <TensorDetail row={row} />
           </td>
         </tr>

@@ -1,21 +1,43 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { count } from '../app/figures';
-import { opened, planned, shownReport } from '../app/state';
-import { joinRows, type Order, type SortKey, selectRows } from './rows';
+import { planned } from '../configure/choice';
+import { canSelect, isSelectable, select, selected } from '../configure/selection';
+import { SelectionBar } from '../configure/selection-bar';
+import { shownReport } from '../run/runs';
+import { joinRows, type Order, type Row, type SortKey, selectRows } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
+import { TreeView } from './tree-view';
 
 /** Rows drawn at first and added per click, so that a model of thousands of tensors opens at once. */
 const rowsAtOnce = 300;
 
+/** Marks what the search has left over. */
+function MarkAll({ rows }: { rows: Row[] }) {
+  if (!canSelect.value) return <span class="visually-hidden">Selected</span>;
+  const names = rows.filter(isSelectable).map(({ name }) => name);
+  const marked = names.filter((name) => selected.value.has(name)).length;
+  return (
+    <input
+      type="checkbox"
+      aria-label="Select all rows of the table"
+      checked={marked > 0 && marked === names.length}
+      ref={(input) => {
+        if (input) input.indeterminate = marked > 0 && marked < names.length;
+      }}
+      onChange={(event) => select(names, event.currentTarget.checked)}
+    />
+  );
+}
+
 export function TensorTable() {
   const search = useSignal('');
+  const asTree = useSignal(false);
   const order = useSignal<Order>({ key: 'file', descending: false });
   const shown = useSignal(rowsAtOnce);
   const all = useComputed(() => (planned.value.plan ? joinRows(planned.value.plan, shownReport.value) : []));
   const rows = useComputed(() => selectRows(all.value, search.value, order.value));
 
-  if (!opened.value) return <p class="empty">Open a model to see its tensors and what happens to each.</p>;
   if (!planned.value.plan) return null;
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
@@ -38,6 +60,16 @@ export function TensorTable() {
             ? count(all.value.length)
             : `${count(rows.value.length)} of ${count(all.value.length)}`}
         </span>
+        <button
+          type="button"
+          class="button button-small"
+          aria-pressed={asTree.value}
+          onClick={() => {
+            asTree.value = !asTree.value;
+          }}
+        >
+          Tree
+        </button>
         <input
           type="search"
           aria-label="Search tensors"
@@ -48,26 +80,34 @@ export function TensorTable() {
           }}
         />
       </div>
-      <table>
-        <thead>
-          <tr>
-            {header('name', 'Tensor')}
-            <th scope="col" class="column-shape">
-              Shape
-            </th>
-            <th scope="col">Becomes</th>
-            {header('size', 'Size')}
-            {header('sqnr', 'SQNR')}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.value.slice(0, shown.value).map((row) => (
-            <TensorRow key={row.name} row={row} measured={shownReport.value !== null} />
-          ))}
-        </tbody>
-      </table>
+      {asTree.value ? (
+        <TreeView rows={rows.value} isSearched={search.value.trim() !== ''} />
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="column-mark">
+                <MarkAll rows={rows.value} />
+              </th>
+              {header('name', 'Tensor')}
+              <th scope="col" class="column-shape">
+                Shape
+              </th>
+              <th scope="col">Becomes</th>
+              {header('size', 'Size')}
+              {header('sqnr', 'SQNR')}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.slice(0, shown.value).map((row) => (
+              <TensorRow key={row.name} row={row} measured={shownReport.value !== null} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <SelectionBar />
       {rows.value.length === 0 && <p class="empty">No tensor matches “{search.value}”.</p>}
-      {hidden > 0 && (
+      {!asTree.value && hidden > 0 && (
         <button
           type="button"
           class="button"

@@ -1,17 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { FailureMessage } from '../app/failure';
 import { bytes } from '../app/figures';
-import {
-  canWriteFolder,
-  chosenDestination,
-  type Destination,
-  destination,
-  opened,
-  planned,
-  run,
-  shownReport,
-} from '../app/state';
+import { needsCalibration } from '../configure/algorithms';
+import { chosenConfig, planned } from '../configure/choice';
+import { opened } from '../open/opened';
+import { job } from '../quality/job';
+import { texts } from '../quality/texts';
+import { canWriteFolder, chosenDestination, type Destination, destination } from './destination';
 import { RunProgress } from './run-progress';
+import { run, shownReport } from './runs';
 import { SavedFiles } from './saved-files';
 import { startRun } from './start-run';
 
@@ -47,7 +44,9 @@ function Ready({ again }: { again: boolean }) {
     ? 'Open a model first.'
     : !plan
       ? 'This model and config do not go together yet.'
-      : null;
+      : chosenConfig.value && needsCalibration(chosenConfig.value) && texts.calibrate.value.trim() === ''
+        ? 'The algorithms of this config need a text to calibrate with: see “Calibrate and measure” below.'
+        : null;
   // After a run or a cancel the focus would be lost with the button that held it.
   useEffect(() => {
     if (document.activeElement === document.body && run.value.state !== 'idle')
@@ -60,7 +59,7 @@ function Ready({ again }: { again: boolean }) {
         ref={button}
         type="button"
         class={`button ${again ? '' : 'button-primary'}`}
-        disabled={missing !== null}
+        disabled={missing !== null || job.value !== null}
         onClick={() => void startRun()}
       >
         {again ? 'Quantize again' : 'Quantize'}

@@ -1,15 +1,18 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { FailureMessage } from '../app/failure';
 import { bytes } from '../app/figures';
-import { result } from '../app/state';
+import { keptRun } from './runs';
+import { saveZip, zipFailure, zipping } from './save-zip';
 
 export function SavedFiles() {
   const heading = useRef<HTMLHeadingElement>(null);
-  const finished = result.value;
+  const finished = keptRun.value;
   useEffect(() => {
     if (finished && document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
   }, [finished]);
-  if (!finished) return null;
-  const { files, folder, modelTitle, configTitle } = finished;
+  if (!finished?.files) return null;
+  const { modelTitle, configTitle } = finished;
+  const { list, folder } = finished.files;
   return (
     <div class="saved">
       <h3 ref={heading} tabIndex={-1}>
@@ -19,7 +22,7 @@ export function SavedFiles() {
         {modelTitle}, {configTitle}
       </p>
       <ul>
-        {files.map((file) => (
+        {list.map((file) => (
           <li key={file.name}>
             {file.url ? (
               <a href={file.url} download={file.name}>
@@ -37,6 +40,12 @@ export function SavedFiles() {
           </li>
         ))}
       </ul>
+      {folder === null && list.length > 1 && (
+        <button type="button" class="button" disabled={zipping.value} onClick={() => void saveZip(finished)}>
+          {zipping.value ? 'Packing…' : 'Save all as one zip'}
+        </button>
+      )}
+      {zipFailure.value && <FailureMessage failure={zipFailure.value} />}
       {folder === null && <p class="fine">Kept in this browser until the next run or until you close the page.</p>}
     </div>
   );

@@ -1,14 +1,21 @@
 // One run from click to files: choose where, quantize in the workers, hand over the result.
-import type { Progress } from 'wasmquant';
+import type { Plan, Progress } from 'wasmquant';
+import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { choice, chosenPreset, destination, opened, planned, quantizer, result, run } from '../app/state';
+import { needsCalibration } from '../configure/algorithms';
+import { choice, chosenConfig, chosenPreset, planned } from '../configure/choice';
+import { type OpenedModel, opened } from '../open/opened';
+import { texts } from '../quality/texts';
+import { tokensOf } from '../quality/tokenize';
+import { destination } from './destination';
 import type { Output } from './output';
 import { pickFolder } from './pick-folder';
 import { Rate } from './rate';
 import { createRunFolder } from './run-folder';
+import { run, runs } from './runs';
 
 let controller: AbortController | null = null;
-/** Browser storage of the result on screen. */
+/** Where the files of the kept run are. */
 let kept: Output | null = null;
 
 export function cancelRun(): void {
@@ -24,34 +31,52 @@ function progressToScreen(): (progress: Progress) => void {
   };
 }
 
-async function forgetResult(): Promise<void> {
+/** Removes the files of the former run; its report stays. */
+async function forgetFiles(): Promise<void> {
   const former = kept;
   kept = null;
-  result.value = null;
+  runs.value = runs.value.map((done) => (done.files ? { ...done, files: null } : done));
   await former?.remove();
 }
 
-async function runInto(output: Output, signal: AbortSignal): Promise<void> {
-  const source = opened.value;
-  if (!quantizer.value || !source) return;
+/** Files of the former run stay until the new ones are there, unless both do not fit. */
+async function createFolder(bytes: number): Promise<Output> {
+  try {
+    return await createRunFolder(bytes);
+  } catch (error) {
+    const isFull = error instanceof DOMException && error.name === 'QuotaExceededError';
+    if (!isFull || !kept) throw error;
+    await forgetFiles();
+    return await createRunFolder(bytes);
+  }
+}
+
+async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan, signal: AbortSignal): Promise<void> {
   const used = choice.value;
+  const config = chosenConfig.value;
+  if (!quantizer.value || !config) return;
   const configTitle = used.configText === null ? (chosenPreset.value?.title ?? used.preset) : 'own config';
-  const report = await quantizer.value.quantizeModel(source.model, used.configText ?? used.preset, {
+  const report = await quantizer.value.quantizeModel(model, used.configText ?? used.preset, {
     target: output.handle,
     format: used.format,
     signal,
     onProgress: progressToScreen(),
+    ...(needsCalibration(config) && { calibration: { tokens: await tokensOf(model, texts.calibrate.value, signal) } }),
   });
-  const files = await output.files(report);
+  const list = await output.files(report);
+  await forgetFiles();
   kept = output;
-  const { model, title: modelTitle } = source;
-  result.value = { report, files, model, choice: used, modelTitle, configTitle, folder: output.folder };
+  const number = (runs.value.at(-1)?.number ?? 0) + 1;
+  const files = { list, handle: output.handle, folder: output.folder };
+  const done = { number, plan, report, model, choice: used, config, modelTitle: title, configTitle, files };
+  runs.value = [...runs.value, done];
 }
 
 /** Must be called by a click: a folder on disk is asked for before anything else. */
 export async function startRun(): Promise<void> {
   const { plan } = planned.value;
-  if (!plan || run.value.state === 'running') return;
+  const source = opened.value;
+  if (!plan || !source || run.value.state === 'running') return;
   let output: Output | null = null;
   controller = new AbortController();
   const { signal } = controller;
@@ -61,9 +86,8 @@ export async function startRun(): Promise<void> {
       if (!output) return;
     }
     run.value = { state: 'running', progress: null, bytesPerSecond: null, cancelling: false };
-    await forgetResult();
-    output ??= await createRunFolder(plan.totals.bytesAfter);
-    await runInto(output, signal);
+    output ??= await createFolder(plan.totals.bytesAfter);
+    await runInto(output, source, plan, signal);
     run.value = { state: 'idle' };
   } catch (error) {
     await output?.remove();

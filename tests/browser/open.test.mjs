@@ -1,0 +1,85 @@
+// Opening models: by address, with their tensors as a tree, and what is said about files that are none.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { openSample, picture, quantize, sampleFolder, startBrowser } from './browser.mjs';
+
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+test('an address is opened by ranges, and quantized', async () => {
+  const { page, complaints, close } = await browser.open();
+  const ranges = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('sample/model.safetensors')) ranges.push(request.headers().range ?? 'whole');
+  });
+  const address = page.getByLabel('Address of a model');
+  await address.fill('sample/model.safetensors');
+  await page.getByRole('button', { name: 'Open', exact: true }).click();
+  await page.getByText('model.safetensors', { exact: true }).waitFor();
+  assert.ok(ranges.length > 0 && !ranges.includes('whole'));
+  const read = ranges.map((range) => /(\d+)-(\d+)/.exec(range)).reduce((sum, [, a, b]) => sum + (b - a + 1), 0);
+  assert.ok(read < 1_000_000, `${read} bytes to show the tensors`);
+  assert.ok((await page.locator('.model-facts').textContent()).includes('LlamaForCausalLM'));
+  await address.fill('sample/config.json');
+  await page.getByRole('button', { name: 'Open', exact: true }).click();
+  await page.getByRole('alert').getByText('must end in .safetensors').waitFor();
+  await picture(page, 'light-address');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('tensors as a tree, searched', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await page.getByRole('button', { name: 'Tree' }).click();
+  const tree = page.locator('.tree');
+  await tree.getByText('layers', { exact: true }).first().waitFor();
+  await picture(page, 'light-tree');
+  await page.getByRole('searchbox').fill('q_proj');
+  const leaves = tree.locator('.tree-leaf');
+  await leaves.nth(3).waitFor();
+  assert.equal(await leaves.count(), 4);
+  assert.match(await leaves.first().textContent(), /Linear, 256 × 256, F32 → int4.*262 kB → 34\.8 kB/);
+  await page.getByRole('button', { name: 'Tree' }).click();
+  assert.equal(await page.locator('tbody tr').count(), 4);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('files that are no weights are explained', async () => {
+  const { page, complaints, close } = await browser.open();
+  const file = (name, content) => {
+    const path = join(browser.folder, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n';
+  const header = readFileSync(join(sampleFolder, 'model.safetensors')).subarray(0, 3000);
+  for (const [path, said] of [
+    [file('pytorch_model.bin', 'PK'), /a PyTorch pickle, which can run code/],
+    [file('weights.h5', 'HDF'), /Export it to ONNX/],
+    [file('pointer.safetensors', pointer), /pointer of Git LFS.*git lfs pull/],
+    [file('page.safetensors', '<!DOCTYPE html><title>Sign in</title>'), /a web page, not the weights/],
+    [file('empty.gguf', ''), /is empty/],
+    [file('half.safetensors', header), /file-truncated|file-invalid/],
+    [file('random.onnx', Buffer.alloc(4096, 7)), /random\.onnx could not be opened/],
+    [file('model.safetensors.index.json', '{}'), /drop the whole folder/],
+  ]) {
+    await page.locator('#files').setInputFiles(path);
+    await page.getByRole('alert').getByText(said).first().waitFor();
+  }
+  await openSample(page);
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await quantize(page);
+  // A file that cannot be opened leaves what was there: model, run and files.
+  await page.locator('#files').setInputFiles(join(browser.folder, 'page.safetensors'));
+  await page.getByRole('alert').waitFor();
+  assert.ok(await page.getByRole('heading', { name: 'Ready to save' }).isVisible());
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -1,0 +1,154 @@
+// Language models on real text in the page: calibrated algorithms, bits per byte, a plan by budget; progress and cancel.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { createQuantizer } from 'wasmquant';
+import { root } from '../setup/command.mjs';
+import { download, openSample, picture, sampleFolder, startBrowser, storedRuns } from './browser.mjs';
+
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+const text = (use) => readFileSync(join(root, `dist/demo/sample/${use}.txt`), 'utf8');
+
+async function inNode(use) {
+  const quantizer = await createQuantizer({ threads: 2 });
+  const model = await quantizer.open(sampleFolder);
+  const json = (name) => JSON.parse(readFileSync(join(sampleFolder, name), 'utf8'));
+  const tokenizer = new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json'));
+  try {
+    return await use(quantizer, model, (name) => ({ text: text(name), tokenizer, sequences: 32 }));
+  } finally {
+    await model.close();
+    await quantizer[Symbol.asyncDispose]();
+  }
+}
+
+async function openWithTexts() {
+  const opened = await browser.open();
+  const { page } = opened;
+  await openSample(page);
+  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  await page.getByRole('button', { name: "Take the sample's texts" }).click();
+  await page.waitForFunction(() => document.querySelector('#text-measure').value.length > 30_000);
+  return opened;
+}
+
+test('GPTQ in the page has the bytes and the bits per byte that Node gives, in less than 20 s', async () => {
+  const { page, complaints, close } = await openWithTexts();
+  await page.getByRole('checkbox', { name: /^GPTQ/ }).check();
+  const started = Date.now();
+  await page.getByRole('button', { name: 'Quantize', exact: true }).click();
+  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
+  const seconds = (Date.now() - started) / 1000;
+  process.stdout.write(`# GPTQ int4 g128, 32 x 256 tokens, in the tab: ${seconds.toFixed(1)} s\n`);
+  assert.ok(seconds < 20, `${seconds} s`);
+  await page.getByRole('button', { name: 'Measure the model and run 1' }).click();
+  const row = page.getByRole('row', { name: /^Run 1/ });
+  await row.waitFor({ timeout: 60_000 });
+  await picture(page, 'light-quality');
+
+  const expected = await inNode(async (quantizer, model, tokens) => {
+    const { config } = quantizer.presets().find(({ name }) => name === 'int4_wo_128');
+    const target = join(browser.folder, 'gptq');
+    const calibration = { tokens: tokens('calibrate') };
+    await quantizer.quantizeModel(model, { ...config, algo_config: [{ name: 'gptq' }] }, { target, calibration });
+    const before = await quantizer.evaluate(model, { tokens: tokens('measure') });
+    const quantized = await quantizer.open(target);
+    const after = await quantizer.evaluate(quantized, { tokens: tokens('measure') });
+    await quantized.close();
+    return { bytes: readFileSync(join(target, 'model.safetensors')), before, after };
+  });
+  const saved = readFileSync(await download(page, 'model.safetensors'));
+  assert.equal(Buffer.compare(saved, expected.bytes), 0);
+  const cells = await row.locator('td').allTextContents();
+  assert.equal(cells[0], expected.after.bitsPerByte.toFixed(4));
+  assert.ok(cells[1].startsWith(`+${(expected.after.bitsPerByte - expected.before.bitsPerByte).toFixed(4)} ± 0.00`));
+  const first = page.getByRole('row', { name: /^As opened/ });
+  assert.ok((await first.textContent()).includes(expected.before.bitsPerByte.toFixed(4)));
+
+  await page.getByRole('tab', { name: 'Report and code' }).click();
+  const line = await page.getByRole('region', { name: 'Command line' }).textContent();
+  assert.match(line, /--config config\.json .*--calibration-text text\.txt/s);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a budget becomes a config and the table that led to it', async () => {
+  const { page, complaints, close } = await openWithTexts();
+  await page.getByLabel('Bits per weight').fill('5');
+  await page.getByRole('button', { name: 'Find the best config' }).click();
+  const summary = page.locator('.auto-table summary');
+  await summary.waitFor({ timeout: 60_000 });
+  await summary.click();
+  await picture(page, 'light-auto');
+  const expected = await inNode((quantizer, model, tokens) =>
+    quantizer.autoConfig(model, { targetBits: 5, calibration: { tokens: tokens('calibrate') } }),
+  );
+  assert.ok((await summary.textContent()).startsWith(`${expected.totals.bitsPerWeight.toFixed(2)} bits per weight`));
+  assert.equal(await page.locator('.auto-table tbody tr').count(), expected.layers.length);
+  assert.equal(await page.locator('.auto-chosen').count(), expected.layers.length);
+  await page.getByRole('tab', { name: 'Report and code' }).click();
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save config.json' }).click(),
+  ]);
+  assert.deepEqual(JSON.parse(readFileSync(await saved.path(), 'utf8')), expected.config);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('calibration asks for a text, takes one from a file, and is cancelled', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  await page.getByRole('checkbox', { name: /^AWQ/ }).check();
+  await page.getByRole('checkbox', { name: /^GPTQ/ }).check();
+  const button = page.getByRole('button', { name: 'Quantize', exact: true });
+  assert.ok(await button.isDisabled());
+  await page.getByText('need a text to calibrate with').waitFor();
+  const file = join(browser.folder, 'text.txt');
+  writeFileSync(file, text('calibrate'));
+  await page.locator('#text-file-calibrate').setInputFiles(file);
+  await button.click();
+  await page.waitForFunction(() => (document.querySelector('progress')?.value ?? 0) > 0);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('Cancelled. Nothing was saved.', { exact: true }).first().waitFor();
+  assert.deepEqual(await storedRuns(page), []);
+  assert.ok(await button.isEnabled());
+
+  await page.getByLabel('Text to measure on', { exact: true }).fill(text('measure'));
+  await page.getByRole('button', { name: 'Measure the model' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('alert').count(), 0);
+  assert.ok(await button.isEnabled());
+
+  await page.getByLabel('Text to measure on', { exact: true }).fill('Too short.');
+  await page.getByRole('button', { name: 'Measure the model' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/the text has \d+ tokens, 255 are needed/)
+    .waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a model without its tokenizer is told what is missing', async () => {
+  const { page, complaints, close } = await browser.open();
+  await page
+    .locator('#files')
+    .setInputFiles(['model.safetensors', 'config.json'].map((name) => join(sampleFolder, name)));
+  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
+  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  await page.getByLabel('Text to measure on', { exact: true }).fill(text('measure'));
+  await page.getByRole('button', { name: 'Measure the model' }).click();
+  await page.getByRole('alert').getByText('tokenizer.json did not come with this model').waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});

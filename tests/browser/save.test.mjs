@@ -1,0 +1,104 @@
+// Saving all files of a run as one archive, through browser storage and straight into a picked file.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { download, openSample, quantize, startBrowser, storedRuns } from './browser.mjs';
+
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+/** Files of a zip archive that stores them as they are, by its central directory (APPNOTE 4.3.12). */
+function filesOfZip(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const end = bytes.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
+  const files = new Map();
+  let at = view.getUint32(end + 16, true);
+  for (let left = view.getUint16(end + 10, true); left > 0; --left) {
+    assert.equal(view.getUint32(at, true), 0x02014b50);
+    assert.equal(view.getUint16(at + 10, true), 0);
+    const size = view.getUint32(at + 20, true);
+    const [nameBytes, extra, comment] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
+    const local = view.getUint32(at + 42, true);
+    const begin = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+    files.set(bytes.toString('utf8', at + 46, at + 46 + nameBytes), bytes.subarray(begin, begin + size));
+    at += 46 + nameBytes + extra + comment;
+  }
+  return files;
+}
+
+async function checkZip(page, bytes) {
+  const files = filesOfZip(bytes);
+  const names = await page.locator('.saved a').evaluateAll((links) => links.map((link) => link.download));
+  assert.deepEqual([...files.keys()].sort(), names.sort());
+  for (const name of names)
+    assert.equal(Buffer.compare(files.get(name), readFileSync(await download(page, name))), 0, name);
+}
+
+test('one archive through browser storage', async () => {
+  const { page, complaints, close } = await browser.open();
+  await page.evaluate(() => {
+    window.showSaveFilePicker = undefined;
+  });
+  await openSample(page);
+  await quantize(page);
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save all as one zip' }).click(),
+  ]);
+  assert.equal(saved.suggestedFilename(), 'tiny-llama-sample-quantized.zip');
+  await checkZip(page, readFileSync(await saved.path()));
+  assert.equal((await storedRuns(page)).length, 2);
+  await page.getByLabel('Preset').selectOption('int8');
+  await page.getByRole('button', { name: /^Quantize/ }).click();
+  await page.getByText('8-bit integers, one scale per output channel').nth(1).waitFor();
+  await page.waitForFunction(async () => {
+    const runs = await (await navigator.storage.getDirectory()).getDirectoryHandle('wasmquant-runs');
+    const names = [];
+    for await (const name of runs.keys()) names.push(name);
+    return names.length === 1;
+  });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('one archive straight into a picked file, which may be declined', async () => {
+  const { page, complaints, close } = await browser.open();
+  // No picker can be operated from here: a file of browser storage answers in its place.
+  await page.evaluate(() => {
+    window.answers = ['declined', 'picked.zip'];
+    window.showSaveFilePicker = async () => {
+      const answer = window.answers.shift();
+      if (answer === 'declined') throw new DOMException('declined', 'AbortError');
+      return await (await navigator.storage.getDirectory()).getFileHandle(answer, { create: true });
+    };
+  });
+  await openSample(page);
+  await quantize(page);
+  const button = page.getByRole('button', { name: 'Save all as one zip' });
+  await button.click();
+  await page.waitForFunction(() => window.answers.length === 1);
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await button.click();
+  await page.evaluate(async () => {
+    const folder = await navigator.storage.getDirectory();
+    for (let size = 0; size < 1_000_000; ) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const handle = await folder.getFileHandle('picked.zip').catch(() => null);
+      size = (await handle?.getFile())?.size ?? 0;
+    }
+  });
+  const text = await page.evaluate(async () => {
+    const folder = await navigator.storage.getDirectory();
+    const bytes = new Uint8Array(await (await (await folder.getFileHandle('picked.zip')).getFile()).arrayBuffer());
+    let binary = '';
+    for (let at = 0; at < bytes.length; at += 32768) binary += String.fromCharCode(...bytes.subarray(at, at + 32768));
+    return btoa(binary);
+  });
+  const bytes = Buffer.from(text, 'base64');
+  await checkZip(page, bytes);
+  assert.deepEqual(complaints, []);
+  await close();
+});

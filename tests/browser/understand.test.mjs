@@ -1,0 +1,194 @@
+// What the page tells about a run: where values lie, what would help, how two runs differ, and the same run in code.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { createQuantizer } from 'wasmquant';
+import { root } from '../setup/command.mjs';
+import { download, openSample, picture, quantize, sampleFolder, startBrowser, writeSafetensors } from './browser.mjs';
+
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+const worst = 'model.layers.0.mlp.down_proj.weight';
+
+async function show(page, view) {
+  await page.getByRole('tab', { name: view }).click();
+}
+
+async function inNode(use) {
+  const quantizer = await createQuantizer({ threads: 0 });
+  const model = await quantizer.open(sampleFolder);
+  try {
+    return await use(quantizer, model);
+  } finally {
+    await model.close();
+    await quantizer[Symbol.asyncDispose]();
+  }
+}
+
+test('an opened row shows the values before and after, as the library counts them', async () => {
+  const { page, complaints, close } = await browser.open();
+  const scripts = [];
+  page.on('request', (request) => scripts.push(request.url()));
+  await openSample(page);
+  await quantize(page);
+  assert.ok(!scripts.some((url) => /histogram/.test(url)), 'the plot came before it was asked for');
+  await page.getByRole('button', { name: worst, exact: true }).click();
+  const figure = page.getByRole('img', { name: /^Histogram/ });
+  await figure.locator('canvas').waitFor();
+  const strip = page.getByRole('img', { name: /^Error per channel/ });
+  await strip.waitFor();
+  await picture(page, 'light-values');
+
+  const found = await inNode(async (quantizer, model) => {
+    const target = join(browser.folder, 'values');
+    await quantizer.quantizeModel(model, 'int4_wo_128', { target });
+    const quantized = await quantizer.open(target);
+    const distribution = await quantizer.distribution(model, quantized, worst);
+    await quantized.close();
+    return distribution;
+  });
+  const label = await figure.getAttribute('aria-label');
+  assert.ok(label.includes(`${found.count.toLocaleString('en')} values`), label);
+  assert.ok(label.includes(`${found.beyond.toLocaleString('en')} (`), label);
+  const lowest = Math.min(...found.channelSqnrDb);
+  assert.ok((await strip.getAttribute('aria-label')).includes(`lowest ${lowest.toFixed(1)} dB`));
+  const inked = await figure.locator('canvas').evaluate((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return data.some((value) => value > 0);
+  });
+  assert.ok(inked);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a suggestion says what it costs and gains, and is applied with a click', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await quantize(page);
+  await show(page, 'Improve');
+  await page.getByText('Sizes are those of the whole output').waitFor();
+  await picture(page, 'light-improve');
+  const first = page.locator('.suggestion').first();
+  assert.match(await first.textContent(), new RegExp(worst.replaceAll('.', '\\.')));
+
+  const expected = await inNode(async (quantizer, model) => {
+    const { config } = quantizer.presets().find(({ name }) => name === 'int4_wo_128');
+    const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
+    const edited = { ...config, layer_quant_config: { [worst.replace('.weight', '')]: { weight } } };
+    const [tried] = await quantizer.trial(model, edited, [worst]);
+    const [now] = await quantizer.trial(model, config, [worst]);
+    const bytes = quantizer.plan(model, edited).totals.bytesAfter - quantizer.plan(model, config).totals.bytesAfter;
+    return { bytes, gain: tried.error.sqnrDb - now.error.sqnrDb, after: tried.error.sqnrDb };
+  });
+  const button = first.getByRole('button', { name: /int8 per channel/ });
+  const text = await button.textContent();
+  assert.ok(text.includes(`+${(expected.bytes / 1000).toFixed(1)} kB`), text);
+  assert.ok(text.includes(`+${expected.gain.toFixed(1)} dB`), text);
+  await button.click();
+  await first.getByRole('button', { name: /✓ int8 per channel/ }).waitFor();
+  await page.getByRole('button', { name: 'Quantize', exact: true }).click();
+  await page.getByText('own config').first().waitFor();
+  await show(page, 'Tensors');
+  const row = page.locator('tbody tr').filter({ has: page.getByRole('button', { name: worst, exact: true }) });
+  await row.getByText(`${expected.after.toFixed(1)} dB`).waitFor();
+
+  await show(page, 'Compare runs');
+  const compared = page.locator('.compare-table tbody tr').filter({ hasText: worst });
+  assert.ok((await compared.textContent()).endsWith(`+${expected.gain.toFixed(1)} dB`));
+  assert.equal(await page.locator('.compare-table tbody td:last-child').filter({ hasText: 'dB' }).count(), 1);
+  await picture(page, 'light-compare');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('GGUF recipes are improved by type', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await page.getByLabel('Output format').selectOption('gguf');
+  await quantize(page);
+  await show(page, 'Improve');
+  await page.getByText('Sizes are those of the whole output').waitFor();
+  const button = page.getByRole('button', { name: /^q8_0 blocks: \+.* dB$/ }).first();
+  await button.click();
+  await page.getByRole('button', { name: /✓ q8_0/ }).waitFor();
+  await page.getByRole('button', { name: 'Quantize', exact: true }).click();
+  await show(page, 'Tensors');
+  await page.locator('.badge-quantize', { hasText: 'q8_0' }).first().waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('command line and JavaScript make the bytes of the page', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await page.getByLabel('Preset').selectOption('int8');
+  await quantize(page);
+  await show(page, 'Report and code');
+  await picture(page, 'light-code');
+  const saved = readFileSync(await download(page, 'model.safetensors'));
+  const text = (name) => page.getByRole('region', { name }).textContent();
+  const line = await text('Command line');
+  const script = await text('JavaScript');
+  for (const [name, run] of [
+    [
+      'line',
+      (cwd) => execFileSync('sh', ['-c', line.replace('npx wasmquant', `node ${join(root, 'dist/cli.js')}`)], { cwd }),
+    ],
+    [
+      'script',
+      (cwd) =>
+        execFileSync(
+          process.execPath,
+          ['--input-type=module', '-e', `process.chdir(${JSON.stringify(cwd)});${script}`],
+          { cwd: root },
+        ),
+    ],
+  ]) {
+    const folder = join(browser.folder, name);
+    cpSync(sampleFolder, join(folder, 'tiny-llama'), { recursive: true });
+    run(folder);
+    const made = readFileSync(join(folder, 'tiny-llama-quantized/model.safetensors'));
+    assert.equal(Buffer.compare(saved, made), 0, name);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the report is saved as JSON and as a page of its own, with hostile names as text', async () => {
+  const name = '<img src=x onerror="document.title=1">\u2028.weight';
+  const path = join(browser.folder, 'hostile.safetensors');
+  const data = Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i));
+  await writeSafetensors(path, [{ name, shape: [64, 64], data }]);
+  const { page, complaints, close } = await browser.open();
+  await page.locator('#files').setInputFiles(path);
+  await page.getByLabel('Preset').selectOption('int8');
+  await quantize(page);
+  await show(page, 'Report and code');
+  const save = async (button) => {
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: button }).click(),
+    ]);
+    return readFileSync(await saved.path(), 'utf8');
+  };
+  const report = JSON.parse(await save('Save as JSON'));
+  assert.equal(report.tensors[0].name, name);
+  assert.ok(report.tensors[0].error.sqnrDb > 30);
+  const html = await save('Save as HTML');
+  const file = join(browser.folder, 'report.html');
+  writeFileSync(file, html);
+  const other = await page.context().newPage();
+  await other.setContent(html);
+  assert.equal(await other.locator('img, script').count(), 0);
+  assert.ok((await other.locator('table').textContent()).includes(name));
+  assert.equal(await other.title(), 'hostile.safetensors, 8-bit integers, one scale per output channel');
+  assert.doesNotMatch(html, /https?:/);
+  assert.deepEqual(complaints, []);
+  await close();
+});

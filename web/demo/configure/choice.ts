@@ -1,0 +1,80 @@
+// What shall become of the model: preset or own config, and format. The plan follows both.
+import { computed, signal } from '@preact/signals';
+import type { Diagnostic, OutputFormat, Plan, Preset } from 'wasmquant';
+import { quantizer } from '../app/engine';
+import { explain, type Failure } from '../app/failure';
+import { opened } from '../open/opened';
+
+export interface Choice {
+  /** Name of a preset. */
+  preset: string;
+  format: OutputFormat;
+  /** JSON text that replaces the preset's config; null = the preset as it is. */
+  configText: string | null;
+}
+
+export const choice = signal<Choice>({ preset: '', format: 'compressed-tensors', configText: null });
+
+export const presets = computed(() => quantizer.value?.presets() ?? []);
+export const chosenPreset = computed(() => presets.value.find((preset) => preset.name === choice.value.preset) ?? null);
+
+export function isSameChoice(left: Choice, right: Choice): boolean {
+  return left.preset === right.preset && left.format === right.format && left.configText === right.configText;
+}
+
+/** A preset's config in a format: the name of a scheme for safetensors may also be that of a GGUF recipe. */
+export function configOf(preset: Preset, format: OutputFormat): Record<string, unknown> {
+  if (format === 'gguf' && !('recipe' in preset.config)) return { dialect: 'gguf', recipe: preset.name };
+  return preset.config;
+}
+
+/** The config that is in effect; null while its text is no JSON object. */
+export const chosenConfig = computed<Record<string, unknown> | null>(() => {
+  const { configText, format } = choice.value;
+  if (configText === null) return chosenPreset.value && configOf(chosenPreset.value, format);
+  try {
+    const config: unknown = JSON.parse(configText);
+    return typeof config === 'object' && config !== null && !Array.isArray(config)
+      ? (config as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+});
+
+/** What a config is written in; '' when it has mistakes. */
+export function dialectOf(config: object): string {
+  try {
+    return quantizer.value?.parseConfig(config).dialect ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Puts an own config in place of the present one. */
+export function useConfig(config: object): void {
+  choice.value = { ...choice.value, configText: JSON.stringify(config, null, 2) };
+}
+
+/** Patterns that a preset brings along (`lm_head`) need not be in every model: nobody mistyped them. */
+function asNote(diagnostic: Diagnostic): Diagnostic {
+  const { code, message } = diagnostic;
+  const pattern = /^"(.*)" matches no layer/.exec(message)?.[1];
+  const own = chosenPreset.value?.config.exclude;
+  const isOfPreset = Array.isArray(own) && own.includes(pattern);
+  return code === 'pattern-unused' && isOfPreset ? { ...diagnostic, severity: 'note' } : diagnostic;
+}
+
+export type Planned = { plan: Plan; failure: null } | { plan: null; failure: Failure | null };
+
+/** Follows the model and the choice; reads headers only, never weights. */
+export const planned = computed<Planned>(() => {
+  if (!quantizer.value || !opened.value || !choice.value.preset) return { plan: null, failure: null };
+  try {
+    const { preset, configText, format } = choice.value;
+    const plan = quantizer.value.plan(opened.value.model, configText ?? preset, { format });
+    return { plan: { ...plan, diagnostics: plan.diagnostics.map(asNote) }, failure: null };
+  } catch (error) {
+    return { plan: null, failure: explain(error, 'This config cannot be used') };
+  }
+});

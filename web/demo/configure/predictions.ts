@@ -1,0 +1,67 @@
+// What every preset would make of the open model: size and bits per weight, planned one after another while the page is
+// idle, because a plan of a large model takes a few milliseconds and there are many presets.
+import { effect, signal } from '@preact/signals';
+import type { Model, OutputFormat, Totals } from 'wasmquant';
+import { quantizer } from '../app/engine';
+import { bytes } from '../app/figures';
+import { opened } from '../open/opened';
+import { choice, configOf, presets } from './choice';
+import { isRecipe } from './formats';
+
+interface Predictions {
+  model: Model;
+  format: OutputFormat;
+  /** By name of the preset; null where it does not go with the model. */
+  totals: Map<string, Totals | null>;
+}
+
+const predictions = signal<Predictions | null>(null);
+
+/** What the format is for a preset: recipes are for GGUF, the others for what is chosen, or the usual. */
+function formatOf(isForGguf: boolean, format: OutputFormat): OutputFormat {
+  if (isForGguf) return 'gguf';
+  return format === 'gguf' ? 'compressed-tensors' : format;
+}
+
+function predict(model: Model, name: string, format: OutputFormat): Totals | null {
+  const preset = presets.value.find((candidate) => candidate.name === name);
+  if (!quantizer.value || !preset) return null;
+  try {
+    const own = formatOf(isRecipe(preset), format);
+    return quantizer.value.plan(model, configOf(preset, own), { format: own }).totals;
+  } catch {
+    return null; // the choice itself says why, once it is made
+  }
+}
+
+/** Safari has no idle callbacks. */
+function whenIdle(use: () => void): void {
+  if ('requestIdleCallback' in window) window.requestIdleCallback(use, { timeout: 500 });
+  else setTimeout(use, 20);
+}
+
+effect(() => {
+  const model = opened.value?.model;
+  const { format } = choice.value;
+  if (!model || !quantizer.value) return;
+  const known = predictions.peek();
+  if (known?.model === model && known.format === format) return;
+  predictions.value = { model, format, totals: new Map() };
+  const names = presets.peek().map(({ name }) => name);
+  const next = () => {
+    const now = predictions.peek();
+    const name = names.shift();
+    if (name === undefined || now?.model !== model || now.format !== format || opened.peek()?.model !== model) return;
+    predictions.value = { ...now, totals: new Map(now.totals).set(name, predict(model, name, format)) };
+    whenIdle(next);
+  };
+  whenIdle(next);
+});
+
+/** ` · 1.91 MB, 4.31 bits`, or nothing while it is not known. */
+export function predictionText(preset: string): string {
+  const totals = predictions.value?.totals.get(preset);
+  if (!totals) return '';
+  const bits = totals.quantized > 0 ? `, ${totals.bitsPerWeight.toFixed(2)} bits` : '';
+  return ` · ${bytes(totals.bytesAfter)}${bits}`;
+}

@@ -1,0 +1,18 @@
+// A report as a file: JSON as the command line's --report writes it, with what was run beside it.
+import type { FinishedRun } from '../run/runs';
+
+/** The report itself, and the config that led to it. Infinite SQNR (nothing changed) is null in JSON. */
+export function reportJson({ report, config, modelTitle, configTitle }: FinishedRun, version: string): string {
+  return `${JSON.stringify({ model: modelTitle, title: configTitle, config, ...report, version }, null, 2)}\n`;
+}
+
+/** Offers text as a download. */
+export function saveText(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The download has begun when the click returns; its bytes are kept by the browser.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

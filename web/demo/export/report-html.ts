@@ -1,0 +1,89 @@
+// A report as one HTML page that needs nothing else: opened from a mail or a wiki, in light and dark, without scripts.
+// Names come from files and are untrusted: everything that is put in is escaped.
+import { bytes, count, decibels, ratio } from '../app/figures';
+import { specText } from '../report/spec-text';
+import type { FinishedRun } from '../run/runs';
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+export function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
+}
+
+const style = `
+  :root { color-scheme: light dark }
+  body { max-width: 1100px; margin: 32px auto; padding: 0 20px; font: 15px/1.5 system-ui, sans-serif }
+  h1 { font-size: 22px } h2 { margin-top: 32px; font-size: 17px }
+  dl { display: flex; flex-wrap: wrap; gap: 8px 40px } dt { opacity: .75; font-size: 13px } dd { margin: 0; font-size: 18px }
+  table { width: 100%; border-collapse: collapse; font-size: 14px }
+  th, td { padding: 5px 10px 5px 0; border-bottom: 1px solid #8886; text-align: left; vertical-align: top }
+  td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+  code, pre { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; overflow-wrap: anywhere }
+  pre { overflow-x: auto }`;
+
+function row({
+  name,
+  shape,
+  dtype,
+  action,
+  spec,
+  reason,
+  bytesBefore,
+  bytesAfter,
+  error,
+}: FinishedRun['report']['tensors'][number]): string {
+  const became = action === 'copy' || !spec ? 'copied' : `${spec.dtype} ${specText(spec)}`;
+  const cells = [
+    `<td><code>${escaped(name)}</code></td>`,
+    `<td>${escaped(shape.join(' × '))} ${escaped(dtype)}</td>`,
+    `<td title="${escaped(reason.text)}">${escaped(became)}</td>`,
+    `<td class="number">${bytes(bytesBefore)} → ${bytes(bytesAfter)}</td>`,
+    `<td class="number">${error ? `${decibels(error.sqnrDb)} dB` : ''}</td>`,
+    `<td class="number">${error ? error.mse.toExponential(2) : ''}</td>`,
+  ];
+  return `<tr>${cells.join('')}</tr>`;
+}
+
+/** @param version of the library */
+export function reportHtml({ report, config, modelTitle, configTitle, plan }: FinishedRun, version: string): string {
+  const { totals } = report;
+  const figures = [
+    [
+      'Weights',
+      `${bytes(totals.bytesBefore)} → ${bytes(totals.bytesAfter)}, ${ratio(totals.bytesBefore, totals.bytesAfter)}`,
+    ],
+    ['Bits per quantized weight', totals.bitsPerWeight.toFixed(2)],
+    ['Tensors quantized', `${count(totals.quantized)} of ${count(totals.tensors)}`],
+    ['Format', plan.format],
+  ];
+  const remarks = report.diagnostics.map(
+    ({ severity, message, where }) => `<li>${escaped(`${severity}: ${message}${where ? ` (${where})` : ''}`)}</li>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(modelTitle)}, ${escaped(configTitle)}</title>
+<style>${style}
+</style>
+</head>
+<body>
+<h1>${escaped(modelTitle)}, ${escaped(configTitle)}</h1>
+<dl>${figures.map(([label = '', value = '']) => `<div><dt>${label}</dt><dd>${escaped(value)}</dd></div>`).join('')}</dl>
+${remarks.length > 0 ? `<h2>Remarks</h2>\n<ul>${remarks.join('')}</ul>` : ''}
+<h2>Tensors</h2>
+<table>
+<thead><tr><th>Tensor</th><th>Shape</th><th>Became</th><th>Size</th><th>SQNR</th><th>MSE</th></tr></thead>
+<tbody>
+${report.tensors.map(row).join('\n')}
+</tbody>
+</table>
+<h2>Config</h2>
+<pre>${escaped(JSON.stringify(config, null, 2))}</pre>
+<p>wasmquant ${escaped(version)}</p>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,102 @@
+// The layers that lost most, and what each could have instead: for so many bytes so many dB, applied with a click.
+import { useComputed, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { explain, type Failure, FailureMessage } from '../app/failure';
+import { bytes, decibels } from '../app/figures';
+import { choice, chosenConfig, dialectOf, useConfig } from '../configure/choice';
+import { isEditable } from '../configure/edit-layers';
+import { canSelect } from '../configure/selection';
+import { opened } from '../open/opened';
+import { specText } from '../report/spec-text';
+import { type FinishedRun, run, runs } from '../run/runs';
+import { findSuggestions, type Option, type Suggestion, suggestions } from './suggestions';
+
+function signed(value: number): string {
+  return `${value < 0 ? '−' : '+'}${bytes(Math.abs(value))}`;
+}
+
+function OptionButton({ option, now, done }: { option: Option; now: number; done: FinishedRun }) {
+  const { candidate, sqnrDb } = option;
+  const base = chosenConfig.value;
+  // Edits go on top of what is chosen now, which may be other edits; of a config in other words they cannot.
+  const edited = base && JSON.stringify(candidate.edit(base));
+  const isApplied = base !== null && edited === JSON.stringify(base);
+  const gain = sqnrDb === null ? 'unchanged' : `+${decibels(sqnrDb - now)} dB`;
+  return (
+    <button
+      type="button"
+      class="button button-small"
+      disabled={
+        isApplied || !canSelect.value || run.value.state === 'running' || choice.value.format !== done.plan.format
+      }
+      onClick={() => {
+        if (base) useConfig(candidate.edit(base));
+      }}
+    >
+      {isApplied ? '✓ ' : ''}
+      {candidate.title}: {signed(option.bytes)}, {gain}
+    </button>
+  );
+}
+
+function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: Suggestion; done: FinishedRun }) {
+  const now = tensor.error?.sqnrDb ?? 0;
+  return (
+    <li class="suggestion">
+      <p>
+        <code>{tensor.name}</code>{' '}
+        <span class="fine">
+          {decibels(now)} dB, {tensor.spec && `${tensor.spec.dtype} ${specText(tensor.spec)}`}
+        </span>
+      </p>
+      <div class="actions">
+        {options.map((option) => (
+          <OptionButton key={option.candidate.title} option={option} now={now} done={done} />
+        ))}
+        {options.length === 0 && <span class="fine">Nothing that this format holds is better.</span>}
+      </div>
+    </li>
+  );
+}
+
+export function ImproveView() {
+  const last = useComputed(() => runs.value.findLast(({ model }) => model === opened.value?.model) ?? null);
+  const done = last.value;
+  const failure = useSignal<Failure | null>(null);
+  const editable = done !== null && isEditable(done.config, dialectOf(done.config));
+  useEffect(() => {
+    if (!done || !editable || (suggestions.value?.run === done.number && suggestions.value.isComplete)) return;
+    const controller = new AbortController();
+    failure.value = null;
+    findSuggestions(done, controller.signal).catch((error: unknown) => {
+      if (!controller.signal.aborted) failure.value = explain(error, 'Nothing could be tried');
+    });
+    return () => controller.abort();
+  }, [done?.number, editable]);
+  const found = suggestions.value?.run === done?.number ? suggestions.value : null;
+  return (
+    <section class="panel improve" aria-labelledby="improve">
+      <h2 id="improve">Layers that lost most</h2>
+      {!done && <p class="fine">Run once to see which layers lose most, and what would help them.</p>}
+      {done && !editable && (
+        <p class="fine">This config is not in Quark's words; convert it in step 2 to change single layers.</p>
+      )}
+      {found && (
+        <ul class="suggestions">
+          {found.list.map((suggestion) => (
+            <SuggestionRow key={suggestion.tensor.name} suggestion={suggestion} done={done!} />
+          ))}
+        </ul>
+      )}
+      {failure.value && <FailureMessage failure={failure.value} />}
+      {found && !found.isComplete && !failure.value && <p class="fine">Trying what would help…</p>}
+      {found?.isComplete && found.list.length === 0 && <p class="fine">No layer lost anything.</p>}
+      {found?.isComplete && found.list.length > 0 && (
+        <p class="fine">
+          Sizes are those of the whole output; dB were measured by quantizing the layer that way. A click changes the
+          config; run again to get the files.
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,47 @@
+// What the newest run wrote, opened as a model of its own, so that values can be read back from it.
+import type { Model } from 'wasmquant';
+import { quantizer } from '../app/engine';
+import { type FinishedRun, type RunFiles, runs } from '../run/runs';
+
+let opened: { files: RunFiles; model: Promise<Model> } | null = null;
+
+async function openFiles({ handle }: RunFiles): Promise<Model> {
+  if (!quantizer.value) throw new Error('The quantizer has not started.');
+  const files: File[] = [];
+  for await (const entry of handle.values()) {
+    // Desktops put hidden files into folders.
+    if (entry.kind === 'file' && !entry.name.startsWith('.'))
+      files.push(await (entry as FileSystemFileHandle).getFile());
+  }
+  return await quantizer.value.open(files);
+}
+
+/** Whether values of a run can be read back: its files are there, and its tensors have the names of the model's. */
+export function canLookInto({ files, plan }: FinishedRun): boolean {
+  return files !== null && plan.format !== 'gguf';
+}
+
+/** One that could not be opened has been reported where it was asked for. */
+function closed(model: Promise<Model>): Promise<void> {
+  return model.then(
+    (made) => made.close(),
+    () => {},
+  );
+}
+
+/** The same model until another run takes its place. */
+export async function modelOf(run: FinishedRun): Promise<Model> {
+  const { files } = run;
+  if (!files) throw new Error('The files of this run are gone; run it again.');
+  if (opened?.files !== files) {
+    if (opened) void closed(opened.model);
+    opened = { files, model: openFiles(files) };
+  }
+  return await opened.model;
+}
+
+runs.subscribe((list) => {
+  if (!opened || list.some(({ files }) => files === opened?.files)) return;
+  void closed(opened.model);
+  opened = null;
+});

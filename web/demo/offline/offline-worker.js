@@ -1,0 +1,52 @@
+// Service worker: the page works without a network once it was there. Every file of the build is kept under one version;
+// files with a hash in their name come from the cache, the page itself from the network as long as there is one.
+// The build replaces the two constants (vite.config.ts).
+const version = '__VERSION__';
+const files = ['__FILES__'];
+
+const cacheName = `wasmquant-${version}`;
+
+self.addEventListener('install', (event) => {
+  const keep = async () => {
+    const cache = await caches.open(cacheName);
+    await cache.addAll(files);
+    await self.skipWaiting();
+  };
+  event.waitUntil(keep());
+});
+
+self.addEventListener('activate', (event) => {
+  const takeOver = async () => {
+    const names = await caches.keys();
+    const old = names.filter((name) => name.startsWith('wasmquant-') && name !== cacheName);
+    await Promise.all(old.map((name) => caches.delete(name)));
+    await self.clients.claim();
+  };
+  event.waitUntil(takeOver());
+});
+
+/** The network first; what it brings replaces what was kept. */
+async function fresh(request) {
+  const cache = await caches.open(cacheName);
+  try {
+    const response = await fetch(request);
+    if (response.ok) await cache.put(request, response.clone());
+    return response;
+  } catch (error) {
+    const kept = await cache.match(request, { ignoreSearch: true });
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+self.addEventListener('fetch', (event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  // Ranges are of models by address, which are not this page's.
+  if (request.method !== 'GET' || origin !== self.location.origin || request.headers.has('range')) return;
+  const scope = new URL(self.registration.scope).pathname;
+  if (!pathname.startsWith(scope)) return;
+  const path = pathname.slice(scope.length);
+  if (path.startsWith('assets/')) event.respondWith(caches.match(request).then((kept) => kept ?? fetch(request)));
+  else if (path === '' || path === 'index.html' || path.startsWith('sample/')) event.respondWith(fresh(request));
+});

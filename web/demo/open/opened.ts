@@ -1,0 +1,19 @@
+// The model on screen.
+import { signal } from '@preact/signals';
+import type { Model } from 'wasmquant';
+import type { Failure } from '../app/failure';
+
+export interface OpenedModel {
+  model: Model;
+  /** What to call it: a file name, or the number of files. */
+  title: string;
+  /** How a command line would name it: a URL, a folder or a file. */
+  location: string;
+  /** Whether it is the model that came with the page. */
+  isSample?: true;
+}
+
+export const opened = signal<OpenedModel | null>(null);
+/** What is being opened, for the status line. */
+export const opening = signal<string | null>(null);
+export const openFailure = signal<Failure | null>(null);

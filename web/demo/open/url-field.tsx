@@ -1,0 +1,35 @@
+// A model by its address: only the parts that are needed are fetched, by range requests. Nothing else of the page leaves it.
+import { useSignal } from '@preact/signals';
+import { quantizer } from '../app/engine';
+import { isBusy } from '../quality/job';
+import { openUrl } from './open-model';
+import { opening } from './opened';
+
+export function UrlField() {
+  const url = useSignal('');
+  const busy = !quantizer.value || opening.value !== null || isBusy.value;
+  return (
+    <form
+      class="url-field"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (url.value.trim() !== '') void openUrl(url.value.trim());
+      }}
+    >
+      <input
+        type="text"
+        inputMode="url"
+        aria-label="Address of a model"
+        placeholder="or paste https://…/model.safetensors"
+        value={url.value}
+        disabled={busy}
+        onInput={(event) => {
+          url.value = event.currentTarget.value;
+        }}
+      />
+      <button type="submit" class="button button-small" disabled={busy}>
+        Open
+      </button>
+    </form>
+  );
+}

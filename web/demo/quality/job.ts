@@ -1,0 +1,45 @@
+// Measuring and planning: one at a time, never beside a run, with progress and cancel.
+import { computed, signal } from '@preact/signals';
+import type { Progress } from 'wasmquant';
+import { explain, type Failure } from '../app/failure';
+import { run } from '../run/runs';
+
+export interface Job {
+  title: string;
+  progress: Progress | null;
+  cancelling: boolean;
+}
+
+export const job = signal<Job | null>(null);
+/** How the last one ended. */
+export const jobFailure = signal<Failure | null>(null);
+export const isBusy = computed(() => job.value !== null || run.value.state === 'running');
+
+let controller: AbortController | null = null;
+
+export function cancelJob(): void {
+  if (job.value) job.value = { ...job.value, cancelling: true };
+  controller?.abort();
+}
+
+/** Hands `work` a signal and a place for its progress. Failures are shown, cancels are not. */
+export async function runJob(
+  title: string,
+  work: (signal: AbortSignal, onProgress: (progress: Progress) => void) => Promise<void>,
+): Promise<void> {
+  if (isBusy.value) return;
+  controller = new AbortController();
+  const { signal } = controller;
+  jobFailure.value = null;
+  job.value = { title, progress: null, cancelling: false };
+  try {
+    await work(signal, (progress) => {
+      if (job.value) job.value = { ...job.value, progress };
+    });
+  } catch (error) {
+    if (!signal.aborted) jobFailure.value = explain(error, `${title} failed`);
+  } finally {
+    job.value = null;
+    controller = null;
+  }
+}

@@ -1,0 +1,56 @@
+// Bits per byte of the model and of what runs made of it, on one text.
+import { signal } from '@preact/signals';
+import type { Evaluation, Model } from 'wasmquant';
+import { quantizer } from '../app/engine';
+import { modelOf } from '../inspect/kept-model';
+import type { FinishedRun } from '../run/runs';
+import { runJob } from './job';
+import { texts } from './texts';
+import { tokensOf } from './tokenize';
+
+export interface Measurement {
+  model: Model;
+  /** Number of the run, or null for the model as it was opened. */
+  run: number | null;
+  text: string;
+  found: Evaluation;
+}
+
+export const measurements = signal<Measurement[]>([]);
+
+export function measured(model: Model, run: number | null): Evaluation | null {
+  const text = texts.measure.value;
+  return (
+    measurements.value.find((known) => known.model === model && known.run === run && known.text === text)?.found ?? null
+  );
+}
+
+/** Measures the model and the run, as far as that was not done before. */
+export function measure(model: Model, run: FinishedRun | null): Promise<void> {
+  const text = texts.measure.value;
+  return runJob('Measuring', async (signal, onProgress) => {
+    const tokens = await tokensOf(model, text, signal);
+    const keep = async (number: number | null, subject: Model) => {
+      if (measured(model, number)) return;
+      // The tokenizer of the original gives the bytes: outputs in browser storage carry it over, others may not.
+      const found = await quantizer.value?.evaluate(subject, { tokens, signal, onProgress });
+      if (found) measurements.value = [...measurements.value, { model, run: number, text, found }];
+    };
+    await keep(null, model);
+    if (run) await keep(run.number, await modelOf(run));
+  });
+}
+
+/**
+ * Mean difference of bits per byte between two evaluations of the same sequences, and its standard error: sequences are
+ * compared one by one, so that how hard each of them is cancels out.
+ */
+export function difference(before: Evaluation, after: Evaluation): { mean: number; error: number } | null {
+  const count = before.sequenceLosses.length;
+  if (count !== after.sequenceLosses.length || !before.bytes || count < 2) return null;
+  const scale = count / (before.bytes * Math.LN2);
+  const deltas = after.sequenceLosses.map((loss, i) => (loss - (before.sequenceLosses[i] ?? loss)) * scale);
+  const mean = deltas.reduce((sum, delta) => sum + delta, 0) / count;
+  const variance = deltas.reduce((sum, delta) => sum + (delta - mean) ** 2, 0) / (count - 1);
+  return { mean, error: Math.sqrt(variance / count) };
+}

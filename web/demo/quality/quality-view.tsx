@@ -1,0 +1,66 @@
+// Language models of the llama kind on real text: calibrated algorithms, a plan by budget, and what it costs.
+import { signal } from '@preact/signals';
+import { explain, type Failure, FailureMessage } from '../app/failure';
+import { opened } from '../open/opened';
+import { AlgorithmChoice } from './algorithm-choice';
+import { AutoPlan, AutoTable } from './auto-plan';
+import { isBusy } from './job';
+import { JobProgress } from './job-progress';
+import { Measure } from './measure';
+import { TextField } from './text-field';
+import { hasSampleTexts, useSampleTexts } from './texts';
+
+const sampleFailure = signal<Failure | null>(null);
+
+async function takeSampleTexts(): Promise<void> {
+  sampleFailure.value = null;
+  try {
+    await useSampleTexts();
+  } catch (error) {
+    sampleFailure.value = explain(error, 'The sample texts could not be loaded');
+  }
+}
+
+export function QualityView() {
+  const model = opened.value?.model;
+  if (model && (model.format !== 'safetensors' || !model.config)) {
+    return (
+      <section class="panel" aria-labelledby="quality">
+        <h2 id="quality">Calibrate and measure</h2>
+        <p class="fine">
+          For language models of the llama kind (llama, mistral, qwen2, qwen3, gemma) in safetensors, opened with their
+          config.json and tokenizer.json.
+        </p>
+      </section>
+    );
+  }
+  return (
+    <section class="panel" aria-labelledby="quality">
+      <h2 id="quality">Calibrate and measure</h2>
+      <div class="texts">
+        <TextField use="calibrate" title="Text to calibrate with" description="40 kB of ordinary text are plenty." />
+        <TextField use="measure" title="Text to measure on" description="Another text of the same kind." />
+      </div>
+      {hasSampleTexts() && (
+        <div class="actions">
+          <button
+            type="button"
+            class="button button-small"
+            disabled={isBusy.value}
+            onClick={() => void takeSampleTexts()}
+          >
+            Take the sample's texts
+          </button>
+        </div>
+      )}
+      {sampleFailure.value && <FailureMessage failure={sampleFailure.value} />}
+      <JobProgress />
+      <div class="quality-parts">
+        <AlgorithmChoice />
+        <AutoPlan />
+      </div>
+      <AutoTable />
+      <Measure />
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+// A text as the library takes it: with the model's own tokenizer, which has been at work in a worker already.
+import type { Model, TextInput } from 'wasmquant';
+import { mostCharacters, sequences } from './texts';
+import type { TokenizeReply, TokenizeRequest } from './tokenize-worker';
+
+async function companionText(model: Model, name: string): Promise<string | null> {
+  const bytes = await model.companion(name);
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+function inWorker(request: TokenizeRequest, signal: AbortSignal): Promise<TokenizeReply> {
+  const worker = new Worker(new URL('./tokenize-worker.ts', import.meta.url), { type: 'module' });
+  return new Promise<TokenizeReply>((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    worker.onmessage = ({ data }: MessageEvent<TokenizeReply>) => resolve(data);
+    worker.onerror = (event) => reject(new Error(event.message || 'The tokenizer could not be loaded.'));
+    worker.postMessage(request);
+  }).finally(() => worker.terminate());
+}
+
+/** Errors: what is missing or wrong, in a sentence. */
+export async function tokensOf(model: Model, text: string, signal: AbortSignal): Promise<TextInput> {
+  signal.throwIfAborted();
+  const tokenizer = await companionText(model, 'tokenizer.json');
+  if (tokenizer === null) {
+    throw new Error(
+      'tokenizer.json did not come with this model. Open its folder, or choose that file with the weights.',
+    );
+  }
+  const config = (await companionText(model, 'tokenizer_config.json')) ?? '{}';
+  const cut = text.slice(0, mostCharacters);
+  const reply = await inWorker({ tokenizer, config, text: cut }, signal);
+  if ('problem' in reply) throw new Error(`tokenizer.json cannot be used here: ${reply.problem}`);
+  const { plain, special } = reply;
+  return {
+    text: cut,
+    sequences,
+    tokenizer: { encode: (_, options) => (options?.add_special_tokens === false ? plain : special) },
+  };
+}

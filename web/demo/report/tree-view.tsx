@@ -1,0 +1,68 @@
+import { useSignal } from '@preact/signals';
+import { bytes, count } from '../app/figures';
+import type { Row } from './rows';
+import { type TreeNode, treeOf } from './tensor-tree';
+
+/** Nodes above this many children start closed. */
+const openUpTo = 12;
+
+function Sizes({ node }: { node: { bytesBefore: number; bytesAfter: number } }) {
+  const { bytesBefore, bytesAfter } = node;
+  return <>{bytesBefore === bytesAfter ? bytes(bytesAfter) : `${bytes(bytesBefore)} → ${bytes(bytesAfter)}`}</>;
+}
+
+function Leaf({ node, row }: { node: TreeNode; row: Row }) {
+  const became = row.action === 'copy' ? row.dtype : `${row.dtype} → ${row.spec?.dtype ?? ''}`;
+  return (
+    <div class="tree-leaf">
+      <code>{node.label}</code>
+      <span class="fine">{[row.layerType, row.shape.join(' × ') || 'scalar', became].filter(Boolean).join(', ')}</span>
+      <span class="fine tree-size">
+        <Sizes node={node} />
+      </span>
+    </div>
+  );
+}
+
+function Branch({ node, depth, isSearched }: { node: TreeNode; depth: number; isSearched: boolean }) {
+  const isOpen = useSignal(isSearched || (depth < 2 && node.children.length <= openUpTo));
+  return (
+    <details
+      open={isOpen.value}
+      onToggle={(event) => {
+        isOpen.value = event.currentTarget.open;
+      }}
+    >
+      <summary>
+        <code>{node.label}</code> <span class="fine">{count(node.tensors)} tensors</span>
+        <span class="fine tree-size">
+          <Sizes node={node} />
+        </span>
+      </summary>
+      {/* Thousands of tensors are no matter as long as closed branches draw nothing. */}
+      {isOpen.value && <Nodes nodes={node.children} depth={depth + 1} isSearched={isSearched} />}
+    </details>
+  );
+}
+
+function Nodes({ nodes, depth, isSearched }: { nodes: TreeNode[]; depth: number; isSearched: boolean }) {
+  return (
+    <ul>
+      {nodes.map((node) => (
+        <li key={`${node.path} ${isSearched}`}>
+          {node.row && <Leaf node={node} row={node.row} />}
+          {node.children.length > 0 && <Branch node={node} depth={depth} isSearched={isSearched} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** `isSearched`: what is left over is shown at once. */
+export function TreeView({ rows, isSearched }: { rows: Row[]; isSearched: boolean }) {
+  return (
+    <div class="tree panel">
+      <Nodes nodes={treeOf(rows).children} depth={0} isSearched={isSearched} />
+    </div>
+  );
+}

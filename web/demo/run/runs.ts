@@ -1,0 +1,51 @@
+// The run under way, and the finished ones of this visit, oldest first. Each keeps its plan and report, so that any two
+// can be compared; files are those of the newest only.
+import { computed, signal } from '@preact/signals';
+import type { Model, Plan, Progress, Report } from 'wasmquant';
+import type { Failure } from '../app/failure';
+import { type Choice, choice, isSameChoice } from '../configure/choice';
+import { opened } from '../open/opened';
+import type { OutputFile } from './output';
+
+export type Run =
+  | { state: 'idle' }
+  | { state: 'running'; progress: Progress | null; bytesPerSecond: number | null; cancelling: boolean }
+  | { state: 'cancelled' }
+  | { state: 'failed'; failure: Failure };
+export const run = signal<Run>({ state: 'idle' });
+
+/** The files of a run, while they are kept. */
+export interface RunFiles {
+  list: OutputFile[];
+  handle: FileSystemDirectoryHandle;
+  /** Name of the folder on disk, or null when the files are in browser storage. */
+  folder: string | null;
+}
+
+export interface FinishedRun {
+  /** Counts from 1 in the order of runs. */
+  number: number;
+  plan: Plan;
+  report: Report;
+  /** Of what it is the result. */
+  model: Model;
+  choice: Choice;
+  /** The config that was used, preset or own. */
+  config: Record<string, unknown>;
+  modelTitle: string;
+  configTitle: string;
+  files: RunFiles | null;
+}
+
+export const runs = signal<FinishedRun[]>([]);
+
+/** The run whose files are there to be saved. */
+export const keptRun = computed(() => runs.value.findLast(({ files }) => files !== null) ?? null);
+
+/** The newest run of what is chosen now. */
+export const shownRun = computed(
+  () =>
+    runs.value.findLast((done) => done.model === opened.value?.model && isSameChoice(done.choice, choice.value)) ??
+    null,
+);
+export const shownReport = computed<Report | null>(() => shownRun.value?.report ?? null);

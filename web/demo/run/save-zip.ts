@@ -1,0 +1,87 @@
+// All files of a run as one zip archive (stored, not compressed: quantized weights hardly shrink). It streams: straight
+// to disk where the browser lets a page pick a file, else through browser storage, never through memory.
+import { signal } from '@preact/signals';
+import { explain, type Failure } from '../app/failure';
+import type { Output } from './output';
+import { createRunFolder } from './run-folder';
+import { type FinishedRun, runs } from './runs';
+
+// Not in TypeScript's DOM library: only some browsers have it (File System Access, wicg.github.io/file-system-access).
+declare global {
+  interface Window {
+    showSaveFilePicker?(options?: { id?: string; suggestedName?: string }): Promise<FileSystemFileHandle>;
+  }
+}
+
+export const zipping = signal(false);
+export const zipFailure = signal<Failure | null>(null);
+
+/** Browser storage of the last archive, as long as its run has files: the download may still be going on. */
+let kept: { run: number; output: Output } | null = null;
+
+async function pick(suggestedName: string): Promise<FileSystemFileHandle | null> {
+  try {
+    return (await window.showSaveFilePicker?.({ id: 'wasmquant', suggestedName })) ?? null;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') return null;
+    throw error;
+  }
+}
+
+async function filesOf({ files }: FinishedRun): Promise<File[]> {
+  const found: File[] = [];
+  for (const { name } of files?.list ?? []) {
+    const handle = await files?.handle.getFileHandle(name);
+    if (handle) found.push(await handle.getFile());
+  }
+  return found;
+}
+
+async function writeZip(files: File[], target: FileSystemFileHandle): Promise<void> {
+  const { downloadZip } = await import('client-zip');
+  const writable = await target.createWritable();
+  const entries = files.map((file) => ({ name: file.name, input: file, lastModified: new Date(file.lastModified) }));
+  // Errors abort the stream, and with it the file.
+  await downloadZip(entries, { buffersAreUTF8: true }).body?.pipeTo(writable);
+}
+
+async function throughStorage(run: FinishedRun, files: File[], name: string): Promise<void> {
+  await kept?.output.remove();
+  const output = await createRunFolder(files.reduce((sum, file) => sum + file.size, 0));
+  kept = { run: run.number, output };
+  await writeZip(files, await output.handle.getFileHandle(name, { create: true }));
+  const [made] = await output.files(run.report);
+  const link = document.createElement('a');
+  link.href = made?.url ?? '';
+  link.download = name;
+  link.click();
+}
+
+/** Must be called by a click: the file is asked for before anything else. */
+export async function saveZip(run: FinishedRun): Promise<void> {
+  const name = `${run.modelTitle
+    .replace(/\.\w+$/, '')
+    .replace(/[^\w.]+/g, ' ')
+    .trim()
+    .replaceAll(' ', '-')}-quantized.zip`;
+  zipFailure.value = null;
+  try {
+    const picked = window.showSaveFilePicker ? await pick(name) : null;
+    if (window.showSaveFilePicker && !picked) return;
+    zipping.value = true;
+    const files = await filesOf(run);
+    if (picked) await writeZip(files, picked);
+    else await throughStorage(run, files, name);
+  } catch (error) {
+    zipFailure.value = explain(error, 'The archive could not be saved');
+  } finally {
+    zipping.value = false;
+  }
+}
+
+runs.subscribe((list) => {
+  const former = kept;
+  if (!former || list.some(({ number, files }) => number === former.run && files !== null)) return;
+  kept = null;
+  void former.output.remove();
+});
