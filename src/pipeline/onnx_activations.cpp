@@ -58,8 +58,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
       known_.push_back({weight.tensor, role, scale});
     }
     if (request.importance)
-      for (const json::Value& each : found_for(request)["importance"].items())
-        task.importance.push_back(static_cast<float>(each.as_number()));
+      if (const json::Value& found = found_for(request); !found.is_null()) task.importance = importance_in(found);
     // Two weights may be of one layer; what is asked for is then the same.
     const bool is_known = std::any_of(requests.begin(), requests.end(), [&](const ActivationRequest& other) {
       return other.role == role && other.layer == request.layer;
