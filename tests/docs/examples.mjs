@@ -38,7 +38,10 @@ async function inPage(folder, test) {
 }
 
 async function saved(page) {
-  await page.locator('#save').waitFor({ timeout: 60_000 });
+  await page
+    .locator('#save')
+    .waitFor({ timeout: 60_000 })
+    .catch(async (error) => assert.fail(`${await page.locator('#status').textContent()}\n${error.message}`));
   const started = page.waitForEvent('download');
   await page.locator('#save').click();
   return readFileSync(await (await started).path());

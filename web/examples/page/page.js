@@ -1,9 +1,11 @@
 import { createQuantizer } from 'wasmquant';
 
 const element = (id) => document.getElementById(id);
-const quantizer = await createQuantizer();
-for (const { name, title } of quantizer.presets()) element('preset').append(new Option(title, name));
-element('preset').value = 'int4_wo_128';
+const loading = createQuantizer(); // people are faster: nothing below waits for it
+loading.then((quantizer) => {
+  for (const { name, title } of quantizer.presets()) element('preset').append(new Option(title, name));
+  element('preset').value = 'int4_wo_128';
+});
 
 /** A target that keeps the finished weight file in memory, in parts that a Blob takes without another copy. */
 function memoryTarget() {
@@ -23,6 +25,7 @@ element('file').addEventListener('change', async ({ target: { files } }) => {
   if (!file) return;
   element('save').hidden = true;
   try {
+    const quantizer = await loading;
     const model = await quantizer.open(file);
     const target = memoryTarget();
     const report = await quantizer.quantizeModel(model, element('preset').value, {

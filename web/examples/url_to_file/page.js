@@ -3,11 +3,12 @@
 import { createQuantizer } from 'wasmquant';
 
 const element = (id) => document.getElementById(id);
-const quantizer = await createQuantizer();
+const loading = createQuantizer(); // people are faster: the form is ready before it
 
 element('form').addEventListener('submit', async (event) => {
   event.preventDefault();
   try {
+    const quantizer = await loading;
     const model = await quantizer.open(new URL(element('url').value, location.href));
     const storage = await navigator.storage.getDirectory();
     const target = await storage.getDirectoryHandle('quantized', { create: true });
