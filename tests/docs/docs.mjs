@@ -1,8 +1,9 @@
 // npm run docs: every snippet of README.md and web/docs and every example is run against the packed package, and the API
 // reference is made (dist/docs). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
-// like a config is checked. A line per file; exit code 1 when a snippet fails.
+// like a config is checked. Guides must have titles, and links to files must lead somewhere. A line per file; exit code 1 when
+// something fails.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
@@ -26,6 +27,13 @@ function pages() {
   return ['README.md', ...guides.sort().map((name) => `web/docs/${name}`)].filter((name) =>
     name.includes(options.only),
   );
+}
+
+/** What is wrong with a page besides its snippets: a guide without its title, or a link to a file that is not there. */
+function* problemsOf(page, markdown) {
+  if (page.startsWith('web/docs/') && !/^---\ntitle: .+\n---\n/.test(markdown)) yield 'does not begin with its title';
+  for (const [, link] of markdown.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
+    if (!existsSync(join(root, page, '..', link))) yield `links to ${link}, which does not exist`;
 }
 
 /** The folder that snippets run in: the package, and the files that readers are told they have. */
@@ -108,7 +116,12 @@ main(async () => {
     for (const page of pages()) {
       let ran = 0;
       const unrun = [];
-      for (const [index, fence] of fencesOf(readFileSync(join(root, page), 'utf8')).entries()) {
+      const markdown = readFileSync(join(root, page), 'utf8');
+      for (const problem of problemsOf(page, markdown)) {
+        failed += 1;
+        process.stdout.write(`${page} FAILED  ${problem}\n`);
+      }
+      for (const [index, fence] of fencesOf(markdown).entries()) {
         if (fence.unrun) {
           unrun.push(`line ${fence.line}: ${fence.unrun}`);
           continue;

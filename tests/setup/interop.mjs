@@ -1,7 +1,7 @@
 // npm run test:interop: our output files loaded by independent programs. Prepares the programs, then runs
-// tests/interop/onnx.mjs, transformers_js.mjs and wllama.mjs, whose peers come from npm, and interop.mjs, words.mjs,
-// gguf_quantize.mjs and gguf.mjs, whose peers are Debian packages. Where those cannot be had (no root), it says so and leaves
-// them out; under CI that is a failure.
+// tests/interop/onnx.mjs, onnx_chromium.mjs, transformers_js.mjs and wllama.mjs, whose peers come from npm, and interop.mjs,
+// words.mjs, gguf_quantize.mjs and gguf.mjs, whose peers are Debian packages. Where those cannot be had (no root), it says so
+// and leaves them out; under CI that is a failure.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildAll, buildNative } from './build.mjs';
@@ -13,6 +13,7 @@ main(() => {
   buildAll();
   buildNative('release', 'wasmquant_onnx_tool');
   run(process.execPath, ['tests/interop/onnx.mjs']);
+  run(process.execPath, ['tests/interop/onnx_chromium.mjs']);
   run(process.execPath, ['tests/interop/transformers_js.mjs']);
   run(process.execPath, ['tests/interop/wllama.mjs']);
   const peers = spawnSync('bash', [join(root, 'tests/interop/peers.sh'), 'create'], {
