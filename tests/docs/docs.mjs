@@ -3,10 +3,21 @@
 // like a config is checked. Guides must have titles, and links to files must lead somewhere. A line per file; exit code 1 when
 // something fails.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
+import { weights, writeSafetensors } from '../bench/model_files.mjs';
+import { twoLayers } from '../node/onnx_model.mjs';
 import { install, pack } from '../package/packed.mjs';
 import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
@@ -20,6 +31,17 @@ const { values: options } = parseArgs({ options: { only: { type: 'string', defau
 
 /** Enough for 16 rows of 256 tokens of the sample's byte vocabulary. */
 const prose = 'And the evening and the morning were the first day. In the beginning was the word. '.repeat(64);
+
+const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 64, ch_axis: -1, symmetric: true };
+const int8 = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
+const inputs = { dtype: 'int8', qscheme: 'per_tensor', symmetric: true };
+const exclude = ['lm_head'];
+/** Configs that snippets name. */
+const configs = {
+  'awq.json': { global_quant_config: { weight: int4 }, exclude, algo_config: [{ name: 'awq' }] },
+  'w8a8.json': { global_quant_config: { weight: int8, input_tensors: inputs }, exclude },
+  'my-config.json': { global_quant_config: { weight: int4 }, exclude },
+};
 
 /** Markdown files of the project that people read, relative to the checkout. */
 function pages() {
@@ -36,25 +58,39 @@ function* problemsOf(page, markdown) {
     if (!existsSync(join(root, page, '..', link))) yield `links to ${link}, which does not exist`;
 }
 
-/** The folder that snippets run in: the package, and the files that readers are told they have. */
+/**
+ * The folder that readers are told they have: the package, my-model (the sample), tokens, texts, activations, an ONNX
+ * model, configs; in `later` what a first run makes of it.
+ */
 function reader(packed) {
   const app = install(packed, 'reader');
+  const tool = 'node_modules/@huggingface/tokenizers';
+  cpSync(join(root, tool), join(app, tool), { recursive: true });
   cpSync(sample, join(app, 'my-model'), { recursive: true });
-  copyFileSync(
-    join(root, 'tests/files/tiny-llama-reference/calib_tokens.safetensors'),
-    join(app, 'tokens.safetensors'),
-  );
-  const tensors = JSON.parse(
-    command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app),
-  ).tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');
-  writeFileSync(join(app, 'layers.txt'), tensors.map(({ layer, shape }) => `${layer} ${shape[1]}\n`).join(''));
+  const tokens = 'tests/files/tiny-llama-reference/validation_tokens.safetensors';
+  copyFileSync(join(root, tokens), join(app, 'tokens.safetensors'));
   for (const name of ['text.txt', 'sample.txt', 'held-out.txt']) writeFileSync(join(app, name), prose);
-  command(
-    'npx',
-    ['--no-install', 'wasmquant', 'quantize', 'my-model', '-o', 'my-model-int4', '--preset', 'int4_wo_128'],
-    app,
-  );
+  writeFileSync(join(app, 'model.onnx'), twoLayers().bytes);
+  for (const [name, config] of Object.entries(configs)) writeFileSync(join(app, name), JSON.stringify(config));
+  const { tensors } = JSON.parse(command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app));
+  const linear = tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');
+  writeFileSync(join(app, 'layers.txt'), linear.map(({ layer, shape }) => `${layer} ${shape[1]}\n`).join(''));
+  const inputs = linear.map(({ layer, shape }) => ({ name: `${layer}.input`, shape: [4, shape[1]] }));
+  writeSafetensors(join(app, 'activations.safetensors'), inputs, weights(4 * 1024, 3));
+  const make = ['quantize', 'my-model', '-o', 'later/my-model-int4', '--preset', 'int4_wo_128'];
+  command('npx', ['--no-install', 'wasmquant', ...make], app);
   return app;
+}
+
+/** A fresh copy of the reader's folder for one snippet. */
+function copyOf(app, packed, { given: names }) {
+  const folder = mkdtempSync(join(packed.folder, 'snippet-'));
+  for (const name of readdirSync(app))
+    if (name !== 'node_modules' && name !== 'later') cpSync(join(app, name), join(folder, name), { recursive: true });
+  symlinkSync(join(app, 'node_modules'), join(folder, 'node_modules'));
+  if (names.includes('quantized') || names.includes('my-model-int4'))
+    cpSync(join(app, 'later'), folder, { recursive: true });
+  return folder;
 }
 
 function command(program, args, cwd) {
@@ -76,12 +112,9 @@ async function runModule(app, name, code) {
   command(process.execPath, [file], app);
 }
 
-/** Readers start with an empty folder; here snippets of all pages share one. */
-const replacing = (line) => (line.startsWith('npx wasmquant quantize') ? `${line} --force` : line);
-
 function runShell(app, code) {
   const lines = code.split('\n').filter((line) => line.startsWith('npx wasmquant'));
-  for (const line of lines) command('bash', ['-c', replacing(line).replace(/^npx /, 'npx --no-install ')], app);
+  for (const line of lines) command('bash', ['-c', line.replace(/^npx /, 'npx --no-install ')], app);
   return lines.length;
 }
 
@@ -127,7 +160,8 @@ main(async () => {
           continue;
         }
         try {
-          const count = await runFence(app, page, fence, index);
+          if (fence.saved) writeFileSync(join(app, fence.saved), fence.code);
+          const count = await runFence(copyOf(app, packed, fence), page, fence, index);
           ran += count;
           passed += count;
         } catch (error) {

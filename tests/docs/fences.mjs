@@ -1,7 +1,8 @@
 // Code blocks of a Markdown file. A comment just before a block says what the reader has already: `<!-- given: model -->`
-// names what given.mjs sets up; `<!-- unrun: why -->` leaves a block out and says why.
+// names what given.mjs sets up; `<!-- unrun: why -->` leaves a block out and says why; "Saved as `name`:" is the file that
+// the reader makes of it.
 
-/** `[{ language, code, line, given, unrun }]`, lines from 1. */
+/** `[{ language, code, line, given, unrun, saved }]`, lines from 1. */
 export function fencesOf(markdown) {
   const fences = [];
   const lines = markdown.split('\n');
@@ -16,7 +17,8 @@ export function fencesOf(markdown) {
     while (++at < lines.length && lines[at] !== '```');
     const given = /^<!-- given: (.*) -->$/.exec(note)?.[1].split(', ') ?? [];
     const unrun = /^<!-- unrun: (.*) -->$/.exec(note)?.[1] ?? null;
-    fences.push({ language: open[1], code: lines.slice(begin, at).join('\n'), line: begin, given, unrun });
+    const saved = /Saved as `([\w.-]+)`:$/.exec(note)?.[1] ?? null;
+    fences.push({ language: open[1], code: lines.slice(begin, at).join('\n'), line: begin, given, unrun, saved });
     note = '';
   }
   return fences;

@@ -1,20 +1,28 @@
 // What the reader of a snippet has already: lines that are put before it, by the name in its `given` comment. The folder has
-// my-model, the sample, tokens.safetensors, text.txt and my-model-int4.
+// what docs.mjs puts there, and with `quantized` my-model-int4.
 
-const tokens = `const { readFileSync: readTokens } = await import('node:fs');
+const ids = (rows) => `const { readFileSync: readTokens } = await import('node:fs');
 const tokenBytes = readTokens('tokens.safetensors');
 const tokenStart = 8 + Number(tokenBytes.readBigUInt64LE(0));
-const ids = Int32Array.from({ length: 8 * 256 }, (_, i) => tokenBytes.readInt32LE(tokenStart + 4 * i));
-const tokens = { data: ids, shape: [8, 256] };`;
+const ids = Int32Array.from({ length: ${rows} * 256 }, (_, i) => tokenBytes.readInt32LE(tokenStart + 4 * i));`;
 
 export const given = {
   quantizer: `import { createQuantizer } from 'wasmquant';
 const quantizer = await createQuantizer({ threads: 2 });
 quantizer[Symbol.asyncDispose] ??= () => {};`,
   model: `const model = await quantizer.open('./my-model');`,
+  'my-model-int4': '',
   quantized: `const quantized = await quantizer.open('./my-model-int4');`,
-  tokens,
-  config: `const config = 'int4_wo_128';`,
+  ids: ids(128),
+  tokens: `${ids(8)}
+const tokens = { data: ids, shape: [8, 256] };`,
+  config: `const config = {
+  global_quant_config: {
+    weight: { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true },
+    input_tensors: { dtype: 'int8', qscheme: 'per_tensor', symmetric: true },
+  },
+  exclude: ['lm_head'],
+};`,
   file: `const { readFileSync: readFile } = await import('node:fs');
 const file = new File([readFile('my-model/model.safetensors')], 'model.safetensors');`,
   directoryHandle: `const directoryHandle = { write: async () => new WritableStream() };`,
