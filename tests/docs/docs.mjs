@@ -51,9 +51,13 @@ function pages() {
   );
 }
 
-/** What is wrong with a page besides its snippets: a guide without its title, or a link to a file that is not there. */
+/**
+ * What is wrong with a page besides its snippets: a guide without its title, or a link to a file that is not there. The blank
+ * lines around titles are what keeps biome from making headings of them.
+ */
 function* problemsOf(page, markdown) {
-  if (page.startsWith('web/docs/') && !/^---\ntitle: .+\n---\n/.test(markdown)) yield 'does not begin with its title';
+  if (page.startsWith('web/docs/') && !/^---\n\ntitle: .+\n\n---\n/.test(markdown))
+    yield 'does not begin with its title';
   for (const [, link] of markdown.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
     if (!existsSync(join(root, page, '..', link))) yield `links to ${link}, which does not exist`;
 }

@@ -3,30 +3,28 @@
 import type { AihwkitConfig, BrevitasConfig, QuarkConfig, QuarkLayerConfig, Stages } from './config_types.js';
 import type { QuantizationSpec } from './types.js';
 
-type Rest = Partial<QuantizationSpec>;
-
 /** One scale for the whole tensor. Unsigned integers get zero points. */
-export function perTensor(dtype: string, rest: Rest = {}): QuantizationSpec {
+export function perTensor(dtype: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return { dtype, qscheme: 'per_tensor', ...rest };
 }
 
 /** One scale for each output channel (row of the weight). */
-export function perChannel(dtype: string, rest: Rest = {}): QuantizationSpec {
+export function perChannel(dtype: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return { dtype, qscheme: 'per_channel', ch_axis: 0, ...rest };
 }
 
 /** One scale for `groupSize` values along the last axis. */
-export function perGroup(dtype: string, groupSize = 128, rest: Rest = {}): QuantizationSpec {
+export function perGroup(dtype: string, groupSize = 128, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return { dtype, qscheme: 'per_group', ch_axis: -1, group_size: groupSize, ...rest };
 }
 
 /** OCP Microscaling: groups of 32 with power-of-two scales. `element`: fp4, fp6_e2m3, fp6_e3m2, fp8_e4m3, fp8_e5m2. */
-export function microscaling(element: string, rest: Rest = {}): QuantizationSpec {
+export function microscaling(element: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return perGroup(element, 32, { scale_format: 'e8m0', ...rest });
 }
 
 /** NVFP4: fp4 in groups of 16, whose scales are fp8 under one float32 scale. */
-export function nvfp4(rest: Rest = {}): QuantizationSpec {
+export function nvfp4(rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return perGroup('fp4', 16, { scale_format: 'e4m3', ...rest });
 }
 

@@ -7,7 +7,7 @@ import type { Quantizer, QuantizerOptions } from './types.js';
 export type { AutoConfig, AutoConfigOptions, AutoLayer } from './auto_config.js';
 export * from './config_builders.js';
 export type * from './config_types.js';
-export type { CoreErrorCode, LibraryErrorCode } from './errors.js';
+export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
 export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
 export type * from './types.js';
 
