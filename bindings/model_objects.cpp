@@ -113,9 +113,19 @@ std::string BoundModelIndex::feed(uint32_t file, Address bytes, uint32_t length)
   out.set("offset", need->offset);
   out.set("bytes", need->bytes);
   if (need->bytes == 0) {
-    json::Array locations;
-    for (const std::string_view name : index_.onnx()->model().locations) locations.emplace_back(name);
+    json::Array locations, deflated;
+    if (index_.onnx() != nullptr)
+      for (const std::string_view name : index_.onnx()->model().locations) locations.emplace_back(name);
+    for (const npz::Deflated& array : index_.deflated()) {
+      json::Value& row = deflated.emplace_back();
+      row.set("name", array.name);
+      row.set("begin", array.begin);
+      row.set("end", array.end);
+      row.set("bytes", array.bytes);
+      row.set("crc", uint64_t{array.crc});
+    }
     out.set("locations", std::move(locations));
+    out.set("deflated", std::move(deflated));
   }
   return ok(std::move(out));
 }

@@ -7,6 +7,7 @@
 #include "core/message.h"
 #include "core/order.h"
 #include "formats/gguf_split.h"
+#include "formats/npy.h"
 #include "formats/safetensors.h"
 
 namespace wasmquant {
@@ -57,6 +58,11 @@ Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix
     if (!need) return in_file(need.error(), files_[file].name);
     return need->bytes;
   }
+  if (npy::looks_like_npy(prefix)) {
+    auto need = npy::need(prefix, files_[file].bytes);
+    if (!need) return in_file(need.error(), files_[file].name);
+    return *need;
+  }
   auto need = safetensors::need(prefix, files_[file].bytes);
   if (!need) return in_file(need.error(), files_[file].name);
   return need->bytes;
@@ -66,6 +72,9 @@ Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
   if (looks_like_gguf(prefix)) return read_gguf(file, prefix);
   if (is_gguf())
     return in_file(error_at(ErrorCode::format_unknown, "", "is no GGUF file, as the others are"), files_[file].name);
+  if (npy::looks_like_npy(prefix)) return read_npy(file, prefix);
+  if (is_npy_)
+    return in_file(error_at(ErrorCode::format_unknown, "", "is no .npy file, as the others are"), files_[file].name);
   auto index = safetensors::read_index(prefix, files_[file].bytes);
   if (!index) return in_file(index.error(), files_[file].name);
   indexes_[file] = std::move(*index);
@@ -89,11 +98,44 @@ Status ModelIndex::read_gguf(uint32_t file, std::span<const uint8_t> prefix) {
   return {};
 }
 
+// The array is called as its file. As only tensors called *.weight are quantized, a matrix without a dot in its name is
+// taken for one.
+Status ModelIndex::read_npy(uint32_t file, std::span<const uint8_t> prefix) {
+  auto tensor = npy::read_tensor(prefix, files_[file].bytes);
+  if (!tensor) return in_file(tensor.error(), files_[file].name);
+  std::string_view name = files_[file].name;
+  if (name.ends_with(".npy")) name.remove_suffix(4);
+  tensor->name = name;
+  if (!npz_ && tensor->shape.size() > 1 && name.find('.') == std::string_view::npos) tensor->name += ".weight";
+  indexes_[file].tensors.push_back(std::move(*tensor));
+  files_[file].is_read = is_npy_ = true;
+  return {};
+}
+
+Result<onnx::Skeleton::Need> ModelIndex::feed_npz(uint32_t file, std::span<const uint8_t> bytes) {
+  if (!npz_) {
+    if (file != 0)
+      return in_file(error_at(ErrorCode::format_unknown, "", "an .npz archive is a model of its own"),
+                     files_[file].name);
+    npz_ = std::make_unique<npz::Reader>(files_[file].bytes);
+    if (npz_->need().offset != 0) bytes = {};  // the directory is at the other end
+  }
+  if (Status fed = npz_->feed(bytes); !fed) return in_file(std::move(fed.error()), files_[file].name);
+  if (npz_->need().bytes == 0) {
+    indexes_[file].tensors = std::move(npz_->tensors());
+    deflated_ = npz_->deflated();
+    files_[file].is_read = is_npy_ = true;
+  }
+  return onnx::Skeleton::Need{npz_->need().offset, npz_->need().bytes};
+}
+
 bool ModelIndex::is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept {
-  return !looks_like_gguf(prefix) && (looks_like_onnx(prefix) || is_onnx_name(files_[file].name));
+  if (looks_like_gguf(prefix)) return false;
+  return npz::looks_like_zip(prefix) || looks_like_onnx(prefix) || is_onnx_name(files_[file].name);
 }
 
 Result<onnx::Skeleton::Need> ModelIndex::feed(uint32_t file, std::span<const uint8_t> bytes) {
+  if (npz_ || (!onnx_ && npz::looks_like_zip(bytes))) return feed_npz(file, bytes);
   if (file != 0)
     return in_file(error_at(ErrorCode::format_unknown, "", "an ONNX model is one file and those that it names"),
                    files_[file].name);
@@ -189,6 +231,7 @@ ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
   for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
   out.companions_ = companions_;
   out.is_sharded_ = is_sharded();
+  out.is_npy_ = is_npy_;
   out.tensors_ = std::move(tensors);
   out.by_name_ = sorted_by_name(out.tensors_.size(), NameOfTensor{out.tensors_});
   return out;
@@ -225,7 +268,7 @@ json::Value ModelIndex::to_json() const {
       pair.emplace_back(value);
     }
   json::Value out;
-  out.set("format", is_gguf() ? "gguf" : onnx_ ? "onnx" : "safetensors");
+  out.set("format", is_gguf() ? "gguf" : onnx_ ? "onnx" : is_npy_ ? "npy" : "safetensors");
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

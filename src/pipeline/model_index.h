@@ -13,6 +13,7 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "formats/gguf.h"
+#include "formats/npz.h"
 #include "formats/safetensors_index.h"
 #include "formats/tensor_index.h"
 #include "pipeline/onnx_index.h"
@@ -43,11 +44,15 @@ class ModelIndex {
   /// Bytes from offset 0 that read() needs, judged from `prefix`; 0 = prefix is enough.
   Result<uint64_t> need(uint32_t file, std::span<const uint8_t> prefix) const;
   Status read(uint32_t file, std::span<const uint8_t> prefix);
-  /// Whether the file is ONNX, by its first bytes or its name: then it is fed instead, from byte 0 on.
+  /// Whether the file is ONNX, by its first bytes or its name, or a zip archive: then it is fed instead, from byte 0
+  /// on.
   bool is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept;
   /// The bytes that were asked for, or more from there on; answers which come next, 0 bytes: none. After that, the
-  /// files with external data are to be added in the order of onnx()->model().locations.
+  /// files with external data are to be added in the order of onnx()->model().locations, or deflated(), inflated, as
+  /// files of their own.
   Result<onnx::Skeleton::Need> feed(uint32_t file, std::span<const uint8_t> bytes);
+  /// Arrays of the .npz archive that was fed last.
+  const List<npz::Deflated>& deflated() const noexcept { return deflated_; }
   /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
@@ -66,6 +71,8 @@ class ModelIndex {
   bool is_gguf() const noexcept { return !parts_.empty(); }
   const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
 
+  /// Files are NumPy's: arrays, or an archive of them.
+  bool is_npy() const noexcept { return is_npy_; }
   /// Null: of another format.
   const OnnxIndex* onnx() const noexcept { return onnx_.get(); }
   /// Parallel to tensors() of an ONNX model.
@@ -79,11 +86,16 @@ class ModelIndex {
 
  private:
   Status read_gguf(uint32_t file, std::span<const uint8_t> prefix);
+  Status read_npy(uint32_t file, std::span<const uint8_t> prefix);
+  Result<onnx::Skeleton::Need> feed_npz(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_onnx();
 
   List<File> files_;
-  List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
-  List<gguf::Index> parts_;  // of GGUF files, in the order of the files; tensors are moved out
+  List<FileIndex> indexes_;           // parallel to files_; finish() moves their tensors to tensors_
+  List<gguf::Index> parts_;           // of GGUF files, in the order of the files; tensors are moved out
+  std::unique_ptr<npz::Reader> npz_;  // of the archive that is being fed
+  List<npz::Deflated> deflated_;
+  bool is_npy_ = false;
   std::unique_ptr<OnnxIndex> onnx_;
   List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> companions_;

@@ -237,11 +237,13 @@ class Planner {
   }
 
   Status lay_out_files() {
-    List<List<PlannedTensor*>> by_file(model_.files().size());
-    for (PlannedTensor& planned : plan_.tensors) by_file[model_.tensors()[planned.tensor].file].push_back(&planned);
+    const bool one_file = model_.is_npy();  // arrays have a file each, or are parts of one
+    List<List<PlannedTensor*>> by_file(one_file ? 1 : model_.files().size());
+    for (PlannedTensor& planned : plan_.tensors)
+      by_file[one_file ? 0 : model_.tensors()[planned.tensor].file].push_back(&planned);
     List<std::pair<std::string, std::string>> map;
     for (uint32_t f = 0; f < by_file.size(); ++f) {
-      PlannedFile file{model_.files()[f].name, {}, 0};
+      PlannedFile file{one_file ? "model.safetensors" : model_.files()[f].name, {}, 0};
       TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
       for (const PlannedTensor* planned : by_file[f])
         for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);

@@ -30,6 +30,21 @@ test('--json is the plan', async () => {
   assert.equal(named(document, 'model.norm.weight').action, 'copy');
 });
 
+test('--pure takes the type of a GGUF recipe for every layer', async () => {
+  const types = async (...more) => {
+    const { code, document, stderr } = await cliJson(['plan', tinyLlama, '--preset', 'q5_0', ...more]);
+    assert.equal(code, 0, stderr);
+    const quantized = document.tensors.filter(({ action }) => action === 'quantize');
+    return [...new Set(quantized.map(({ spec }) => spec.dtype))].sort();
+  };
+  assert.deepEqual(await types(), ['q5_0', 'q6_k']);
+  assert.deepEqual(await types('--pure'), ['q5_0']);
+  assert.deepEqual(await types('--pure', '--layer', '*.down_proj=q8_0'), ['q5_0', 'q8_0']);
+  const refused = await cli(['plan', tinyLlama, '--preset', 'int8', '--pure']);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /--pure is for recipes of GGUF files/);
+});
+
 test('--exclude adds to the exclusions of preset and file', async (t) => {
   const path = join(scratch(t), 'config.json');
   writeFileSync(path, JSON.stringify({ global_quant_config: { weight: int8 }, exclude: ['lm_head'] }));

@@ -30,6 +30,7 @@ export interface ConfigOptions {
   config?: string;
   exclude?: string[];
   layer?: LayerChoice[];
+  pure?: boolean;
 }
 
 /** Options that say what a run may use. */
@@ -121,7 +122,8 @@ export function addConfigOptions(command: Command): Command {
     )
     .option('-c, --config <file>', 'config as AMD Quark writes it (JSON); - reads stdin')
     .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable)', parsePattern)
-    .option('-l, --layer <glob=preset>', 'another preset for these layers (repeatable, first match wins)', parseLayer);
+    .option('-l, --layer <glob=preset>', 'another preset for these layers (repeatable, first match wins)', parseLayer)
+    .option('--pure', "GGUF recipes: the recipe's main type in every layer, as llama-quantize --pure");
 }
 
 export function addFormatOption(command: Command): Command {

@@ -70,10 +70,10 @@ function chosenLayers(quantizer: Quantizer, choices: LayerChoice[]): Map<string,
 }
 
 /** A recipe for GGUF files with exclusions and other types; the core checks their names. */
-function recipeWithEdits(recipe: string, exclude: string[], choices: LayerChoice[]): object {
+function recipeWithEdits(recipe: string, exclude: string[], choices: LayerChoice[], pure: boolean): object {
   const layers: Record<string, string> = {};
   for (const { glob, preset } of choices) layers[glob] ??= preset;
-  return { dialect: 'gguf', recipe, layers, exclude };
+  return { dialect: 'gguf', recipe, pure, layers, exclude };
 }
 
 /** `config` with more exclusions, and with `layers` before its own. */
@@ -96,8 +96,14 @@ export async function configFor(
   const exclude = options.exclude ?? [];
   const edits = exclude.length > 0 || (options.layer ?? []).length > 0;
   const named = options.preset === undefined ? undefined : presetNamed(quantizer, options.preset);
+  const pure = options.pure === true;
   if (named && ('recipe' in named.config || options.format === 'gguf'))
-    return edits ? recipeWithEdits(named.name, exclude, options.layer ?? []) : named.name;
+    return edits || pure ? recipeWithEdits(named.name, exclude, options.layer ?? [], pure) : named.name;
+  if (pure)
+    throw usageError(
+      '--pure is for recipes of GGUF files',
+      'give one: --preset q4_k_m, or write "pure": true in the config',
+    );
   const layers = chosenLayers(quantizer, options.layer ?? []);
   if (named) {
     const preset = named;

@@ -29,13 +29,20 @@ interface IndexJson {
   diagnostics: Diagnostic[];
 }
 
-/** Feeds the header of one file to the index. Returns the names of files that belong to it. */
+/** What belongs to a file: external data, and files with headers of their own. */
+interface Beside {
+  external: FileSource[];
+  inflated: FileSource[];
+}
+
+/** Feeds the header of one file to the index. */
 async function readHeader(
   instance: Instance,
   index: BoundModelIndex,
   file: number,
   source: FileSource,
-): Promise<string[]> {
+  files: ModelFiles,
+): Promise<Beside | undefined> {
   let prefix = await source.read(0, Math.min(source.size, firstReadBytes));
   for (;;) {
     const known = prefix;
@@ -44,7 +51,7 @@ async function readHeader(
     );
     if (isFed) {
       const { feedSkeleton } = await import('./skeleton.js'); // few pages need it
-      return feedSkeleton(instance, index, file, source, known);
+      return feedSkeleton(instance, index, file, source, known, files);
     }
     if (need === 0) break;
     if (need <= known.byteLength || need > source.size) {
@@ -56,7 +63,7 @@ async function readHeader(
     prefix = longer;
   }
   instance.withBytes(prefix, (pointer) => instance.call<null>(() => index.read(file, pointer, prefix.byteLength)));
-  return [];
+  return undefined;
 }
 
 /** Last part of a path or URL, without the ending of a weight file and the number of a part. */
@@ -66,7 +73,7 @@ function nameOf(where: string): string {
       .replace(/[/\\]+$/, '')
       .split(/[/\\]/)
       .at(-1) ?? '';
-  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf|onnx)$/i, '') || 'model';
+  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf|onnx|np[yz])$/i, '') || 'model';
 }
 
 function parseConfig(text: string | null): Record<string, unknown> | null {
@@ -120,7 +127,7 @@ export class OpenedModel implements Model {
   static async open(instance: Instance, files: ModelFiles): Promise<OpenedModel> {
     const index = instance.run((module) => new module.ModelIndex());
     let weights = files.weights;
-    const external: FileSource[] = [];
+    const added: FileSource[] = []; // in the order of the core's files
     try {
       if (files.shardMap !== null) {
         const text = files.shardMap;
@@ -128,25 +135,22 @@ export class OpenedModel implements Model {
         weights = [];
         for (const name of names) weights.push(await files.openShard(name));
       }
+      const add = (source: FileSource) => {
+        added.push(source);
+        return instance.run(() => index.addFile(source.name, source.size));
+      };
       for (const source of weights) {
-        const file = instance.run(() => index.addFile(source.name, source.size));
-        const names = await readHeader(instance, index, file, source);
+        const beside = await readHeader(instance, index, add(source), source, files);
         await source.close();
-        for (const name of names) {
-          const data = await files.openBeside(name);
-          if (!data)
-            throw failure('source-invalid', name, `is missing beside ${source.name}, which keeps weights in it`);
-          external.push(data);
-          instance.run(() => index.addFile(name, data.size));
-        }
+        for (const data of beside?.external ?? []) add(data);
+        for (const array of beside?.inflated ?? []) await readHeader(instance, index, add(array), array, files);
       }
-      weights = [...weights, ...external];
-      const model = new OpenedModel(instance, index, files, weights);
+      const model = new OpenedModel(instance, index, files, added);
       if (model.format === 'safetensors') await model.#readCompanions();
       return model;
     } catch (error) {
       instance.free(index);
-      await Promise.all([...weights, ...external].map((source) => source.close()));
+      await Promise.all([...weights, ...added].map((source) => source.close()));
       throw error;
     }
   }

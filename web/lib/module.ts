@@ -38,7 +38,7 @@ export interface BoundModelIndex {
   /** Parses the header of a file. JSON null. */
   read(file: number, pointer: number, length: number): string;
   /** Bytes from where it asked for them, first from 0. JSON `{offset, bytes}`: what it needs next; 0 bytes: nothing, and
-   * `locations` are the files with external data, to be added in that order. */
+   * `locations` are the files with external data, `deflated` the compressed arrays `{name, begin, end, bytes, crc}`, to be added in that order. */
   feed(file: number, pointer: number, length: number): string;
   /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
   readShardMap(text: string): string;

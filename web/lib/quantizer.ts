@@ -47,19 +47,9 @@ const maxDefaultThreads = 8;
 const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
 /** Presets whose names are those of recipes for GGUF files, too. */
 const recipesToo = ['mxfp4'];
-/** Input formats by file extension that this version does not read. */
-const laterInputs = /\.(npy)$/i;
-
-function refuseLaterFormat(format: InputFormat | undefined, model: { weights: readonly { name: string }[] }): void {
-  const found = format ?? laterInputs.exec(model.weights[0]?.name ?? '')?.[1]?.toLowerCase();
-  if (found === undefined || ['safetensors', 'gguf', 'onnx'].includes(found)) return;
-  if (found !== 'npy')
-    throw failure('argument-invalid', 'format', `"${found}" is none of safetensors, gguf, onnx, npy`);
-  throw failure(
-    'not-implemented',
-    model.weights[0]?.name ?? '',
-    `reading ${found} files is part of a later version; this one reads safetensors, gguf and onnx`,
-  );
+function checkFormat(format: InputFormat | undefined): void {
+  if (format === undefined || ['safetensors', 'gguf', 'onnx', 'npy'].includes(format)) return;
+  throw failure('argument-invalid', 'format', `"${format}" is none of safetensors, gguf, onnx, npy`);
 }
 
 defineDisposeSymbols();
@@ -150,13 +140,8 @@ export class EngineQuantizer implements Quantizer {
 
   async open(source: Source | Source[], options: { format?: InputFormat } = {}): Promise<Model> {
     const instance = this.#open();
+    checkFormat(options.format);
     const files = await this.#host.openModel(source);
-    try {
-      refuseLaterFormat(options.format, files);
-    } catch (error) {
-      await Promise.all(files.weights.map((file) => file.close()));
-      throw error;
-    }
     const model = await OpenedModel.open(instance, files);
     if (options.format === undefined || options.format === model.format) return model;
     await model.close();

@@ -1,29 +1,61 @@
-// Reads an ONNX file without its weights: the core says which bytes it wants next, and skips the rest.
+// Reads an ONNX file without its weights, or an .npz archive without its arrays: the core says which bytes it wants
+// next, and skips the rest.
 
+import { failure } from './errors.js';
 import type { Instance } from './instance.js';
+import type { ModelFiles } from './model_files.js';
 import type { BoundModelIndex } from './module.js';
 import type { FileSource } from './source.js';
 
 /** Bytes of a read at least: what follows is often wanted, too, and a request costs more. */
 const leastBytes = 64 * 1024;
 
-/** `prefix`: the file's first bytes. Returns the names of its files with external data. */
+/** A compressed array of an archive. */
+export interface DeflatedEntry {
+  name: string;
+  /** Place in the archive, end exclusive. */
+  begin: number;
+  end: number;
+  /** Bytes that come out, and their CRC-32. */
+  bytes: number;
+  crc: number;
+}
+
+interface Answer {
+  offset: number;
+  bytes: number;
+  locations: string[];
+  deflated: DeflatedEntry[];
+}
+
+/** `prefix`: the file's first bytes. Returns the files that belong to it: external data, or arrays that were inflated. */
 export async function feedSkeleton(
   instance: Instance,
   index: BoundModelIndex,
   file: number,
   source: FileSource,
   prefix: Uint8Array,
-): Promise<string[]> {
+  files: ModelFiles,
+): Promise<{ external: FileSource[]; inflated: FileSource[] }> {
   let known = { begin: 0, bytes: prefix };
   for (let at = 0; ; ) {
     const rest = known.bytes.subarray(at - known.begin);
     const next = instance.withBytes(rest, (pointer) =>
-      instance.call<{ offset: number; bytes: number; locations?: string[] }>(() =>
-        index.feed(file, pointer, rest.byteLength),
-      ),
+      instance.call<Answer>(() => index.feed(file, pointer, rest.byteLength)),
     );
-    if (next.locations) return next.locations;
+    if (next.bytes === 0) {
+      const external: FileSource[] = [];
+      for (const name of next.locations) {
+        const data = await files.openBeside(name);
+        if (!data) throw failure('source-invalid', name, `is missing beside ${source.name}, which keeps weights in it`);
+        external.push(data);
+      }
+      if (next.deflated.length === 0) return { external, inflated: [] };
+      const { inflate } = await import('./inflate.js');
+      const inflated: FileSource[] = [];
+      for (const entry of next.deflated) inflated.push(await inflate(source, entry));
+      return { external, inflated };
+    }
     at = next.offset;
     const end = known.begin + known.bytes.byteLength;
     if (at < known.begin || at + next.bytes > end) {

@@ -1,0 +1,68 @@
+// NumPy's .npz files, sans-I/O: a zip archive of .npy files. Read are the directory at its end and the header of each
+// array, never the values. Stored entries are ranges of the file; deflated ones are handed out to be inflated.
+// Source: PKWARE's APPNOTE 6.3 (4.3.7 local header, 4.3.12 central directory, 4.3.14 to 4.3.16 its end, zip64).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/list.h"
+#include "core/result.h"
+#include "formats/tensor_index.h"
+
+namespace wasmquant::npz {
+
+inline constexpr uint64_t kMaxDirectoryBytes = 64 * 1024 * 1024;
+/// What an archive's deflated arrays may take inflated, in all: they are held in memory.
+inline constexpr uint64_t kMaxInflatedBytes = 1024ull * 1024 * 1024;
+/// Deflate makes no more than that many bytes of one.
+inline constexpr uint64_t kMaxRatio = 1032;
+
+bool looks_like_zip(std::span<const uint8_t> prefix) noexcept;
+
+/// An array whose bytes are compressed: [begin, end) of the archive, of `bytes` inflated.
+struct Deflated {
+  std::string name;  // with ".npy"
+  uint64_t begin = 0, end = 0, bytes = 0;
+  uint32_t crc = 0;  // of what comes out
+};
+
+class Reader {
+ public:
+  explicit Reader(uint64_t file_bytes);
+
+  struct Need {
+    uint64_t offset = 0, bytes = 0;  // 0 bytes: complete
+  };
+  Need need() const noexcept { return need_; }
+  /// Bytes from need().offset on, need().bytes or more; fewer are asked for again.
+  /// Errors: file-truncated, file-invalid, file-too-large, tensor-duplicate, and those of npy::read_tensor.
+  Status feed(std::span<const uint8_t> bytes);
+
+  /// When complete: stored arrays, named without ".npy", in the order of the file.
+  List<StoredTensor>& tensors() noexcept { return tensors_; }
+  const List<Deflated>& deflated() const noexcept { return deflated_; }
+
+ private:
+  struct Entry {
+    std::string name;
+    uint64_t begin = 0, packed = 0, bytes = 0;  // local header; sizes as stored and as arrays
+    uint32_t crc = 0;
+    uint16_t method = 0, flags = 0;
+  };
+  Status read_end(std::span<const uint8_t> bytes);
+  Status read_directory(std::span<const uint8_t> bytes);
+  Status read_entry(std::span<const uint8_t> bytes);
+  /// After entry `next_ - 1`.
+  void ask_for_entry();
+
+  uint64_t directory_begin_ = 0, entry_count_ = 0;
+  Need need_;
+  enum class Stage : uint8_t { end, directory, entries } stage_ = Stage::end;
+  List<Entry> entries_;  // in order of offset
+  size_t next_ = 0;
+  List<StoredTensor> tensors_;
+  List<Deflated> deflated_;
+};
+
+}  // namespace wasmquant::npz
