@@ -20,6 +20,8 @@ import type {
   DistributionOptions,
   EvaluateOptions,
   Evaluation,
+  GenerateOptions,
+  Generation,
   ImportanceOptions,
   InputFormat,
   Model,
@@ -223,6 +225,12 @@ export class EngineQuantizer implements Quantizer {
     const workshop = this.#workshop();
     const { evaluateModel } = await import('./evaluate.js');
     return evaluateModel(workshop, opened(model), options);
+  }
+
+  async generate(model: Model, options: GenerateOptions): Promise<Generation> {
+    const workshop = this.#workshop();
+    const { continueText } = await import('./generate.js');
+    return continueText(workshop, opened(model), options);
   }
 
   async autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig> {

@@ -1,7 +1,14 @@
 /** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
-import type { Calibration, EvaluateOptions, Evaluation, ImportanceOptions } from './calibration_types.js';
+import type {
+  Calibration,
+  EvaluateOptions,
+  Evaluation,
+  GenerateOptions,
+  Generation,
+  ImportanceOptions,
+} from './calibration_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
@@ -250,6 +257,12 @@ export interface Quantizer extends AsyncDisposable {
    * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
    */
   evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
+  /**
+   * What a llama-kind model, quantized or not, goes on with after a prompt: greedy, for a look at it, not for speed, since
+   * each token goes through the whole model. The same tokens for any number of threads.
+   * @throws QuantizationError as `evaluate`
+   */
+  generate(model: Model, options: GenerateOptions): Promise<Generation>;
   /**
    * Which layer of a llama-kind model gets which spec so that a budget is spent best: an ordinary config, and the table
    * that led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
