@@ -182,10 +182,13 @@ export class EngineQuantizer implements Quantizer {
     const source = opened(model);
     source.indexFor(workshop.instance);
     const text = this.#configText(config, options.format);
-    const inputs = source.weights.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
+    const { reuse } = options;
+    const former = reuse && this.#configText(reuse.config, options.format);
+    const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
+    const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
     const { quantizeInto } = await import('./run.js'); // this one and those below: not every page needs them
     const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs);
-    return quantizeInto(workshop, source, text, target, options);
+    return quantizeInto(workshop, source, text, target, options, former);
   }
 
   async compare(

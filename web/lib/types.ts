@@ -188,6 +188,14 @@ export interface PlanOptions {
   gguf?: GgufOptions;
 }
 
+/** A finished run of the same model into the same format. */
+export interface FormerRun {
+  config: string | object;
+  /** What it wrote, opened. */
+  output: Model;
+  report: Report;
+}
+
 export interface QuantizeModelOptions extends PlanOptions {
   target: Target;
   /**
@@ -195,6 +203,12 @@ export interface QuantizeModelOptions extends PlanOptions {
    * of static inputs and outputs, which are left out without it. For GGUF outputs: the importance of columns.
    */
   calibration?: Calibration;
+  /**
+   * Quantized tensors that both configs treat the same are copied from that output, with the errors of its report; only the
+   * others are quantized. The bytes are those of a whole run. Not with calibrated configs, which go through the whole model.
+   * @throws QuantizationError `argument-invalid` when the output is not what that config makes of this model
+   */
+  reuse?: FormerRun;
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
   /** Paths and folder handles: replace existing output. Default false. */
