@@ -162,9 +162,10 @@ export type ToWorker =
 
 export type FromWorker =
   | { type: 'ready' }
-  | { type: 'done'; id: number; result: JobResult }
+  /** `memoryBytes`, here and below: of the engine. */
+  | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
-  | { type: 'progress'; id: number; progress: WorkProgress }
+  | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
   /** The engine trapped, or could not be started: the worker is of no use any more. */
   | { type: 'crashed'; message: string }
   | { type: 'read'; request: number; context: number; input: number; file: number; offset: number; length: number }

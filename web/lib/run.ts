@@ -110,8 +110,9 @@ export async function quantizeInto(
     );
     const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
     const work = [...others.map(({ item }) => item), ...calibrated];
+    const { onProgress } = options;
     const progress = new ProgressMeter(
-      options.onProgress,
+      onProgress && ((done) => onProgress({ ...done, memoryBytes: workshop.instance.memoryBytes + pool.memoryBytes })),
       work.length,
       work.reduce((sum, item) => sum + item.bytes, 0),
     );

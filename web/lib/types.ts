@@ -103,6 +103,8 @@ export interface Progress {
   /** Input bytes finished. */
   bytesDone: number;
   bytesTotal: number;
+  /** Of `quantizeModel`: memory of the engine, here and in all workers, in bytes. Output that waits to be written comes on top. */
+  memoryBytes?: number;
 }
 
 /** A checked config. */
