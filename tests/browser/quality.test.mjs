@@ -55,6 +55,8 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   const written = page.locator('.continuation blockquote');
   await written.nth(1).waitFor({ timeout: 60_000 });
   await picture(page, 'light-quality');
+  await written.first().scrollIntoViewIfNeeded();
+  await picture(page, 'light-written');
 
   const expected = await inNode(async (quantizer, model, tokens) => {
     const { config } = quantizer.presets().find(({ name }) => name === 'int4_wo_128');

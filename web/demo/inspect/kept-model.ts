@@ -7,8 +7,9 @@ let opened: { files: RunFiles; model: Promise<Model> } | null = null;
 
 async function openFiles({ handle }: RunFiles): Promise<Model> {
   if (!quantizer.value) throw new Error('The quantizer has not started.');
+  if (handle.kind === 'file') return await quantizer.value.open(await (handle as FileSystemFileHandle).getFile());
   const files: File[] = [];
-  for await (const entry of handle.values()) {
+  for await (const entry of (handle as FileSystemDirectoryHandle).values()) {
     // Desktops put hidden files into folders.
     if (entry.kind === 'file' && !entry.name.startsWith('.'))
       files.push(await (entry as FileSystemFileHandle).getFile());

@@ -8,8 +8,9 @@ import { modelOf } from '../inspect/kept-model';
 import { type OpenedModel, opened } from '../open/opened';
 import { texts } from '../quality/texts';
 import { tokensOf } from '../quality/tokenize';
-import { destination } from './destination';
+import { destination, isSingleFile } from './destination';
 import type { Output } from './output';
+import { pickFile } from './pick-file';
 import { pickFolder } from './pick-folder';
 import { Rate } from './rate';
 import { createRunFolder } from './run-folder';
@@ -97,7 +98,7 @@ export async function startRun(): Promise<void> {
   const { signal } = controller;
   try {
     if (destination.value === 'folder') {
-      output = await pickFolder();
+      output = isSingleFile.value ? await pickFile(plan.files[0]?.name ?? 'model') : await pickFolder();
       if (!output) return;
     }
     run.value = { state: 'running', progress: null, bytesPerSecond: null, cancelling: false };
