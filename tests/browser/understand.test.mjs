@@ -132,6 +132,14 @@ test('GGUF recipes are improved by type', async () => {
   await page.getByRole('button', { name: 'Quantize', exact: true }).click();
   await show(page, 'Tensors');
   await page.locator('.badge-quantize', { hasText: 'q8_0' }).first().waitFor();
+  // Names and the order of rows are others in the file: the values are those of this weight all the same.
+  const query = 'model.layers.0.self_attn.q_proj.weight';
+  await page.getByRole('button', { name: query, exact: true }).click();
+  const strip = page.getByRole('img', { name: /^Error per channel/ });
+  await strip.waitFor();
+  const [, lowest] = /lowest (\d+\.\d)/.exec(await strip.getAttribute('aria-label'));
+  assert.ok(Number(lowest) > 10, `${lowest} dB`);
+  await page.getByRole('img', { name: /^Histogram. 65,536 values/ }).waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });

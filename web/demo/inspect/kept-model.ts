@@ -17,9 +17,14 @@ async function openFiles({ handle }: RunFiles): Promise<Model> {
   return await quantizer.value.open(files);
 }
 
-/** Whether values of a run can be read back: its files are there, and its tensors have the names of the model's. */
-export function canLookInto({ files, plan }: FinishedRun): boolean {
-  return files !== null && plan.format !== 'gguf';
+/** Whether values of a run can be read back. */
+export function canLookInto({ files }: FinishedRun): boolean {
+  return files !== null;
+}
+
+/** Whether a run's output can be run as a model: its tensors have the names of the original's. */
+export function canRun({ files, plan }: FinishedRun): boolean {
+  return files !== null && plan.format !== 'gguf' && plan.format !== 'onnx';
 }
 
 /** One that could not be opened has been reported where it was asked for. */

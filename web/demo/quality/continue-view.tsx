@@ -1,6 +1,6 @@
 // A short continuation of a prompt by the model as it was opened and by runs, side by side.
 import type { Model } from 'wasmquant';
-import { canLookInto } from '../inspect/kept-model';
+import { canRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
 import { type FinishedRun, keptRun, runs } from '../run/runs';
 import { type Continuation, commonTokens, continued, goOn, mostTokens, prompt } from './continuations';
@@ -53,7 +53,7 @@ export function ContinueView() {
   const model = opened.value?.model;
   if (!model) return null;
   const kept = keptRun.value;
-  const run = kept && kept.model === model && canLookInto(kept) ? kept : null;
+  const run = kept?.model === model && canRun(kept) ? kept : null;
   return (
     <form
       class="quality-part"
