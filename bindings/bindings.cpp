@@ -167,6 +167,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("load", &BoundForwardPass::load)
       .function("run", &BoundForwardPass::run)
       .function("losses", &BoundForwardPass::losses)
+      .function("nextToken", &BoundForwardPass::next_token)
       .function("observe", &BoundForwardPass::observe)
       .function("nextPass", &BoundForwardPass::next_pass)
       .function("observed", &BoundForwardPass::observed)

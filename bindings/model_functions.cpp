@@ -72,6 +72,10 @@ std::string BoundForwardPass::losses() {
   return ok(std::move(out));
 }
 
+int32_t BoundForwardPass::next_token(uint32_t sequence) {
+  return session_ ? session_->pass().next_token(sequence) : -1;
+}
+
 std::string calibrated_algorithms(std::string config) {
   const auto parsed = config::parse_text(config);
   if (!parsed) return fail(parsed.error());

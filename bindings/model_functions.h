@@ -30,6 +30,7 @@ class BoundForwardPass : Counted {
   std::string load(uint32_t tile);
   std::string run(uint32_t portion);
   std::string losses();
+  int32_t next_token(uint32_t sequence);
   // Inputs of linear layers, seen by the observers of a plan, of every run() that follows.
   std::string observe(std::string requests);
   std::string next_pass();

@@ -1,6 +1,7 @@
 #include "model/forward_pass.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/message.h"
@@ -42,6 +43,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, size_t length) {
   reference_x_.clear();
   runner_ = std::make_unique<BlockRunner>(architecture_, precision_, length);
   loss_.reset();
+  next_.clear();
   return {};
 }
 
@@ -95,6 +97,7 @@ Status ForwardPass::begin_head(InputSink* sink) {
   for (size_t i = 0; i + 1 < tokens_.size(); ++i)
     if ((i + 1) % length_ != 0) targets[i] = tokens_[i + 1];
   loss_ = std::make_unique<TokenLoss>(std::move(targets));
+  next_.assign(sequences(), {});
   return {};
 }
 
@@ -109,8 +112,21 @@ std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows
   return scratch_;
 }
 
+void ForwardPass::take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept {
+  NextToken& best = next_[sequence];
+  for (size_t i = 0; i < width; ++i) {
+    if (!std::isfinite(logits[i])) best = {-1, std::numeric_limits<float>::infinity()};  // nothing is larger
+    if (logits[i] > best.logit) best = {static_cast<int32_t>(first + i), logits[i]};
+  }
+}
+
 void ForwardPass::run_head(size_t portion, std::span<const float> rows, uint32_t first) {
-  loss_->add(logits(portion, rows), rows.size() / architecture_.hidden, range_of(portion).begin, first);
+  const size_t width = rows.size() / architecture_.hidden;
+  const Range range = range_of(portion);
+  const std::span<float> found = logits(portion, rows);
+  for (size_t end = range.begin + length_; end <= range.end; end += length_)
+    take_largest(found.subspan((end - 1 - range.begin) * width, width), width, end / length_ - 1, first);
+  loss_->add(found, width, range.begin, first);
 }
 
 double ForwardPass::loss_of(size_t sequence) const noexcept {

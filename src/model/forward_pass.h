@@ -8,6 +8,7 @@
 //
 // Portions are whole sequences; they may be run in any order and with pauses between them.
 #pragma once
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -59,6 +60,9 @@ class ForwardPass {
 
   /// Sum over positions 0 to length - 2 of the negative log-likelihood of the token that follows, in nats.
   double loss_of(size_t sequence) const noexcept;
+  /// The token with the largest logit at the sequence's last position, the first of several; -1 when a logit is not
+  /// finite, or the head was not run.
+  int32_t next_token(size_t sequence) const noexcept { return sequence < next_.size() ? next_[sequence].token : -1; }
 
   /// Bytes of activations per token of the batch, and of working memory besides.
   static uint64_t bytes_per_token(const Architecture& architecture) noexcept;
@@ -68,7 +72,12 @@ class ForwardPass {
   struct Range {
     size_t begin, end;  // tokens
   };
+  struct NextToken {
+    int32_t token = -1;
+    float logit = -std::numeric_limits<float>::infinity();
+  };
   Range range_of(size_t portion) const noexcept;
+  void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
              bool keep);
 
@@ -81,6 +90,7 @@ class ForwardPass {
   BlockValues block_;
   std::vector<float> final_norm_, scratch_, product_;
   std::unique_ptr<TokenLoss> loss_;
+  std::vector<NextToken> next_;  // by sequence
 };
 
 }  // namespace wasmquant::model

@@ -51,7 +51,12 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   await page.getByRole('button', { name: 'Measure the model and run 1' }).click();
   const row = page.getByRole('row', { name: /^Run 1/ });
   await row.waitFor({ timeout: 60_000 });
+  await page.getByRole('button', { name: 'Let the model and run 1 write' }).click();
+  const written = page.locator('.continuation blockquote');
+  await written.nth(1).waitFor({ timeout: 60_000 });
   await picture(page, 'light-quality');
+  await written.first().scrollIntoViewIfNeeded();
+  await picture(page, 'light-written');
 
   const expected = await inNode(async (quantizer, model, tokens) => {
     const { config } = quantizer.presets().find(({ name }) => name === 'int4_wo_128');
@@ -61,11 +66,18 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
     const before = await quantizer.evaluate(model, { tokens: tokens('measure') });
     const quantized = await quantizer.open(target);
     const after = await quantizer.evaluate(quantized, { tokens: tokens('measure') });
+    const prompt = { text: 'And the king said unto ', tokenizer: tokens('measure').tokenizer, count: 64 };
+    const texts = [];
+    for (const subject of [model, quantized]) texts.push((await quantizer.generate(subject, prompt)).text);
     await quantized.close();
-    return { bytes: readFileSync(join(target, 'model.safetensors')), before, after };
+    return { bytes: readFileSync(join(target, 'model.safetensors')), before, after, texts };
   });
   const saved = readFileSync(await download(page, 'model.safetensors'));
   assert.equal(Buffer.compare(saved, expected.bytes), 0);
+  assert.deepEqual(
+    await written.allTextContents(),
+    expected.texts.map((added) => `And the king said unto ${added}`),
+  );
   const cells = await row.locator('td').allTextContents();
   assert.equal(cells[0], expected.after.bitsPerByte.toFixed(4));
   assert.ok(cells[1].startsWith(`+${(expected.after.bitsPerByte - expected.before.bitsPerByte).toFixed(4)} ± 0.00`));

@@ -1,5 +1,6 @@
 // Runs in the page, from opened file to downloaded bytes.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -122,6 +123,46 @@ test('a folder is written directly when it is empty, refused when it is not, and
 
   await button.click();
   await page.getByRole('alert').getByText('The folder picked has').waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a GGUF is written straight into a file; declining leaves nothing behind', async () => {
+  const { page, complaints, close } = await browser.open();
+  // A file of browser storage answers in place of the picker, made when it is picked, as real ones are.
+  await page.evaluate(() => {
+    window.answers = ['declined', 'picked.gguf'];
+    window.showSaveFilePicker = async ({ suggestedName }) => {
+      window.suggested = suggestedName;
+      const answer = window.answers.shift();
+      if (answer === 'declined') throw new DOMException('declined', 'AbortError');
+      return await (await navigator.storage.getDirectory()).getFileHandle(answer, { create: true });
+    };
+  });
+  await openSample(page);
+  await page.getByLabel('Output format').selectOption('gguf');
+  await page.getByRole('radio', { name: 'Straight into a file' }).check();
+  const button = page.getByRole('button', { name: /^Quantize/ });
+  await button.click();
+  await page.waitForFunction(() => window.answers.length === 1);
+  assert.ok(await button.isEnabled());
+  assert.equal(await page.locator('.saved, .run-progress, [role=alert]').count(), 0);
+  assert.match(await page.evaluate(() => window.suggested), /\.gguf$/);
+
+  await button.click();
+  await page.getByRole('heading', { name: 'Saved as picked.gguf' }).waitFor();
+  const digest = await page.evaluate(async () => {
+    const handle = await (await navigator.storage.getDirectory()).getFileHandle('picked.gguf');
+    const found = await crypto.subtle.digest('SHA-256', await (await handle.getFile()).arrayBuffer());
+    return [...new Uint8Array(found)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  });
+  assert.deepEqual(await storedRuns(page), []);
+  await picture(page, 'light-file');
+  await page.getByRole('radio', { name: 'As downloads' }).check();
+  await button.click();
+  await page.getByRole('heading', { name: 'Ready to save' }).waitFor();
+  const saved = readFileSync(await download(page, await page.evaluate(() => window.suggested)));
+  assert.equal(digest, createHash('sha256').update(saved).digest('hex'));
   assert.deepEqual(complaints, []);
   await close();
 });

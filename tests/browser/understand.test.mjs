@@ -84,7 +84,16 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
     const [tried] = await quantizer.trial(model, edited, [worst]);
     const [now] = await quantizer.trial(model, config, [worst]);
     const bytes = quantizer.plan(model, edited).totals.bytesAfter - quantizer.plan(model, config).totals.bytesAfter;
-    return { bytes, gain: tried.error.sqnrDb - now.error.sqnrDb, after: tried.error.sqnrDb };
+    const target = join(browser.folder, 'improved');
+    const { totals } = await quantizer.quantizeModel(model, edited, { target });
+    const gain = tried.error.sqnrDb - now.error.sqnrDb;
+    return {
+      bytes,
+      gain,
+      after: tried.error.sqnrDb,
+      kept: totals.quantized - 1,
+      file: join(target, 'model.safetensors'),
+    };
   });
   const button = first.getByRole('button', { name: /int8 per channel/ });
   const text = await button.textContent();
@@ -94,6 +103,9 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
   await first.getByRole('button', { name: /✓ int8 per channel/ }).waitFor();
   await page.getByRole('button', { name: 'Quantize', exact: true }).click();
   await page.getByText('own config').first().waitFor();
+  await page.getByText(`workers, ${expected.kept} tensors kept`).waitFor();
+  const saved = readFileSync(await download(page, 'model.safetensors'));
+  assert.equal(Buffer.compare(saved, readFileSync(expected.file)), 0, 'not the bytes of a whole run');
   await show(page, 'Tensors');
   const row = page.locator('tbody tr').filter({ has: page.getByRole('button', { name: worst, exact: true }) });
   await row.getByText(`${expected.after.toFixed(1)} dB`).waitFor();
@@ -120,6 +132,14 @@ test('GGUF recipes are improved by type', async () => {
   await page.getByRole('button', { name: 'Quantize', exact: true }).click();
   await show(page, 'Tensors');
   await page.locator('.badge-quantize', { hasText: 'q8_0' }).first().waitFor();
+  // Names and the order of rows are others in the file: the values are those of this weight all the same.
+  const query = 'model.layers.0.self_attn.q_proj.weight';
+  await page.getByRole('button', { name: query, exact: true }).click();
+  const strip = page.getByRole('img', { name: /^Error per channel/ });
+  await strip.waitFor();
+  const [, lowest] = /lowest (\d+\.\d)/.exec(await strip.getAttribute('aria-label'));
+  assert.ok(Number(lowest) > 10, `${lowest} dB`);
+  await page.getByRole('img', { name: /^Histogram. 65,536 values/ }).waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });

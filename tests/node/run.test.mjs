@@ -319,6 +319,8 @@ test('progress is monotonic and ends complete', async (t) => {
     const last = seen.at(-1);
     assert.deepEqual([last.phase, last.bytesDone, last.index], ['write', last.bytesTotal, last.count]);
     assert.equal(last.count, 5);
+    const engines = 1 + Math.max(1, threads);
+    assert.ok(last.memoryBytes > 2 ** 20 && last.memoryBytes < engines * 64 * 2 ** 20, `${last.memoryBytes}`);
   }
 });
 

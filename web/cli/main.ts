@@ -9,6 +9,7 @@ import { addCompare } from './compare.js';
 import { addConfig } from './config.js';
 import { addEvaluate } from './evaluate.js';
 import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
+import { addGenerate } from './generate.js';
 import { addImatrix } from './imatrix.js';
 import { addInspect } from './inspect.js';
 import { Interruption } from './interrupt.js';
@@ -27,6 +28,7 @@ Examples:
   wasmquant compare ./llama ./llama-int4
   wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
   wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors
+  wasmquant generate ./llama-int4 --prompt "Once upon a time"
 
 A model is a file, a folder (config.json and shards), an index file, or an http(s) URL.
 Sizes are shown in powers of 1000. Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`;
@@ -110,7 +112,17 @@ async function main(): Promise<void> {
       outputError: () => {},
     })
     .exitOverride();
-  for (const add of [addInspect, addPlan, addQuantize, addCompare, addEvaluate, addAuto, addImatrix, addConfig])
+  for (const add of [
+    addInspect,
+    addPlan,
+    addQuantize,
+    addCompare,
+    addEvaluate,
+    addGenerate,
+    addAuto,
+    addImatrix,
+    addConfig,
+  ])
     add(program, run);
   try {
     await program.parseAsync();

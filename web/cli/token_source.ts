@@ -14,7 +14,7 @@ export interface TokenOptions {
   sequences?: number;
 }
 
-function parseCount(text: string): number {
+export function parseCount(text: string): number {
   const number = Number(text);
   if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError('It must be a whole number from 1.');
   return number;
@@ -49,15 +49,20 @@ export async function openText(model: Model, path: string): Promise<Pick<TextInp
       },
     );
   });
+  return { text, tokenizer: await openTokenizer(model, 'put it there, or give --tokens') };
+}
+
+/** The model's own. Errors: source-invalid with `hint`, file-invalid. */
+export async function openTokenizer(model: Model, hint: string): Promise<Tokenizer> {
   const files = await Promise.all(['tokenizer.json', 'tokenizer_config.json'].map((name) => model.companion(name)));
   const [tokenizer, config] = files.map((file) => file && new TextDecoder().decode(file));
   if (!tokenizer)
     throw new CommandError('source-invalid', 'is not beside the weights; text needs the tokenizer of the model', {
       where: 'tokenizer.json',
-      hint: 'put it there, or give --tokens',
+      hint,
     });
   try {
-    return { text, tokenizer: new Tokenizer(JSON.parse(tokenizer) as object, JSON.parse(config ?? '{}') as object) };
+    return new Tokenizer(JSON.parse(tokenizer) as object, JSON.parse(config ?? '{}') as object);
   } catch (error) {
     throw new CommandError(
       'file-invalid',

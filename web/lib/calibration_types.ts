@@ -51,6 +51,8 @@ export interface TokenInput {
 /** Anything that turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
 export interface Tokenizer {
   encode(text: string, options?: { add_special_tokens?: boolean }): number[] | { ids: number[] };
+  /** Only `generate` asks for it, to tell the continuation as text. */
+  decode?(ids: number[], options?: { skip_special_tokens?: boolean }): string;
 }
 
 /** Text, cut into sequences that each begin with what the tokenizer puts in front of a text. */
@@ -104,6 +106,35 @@ export interface Evaluation {
   length: number;
   /** Sum of -ln p of each sequence, for standard errors of differences between models. */
   sequenceLosses: number[];
+  /** Wall time in milliseconds. */
+  durationMs: number;
+  threads: number;
+}
+
+/** A prompt, as token ids or as text with a tokenizer. */
+export interface GenerateOptions {
+  /** Ids of one sequence, with what the tokenizer puts in front of a text. */
+  tokens?: readonly number[] | Int32Array;
+  text?: string;
+  /** Of the model. With `decode` the continuation is told as text, too. */
+  tokenizer?: Tokenizer;
+  /** Tokens to add at most; default 32. Each goes through the whole model. */
+  count?: number;
+  signal?: AbortSignal;
+  /** Every token goes through all tensors; `count` and `bytesTotal` are those of all tokens. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** What a model goes on with. Always the most probable token (greedy), the one with the smaller id of two. */
+export interface Generation {
+  /** Ids that were added to the prompt. */
+  tokens: number[];
+  /** The same as text; null without a tokenizer that decodes. */
+  text: string | null;
+  /** Tokens of the prompt. */
+  promptTokens: number;
+  /** What ended it: `count`, `end` of text (eos_token_id of config.json), or `length`, the model's longest sequence. */
+  stopped: 'count' | 'end' | 'length';
   /** Wall time in milliseconds. */
   durationMs: number;
   threads: number;

@@ -15,7 +15,11 @@ import type { TokenBatch } from './tokens.js';
 import type { EvaluateOptions, Evaluation } from './types.js';
 
 /** How many sequences go together. Errors: memory-budget. */
-function batchSize(memory: MemoryPlan, plan: ForwardPlanJson, { sequences, length }: TokenBatch): number {
+export function batchSize(
+  memory: MemoryPlan,
+  plan: ForwardPlanJson,
+  { sequences, length }: Pick<TokenBatch, 'sequences' | 'length'>,
+): number {
   const stepBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
   const fixed = stepBytes + plan.workingBytes + forwardBesidesBytes;
   const perSequence = length * plan.tokenBytes;

@@ -3,7 +3,7 @@
 
 import { runCalibration, runObservation } from './calibration_job.js';
 import { runDistribution } from './distribution_job.js';
-import { type ForwardHost, runForward } from './forward_job.js';
+import { type ForwardHost, runContinuation, runForward } from './forward_job.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder, BoundTensorSession, TileRead, TileWrite } from './module.js';
 import {
@@ -106,6 +106,8 @@ export class JobRunner {
     if (part.kind === 'compare') return this.#compare(part.left, part.right, part.first, part.last);
     if (part.kind === 'forward')
       return { sums: await runForward(this.#instance, part.work, this.#forward), state: null };
+    if (part.kind === 'continue')
+      return { sums: await runContinuation(this.#instance, part.work, this.#forward), state: null };
     if (part.kind === 'sensitivity')
       return { sums: await runSensitivity(this.#instance, part.work, this.#forward), state: null };
     if (part.kind === 'observe-inputs')

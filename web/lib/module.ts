@@ -116,6 +116,8 @@ export interface BoundForwardPass {
   run(portion: number): string;
   /** JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
   losses(): string;
+  /** The token with the largest logit at a sequence's last position; -1 when a logit is not finite. */
+  nextToken(sequence: number): number;
   /** Before the first step: from now on the inputs of linear layers are seen by the observers that a plan asks for. JSON
    * text: which of them asks for a second pass, "" when none does. */
   observe(requests: string): string;

@@ -80,6 +80,8 @@ export interface Report {
   files: { name: string; bytes: number }[];
   totals: Totals;
   diagnostics: Diagnostic[];
+  /** Of runs with `reuse`: quantized tensors that were copied from the former output. */
+  reused?: number;
   /** Wall time in milliseconds. */
   durationMs: number;
   threads: number;

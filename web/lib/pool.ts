@@ -27,6 +27,7 @@ interface Task {
 interface Slot {
   port: Port;
   ready: boolean;
+  memoryBytes: number;
   task: Task | null;
   contexts: Map<number, RunContext>;
   releasing: Map<number, () => void>;
@@ -47,6 +48,11 @@ export class Pool {
     this.#start = start;
     this.#module = module;
     this.#size = size;
+  }
+
+  /** Linear memory of the workers, as they last told. */
+  get memoryBytes(): number {
+    return [...this.#slots].reduce((sum, slot) => sum + slot.memoryBytes, 0);
   }
 
   /** Describes a run to the pool. Pass the result to `run`, then to `release`. */
@@ -128,7 +134,7 @@ export class Pool {
       for (const task of this.#waiting.splice(0)) task.reject(failure('worker-crashed', '', detail, error));
       return null;
     }
-    const slot: Slot = { port, ready: false, task: null, contexts: new Map(), releasing: new Map() };
+    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, contexts: new Map(), releasing: new Map() };
     this.#slots.add(slot);
     port.listen(
       (message) => this.#receive(slot, message),
@@ -149,6 +155,7 @@ export class Pool {
 
   #receive(slot: Slot, message: FromWorker): void {
     if (!this.#slots.has(slot)) return;
+    if ('memoryBytes' in message) slot.memoryBytes = message.memoryBytes;
     switch (message.type) {
       case 'ready':
         slot.ready = true;

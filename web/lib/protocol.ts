@@ -35,6 +35,8 @@ export type JobPart =
   | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number }
   /** Sequences [first, last) of a batch through a whole model; `sums` of the result are their losses in nats. */
   | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork }
+  /** One sequence, continued; `sums` of the result are the tokens that were added. */
+  | { kind: 'continue'; item: number; first: number; last: number; work: ContinuationWork }
   /** What the linear layers of a model take in; `state` of the result is JSON text of what observers made of it. */
   | { kind: 'observe-inputs'; item: number; first: number; last: number; work: InputObservation }
   /** The blocks [first, last) of a model, calibrated and stored; results come with progress. */
@@ -69,6 +71,12 @@ export interface ForwardStep {
   name: string;
   /** `bytes`: as stored. Streamed tensors are worked on after each tile and not kept. */
   tensors: { slot: number; task: string; tiles: number; bytes: number; streamed: boolean }[];
+}
+
+/** A sequence, and how many tokens are to be added to it at most; one of `ends` is the last. */
+export interface ContinuationWork extends Pick<ForwardWork, 'config' | 'steps' | 'tokens'> {
+  count: number;
+  ends: number[];
 }
 
 /** A batch of sequences, and what a plan asks of the inputs that it makes. */
@@ -154,9 +162,10 @@ export type ToWorker =
 
 export type FromWorker =
   | { type: 'ready' }
-  | { type: 'done'; id: number; result: JobResult }
+  /** `memoryBytes`, here and below: of the engine. */
+  | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
-  | { type: 'progress'; id: number; progress: WorkProgress }
+  | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
   /** The engine trapped, or could not be started: the worker is of no use any more. */
   | { type: 'crashed'; message: string }
   | { type: 'read'; request: number; context: number; input: number; file: number; offset: number; length: number }

@@ -20,6 +20,8 @@ import type {
   DistributionOptions,
   EvaluateOptions,
   Evaluation,
+  GenerateOptions,
+  Generation,
   ImportanceOptions,
   InputFormat,
   Model,
@@ -165,10 +167,13 @@ export class EngineQuantizer implements Quantizer {
     const source = opened(model);
     source.indexFor(workshop.instance);
     const text = this.#configText(config, options.format);
-    const inputs = source.weights.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
+    const { reuse } = options;
+    const former = reuse && this.#configText(reuse.config, options.format);
+    const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
+    const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
     const { quantizeInto } = await import('./run.js'); // this one and those below: not every page needs them
     const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs);
-    return quantizeInto(workshop, source, text, target, options);
+    return quantizeInto(workshop, source, text, target, options, former);
   }
 
   async compare(
@@ -208,6 +213,12 @@ export class EngineQuantizer implements Quantizer {
     const workshop = this.#workshop();
     const { evaluateModel } = await import('./evaluate.js');
     return evaluateModel(workshop, opened(model), options);
+  }
+
+  async generate(model: Model, options: GenerateOptions): Promise<Generation> {
+    const workshop = this.#workshop();
+    const { continueText } = await import('./generate.js');
+    return continueText(workshop, opened(model), options);
   }
 
   async autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig> {

@@ -4,13 +4,16 @@ import { abortable } from './abort.js';
 import { dispatch } from './dispatch.js';
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
-import { type MemoryPlan, sizesFor } from './memory.js';
+import { type MemoryPlan, sizesFor, type TileSizes } from './memory.js';
 import type { OpenedModel } from './model.js';
 import { OutputFiles } from './output_files.js';
+import type { PlanChoices, PreparedRun } from './plan.js';
 import type { Pool, RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
 import { tensorReport } from './report.js';
+import type { Reused } from './reuse.js';
 import { Schedule } from './schedule.js';
+import type { FileSource } from './source.js';
 import type { OutputTarget } from './target.js';
 import type { Diagnostic, Model, Plan, QuantizeModelOptions, Report, Source, TensorError } from './types.js';
 
@@ -23,7 +26,7 @@ export interface Workshop {
 }
 
 /** How the main thread reads for workers that cannot. */
-export function reader(models: OpenedModel[]): RunContext['read'] {
+export function reader(models: { weights: readonly FileSource[] }[]): RunContext['read'] {
   return async (input, file, offset, length) => {
     const source = models[input]?.weights[file];
     if (!source) throw new RangeError(`file ${file} of model ${input} does not exist`);
@@ -52,13 +55,33 @@ function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
   ];
 }
 
-/** Runs a plan into a target. On failure the target is aborted and the first error thrown. */
+/** What `options.reuse` saves; null where every tensor depends on the others, or on calibration. */
+async function reusedBy(
+  workshop: Workshop,
+  model: OpenedModel,
+  run: PreparedRun,
+  { reuse, calibration }: QuantizeModelOptions,
+  config: string,
+  former: string | undefined,
+  choices: PlanChoices,
+  tiles: TileSizes,
+): Promise<Reused | null> {
+  if (!reuse || former === undefined || calibration !== undefined) return null;
+  const isCalibrated = (text: string) =>
+    workshop.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
+  if (isCalibrated(config) || isCalibrated(former)) return null;
+  const { reuseTensors } = await import('./reuse.js');
+  return reuseTensors(workshop, model, run, reuse, former, choices, tiles);
+}
+
+/** Runs a plan into a target; `former`: text of the config of `options.reuse`. On failure the target is aborted and the first error thrown. */
 export async function quantizeInto(
   workshop: Workshop,
   model: OpenedModel,
   config: string,
   target: OutputTarget,
   options: QuantizeModelOptions,
+  former?: string,
 ): Promise<Report> {
   const { pool, memory } = workshop;
   const started = performance.now();
@@ -70,10 +93,8 @@ export async function quantizeInto(
     const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
     // Loaded with the first run, not with the page.
     const { calibrateBlocks, planRun } = await import('./calibrate.js');
-    const planned = await abortable(
-      signal,
-      planRun(workshop, model, config, { ...options, file: target.fileName, folder: target.takesFolders }, tiles),
-    );
+    const choices = { ...options, file: target.fileName, folder: target.takesFolders };
+    const planned = await abortable(signal, planRun(workshop, model, config, choices, tiles));
     const { run, calibration } = planned;
     const { plan } = run;
     const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes];
@@ -81,20 +102,29 @@ export async function quantizeInto(
       target.isFolder && plan.format !== 'gguf' ? await (await import('./small_files.js')).smallFiles(model, run) : [];
     await target.check([...plan.files, ...small].map((file) => file.name));
 
+    const reused = await reusedBy(workshop, model, run, options, config, former, choices, tiles);
+    const others = run.items.flatMap((item, number) =>
+      calibration?.items.has(number)
+        ? []
+        : (reused?.copies.get(number) ?? [item]).map((work) => ({ item: work, number })),
+    );
+    const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
+    const work = [...others.map(({ item }) => item), ...calibrated];
+    const { onProgress } = options;
     const progress = new ProgressMeter(
-      options.onProgress,
-      run.items.length,
-      run.items.reduce((sum, item) => sum + item.bytes, 0),
+      onProgress && ((done) => onProgress({ ...done, memoryBytes: workshop.instance.memoryBytes + pool.memoryBytes })),
+      work.length,
+      work.reduce((sum, item) => sum + item.bytes, 0),
     );
     const output = new OutputFiles(target, run.files, memory.waitingBytes);
     await abortable(signal, output.start());
+    const weights = [...model.weights, ...(reused?.sources ?? [])];
     context = pool.context(
-      { inputs: [model.weights.map((source) => source.remote)], outputs: output.paths },
-      reader([model]),
+      { inputs: [weights.map((source) => source.remote)], outputs: output.paths },
+      reader([{ weights }]),
     );
     const isWrittenByWorkers = output.paths.every((path) => path !== null);
     const jobBytes = isWrittenByWorkers ? memory.jobBytes : memory.transferJobBytes;
-    const others = run.items.flatMap((item, number) => (calibration?.items.has(number) ? [] : [{ item, number }]));
     const schedule = new Schedule(
       others.map(({ item }) => item),
       Math.min(jobBytes, shareBytes),
@@ -109,7 +139,7 @@ export async function quantizeInto(
       signal,
     );
     // Last, so that nothing but a block at a time waits for an append-only target.
-    const calibrated = calibration
+    const calibratedErrors = calibration
       ? await calibrateBlocks(workshop, calibration, context, output, progress, signal)
       : new Map<number, TensorError | null>();
     await pool.release(context);
@@ -118,14 +148,17 @@ export async function quantizeInto(
     for (const file of small) {
       await abortable(signal, file.writeTo(target));
     }
-    for (const source of model.weights) await source.checkUnchanged?.();
+    for (const source of weights) await source.checkUnchanged?.();
     signal?.throwIfAborted();
     progress.finish('write');
     await target.commit();
 
     const errorOf = new Map(others.map(({ number }, item) => [number, schedule.error(item)]));
     const errors = new Map(
-      run.tasks.map(({ tensor }, number) => [tensor, calibrated.get(number) ?? errorOf.get(number) ?? null]),
+      run.tasks.map(({ tensor }, number) => [
+        tensor,
+        calibratedErrors.get(number) ?? reused?.errors.get(number) ?? errorOf.get(number) ?? null,
+      ]),
     );
     return {
       format: plan.format,
@@ -136,6 +169,7 @@ export async function quantizeInto(
       ],
       totals: plan.totals,
       diagnostics: [...plan.diagnostics, ...notes],
+      ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
       durationMs: performance.now() - started,
       threads: memory.threads,
     };

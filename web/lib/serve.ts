@@ -82,15 +82,16 @@ export class JobServer {
   async #job({ id, context, job }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
     try {
       const files = this.#contexts.get(context);
-      if (!this.#instance || !files) throw new Error('a job came before its context');
+      const instance = this.#instance;
+      if (!instance || !files) throw new Error('a job came before its context');
       const report = (progress: WorkProgress) =>
         this.#send(
-          { type: 'progress', id, progress },
+          { type: 'progress', id, progress, memoryBytes: instance.memoryBytes },
           progress.stored?.pieces.map((piece) => piece.bytes.buffer) ?? [],
         );
-      const result = await new JobRunner(this.#instance, files, this.#pause, report).run(job);
+      const result = await new JobRunner(instance, files, this.#pause, report).run(job);
       this.#send(
-        { type: 'done', id, result },
+        { type: 'done', id, result, memoryBytes: instance.memoryBytes },
         result.pieces.map((piece) => piece.bytes.buffer),
       );
     } catch (error) {

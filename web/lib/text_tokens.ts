@@ -24,6 +24,12 @@ function prefixOf(whole: readonly number[], plain: readonly number[]): number[] 
   return [];
 }
 
+/** One text with what the tokenizer puts in front of it, and without what it puts behind. */
+export function promptOf(tokenizer: Tokenizer, text: string): number[] {
+  const plain = idsOf(tokenizer, text, false);
+  return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
+}
+
 /** The last window is left out when it is not full. Errors: argument-invalid (a text too short for one window...). */
 export function tokensOfText(input: TextInput, maxPositions: number): TokenInput {
   const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;

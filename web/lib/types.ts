@@ -1,7 +1,14 @@
 /** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
-import type { Calibration, EvaluateOptions, Evaluation, ImportanceOptions } from './calibration_types.js';
+import type {
+  Calibration,
+  EvaluateOptions,
+  Evaluation,
+  GenerateOptions,
+  Generation,
+  ImportanceOptions,
+} from './calibration_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
@@ -96,6 +103,8 @@ export interface Progress {
   /** Input bytes finished. */
   bytesDone: number;
   bytesTotal: number;
+  /** Of `quantizeModel`: memory of the engine, here and in all workers, in bytes. Output that waits to be written comes on top. */
+  memoryBytes?: number;
 }
 
 /** A checked config. */
@@ -181,6 +190,14 @@ export interface PlanOptions {
   gguf?: GgufOptions;
 }
 
+/** A finished run of the same model into the same format. */
+export interface FormerRun {
+  config: string | object;
+  /** What it wrote, opened. */
+  output: Model;
+  report: Report;
+}
+
 export interface QuantizeModelOptions extends PlanOptions {
   target: Target;
   /**
@@ -188,6 +205,12 @@ export interface QuantizeModelOptions extends PlanOptions {
    * of static inputs and outputs, which are left out without it. For GGUF outputs: the importance of columns.
    */
   calibration?: Calibration;
+  /**
+   * Quantized tensors that both configs treat the same are copied from that output, with the errors of its report; only the
+   * others are quantized. The bytes are those of a whole run. Not with calibrated configs, which go through the whole model.
+   * @throws QuantizationError `argument-invalid` when the output is not what that config makes of this model
+   */
+  reuse?: FormerRun;
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
   /** Paths and folder handles: replace existing output. Default false. */
@@ -250,6 +273,12 @@ export interface Quantizer extends AsyncDisposable {
    * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
    */
   evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
+  /**
+   * What a llama-kind model, quantized or not, goes on with after a prompt: greedy, for a look at it, not for speed, since
+   * each token goes through the whole model. The same tokens for any number of threads.
+   * @throws QuantizationError as `evaluate`
+   */
+  generate(model: Model, options: GenerateOptions): Promise<Generation>;
   /**
    * Which layer of a llama-kind model gets which spec so that a budget is spent best: an ordinary config, and the table
    * that led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws

@@ -43,6 +43,21 @@ TEST_CASE("tiny-llama: logits of two sequences") {
   CHECK(largest < 1e-4);
 }
 
+TEST_CASE("tiny-llama: the next token of a sequence has the largest logit of its last position") {
+  const ModelFolder model("files/tiny-llama");
+  const std::vector<float> expected = file_of(kReference + "logits_f32.safetensors").tensor<float>("logits");
+  const size_t width = expected.size() / (2 * kLength);
+  for (const size_t length : {2, 17, 40}) {
+    const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 2, length);
+    const auto session = run_forward(model, tokens, length, 20000);
+    for (size_t i = 0; i < 2; ++i) {
+      const auto row = expected.begin() + static_cast<ptrdiff_t>((i * kLength + length - 1) * width);
+      CHECK(session->pass().next_token(i) == std::max_element(row, row + static_cast<ptrdiff_t>(width)) - row);
+    }
+    CHECK(session->pass().next_token(2) == -1);
+  }
+}
+
 TEST_CASE("tiny-llama: losses do not depend on instruction set, tiles or the batch") {
   constexpr size_t kShort = 20;
   const ModelFolder model("files/tiny-llama");

@@ -94,7 +94,7 @@ export function ImproveView() {
       {found?.isComplete && found.list.length > 0 && (
         <p class="fine">
           Sizes are those of the whole output; dB were measured by quantizing the layer that way. A click changes the
-          config; run again to get the files.
+          config; run again to get the files: layers that did not change are kept.
         </p>
       )}
     </section>

@@ -7,8 +7,9 @@ let opened: { files: RunFiles; model: Promise<Model> } | null = null;
 
 async function openFiles({ handle }: RunFiles): Promise<Model> {
   if (!quantizer.value) throw new Error('The quantizer has not started.');
+  if (handle.kind === 'file') return await quantizer.value.open(await (handle as FileSystemFileHandle).getFile());
   const files: File[] = [];
-  for await (const entry of handle.values()) {
+  for await (const entry of (handle as FileSystemDirectoryHandle).values()) {
     // Desktops put hidden files into folders.
     if (entry.kind === 'file' && !entry.name.startsWith('.'))
       files.push(await (entry as FileSystemFileHandle).getFile());
@@ -16,9 +17,14 @@ async function openFiles({ handle }: RunFiles): Promise<Model> {
   return await quantizer.value.open(files);
 }
 
-/** Whether values of a run can be read back: its files are there, and its tensors have the names of the model's. */
-export function canLookInto({ files, plan }: FinishedRun): boolean {
-  return files !== null && plan.format !== 'gguf';
+/** Whether values of a run can be read back. */
+export function canLookInto({ files }: FinishedRun): boolean {
+  return files !== null;
+}
+
+/** Whether a run's output can be run as a model: its tensors have the names of the original's. */
+export function canRun({ files, plan }: FinishedRun): boolean {
+  return files !== null && plan.format !== 'gguf' && plan.format !== 'onnx';
 }
 
 /** One that could not be opened has been reported where it was asked for. */

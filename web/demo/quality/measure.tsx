@@ -1,6 +1,6 @@
 // What quantization costs a language model, in bits per byte of text.
 import type { Evaluation, Model } from 'wasmquant';
-import { canLookInto } from '../inspect/kept-model';
+import { canRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
 import { type FinishedRun, keptRun, runs } from '../run/runs';
 import { isBusy } from './job';
@@ -52,7 +52,7 @@ export function Measure() {
   const model = opened.value?.model;
   if (!model) return null;
   const kept = keptRun.value;
-  const run = kept && kept.model === model && canLookInto(kept) ? kept : null;
+  const run = kept?.model === model && canRun(kept) ? kept : null;
   return (
     <div class="quality-part">
       <h3>What it costs</h3>
@@ -61,6 +61,12 @@ export function Measure() {
         error.
       </p>
       <Results model={model} list={runs.value.filter((done) => done.model === model)} />
+      {kept?.model === model && !canRun(kept) && (
+        <p class="fine">
+          The forward pass here reads no GGUF: run the same dtype as compressed-tensors to measure it, or the file with
+          llama-perplexity.
+        </p>
+      )}
       <div class="actions">
         <button
           type="button"

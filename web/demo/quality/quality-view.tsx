@@ -4,11 +4,13 @@ import { explain, type Failure, FailureMessage } from '../app/failure';
 import { opened } from '../open/opened';
 import { AlgorithmChoice } from './algorithm-choice';
 import { AutoPlan, AutoTable } from './auto-plan';
+import { prompt } from './continuations';
+import { ContinueView } from './continue-view';
 import { isBusy } from './job';
 import { JobProgress } from './job-progress';
 import { Measure } from './measure';
 import { TextField } from './text-field';
-import { hasSampleTexts, useSampleTexts } from './texts';
+import { hasSampleTexts, samplePrompt, useSampleTexts } from './texts';
 
 const sampleFailure = signal<Failure | null>(null);
 
@@ -16,6 +18,7 @@ async function takeSampleTexts(): Promise<void> {
   sampleFailure.value = null;
   try {
     await useSampleTexts();
+    if (prompt.value === '') prompt.value = samplePrompt;
   } catch (error) {
     sampleFailure.value = explain(error, 'The sample texts could not be loaded');
   }
@@ -61,6 +64,7 @@ export function QualityView() {
       </div>
       <AutoTable />
       <Measure />
+      <ContinueView />
     </section>
   );
 }

@@ -12,6 +12,9 @@ export const sequences = 32;
 /** Longer texts are cut: this is far more than all sequences need. */
 export const mostCharacters = 2_000_000;
 
+/** What the sample knows to go on with: it has read one book. */
+export const samplePrompt = 'And the king said unto ';
+
 /** The sample comes with texts of its own. */
 export function hasSampleTexts(): boolean {
   return opened.value?.isSample === true;

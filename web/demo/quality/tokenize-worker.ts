@@ -1,24 +1,29 @@
-// Text to token ids, off the main thread: a vocabulary takes a while to load and a long text to cut.
+// Text to token ids and back, off the main thread: a vocabulary takes a while to load and a long text to cut.
 import { Tokenizer } from '@huggingface/tokenizers';
 
-/** JSON texts of the model's files, and the text. */
+/** JSON texts of the model's files, and a text, or ids of several. */
 export interface TokenizeRequest {
   tokenizer: string;
   config: string;
-  text: string;
+  work: { text: string } | { ids: number[][] };
 }
 
-/** Ids of the text, and the same with what the tokenizer puts around it. */
-export type TokenizeReply = { plain: number[]; special: number[] } | { problem: string };
+export interface Encoded {
+  plain: number[];
+  /** The same with what the tokenizer puts around it. */
+  special: number[];
+}
+export type TokenizeReply = Encoded | { texts: string[] } | { problem: string };
 
-function tokenized({ tokenizer, config, text }: TokenizeRequest): TokenizeReply {
+function answer({ tokenizer, config, work }: TokenizeRequest): TokenizeReply {
   try {
     const made = new Tokenizer(JSON.parse(tokenizer) as object, JSON.parse(config) as object);
-    const ids = (withSpecial: boolean) => made.encode(text, { add_special_tokens: withSpecial }).ids;
+    if ('ids' in work) return { texts: work.ids.map((ids) => made.decode(ids, { skip_special_tokens: true })) };
+    const ids = (withSpecial: boolean) => made.encode(work.text, { add_special_tokens: withSpecial }).ids;
     return { plain: ids(false), special: ids(true) };
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
-self.onmessage = ({ data }: MessageEvent<TokenizeRequest>) => self.postMessage(tokenized(data));
+self.onmessage = ({ data }: MessageEvent<TokenizeRequest>) => self.postMessage(answer(data));

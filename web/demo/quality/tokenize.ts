@@ -1,7 +1,7 @@
 // A text as the library takes it: with the model's own tokenizer, which has been at work in a worker already.
-import type { Model, TextInput } from 'wasmquant';
+import type { Model, TextInput, Tokenizer } from 'wasmquant';
 import { mostCharacters, sequences } from './texts';
-import type { TokenizeReply, TokenizeRequest } from './tokenize-worker';
+import type { Encoded, TokenizeReply, TokenizeRequest } from './tokenize-worker';
 
 async function companionText(model: Model, name: string): Promise<string | null> {
   const bytes = await model.companion(name);
@@ -19,7 +19,7 @@ function inWorker(request: TokenizeRequest, signal: AbortSignal): Promise<Tokeni
 }
 
 /** Errors: what is missing or wrong, in a sentence. */
-export async function tokensOf(model: Model, text: string, signal: AbortSignal): Promise<TextInput> {
+async function ask(model: Model, work: TokenizeRequest['work'], signal: AbortSignal) {
   signal.throwIfAborted();
   const tokenizer = await companionText(model, 'tokenizer.json');
   if (tokenizer === null) {
@@ -28,13 +28,25 @@ export async function tokensOf(model: Model, text: string, signal: AbortSignal):
     );
   }
   const config = (await companionText(model, 'tokenizer_config.json')) ?? '{}';
-  const cut = text.slice(0, mostCharacters);
-  const reply = await inWorker({ tokenizer, config, text: cut }, signal);
+  const reply = await inWorker({ tokenizer, config, work }, signal);
   if ('problem' in reply) throw new Error(`tokenizer.json cannot be used here: ${reply.problem}`);
-  const { plain, special } = reply;
-  return {
-    text: cut,
-    sequences,
-    tokenizer: { encode: (_, options) => (options?.add_special_tokens === false ? plain : special) },
-  };
+  return reply;
+}
+
+export async function encoded(model: Model, text: string, signal: AbortSignal): Promise<Encoded> {
+  return (await ask(model, { text }, signal)) as Encoded;
+}
+
+export async function decoded(model: Model, ids: number[][], signal: AbortSignal): Promise<string[]> {
+  return ((await ask(model, { ids }, signal)) as { texts: string[] }).texts;
+}
+
+/** A tokenizer for the one text that `encoded` was asked for. */
+export function tokenizerOf({ plain, special }: Encoded): Tokenizer {
+  return { encode: (_, options) => (options?.add_special_tokens === false ? plain : special) };
+}
+
+export async function tokensOf(model: Model, text: string, signal: AbortSignal): Promise<TextInput> {
+  const cut = text.slice(0, mostCharacters);
+  return { text: cut, sequences, tokenizer: tokenizerOf(await encoded(model, cut, signal)) };
 }

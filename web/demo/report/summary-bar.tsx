@@ -51,7 +51,10 @@ export function SummaryBar() {
                 ? `${(report.durationMs / 1000).toFixed(2)} s`
                 : duration(report.durationMs / 1000)
             }
-            note={report.threads > 0 ? `${report.threads} workers` : 'one thread'}
+            note={
+              (report.threads > 0 ? `${report.threads} workers` : 'one thread') +
+              (report.reused ? `, ${count(report.reused)} tensors kept` : '')
+            }
           />
         )}
       </dl>

@@ -1,8 +1,16 @@
-// Where finished files go: browser storage with download links, or straight into a folder on disk.
+// Where finished files go: browser storage with download links, or straight into a folder or a file on disk.
 import { computed, signal } from '@preact/signals';
 import { planned } from '../configure/choice';
 
 export type Destination = 'download' | 'folder';
+
+const hasSavePicker = typeof window !== 'undefined' && 'showSaveFilePicker' in window;
+
+/** Whether the output is one file, without a config.json, that can be named on disk. */
+export const isSingleFile = computed(() => {
+  const { plan } = planned.value;
+  return hasSavePicker && plan?.files.length === 1 && (plan.format === 'gguf' || plan.format === 'onnx');
+});
 
 /** Null until the user decides; see `destination`. */
 export const chosenDestination = signal<Destination | null>(null);

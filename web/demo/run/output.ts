@@ -1,4 +1,5 @@
-// Where the files of one run are: browser storage (run-folder.ts) or a folder on disk (pick-folder.ts).
+// Where the files of one run are: browser storage (run-folder.ts), a folder (pick-folder.ts) or a file on disk
+// (pick-file.ts).
 import type { Report } from 'wasmquant';
 
 export interface OutputFile {
@@ -8,12 +9,14 @@ export interface OutputFile {
   url: string | null;
 }
 
-export interface Output {
-  handle: FileSystemDirectoryHandle;
-  /** Name of the folder on disk; null = browser storage. */
+export type Place = FileSystemDirectoryHandle | FileSystemFileHandle;
+
+export interface Output<Handle extends Place = Place> {
+  handle: Handle;
+  /** Name of the folder or file on disk; null = browser storage. */
   folder: string | null;
   /** The files of a finished run. */
   files(report: Report): Promise<OutputFile[]>;
-  /** Removes the files from browser storage. */
+  /** Removes the files from browser storage, and a file on disk that stayed empty. */
   remove(): Promise<void>;
 }

@@ -22,7 +22,7 @@ function hold(name: string): Promise<() => void> {
 }
 
 /** @param bytesNeeded checked against what the browser allows, so that a run does not fail at its end. */
-export async function createRunFolder(bytesNeeded: number): Promise<Output> {
+export async function createRunFolder(bytesNeeded: number): Promise<Output<FileSystemDirectoryHandle>> {
   if (!hasStorage()) {
     throw new Error(
       'This browser gives the page no file storage. It needs https:// or localhost, a window that is not private, and a current Chrome, Edge, Firefox or Safari.',

@@ -6,7 +6,7 @@ import { chosenConfig, planned } from '../configure/choice';
 import { opened } from '../open/opened';
 import { job } from '../quality/job';
 import { texts } from '../quality/texts';
-import { canWriteFolder, chosenDestination, type Destination, destination } from './destination';
+import { canWriteFolder, chosenDestination, type Destination, destination, isSingleFile } from './destination';
 import { RunProgress } from './run-progress';
 import { run, shownReport } from './runs';
 import { SavedFiles } from './saved-files';
@@ -31,7 +31,7 @@ function DestinationChoice() {
     <fieldset class="destination">
       <legend>Save</legend>
       {option('download', 'As downloads, after the run')}
-      {option('folder', 'Straight into a folder')}
+      {option('folder', isSingleFile.value ? 'Straight into a file' : 'Straight into a folder')}
     </fieldset>
   );
 }

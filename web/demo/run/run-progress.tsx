@@ -12,7 +12,7 @@ interface Properties {
 export function RunProgress({ progress, bytesPerSecond, cancelling }: Properties) {
   const cancel = useRef<HTMLButtonElement>(null);
   useEffect(() => cancel.current?.focus({ preventScroll: true }), []);
-  const { bytesDone = 0, bytesTotal = 0 } = progress ?? {};
+  const { bytesDone = 0, bytesTotal = 0, memoryBytes } = progress ?? {};
   const facts = [
     `${bytes(bytesDone)} of ${bytes(bytesTotal)}`,
     bytesPerSecond !== null && `${bytes(bytesPerSecond)}/s`,
@@ -24,6 +24,7 @@ export function RunProgress({ progress, bytesPerSecond, cancelling }: Properties
       <p class="run-facts">{progress ? facts.join(' · ') : 'Starting the workers…'}</p>
       <p class="fine run-tensor">
         {progress && `${count(progress.index)} of ${count(progress.count)} tensors`}
+        {memoryBytes !== undefined && ` · ${bytes(memoryBytes)} of engine memory`}
         {progress?.tensor && <code>{progress.tensor}</code>}
       </p>
       <button ref={cancel} type="button" class="button" disabled={cancelling} onClick={cancelRun}>

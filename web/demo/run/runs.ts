@@ -5,7 +5,7 @@ import type { Model, Plan, Progress, Report } from 'wasmquant';
 import type { Failure } from '../app/failure';
 import { type Choice, choice, isSameChoice } from '../configure/choice';
 import { opened } from '../open/opened';
-import type { OutputFile } from './output';
+import type { OutputFile, Place } from './output';
 
 export type Run =
   | { state: 'idle' }
@@ -17,8 +17,8 @@ export const run = signal<Run>({ state: 'idle' });
 /** The files of a run, while they are kept. */
 export interface RunFiles {
   list: OutputFile[];
-  handle: FileSystemDirectoryHandle;
-  /** Name of the folder on disk, or null when the files are in browser storage. */
+  handle: Place;
+  /** Name of the folder or file on disk, or null when the files are in browser storage. */
   folder: string | null;
 }
 

@@ -3,15 +3,9 @@
 import { signal } from '@preact/signals';
 import { explain, type Failure } from '../app/failure';
 import type { Output } from './output';
+import { pick } from './pick-file';
 import { createRunFolder } from './run-folder';
 import { type FinishedRun, runs } from './runs';
-
-// Not in TypeScript's DOM library: only some browsers have it (File System Access, wicg.github.io/file-system-access).
-declare global {
-  interface Window {
-    showSaveFilePicker?(options?: { id?: string; suggestedName?: string }): Promise<FileSystemFileHandle>;
-  }
-}
 
 export const zipping = signal(false);
 export const zipFailure = signal<Failure | null>(null);
@@ -19,21 +13,10 @@ export const zipFailure = signal<Failure | null>(null);
 /** Browser storage of the last archive, as long as its run has files: the download may still be going on. */
 let kept: { run: number; output: Output } | null = null;
 
-async function pick(suggestedName: string): Promise<FileSystemFileHandle | null> {
-  try {
-    return (await window.showSaveFilePicker?.({ id: 'wasmquant', suggestedName })) ?? null;
-  } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') return null;
-    throw error;
-  }
-}
-
 async function filesOf({ files }: FinishedRun): Promise<File[]> {
   const found: File[] = [];
-  for (const { name } of files?.list ?? []) {
-    const handle = await files?.handle.getFileHandle(name);
-    if (handle) found.push(await handle.getFile());
-  }
+  const folder = files?.handle as FileSystemDirectoryHandle;
+  for (const { name } of files?.list ?? []) found.push(await (await folder.getFileHandle(name)).getFile());
   return found;
 }
 

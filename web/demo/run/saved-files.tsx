@@ -12,11 +12,11 @@ export function SavedFiles() {
   }, [finished]);
   if (!finished?.files) return null;
   const { modelTitle, configTitle } = finished;
-  const { list, folder } = finished.files;
+  const { list, folder, handle } = finished.files;
   return (
     <div class="saved">
       <h3 ref={heading} tabIndex={-1}>
-        {folder === null ? 'Ready to save' : `Saved in ${folder}`}
+        {folder === null ? 'Ready to save' : handle.kind === 'file' ? `Saved as ${folder}` : `Saved in ${folder}`}
       </h3>
       <p class="fine">
         {modelTitle}, {configTitle}

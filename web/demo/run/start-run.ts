@@ -1,18 +1,20 @@
 // One run from click to files: choose where, quantize in the workers, hand over the result.
-import type { Plan, Progress } from 'wasmquant';
+import type { FormerRun, Model, Plan, Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { needsCalibration } from '../configure/algorithms';
-import { choice, chosenConfig, chosenPreset, planned } from '../configure/choice';
+import { type Choice, choice, chosenConfig, chosenPreset, planned } from '../configure/choice';
+import { modelOf } from '../inspect/kept-model';
 import { type OpenedModel, opened } from '../open/opened';
 import { texts } from '../quality/texts';
 import { tokensOf } from '../quality/tokenize';
-import { destination } from './destination';
+import { destination, isSingleFile } from './destination';
 import type { Output } from './output';
+import { pickFile } from './pick-file';
 import { pickFolder } from './pick-folder';
 import { Rate } from './rate';
 import { createRunFolder } from './run-folder';
-import { run, runs } from './runs';
+import { keptRun, run, runs } from './runs';
 
 let controller: AbortController | null = null;
 /** Where the files of the kept run are. */
@@ -51,17 +53,31 @@ async function createFolder(bytes: number): Promise<Output> {
   }
 }
 
+/** The former run where its output can spare work: what no config changed since is copied from it. */
+async function reusable(model: Model, { format }: Choice): Promise<FormerRun | null> {
+  const former = keptRun.value;
+  // A folder on disk is the user's, who may have changed what is in it.
+  if (former?.model !== model || former.choice.format !== format || former.files?.folder !== null) return null;
+  const { configText, preset } = former.choice;
+  return { config: configText ?? preset, output: await modelOf(former), report: former.report };
+}
+
 async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan, signal: AbortSignal): Promise<void> {
   const used = choice.value;
   const config = chosenConfig.value;
   if (!quantizer.value || !config) return;
   const configTitle = used.configText === null ? (chosenPreset.value?.title ?? used.preset) : 'own config';
+  const calibration = needsCalibration(config)
+    ? { tokens: await tokensOf(model, texts.calibrate.value, signal) }
+    : null;
+  const reuse = calibration ? null : await reusable(model, used);
   const report = await quantizer.value.quantizeModel(model, used.configText ?? used.preset, {
     target: output.handle,
     format: used.format,
     signal,
     onProgress: progressToScreen(),
-    ...(needsCalibration(config) && { calibration: { tokens: await tokensOf(model, texts.calibrate.value, signal) } }),
+    ...(calibration && { calibration }),
+    ...(reuse && { reuse }),
   });
   const list = await output.files(report);
   await forgetFiles();
@@ -82,7 +98,7 @@ export async function startRun(): Promise<void> {
   const { signal } = controller;
   try {
     if (destination.value === 'folder') {
-      output = await pickFolder();
+      output = isSingleFile.value ? await pickFile(plan.files[0]?.name ?? 'model') : await pickFolder();
       if (!output) return;
     }
     run.value = { state: 'running', progress: null, bytesPerSecond: null, cancelling: false };

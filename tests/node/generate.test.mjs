@@ -1,0 +1,114 @@
+// Greedy continuations by the built-in forward pass.
+import assert from 'node:assert/strict';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { readTensors } from '../interop/safetensors_file.mjs';
+import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
+
+const reference = join(files, 'tiny-llama-reference');
+const length = 256;
+
+function tokenizer() {
+  const json = (name) => JSON.parse(readFileSync(join(tinyLlama, name), 'utf8'));
+  return new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json'));
+}
+
+test('the first token is the argmax of the reference logits', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 1 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const { data: ids } = readTensors(join(reference, 'eval_tokens.safetensors')).get('input_ids');
+  const { data: logits } = readTensors(join(reference, 'logits_f32.safetensors')).get('logits');
+  const vocabulary = logits.length / (2 * length);
+  for (const row of [0, 1])
+    for (const known of [2, 30, length]) {
+      const last = (row * length + known - 1) * vocabulary;
+      const expected = logits.subarray(last, last + vocabulary);
+      const tokens = ids.subarray(row * length, row * length + known);
+      const found = await quantizer.generate(model, { tokens, count: 1 });
+      assert.deepEqual(found.tokens, [expected.indexOf(Math.max(...expected))], `row ${row}, ${known} tokens`);
+      assert.equal(found.text, null);
+      assert.equal(found.promptTokens, known);
+    }
+});
+
+test('the same text for 0 and 2 threads, and step by step', async (t) => {
+  const prompt = 'And the king said unto ';
+  const found = [];
+  for (const threads of [0, 2]) {
+    const quantizer = await quantizerFor(t, { threads });
+    const model = await modelFor(t, quantizer, tinyLlama);
+    const seen = [];
+    const onProgress = (progress) => seen.push(progress);
+    found.push(await quantizer.generate(model, { text: prompt, tokenizer: tokenizer(), count: 20, onProgress }));
+    const last = seen.at(-1);
+    assert.equal(last.bytesDone, last.bytesTotal);
+    assert.equal(last.index, last.count);
+    assert.equal(quantizer.liveObjects, 1, 'the model');
+    if (threads === 2) {
+      const tokens = [256, ...Buffer.from(prompt)];
+      for (const expected of found[0].tokens.slice(0, 4)) {
+        tokens.push(...(await quantizer.generate(model, { tokens, count: 1 })).tokens);
+        assert.equal(tokens.at(-1), expected);
+      }
+    }
+  }
+  const [first, second] = found;
+  assert.deepEqual(second.tokens, first.tokens);
+  assert.equal(second.text, first.text);
+  assert.equal(first.text, Buffer.from(first.tokens).toString());
+  assert.match(first.text, /^[a-z ,]{10,}$/i);
+  assert.equal(first.stopped, 'count');
+  assert.equal(first.promptTokens, prompt.length + 1);
+});
+
+test('quantized models go on, too; sequences end where the model does', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const target = join(scratchFolder(t), 'int8');
+  await quantizer.quantizeModel(source, 'int8', { target });
+  const quantized = await modelFor(t, quantizer, target);
+  const options = { text: 'In the beginning ', tokenizer: tokenizer(), count: 12 };
+  const [before, after] = [await quantizer.generate(source, options), await quantizer.generate(quantized, options)];
+  assert.equal(after.text.slice(0, 4), before.text.slice(0, 4));
+
+  const tokens = new Array(length - 1).fill(32);
+  const full = await quantizer.generate(source, { tokens, count: 50 });
+  assert.equal(full.stopped, 'length');
+  assert.equal(full.tokens.length, 2, 'the last token needs no position');
+});
+
+test('a token of eos_token_id is the last', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 1 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const options = { text: 'And the king said unto ', tokenizer: tokenizer(), count: 6 };
+  const { tokens } = await quantizer.generate(source, options);
+  const folder = scratchFolder(t);
+  cpSync(join(tinyLlama, 'model.safetensors'), join(folder, 'model.safetensors'));
+  const config = JSON.parse(readFileSync(join(tinyLlama, 'config.json'), 'utf8'));
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, eos_token_id: [257, tokens[2]] }));
+  const ended = await quantizer.generate(await modelFor(t, quantizer, folder), options);
+  assert.deepEqual(ended.tokens, tokens.slice(0, tokens.indexOf(tokens[2]) + 1));
+  assert.equal(ended.stopped, 'end');
+});
+
+test('prompts that cannot be continued', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const refused = (options, message) =>
+    assert.rejects(quantizer.generate(model, options), { code: 'argument-invalid', message });
+  await refused({}, /exactly one/);
+  await refused({ tokens: [1, 2], text: 'a' }, /exactly one/);
+  await refused({ text: 'abc' }, /tokenizer/);
+  await refused({ tokens: [1] }, /1 tokens; at least 2/);
+  await refused({ tokens: [1, 288] }, /token 288 at position 1/);
+  await refused({ tokens: [1, 0.5] }, /0\.5 is no token id/);
+  await refused({ tokens: [1, 2], count: 0 }, /count/);
+  await refused({ tokens: new Array(257).fill(1) }, /257 tokens.*max_position_embeddings 256/);
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  const onProgress = () => controller.abort(reason);
+  const stopped = quantizer.generate(model, { tokens: [1, 2], count: 200, signal: controller.signal, onProgress });
+  await assert.rejects(stopped, (error) => error === reason);
+});

@@ -1,0 +1,62 @@
+// What the model and what runs made of it go on with after a prompt.
+import { signal } from '@preact/signals';
+import type { Generation, Model } from 'wasmquant';
+import { quantizer } from '../app/engine';
+import { modelOf } from '../inspect/kept-model';
+import type { FinishedRun } from '../run/runs';
+import { runJob } from './job';
+import { decoded, encoded, tokenizerOf } from './tokenize';
+
+/** Tokens that are added at most. */
+export const mostTokens = 64;
+
+export interface Continuation {
+  model: Model;
+  /** Number of the run, or null for the model as it was opened. */
+  run: number | null;
+  prompt: string;
+  tokens: number[];
+  text: string;
+  stopped: Generation['stopped'];
+}
+
+export const prompt = signal('');
+export const continuations = signal<Continuation[]>([]);
+
+export function continued(model: Model, run: number | null): Continuation | null {
+  const text = prompt.value;
+  return (
+    continuations.value.find((known) => known.model === model && known.run === run && known.prompt === text) ?? null
+  );
+}
+
+/** Lets the model and the run go on, as far as that was not done before. */
+export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
+  const text = prompt.value;
+  return runJob('Writing', async (signal, onProgress) => {
+    const ids = await encoded(model, text, signal);
+    const tokenizer = tokenizerOf(ids);
+    const options = { text, tokenizer, count: mostTokens, signal, onProgress };
+    const keep = async (number: number | null, subject: Model) => {
+      if (continued(model, number)) return;
+      const found = await quantizer.value?.generate(subject, options);
+      if (!found) return;
+      const { tokens, stopped } = found;
+      // A decoder may treat the beginning of a text in its own way: the prompt is decoded with it, and taken off.
+      const [before = '', whole = ''] = await decoded(model, [ids.plain, [...ids.plain, ...tokens]], signal);
+      const added = whole.slice(whole.startsWith(before) ? before.length : 0);
+      continuations.value = [
+        ...continuations.value,
+        { model, run: number, prompt: text, tokens, text: added, stopped },
+      ];
+    };
+    await keep(null, model);
+    if (run) await keep(run.number, await modelOf(run));
+  });
+}
+
+/** How many tokens two continuations have in common before they part. */
+export function commonTokens(left: readonly number[], right: readonly number[]): number {
+  const parted = left.findIndex((token, i) => token !== right[i]);
+  return parted < 0 ? left.length : parted;
+}
