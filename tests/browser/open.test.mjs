@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { openSample, picture, quantize, sampleFolder, startBrowser } from './browser.mjs';
+import { npyFile } from '../node/npy_file.mjs';
+import { openSample, picture, quantize, sampleFolder, someWeights, startBrowser } from './browser.mjs';
 
 let browser;
 before(async () => {
@@ -29,6 +30,18 @@ test('an address is opened by ranges, and quantized', async () => {
   await page.getByRole('button', { name: 'Open', exact: true }).click();
   await page.getByRole('alert').getByText('must end in .safetensors').waitFor();
   await picture(page, 'light-address');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a NumPy array is quantized to safetensors', async () => {
+  const { page, complaints, close } = await browser.open();
+  const path = join(browser.folder, 'scores.npy');
+  writeFileSync(path, npyFile('<f4', [64, 128], someWeights(64 * 128)));
+  await page.locator('input[type=file]').first().setInputFiles(path);
+  await page.getByText('scores.weight', { exact: true }).waitFor();
+  await quantize(page);
+  await page.locator('a[download="model.safetensors"]').waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });

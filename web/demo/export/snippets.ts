@@ -20,7 +20,7 @@ function outputOf(location: string, format: OutputFormat): string {
     location
       .split('/')
       .at(-1)
-      ?.replace(/\.(safetensors|gguf|onnx)$/i, '') || 'model';
+      ?.replace(/\.(safetensors|gguf|onnx|np[yz])$/i, '') || 'model';
   return format === 'gguf' || format === 'onnx' ? `${stem}-quantized.${format}` : `${stem}-quantized`;
 }
 

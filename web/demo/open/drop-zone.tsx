@@ -60,7 +60,7 @@ export function DropZone() {
             id="files"
             type="file"
             multiple
-            accept=".safetensors,.gguf,.onnx,.onnx_data,.data,.json,.txt,.model,.jinja"
+            accept=".safetensors,.gguf,.onnx,.npy,.npz,.onnx_data,.data,.json,.txt,.model,.jinja"
             disabled={busy}
             onChange={choose}
           />

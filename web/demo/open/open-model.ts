@@ -8,7 +8,7 @@ import { isBusy } from '../quality/job';
 import { opened, openFailure, opening } from './opened';
 import { notWeights, withoutWeights } from './wrong-files';
 
-const weightFile = /\.(safetensors|gguf|onnx)$/i;
+const weightFile = /\.(safetensors|gguf|onnx|np[yz])$/i;
 
 const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
 

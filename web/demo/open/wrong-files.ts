@@ -13,7 +13,6 @@ const kinds: Kind[] = [
   },
   { pattern: /\.(h5|keras|pb)$/i, what: 'a TensorFlow or Keras model. Export it to ONNX with tf2onnx first.' },
   { pattern: /\.tflite$/i, what: 'a LiteRT model, which is quantized with its own converter.' },
-  { pattern: /\.(npy|npz)$/i, what: 'NumPy data. Save it as safetensors with safetensors.numpy.save_file.' },
   { pattern: /\.(zip|tar|gz|7z|rar|xz)$/i, what: 'an archive. Unpack it and open the folder.' },
   { pattern: /\.(onnx_data|data)$/i, what: 'the weights of an ONNX model. Open the .onnx file together with it.' },
   {
