@@ -1,5 +1,5 @@
 // npm run docs: every snippet of README.md and web/docs and every example is run against the packed package, and the API
-// reference is made (dist/docs). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
+// reference is made (dist/demo/docs, served with the page). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
 // like a config is checked. Guides must have titles, and links to files must lead somewhere. A line per file; exit code 1 when
 // something fails.
 import { spawnSync } from 'node:child_process';
@@ -180,7 +180,7 @@ main(async () => {
       else passed += 1;
       process.stdout.write(error ? `${name} FAILED  ${error.message}\n` : `${name.padEnd(34)} ran\n`);
     });
-    if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/docs\n`);
+    if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/demo/docs\n`);
   } finally {
     packed.remove();
   }
