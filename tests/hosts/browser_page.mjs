@@ -39,6 +39,7 @@ export async function pageResult(kind, program, { folder, url }) {
     commandLines[kind](profile, `${url ?? server.url}?to=${encodeURIComponent(server.url)}`),
     {
       stdio: ['ignore', 'ignore', 'pipe'],
+      detached: true, // a group of processes, which end together
       env: { ...process.env, HOME: profile },
     },
   );
@@ -57,7 +58,9 @@ export async function pageResult(kind, program, { folder, url }) {
     return JSON.parse(await result);
   } finally {
     clearTimeout(timer);
-    browser.kill('SIGKILL');
+    try {
+      process.kill(-browser.pid, 'SIGKILL');
+    } catch {} // it ended by itself
     await ended;
     await server.close();
     rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
