@@ -1,6 +1,7 @@
 // One tensor of two models, decoded side by side and counted: first its range, its grid and the error of each channel,
 // then the histograms, because bins need the range.
 
+import type { Distribution } from './distribution_types.js';
 import type { Instance } from './instance.js';
 import type { BoundTensorDecoder } from './module.js';
 import type { DistributionWork, PartResult } from './protocol.js';
@@ -9,15 +10,7 @@ import type { DistributionWork, PartResult } from './protocol.js';
 const mostGridValues = 64;
 
 /** What goes back as JSON; sums of channels go as they are. */
-export type DistributionJson = {
-  low: number;
-  high: number;
-  original: number[];
-  quantized: number[];
-  count: number;
-  grid: number[] | null;
-  beyond: number;
-};
+export type DistributionJson = Omit<Distribution, 'channelSqnrDb'>;
 
 /** Sees each tile as float32 values of both models; `first` = their place in the tensor, C order. */
 type Visit = (x: Float32Array, y: Float32Array, first: number) => void;
