@@ -136,6 +136,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("task", &BoundPlan::task)
       .function("fileLiterals", &BoundPlan::file_literals)
       .function("activationRequests", &BoundPlan::activation_requests)
+      .function("constants", &BoundPlan::constants)
       .function("importanceMatrix", &BoundPlan::importance_matrix)
       .function("shardMap", &BoundPlan::shard_map);
   class_<BoundActivationCalibration>("ActivationCalibration")

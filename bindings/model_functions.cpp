@@ -10,7 +10,8 @@ namespace wasmquant::bindings {
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options_text) {
   const auto options = json::parse(options_text);
   if (!options) return fail(options.error());
-  const auto plan = plan_forward(model.index(), config, tile_bytes_of(*options));
+  const ForwardUse use = (*options)["runs"].as_bool() ? ForwardUse::run : ForwardUse::calibrate;
+  const auto plan = plan_forward(model.index(), config, tile_bytes_of(*options), use);
   if (!plan) return fail(plan.error());
   return ok(forward_plan_json(*plan, static_cast<size_t>(std::max<int64_t>((*options)["length"].as_integer(), 1))));
 }
@@ -87,6 +88,7 @@ std::string calibrated_algorithms(std::string config) {
     row.set("changesInputs", algorithm.changes_inputs);
     row.set("turnsStream", algorithm.turns_stream);
     row.set("needsReference", algorithm.needs_reference);
+    row.set("isImplied", algorithm.is_implied);
     rows.push_back(std::move(row));
   }
   return ok(std::move(rows));
@@ -117,6 +119,7 @@ std::string BoundForwardPass::calibrate(std::string config) {
   auto steps = calibration_steps(parsed->config, architecture);
   if (!steps) return fail(steps.error());
   steps_ = std::move(*steps);
+  if (!steps_.empty() && steps_.front().rotation.turns_down_input()) session_->pass().turn_down_input();
   calibration_ = std::make_unique<BlockCalibration>(architecture, std::span(steps_.data(), steps_.size()));
   if (calibration_->needs_reference())
     session_->set_reference(&calibration_->reference(), &calibration_->reference_sink());

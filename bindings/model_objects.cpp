@@ -53,6 +53,8 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.tile_bytes = tile_bytes_of(options_json);
   options.calibrates = options_json["calibrates"].as_bool();
   options.activations = options_json["activations"];
+  options.constants = {pointer<const uint8_t>(static_cast<Address>(options_json["constants"].as_integer())),
+                       static_cast<size_t>(options_json["constantsBytes"].as_integer())};
   const json::Value& onnx = options_json["onnx"];
   options.onnx.qdq = onnx["qdq"].as_bool();
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
@@ -186,6 +188,18 @@ std::string BoundPlan::file_literals(uint32_t file) const {
 }
 
 std::string BoundPlan::activation_requests() const { return plan_ ? write_requests(plan_->requests) : std::string(); }
+
+std::string BoundPlan::constants() const {
+  json::Array ranges;
+  if (plan_)
+    for (const SourceRange& range : plan_->constants) {
+      json::Value& row = ranges.emplace_back();
+      row.set("file", static_cast<int64_t>(range.at.file));
+      row.set("begin", range.at.offset);
+      row.set("bytes", range.bytes);
+    }
+  return ok(std::move(ranges));
+}
 
 std::string BoundPlan::importance_matrix(std::string text) {
   const auto options = json::parse(text);

@@ -49,6 +49,7 @@ class BoundPlan : Counted {
   std::string task(uint32_t index) const;
   std::string file_literals(uint32_t file) const;
   std::string activation_requests() const;
+  std::string constants() const;
   std::string importance_matrix(std::string options);
   std::string shard_map() const;
 

@@ -4,7 +4,7 @@ file(GLOB kernel_sources CONFIGURE_DEPENDS src/kernels/*.cpp)
 target_sources(wasmquant_core PRIVATE ${kernel_sources})
 
 # Plain scalar files: nothing of theirs may use a newer set.
-set(scalar_kernels "/(arch|reference[a-z_]*|ggml_(blocks|dequantize|layout|reference|scales|searched_blocks|simple_blocks|super_blocks))\\.cpp$")
+set(scalar_kernels "/(arch|hadamard|reference[a-z_]*|ggml_(blocks|dequantize|layout|reference|scales|searched_blocks|simple_blocks|super_blocks))\\.cpp$")
 
 if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(kernel_bodies ${kernel_sources})

@@ -42,6 +42,8 @@ struct WeightDescription {
 class CheckpointFormat {
  public:
   virtual std::string_view name() const noexcept = 0;
+  /// Weights of it are read, not written.
+  virtual bool is_read_only() const noexcept { return false; }
   /// One stage, or two. Errors: format-unsupported, which says what the format can hold and which format could.
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// Whether quantization_config can say what a runtime is to do to inputs.
@@ -63,7 +65,7 @@ class CheckpointFormat {
 
 /// The format of that name, or null.
 const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
-/// "compressed-tensors, quark, ..." for messages.
+/// Those that are written, "compressed-tensors, quark, ...", for messages.
 std::string checkpoint_format_names();
 
 /// Fills what follows from shape and stages: the spec of the codes, rows, columns, granularity. Errors of

@@ -47,7 +47,7 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
 
 void set_dtype(Component& component, StorageDtype dtype) noexcept {
   if (component.dtype == dtype) return;  // blocks of GGUF types have no bytes per element
-  component.bytes = component.bytes / (info_of(component.dtype).bits / 8) * (info_of(dtype).bits / 8);
+  component.bytes = component.bytes * 8 / info_of(component.dtype).bits * info_of(dtype).bits / 8;
   component.dtype = dtype;
 }
 

@@ -67,4 +67,15 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
   }
 }
 
+void unpack_indexed_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
+                         uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept {
+  const ScaleMatrix scales = scale_matrix(layout, {0, layout.lines()});
+  for (size_t c = 0; c < layout.components.size(); ++c) {
+    const Component& component = layout.components[c];
+    if (component.role == Role::codes) unpack_codes(layout, tile, slices[c], scratch, codes);
+    if (component.role == Role::scale) unpack_scales(layout, component.dtype, scales, slices[c], 1.0f, qparams);
+    if (component.role == Role::zero_point) unpack_zero_points(layout, scales, slices[c], qparams);
+  }
+}
+
 }  // namespace wasmquant

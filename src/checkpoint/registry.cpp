@@ -5,6 +5,7 @@
 #include "checkpoint/compressed_tensors.h"
 #include "checkpoint/fake_quantized.h"
 #include "checkpoint/quark.h"
+#include "checkpoint/scaled_floats.h"
 #include "checkpoint/transposed_words.h"
 
 namespace wasmquant {
@@ -15,8 +16,9 @@ constexpr Quark kQuark;
 constexpr FakeQuantized kFakeQuantized;
 constexpr Awq kAwq;
 constexpr Gptq kGptq;
-constexpr std::array<const CheckpointFormat*, 5> kFormats = {&kCompressedTensors, &kQuark, &kAwq, &kGptq,
-                                                             &kFakeQuantized};
+constexpr ScaledFloats kScaledFloats;
+constexpr std::array<const CheckpointFormat*, 6> kFormats = {&kCompressedTensors, &kQuark,       &kAwq, &kGptq,
+                                                             &kFakeQuantized,     &kScaledFloats};
 
 }  // namespace
 
@@ -28,7 +30,8 @@ const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept 
 
 std::string checkpoint_format_names() {
   std::string names;
-  for (const CheckpointFormat* format : kFormats) names += text_of("{}{}", names.empty() ? "" : ", ", format->name());
+  for (const CheckpointFormat* format : kFormats)
+    if (!format->is_read_only()) names += text_of("{}{}", names.empty() ? "" : ", ", format->name());
   return names;
 }
 

@@ -26,29 +26,43 @@ bool is_nibble_stream(const WeightLayout& layout, CodeMatrix m) noexcept {
   return layout.bits == 4 && m.columns % 8 == 0;
 }
 
-// columns_words: word (column * bits / 32, row) holds 32 / bits codes of a row.
+// columns_words: word (column * bits / 32, row) holds codes of a row, which is a bit stream down the words.
 void pack_columns(const WeightLayout& layout, const CodeMatrix& m, const uint8_t* codes, uint32_t* words) noexcept {
-  const uint64_t per_word = 32 / layout.bits;
   const uint32_t mask = (1u << layout.bits) - 1;
-  for (uint64_t row = 0; row < m.rows; ++row)
-    for (uint64_t word = 0; word < m.columns / per_word; ++word) {
-      uint32_t bits = 0;
-      for (uint64_t k = 0; k < per_word; ++k) {
-        const int32_t code = static_cast<int8_t>(codes[row * m.columns + word * per_word + k]) + layout.code_offset;
-        bits |= (static_cast<uint32_t>(code) & mask) << (k * layout.bits);
-      }
-      words[word * m.rows + row] = bits;
+  for (uint64_t row = 0; row < m.rows; ++row) {
+    uint32_t* word = words + row;
+    uint64_t held = 0;
+    uint32_t filled = 0;
+    for (uint64_t column = 0; column < m.columns; ++column) {
+      const int32_t code = static_cast<int8_t>(codes[row * m.columns + column]) + layout.code_offset;
+      held |= uint64_t{static_cast<uint32_t>(code) & mask} << filled;
+      filled += layout.bits;
+      if (filled < 32) continue;
+      *word = static_cast<uint32_t>(held);
+      word += m.rows;
+      held >>= 32;
+      filled -= 32;
     }
+  }
 }
 void unpack_columns(const WeightLayout& layout, const CodeMatrix& m, const uint32_t* words, uint8_t* codes) noexcept {
-  const uint64_t per_word = 32 / layout.bits;
   const uint32_t mask = (1u << layout.bits) - 1;
-  for (uint64_t row = 0; row < m.rows; ++row)
+  for (uint64_t row = 0; row < m.rows; ++row) {
+    const uint32_t* word = words + row;
+    uint64_t held = 0;
+    uint32_t filled = 0;
     for (uint64_t column = 0; column < m.columns; ++column) {
-      const uint32_t word = words[column / per_word * m.rows + row];
-      const auto code = static_cast<int32_t>(word >> (column % per_word * layout.bits) & mask);
+      if (filled < layout.bits) {
+        held |= uint64_t{*word} << filled;
+        word += m.rows;
+        filled += 32;
+      }
+      const auto code = static_cast<int32_t>(static_cast<uint32_t>(held) & mask);
       codes[row * m.columns + column] = static_cast<uint8_t>(code - layout.code_offset);
+      held >>= layout.bits;
+      filled -= layout.bits;
     }
+  }
 }
 
 void pack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes, uint8_t* scratch,

@@ -46,6 +46,8 @@ struct ScaleStorage {
         return value;
       case StorageDtype::F8_E4M3:
         return is_reciprocal ? decode(kE4m3, *in) / second : decode(kE4m3, *in) * second;
+      case StorageDtype::F8_E8M0:
+        return decode_e8m0(*in);
       case StorageDtype::U8:
         return format == ScaleFormat::e8m0 ? decode_e8m0(*in) : decode(kE5m3, *in);
       default:

@@ -61,8 +61,10 @@ void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::spa
       std::fill_n(out, r.rows * r.row_bytes, uint8_t{0});
       for (uint64_t i = 0; i < m.count(); ++i) {
         const uint64_t bit = i % r.columns * layout.bits;
-        out[i / r.columns * r.row_bytes + bit / 8] |=
-            static_cast<uint8_t>((static_cast<uint32_t>(code_at(i)) & mask) << (bit % 8));
+        uint8_t* const byte = out + i / r.columns * r.row_bytes + bit / 8;
+        const uint32_t code = (static_cast<uint32_t>(code_at(i)) & mask) << (bit % 8);
+        byte[0] |= static_cast<uint8_t>(code);
+        if (code > 0xFF) byte[1] |= static_cast<uint8_t>(code >> 8);
       }
       return;
     }
@@ -116,7 +118,9 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
       const bool is_negative = is_signed && layout.code_offset == 0;
       for (uint64_t i = 0; i < m.count(); ++i) {
         const uint64_t bit = i % r.columns * layout.bits;
-        const uint32_t code = in[i / r.columns * r.row_bytes + bit / 8] >> (bit % 8) & mask;
+        const uint8_t* const byte = in + i / r.columns * r.row_bytes + bit / 8;
+        const uint32_t next = bit % 8 + layout.bits > 8 ? byte[1] : 0;
+        const uint32_t code = (byte[0] | next << 8) >> (bit % 8) & mask;
         const uint32_t sign = is_negative ? 1u << (layout.bits - 1) : 0;
         store(i, static_cast<int32_t>(code ^ sign) - static_cast<int32_t>(sign));
       }

@@ -3,11 +3,14 @@
 namespace wasmquant {
 namespace {
 
-constexpr uint64_t kPerWord = 8;
+constexpr uint64_t kPerWord = 8;  // of AWQ
 
-// Both formats: the layout up to the codes, and what does not fit.
-Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages, bool holds_dtype, const char* format,
-                           const char* holds) {
+// Codes of whole words; GPTQ's kernels take no fewer than 8.
+constexpr uint64_t codes_of_words(uint32_t bits) { return bits == 2 ? 16 : bits == 3 ? 32 : 8; }
+
+// Both formats: the layout up to the codes, and what does not fit. Rows and groups are multiples of `multiple`.
+Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages, bool holds_dtype, uint64_t multiple,
+                           const char* format, const char* holds) {
   QuantizationSpec spec = stages.front();
   if (spec.scale_type == ScaleType::float_) spec.scale_type = ScaleType::float16;  // codes are chosen for these
   TRY(layout, begin_layout(weight, {spec}));
@@ -16,14 +19,14 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis;
   const bool fits = plain && weight.layer_type == "Linear" && weight.shape.size() == 2 && holds_dtype &&
                     spec.qscheme == QScheme::per_group && axis == 1;
-  const bool whole = fits && layout.rows % kPerWord == 0 && layout.granularity.block % kPerWord == 0 &&
+  const bool whole = fits && layout.rows % multiple == 0 && layout.granularity.block % multiple == 0 &&
                      layout.columns % layout.granularity.block == 0;
   if (whole) return std::move(layout);
   return error_at(
       ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
-      "{} holds {} per group along the last axis of Linear layers, rows and group sizes being multiples of 8, "
+      "{} holds {} per group along the last axis of Linear layers, rows and group sizes being multiples of {}, "
       "with float16 scales; this is {} {}. Change the spec, exclude the layer, or write compressed-tensors",
-      format, holds, info_of(spec.dtype).name,
+      format, holds, multiple, info_of(spec.dtype).name,
       fits ? text_of("of {} rows in groups of {}", layout.rows, layout.granularity.block)
            : text_of("for a layer of type {}", weight.layer_type));
 }
@@ -60,7 +63,7 @@ Result<WeightLayout> Awq::layout(const WeightDescription& weight, const Stages& 
     TRY(cast, begin_layout(weight, stages));
     return cast_layout(std::move(cast), weight);
   }
-  TRY(layout, begin(weight, stages, stages.front().dtype == Dtype::uint4, "awq", "uint4 with zero points"));
+  TRY(layout, begin(weight, stages, stages.front().dtype == Dtype::uint4, kPerWord, "awq", "uint4 with zero points"));
   layout.codes = CodeStorage::columns_nibble_words;
   layout.order = packing::WordOrder::reorder;
   layout.zero_point = ZeroPointStorage::nibble_words;
@@ -109,25 +112,28 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
     return cast_layout(std::move(cast), weight);
   }
   const DtypeInfo& dtype = info_of(stages.front().dtype);
-  const bool holds = dtype.is_integer && (dtype.bits == 4 || dtype.bits == 8);
-  TRY(layout, begin(weight, stages, holds, "gptq", "symmetric int4 and int8, uint4 and uint8"));
+  const bool holds = dtype.is_integer && (dtype.bits == 2 || dtype.bits == 3 || dtype.bits == 4 || dtype.bits == 8);
+  TRY(layout, begin(weight, stages, holds, codes_of_words(dtype.bits), "gptq",
+                    "symmetric int2, int3, int4 and int8, uint2, uint3, uint4 and uint8"));
   if (dtype.is_signed && !layout.spec.symmetric)
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "gptq holds {} symmetric: loaders of version 1 add 1 to stored zero points, and 0 - 1 does not fit. "
         "Make the spec symmetric, or take u{} for version 2",
         dtype.name, dtype.name);
-  const uint64_t per_word = 32u / dtype.bits;
   layout.codes = CodeStorage::columns_words;
   layout.bits = dtype.bits;
   layout.code_offset = static_cast<int16_t>(dtype.is_signed ? 1 << (dtype.bits - 1) : 0);
   layout.zero_offset = dtype.is_signed ? -1 : 0;
   layout.order = packing::WordOrder::order;
-  layout.zero_point = dtype.bits == 4 ? ZeroPointStorage::nibble_words : ZeroPointStorage::bytes;  // four bytes a word
+  layout.zero_point = dtype.bits == 4   ? ZeroPointStorage::nibble_words
+                      : dtype.bits == 8 ? ZeroPointStorage::bytes  // four bytes a word
+                                        : ZeroPointStorage::bit_stream;
   const uint64_t groups = layout.columns / layout.granularity.block;
-  add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32, {layout.columns / per_word, layout.rows});
+  add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32,
+                {layout.columns * dtype.bits / 32, layout.rows});
   add_component(layout, weight, Role::scale, "scales", StorageDtype::F16, scale_shape(layout));
-  add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, {groups, layout.rows / per_word});
+  add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, {groups, layout.rows * dtype.bits / 32});
   add_component(layout, weight, Role::group_index, "g_idx", StorageDtype::I32, {layout.columns});
   return std::move(layout);
 }

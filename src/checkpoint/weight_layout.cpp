@@ -17,7 +17,7 @@ bool WeightLayout::scales_in_tiles() const noexcept {
 }
 
 uint64_t WeightLayout::line_multiple() const noexcept {
-  if (codes == CodeStorage::ggml_rows) return whole_lines;
+  if (codes == CodeStorage::ggml_rows || codes == CodeStorage::source_values) return whole_lines;
   if (column_tiles()) return scales_in_tiles() ? granularity.block : 1;
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
@@ -32,7 +32,8 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
   if (of_whole_tensor || (component.role != Role::codes && !layout.scales_in_tiles())) {
     return first ? Slice{0, component.bytes} : Slice{};
   }
-  if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::bit_stream) {
+  if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::bit_stream &&
+      !layout.column_tiles()) {
     const uint64_t row_bits = groups_per_row(layout) * layout.bits;
     const uint64_t begin = tile.begin * row_bits / 8;
     return {begin, (tile.end * row_bits + 7) / 8 - begin};
@@ -40,7 +41,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
   // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.
   uint64_t lines_per_row = 1;
   if (component.role == Role::codes) {
-    if (layout.codes == CodeStorage::columns_words) lines_per_row = 32 / layout.bits;
+    if (layout.codes == CodeStorage::columns_words) lines_per_row = layout.bits == 3 ? 32 : 32 / layout.bits;
   } else {
     if (layout.column_tiles()) {
       lines_per_row = layout.granularity.block;
@@ -57,6 +58,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 }
 
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
+  if (layout.reads_group_index && component.role != Role::codes) return {0, component.bytes};
   if (is_known(component.role)) return {};
   if (component.role == Role::second_scale || (component.role != Role::codes && !layout.scales_in_tiles()))
     return {0, component.bytes};

@@ -52,7 +52,7 @@ enum class CodeStorage : uint8_t {
   columns_bytes,      // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
-  columns_words,  // [columns * bits / 32, rows] int32: consecutive codes of a row in a word, first in the low bits
+  columns_words,  // [columns * bits / 32, rows] int32: a row's codes are a bit stream down the words, low bits first
   ggml_rows,      // [rows, columns] in blocks of a GGUF type, scales among the codes
 };
 
@@ -80,7 +80,8 @@ struct WeightLayout {
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
   int16_t zero_offset = 0;  // besides code_offset, of stored zero points
   packing::WordOrder order = packing::WordOrder::order;
-  uint64_t whole_lines = 1;              // so many go into a tile together; ggml_rows
+  uint64_t whole_lines = 1;              // so many go into a tile together; ggml_rows, source_values
+  bool reads_group_index = false;        // columns are of the groups that the stored index says; sources only
   bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
@@ -134,5 +135,8 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
 /// The reverse.
 void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                  uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
+/// Of layouts with reads_group_index: the codes of the tile, and the scales of all groups, [rows, groups].
+void unpack_indexed_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
+                         uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
 
 }  // namespace wasmquant

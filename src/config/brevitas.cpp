@@ -240,6 +240,14 @@ class Parser {
 
   // Completes the list in place and checks what its members ask of each other.
   void algorithms(json::Value& list, const std::string& where, bool before) {
+    if (before && given_["pre_quant_opt_config"].is_null()) {
+      list = json::Value();
+      out_.warning_in(
+          "default-preprocess", config_.where, nullptr, "set it to [], or write [{\"name\": \"Preprocess\"}]",
+          "pre_quant_opt_config is not given, which means [Preprocess]: upstream folds batch norms and equalizes "
+          "layers before anything is quantized; here that is done when it is written");
+      return;
+    }
     size_t searches = 0, preprocess = SIZE_MAX;
     std::string names;
     for (size_t i = 0; i < list.items().size(); ++i) {
@@ -262,8 +270,10 @@ class Parser {
                       before ? "it belongs to algo_config" : "it belongs to pre_quant_opt_config",
                       "{} does not stand in this list", name);
       }
-      if (!names.empty()) names += ", ";
-      names += name;
+      if (const char* left_out = not_applied(item)) {
+        if (!names.empty()) names += ", ";
+        names += left_out;
+      }
       if (name == "Preprocess" && preprocess == SIZE_MAX) preprocess = i;
       const bool is_search = name == "GPTQ" || name == "GPFQ" || name == "GPFA2Q";
       if (is_search && searches++ != 0)
@@ -271,23 +281,32 @@ class Parser {
       if (is_search && name != "GPTQ" && !has_inputs_)
         out_.error_in("key-missing", place, nullptr, "add input_tensors to global_quant_config",
                       "{} needs quantized inputs", name);
-      if (name == "ActivationEqualization" && !item["is_layerwise"].as_bool())
-        out_.error_in("value-invalid", place, "is_layerwise", nullptr, "the backend is layerwise");
+      if (name == "ActivationEqualization") {
+        if (!item["is_layerwise"].as_bool())
+          out_.error_in("value-invalid", place, "is_layerwise", nullptr, "the backend is layerwise");
+        else
+          out_.add({Severity::note, "equalization-folded", place,
+                    "weight files have no place for a multiply before a layer: what makes its input takes the scales "
+                    "up, and layers that read the same input share them",
+                    ""});
+      }
       check_numbers(item, place);
     }
     if (before && !list.items().empty() && preprocess != 0)
       out_.warning_in(
           "preprocess-order", where, nullptr, "the other steps expect a model that it has gone through",
           preprocess == SIZE_MAX ? "the list has no Preprocess" : "Preprocess is not the first of the list");
-    if (names.empty()) return;
-    if (before && given_[before ? "pre_quant_opt_config" : "algo_config"].is_null())
-      out_.warning_in(
-          "default-preprocess", config_.where, nullptr, "set it to []",
-          "pre_quant_opt_config is not given, which means [Preprocess]: upstream folds batch norms and equalizes "
-          "layers before anything is quantized; this version does not");
-    else
-      out_.warning_in("not-applied", where, nullptr, "set it to []",
-                      "this version rounds weights to nearest without algorithms; not applied: {}", names);
+    if (!names.empty())
+      out_.warning_in("not-applied", where, nullptr, nullptr, "not applied in this version: {}", names);
+  }
+
+  // What of an algorithm has no counterpart here (pipeline/algorithm_list.h); null: nothing.
+  static const char* not_applied(const json::Value& item) {
+    const std::string& name = item["name"].as_string();
+    if (name == "Preprocess" && item["channel_splitting_ratio"].as_number() > 0)
+      return "channel splitting of Preprocess";
+    if (name == "GPFA2Q") return "the accumulator's bound of GPFA2Q, which becomes GPFQ";
+    return name == "CalibrateBatchNorm" ? "CalibrateBatchNorm" : nullptr;
   }
 
   void check_numbers(const json::Value& item, const std::string& where) {

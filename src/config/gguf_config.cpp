@@ -2,6 +2,7 @@
 
 #include "config/dialects.h"
 #include "config/object_reader.h"
+#include "config/quark_algorithms.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
@@ -28,6 +29,8 @@ constexpr Key kRows[] = {
     {"embedding_type", kString},
     {"layers", kObject, nullptr, "{}"},
     {"exclude", kArray | kNames, nullptr, "[]"},
+    {"pre_quant_opt_config", kArray, nullptr, "[]"},
+    {"algo_config", kArray, nullptr, "[]"},
     {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
     {"$schema", kString},
 };
@@ -70,6 +73,8 @@ Config parse_gguf(const json::Value& value, const std::string& where, Diagnostic
     else
       check_type(type, at, out);
   }
+  const ObjectReader reader(source, where, kRows, out);
+  for (const char* key : {"pre_quant_opt_config", "algo_config"}) check_algorithms(reader, key, {}, false);
   if (source["non_finite"].as_string() == "saturate") config.non_finite = NonFinite::saturate;
   for (const json::Value& name : source["exclude"].items()) config.exclude.push_back(name.as_string());
   return config;

@@ -1,6 +1,7 @@
 // Configs for GGUF files: which of llama.cpp's recipes, and exceptions.
 //   {"dialect": "gguf", "recipe": "q4_k_m", "layers": {"*.ffn_down": "q6_k"}, "exclude": ["output"]}
-// Patterns are of layers, by their names in the model or in GGUF.
+// Patterns are of layers, by their names in the model or in GGUF. pre_quant_opt_config and algo_config may list what
+// changes float weights (rotation, cle, smooth, awq), as in Quark's configs.
 #pragma once
 #include <optional>
 #include <span>

@@ -20,11 +20,12 @@ struct ObserverOptions {
   double momentum = 0.9;    // moving_range: the part of the old range
   SearchMethod search = SearchMethod::sections;
   uint32_t candidates = 100;  // range searches: steps of the grid
-  double range_margin = 0.5;  // range searches: added to the largest magnitude, absolute
+  double range_margin = 0.5;  // range searches: added to the largest magnitude
   double norm = 0.7;          // half_quadratic: p of |x - y|^p, 0 <= p < 1
   uint32_t iterations = 20;   // half_quadratic: steps at most
   bool weighted = false;  // slice_mse, half_quadratic's first guess: squared errors weigh as the mean square of their
                           // input channel, which calibration finds
+  bool relative_margin = false;  // range_margin is a part of the largest magnitude; aihwkit's is absolute
 
   friend bool operator==(const ObserverOptions&, const ObserverOptions&) = default;
 };

@@ -35,6 +35,7 @@ constexpr Fields kFields[] = {
     {"cle", "iequalize_iterations|bequalize_merge_bias|smodel_decoder_layers"},
     {"activationequalization", "bis_layerwise|nalpha|" WASMQUANT_LAYERS},
     {"biascorrection", "smodel_decoder_layers"},
+    {"merge_batch_norm", ""},
     {"svdquant",
      "isvd_rank|nsmooth_alpha|bsearch_alpha|aalpha_candidates|ialpha_search_max_samples|aexclude_patterns|imin_layer_"
      "size|"
@@ -46,7 +47,7 @@ constexpr Fields kFields[] = {
 // What calibration applies (pipeline/calibration_steps.h).
 constexpr std::string_view kApplied =
     "rotation|quarot|cle|activationequalization|smooth|smoothquant|autosmoothquant|awq|gptq|gptaq|qronos|gpfq|"
-    "biascorrection";
+    "biascorrection|merge_batch_norm";
 // Quark reads and forgets these in every algorithm.
 constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
 

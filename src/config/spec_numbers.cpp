@@ -39,6 +39,7 @@ constexpr Key kOptionRows[] = {
     {"norm", kNumber, nullptr, "0.7"},
     {"iterations", kInteger, nullptr, "20"},
     {"weighted", kBool, nullptr, "false"},
+    {"relative_margin", kBool, nullptr, "false"},
 };
 
 // Histograms and tables of candidates are kept whole, once per scale.
@@ -110,6 +111,7 @@ json::Value to_json(const ObserverOptions& options) {
   out.set("norm", options.norm);
   out.set("iterations", static_cast<int64_t>(options.iterations));
   out.set("weighted", options.weighted);
+  out.set("relative_margin", options.relative_margin);
   return out;
 }
 
@@ -146,6 +148,7 @@ ObserverOptions read_observer_options(const json::Value& value, const std::strin
   options.norm = in.read(0, 1);
   options.iterations = static_cast<uint32_t>(in.read(1, kMaxCandidates));
   in.read(options.weighted);
+  in.read(options.relative_margin);
   return options;
 }
 

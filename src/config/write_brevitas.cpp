@@ -112,7 +112,13 @@ class Writer {
       json::Value out;
       if (name == "smooth" || name == "smoothquant") {
         out.set("name", "ActivationEqualization");
-        if (items[i].find("alpha") != nullptr) out.set("alpha", items[i]["alpha"]);
+        if (const json::Value* alpha = items[i].find("alpha")) {
+          if (alpha->as_number() >= 0 && alpha->as_number() <= 1)
+            out.set("alpha", *alpha);
+          else
+            conversion_.lose(text_of("{}/{}/{}/alpha", conversion_.config().where, key, i),
+                             "Brevitas's alpha is a number from 0 to 1");
+        }
         before.push_back(std::move(out));
       } else if (name == "gptq") {
         out.set("name", "GPTQ");

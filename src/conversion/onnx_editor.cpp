@@ -1,10 +1,14 @@
 #include "conversion/onnx_editor.h"
 
+#include "formats/protobuf.h"
+
 namespace wasmquant::conversion {
 namespace {
 
 // Of GraphProto.
 constexpr uint32_t kNode = 1, kInitializer = 5;
+// Of NodeProto.
+constexpr uint32_t kInput = 1, kOutput = 2;
 
 }  // namespace
 
@@ -29,6 +33,18 @@ void OnnxEditor::open_graph(uint32_t index) {
     edits_.open(model.nodes[graph.parent_node].whole);
     index = graph.parent;
   }
+}
+
+Pieces OnnxEditor::renamed(const onnx::Node& node, std::string_view input, std::string_view output) {
+  Pieces message;
+  for (onnx::Fields f(*model.skeleton, model.skeleton->field(node.whole.begin).payload); f.next();)
+    if (f.field.number != kInput && f.field.number != kOutput) message.add(f.field.whole);
+  std::string names;
+  protobuf::append_field(names, kInput, input);
+  for (size_t i = 1; i < node.inputs.size(); ++i) protobuf::append_field(names, kInput, node.inputs[i]);
+  protobuf::append_field(names, kOutput, output);
+  message.add(literals, names);
+  return message;
 }
 
 void OnnxEditor::replace_node(uint32_t node, Pieces pieces) {

@@ -32,6 +32,8 @@ class OnnxEditor {
   /// All messages around what stands in a graph.
   void open_graph(uint32_t graph);
 
+  /// The message of a node as the model has it, with this first input, the inputs behind it, and this output.
+  Pieces renamed(const onnx::Node& node, std::string_view input, std::string_view output);
   /// `pieces`: whole fields of its graph.
   void replace_node(uint32_t node, Pieces pieces);
   void append_node(Pieces& to, const NodeBytes& node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conversion/onnx_editor.h"
+#include "conversion/onnx_norms.h"
 #include "conversion/onnx_operators.h"
 #include "conversion/onnx_opset.h"
 #include "conversion/onnx_static.h"
@@ -60,6 +61,7 @@ class Rewriter {
       TRY_VOID(rewrite(c));
     }
     quantize_values(editor_, choices_);
+    if (options_.norms != nullptr) fold(is_chosen);
     for (uint32_t t = 0; t < model_.tensors.size(); ++t)
       if (!is_chosen[t]) keep(model_.tensors[t]);
     const Pieces file = editor_.apply();
@@ -91,6 +93,7 @@ class Rewriter {
     uint32_t needed = options_.least_opset;
     bool needs_microsoft = false;
     for (const OnnxChoice& choice : choices_) {
+      if (choice.is_float) continue;
       needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
       needs_microsoft =
           needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits || choice.form == OnnxForm::gather_block_quantized;
@@ -143,6 +146,35 @@ class Rewriter {
     for (const Range& field : tensor.data) editor_.replace(field, {});
   }
 
+  // ---- norms
+
+  // Tensors that go are marked in `is_done`.
+  void fold(List<bool>& is_done) {
+    const List<OnnxNorm>& norms = *options_.norms;
+    List<bool> is_replaced(model_.nodes.size());
+    for (const OnnxChoice& choice : choices_)
+      if (!choice.is_float && (choice.form != OnnxForm::dequantize_linear || choice.input || choice.output))
+        for (const Consumer& consumer : model_.tensors[choice.tensor].consumers) is_replaced[consumer.node] = true;
+    fold_norms(editor_, {norms.data(), norms.size()}, is_replaced);
+    const List<bool> needless = needless_tensors(model_, norms);
+    for (uint32_t t = 0; t < needless.size(); ++t) {
+      if (!needless[t]) continue;
+      is_done[t] = true;
+      editor_.drop(model_.tensors[t], {});
+    }
+  }
+
+  // A float tensor with the values of its choice, under its name.
+  void change_values(uint32_t index) {
+    const Tensor& tensor = model_.tensors[choices_[index].tensor];
+    const Component& component = choices_[index].layout->components.front();
+    Pieces message;
+    message.add(editor_.literals, tensor_head(tensor.name, tensor.data_type, tensor.shape));
+    add_values(message, {Segment::Kind::component, index, 0, 0, component.bytes});
+    editor_.drop(tensor, {});
+    editor_.add_initializer(tensor.graph, message);
+  }
+
   // ---- weights
 
   // Adds the components of a choice to its graph; their names, in order.
@@ -164,6 +196,10 @@ class Rewriter {
   Status rewrite(uint32_t index) {
     const OnnxChoice& choice = choices_[index];
     const Tensor& tensor = model_.tensors[choice.tensor];
+    if (choice.is_float) {
+      change_values(index);
+      return {};
+    }
     const List<std::string> names = add_components(index);
     if (choice.form == OnnxForm::dequantize_linear) {
       operators_.dequantize(choice, names);

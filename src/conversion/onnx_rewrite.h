@@ -43,7 +43,10 @@ struct OnnxChoice {
   OnnxForm form = OnnxForm::dequantize_linear;
   const WeightLayout* layout = nullptr;
   std::optional<StaticScale> input, output;  // of the nodes that multiply or convolve with it; dequantize_linear alone
+  bool is_float = false;                     // other values under the same name: the layout has one component
 };
+
+struct OnnxNorm;
 
 struct OnnxOptions {
   /// Name of the file for external data, written beside the model. transformers.js wants "<model's file>_data".
@@ -55,6 +58,8 @@ struct OnnxOptions {
   uint32_t accuracy_level = 0;
   /// Version of ONNX's own operators that the model is raised to at least, if it can be.
   uint32_t least_opset = 0;
+  /// Norms to fold; the model is then that of without_norms(). Their weights are among the choices.
+  const List<OnnxNorm>* norms = nullptr;
 };
 
 struct OnnxFile {

@@ -12,8 +12,7 @@ namespace {
 
 using onnx::DataType;
 
-constexpr uint32_t kRawData = 9;             // of TensorProto
-constexpr uint32_t kInput = 1, kOutput = 2;  // of NodeProto
+constexpr uint32_t kRawData = 9;  // of TensorProto
 
 // Of a value that the type has, little-endian.
 std::string float_bytes(float value, uint32_t data_type) {
@@ -33,18 +32,10 @@ class StaticValues {
     float_type_ = editor_.model.tensors[choice.tensor].data_type;
     const std::string_view result = node.outputs[0];
     std::string input(node.inputs[0]), output(result);
-    Pieces nodes, message;
+    Pieces nodes;
     if (choice.input) input = dequantized(node, *choice.input, nodes);
     if (choice.output) output = editor_.fresh(result, "_float");
-    const onnx::Skeleton& skeleton = *editor_.model.skeleton;
-    for (onnx::Fields f(skeleton, skeleton.field(node.whole.begin).payload); f.next();)
-      if (f.field.number != kInput && f.field.number != kOutput) message.add(f.field.whole);
-    std::string names;
-    protobuf::append_field(names, kInput, input);
-    for (size_t i = 1; i < node.inputs.size(); ++i) protobuf::append_field(names, kInput, node.inputs[i]);
-    protobuf::append_field(names, kOutput, output);
-    message.add(editor_.literals, names);
-    editor_.append_node(nodes, message);
+    editor_.append_node(nodes, editor_.renamed(node, input, output));
     if (choice.output) add_pair(node, ActivationRole::output, *choice.output, output, result, nodes);
     editor_.replace_node(index, std::move(nodes));
   }

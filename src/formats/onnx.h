@@ -142,7 +142,7 @@ struct OpsetImport {
 };
 
 struct Model {
-  std::unique_ptr<const Skeleton> skeleton;
+  std::shared_ptr<const Skeleton> skeleton;  // models that differ in their graphs share it
   uint64_t ir_version = 0;
   Range ir_version_field;
   List<OpsetImport> opsets;

@@ -8,6 +8,7 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/kernels.h"
 #include "numeric/ggml_type.h"
 
 namespace wasmquant::kernels {
@@ -19,8 +20,13 @@ bool uses_importance(GgmlType type) noexcept;
 /// type must be one that can_quantize().
 /// importance: [columns] or null. One weight >= 0 per column for the error that the searches minimise, as in
 /// llama.cpp's importance matrix; types without uses_importance() ignore it.
+/// error: null, or where error_of_blocks of all x is added: most often measured on the way, which is faster.
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
-                     uint8_t* out) noexcept;
+                     uint8_t* out, ErrorSums* error = nullptr) noexcept;
+
+/// error_between x and what `blocks` hold; count is a multiple of the type's block. Elements that are not finite on
+/// either side are not counted.
+ErrorSums error_of_blocks(GgmlType type, const float* x, uint64_t count, const uint8_t* blocks) noexcept;
 
 /// y: `elements` floats, a multiple of the type's block; type must be one that can_dequantize(). Any bytes are valid
 /// input.
@@ -29,7 +35,7 @@ void dequantize_blocks(GgmlType type, const uint8_t* blocks, uint64_t elements, 
 namespace reference {
 /// quantize_blocks by the scalar oracles of ggml_stages.h.
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
-                     uint8_t* out) noexcept;
+                     uint8_t* out, ErrorSums* error = nullptr) noexcept;
 }  // namespace reference
 
 }  // namespace wasmquant::kernels

@@ -53,8 +53,7 @@ struct BlockCodes {
     using F = simd::F<Arch>;
     using U = simd::U<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>;
-    const F bias = simd::constant<Arch>(range.bias), low = simd::constant<Arch>(range.low),
-            high = simd::constant<Arch>(range.high);
+    const F low = simd::constant<Arch>(range.low), high = simd::constant<Arch>(range.high);
     const U offset = simd::constant<Arch>(static_cast<uint32_t>(range.offset)), low_byte = simd::constant<Arch>(0xFFu);
     const simd::NearestInt<Arch> nearest;
     const int run_bits = std::countr_zero(run);
@@ -62,9 +61,7 @@ struct BlockCodes {
       const size_t r = at >> run_bits;
       const F shifted = simd::load<Arch>(x + at) + F(add[r]), by(factor[r]);
       F position = coding == Coding::divided ? shifted / by : shifted * by;
-      if constexpr (coding == Coding::truncate)
-        position = simd::smaller<Arch>(simd::round<Arch>(RoundMethod::floor, position + bias), high);
-      else if constexpr (coding == Coding::away)
+      if constexpr (coding == Coding::away)
         position = simd::round<Arch>(RoundMethod::half_away, position);
       else if constexpr (coding == Coding::nearest)
         position = simd::smaller<Arch>(simd::larger<Arch>(low, position), high);
@@ -118,8 +115,6 @@ void block_extents(const float* x, size_t runs, float* low, float* high) noexcep
 void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
                  const CodeRange& range, uint8_t* codes) noexcept {
   switch (coding) {
-    case Coding::truncate:
-      return kernels::run<BlockCodes<Coding::truncate>>(x, count, run, add, factor, range, codes);
     case Coding::nearest:
       return kernels::run<BlockCodes<Coding::nearest>>(x, count, run, add, factor, range, codes);
     case Coding::wrapped:

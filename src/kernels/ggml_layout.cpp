@@ -13,9 +13,10 @@ constexpr TritRun kTritRuns[] = {{32, 5}, {16, 5}, {4, 4}};
 
 void pack_fifth_bits(const uint8_t* codes, uint8_t* out) noexcept {
   for (size_t byte = 0; byte < 4; ++byte) {
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 8; ++j) bits |= (codes[8 * byte + j] >> 4 & 1u) << j;
-    out[byte] = static_cast<uint8_t>(bits);
+    uint64_t eight;
+    std::memcpy(&eight, codes + 8 * byte, 8);
+    // Bit 8 j of the factor's multiplicand goes to bit 56 + j; the others stay below or leave.
+    out[byte] = static_cast<uint8_t>((eight >> 4 & 0x0101010101010101) * 0x0102040810204080 >> 56);
   }
 }
 

@@ -1,15 +1,20 @@
-// From elements to the bytes of GGUF blocks: per type, which stages run and what is stored. All x are finite.
+// From elements to the bytes of GGUF blocks: per type, which stages run and what is stored. All x are finite, if
+// nothing else is said.
 #pragma once
 #include "kernels/ggml_stages.h"
 #include "numeric/ggml_type.h"
 
 namespace wasmquant::kernels {
 
-/// At most this many elements at a time.
-inline constexpr size_t kRecipeElements = 2048;
+/// At most this many elements at a time: a block of error sums.
+inline constexpr size_t kRecipeElements = kErrorBlock;
 
-/// Blocks of 32 whose scale follows from their extent: q4_0, q4_1, q5_0, q5_1, q8_0, mxfp4.
-void store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, uint8_t* out) noexcept;
+/// Blocks of 32 whose scale follows from their extent: q4_0, q4_1, q5_0, q5_1, q8_0. The error of what is stored, if
+/// is_in_range(); else some x may not be finite (then the bytes are of no use), or the error is to be measured
+/// otherwise.
+ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks,
+                              uint8_t* out) noexcept;
+void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* out) noexcept;
 
 /// Blocks of 32 whose scale is searched for: iq4_nl, and with importance q4_0, q4_1, q5_0, q5_1.
 /// energy: mean square of the row, for those with importance; iq4_nl has its own per block.

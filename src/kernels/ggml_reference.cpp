@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "kernels/ggml_stages.h"
+#include "kernels/reference.h"
 
 namespace wasmquant::kernels::reference {
 namespace {
@@ -124,9 +126,7 @@ void block_codes(Coding coding, const float* x, size_t count, size_t run, const 
     const float shifted = x[i] + add[i / run], by = factor[i / run];
     const float position = coding == Coding::divided ? shifted / by : shifted * by;
     int32_t code = 0;
-    if (coding == Coding::truncate)
-      code = static_cast<int32_t>(std::min(range.high, std::floor(position + range.bias)));
-    else if (coding == Coding::away)
+    if (coding == Coding::away)
       code = static_cast<int32_t>(std::round(position));
     else if (coding == Coding::nearest)
       code = static_cast<int32_t>(std::nearbyint(position > range.low ? std::min(position, range.high) : range.low));
@@ -134,6 +134,27 @@ void block_codes(Coding coding, const float* x, size_t count, size_t run, const 
       code = nearest_between(position, range.low, range.high);
     codes[i] = static_cast<uint8_t>(code + range.offset);
   }
+}
+
+ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
+                         uint8_t* codes) noexcept {
+  std::vector<float> values(runs * kExtentRun);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t run = i / kExtentRun;
+    float code, scale = parameters.scale[run];
+    if (coding.is_rounded) {
+      code = std::round(x[i] * parameters.factor[run]);
+      values[i] = code * scale;
+    } else if (coding.has_minimum) {
+      code = std::min(coding.high, std::floor((x[i] + parameters.add[run]) * parameters.factor[run] + coding.bias));
+      values[i] = code * scale - parameters.minimum[run];
+    } else {
+      code = std::min(coding.high, std::floor(x[i] * parameters.factor[run] + coding.bias));
+      values[i] = (code - coding.center) * scale;
+    }
+    codes[i] = std::isnan(code) ? 0 : static_cast<uint8_t>(static_cast<int32_t>(code));
+  }
+  return error_in_lanes({x, values.size()}, values.data());
 }
 
 void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept {

@@ -32,7 +32,7 @@ void search_linear(const Stages& stages, const SearchInput& in, float levels, bo
     range.high = levels;
   } else {
     stages.symmetric(in, levels, result);
-    range = {0, -levels, levels - 1, static_cast<int32_t>(levels)};
+    range = {-levels, levels - 1, static_cast<int32_t>(levels)};
   }
   stages.codes(Coding::nearest, in.x, kUnit, kBlock, result.add, result.factor, range, found.codes);
   for (size_t i = 0; i < kSearchWidth; ++i) {

@@ -17,31 +17,30 @@ namespace {
 constexpr size_t kBlock = kExtentRun, kMaxBlocks = kRecipeElements / kBlock;
 
 struct SimpleType {
-  Coding coding;
   float levels;  // divisor of the extent
-  CodeRange range;
-  bool has_minimum, has_fifth_bits;
+  RunCoding coding;
+  bool has_fifth_bits;
 };
 SimpleType simple_type(GgmlType type) {
   switch (type) {
     case GgmlType::q4_0:
-      return {Coding::truncate, -8, {8.5f, 0, 15, 0}, false, false};
+      return {-8, {8.5f, 15, 8, false, false}, false};
     case GgmlType::q5_0:
-      return {Coding::truncate, -16, {16.5f, 0, 31, 0}, false, true};
+      return {-16, {16.5f, 31, 16, false, false}, true};
     case GgmlType::q4_1:
-      return {Coding::truncate, 15, {0.5f, 0, 15, 0}, true, false};
+      return {15, {0.5f, 15, 0, false, true}, false};
     case GgmlType::q5_1:
-      return {Coding::truncate, 31, {0.5f, 0, 31, 0}, true, true};
+      return {31, {0.5f, 31, 0, false, true}, true};
     default:  // q8_0
-      return {Coding::away, 127, {}, false, false};
+      return {127, {0, 0, 0, true, false}, false};
   }
 }
 
-/// The first element whose magnitude is the largest, given the extent; +0 for a block of zeros.
+/// The first element whose magnitude is the largest, given the extent; +0 for a block of zeros and one with NaN.
 float extreme_of(const float* x, float low, float high) {
   if (high > -low) return high;
   if (high < -low) return low;
-  if (high == 0) return 0;
+  if (high == 0 || high != -low) return 0;
   while (*x != high && *x != low) ++x;
   return *x;
 }
@@ -77,10 +76,12 @@ uint8_t mxfp4_exponent(float absmax, float& factor) {
   return static_cast<uint8_t>(exponent);
 }
 
-void store_mxfp4(const Stages& stages, const float* x, size_t blocks, const float* low, const float* high,
-                 uint8_t* out) {
+}  // namespace
+
+void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* out) noexcept {
   uint8_t codes[kRecipeElements], exponent[kMaxBlocks];
-  float factor[kMaxBlocks];
+  float low[kMaxBlocks], high[kMaxBlocks], factor[kMaxBlocks];
+  stages.extents(x, blocks, low, high);
   for (size_t i = 0; i < blocks; ++i)
     exponent[i] = mxfp4_exponent(std::fabs(high[i] > -low[i] ? high[i] : low[i]), factor[i]);
   stages.codes_fp4(x, blocks * kBlock, factor, codes);
@@ -90,48 +91,56 @@ void store_mxfp4(const Stages& stages, const float* x, size_t blocks, const floa
   }
 }
 
-}  // namespace
-
-void store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, uint8_t* out) noexcept {
-  float low[kMaxBlocks], high[kMaxBlocks], add[kMaxBlocks], factor[kMaxBlocks];
-  stages.extents(x, blocks, low, high);
-  if (type == GgmlType::mxfp4) return store_mxfp4(stages, x, blocks, low, high, out);
-
+ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks,
+                              uint8_t* out) noexcept {
   const SimpleType simple = simple_type(type);
+  const bool has_minimum = simple.coding.has_minimum;
+  float low[kMaxBlocks], high[kMaxBlocks], add[kMaxBlocks], factor[kMaxBlocks];
+  float scale[kMaxBlocks], minimum[kMaxBlocks];  // as they are stored
+  bool is_all_zero[kMaxBlocks], any_all_zero = false;
   uint8_t codes[kRecipeElements];
-  uint16_t scale[kMaxBlocks];
-  bool is_all_zero[kMaxBlocks];
+  stages.extents(x, blocks, low, high);
   for (size_t i = 0; i < blocks; ++i) {
     float extent;
-    if (simple.has_minimum) {
+    if (has_minimum) {
       low[i] = minimum_of(x + i * kBlock, low[i]);
       extent = high[i] == low[i] ? 0 : high[i] - low[i];
-      add[i] = -low[i];
     } else {
       extent = simple.levels > 0 ? std::fabs(high[i] > -low[i] ? high[i] : low[i])
                                  : extreme_of(x + i * kBlock, low[i], high[i]);
-      add[i] = 0;
     }
     const float d = extent / simple.levels, inverse = d != 0 ? 1 / d : 0;
-    scale[i] = half_of(d);
+    scale[i] = d;
     // Quotients that are no numbers: converting those to integers gives ggml a zero byte.
     is_all_zero[i] = !std::isfinite(inverse) || std::isinf(d);
-    if (is_all_zero[i]) add[i] = 0;
+    any_all_zero |= is_all_zero[i];
     factor[i] = is_all_zero[i] ? 0 : inverse;
+    add[i] = is_all_zero[i] ? 0 : -low[i];
   }
-  stages.codes(simple.coding, x, blocks * kBlock, kBlock, add, factor, simple.range, codes);
+  uint16_t halves[kMaxBlocks], low_halves[kMaxBlocks];
   for (size_t i = 0; i < blocks; ++i) {
-    uint8_t* code = codes + i * kBlock;
-    if (is_all_zero[i]) std::memset(code, 0, kBlock);
-    store_u16(scale[i], out);
+    halves[i] = half_of(scale[i]);
+    scale[i] = from_half(halves[i]);
+    low_halves[i] = half_of(low[i]);
+    minimum[i] = -from_half(low_halves[i]);
+  }
+  ErrorSums error = stages.codes_measured(x, blocks, simple.coding, {add, factor, scale, minimum}, codes);
+  if (any_all_zero) {
+    error = {};
+    for (size_t i = 0; i < blocks; ++i)
+      if (is_all_zero[i]) std::memset(codes + i * kBlock, 0, kBlock);
+  }
+  for (size_t i = 0; i < blocks; ++i) {
+    const uint8_t* code = codes + i * kBlock;
+    store_u16(halves[i], out);
     out += 2;
     if (type == GgmlType::q8_0) {
       std::memcpy(out, code, kBlock);
       out += kBlock;
       continue;
     }
-    if (simple.has_minimum) {
-      store_u16(half_of(low[i]), out);
+    if (has_minimum) {
+      store_u16(low_halves[i], out);
       out += 2;
     }
     if (simple.has_fifth_bits) {
@@ -141,6 +150,7 @@ void store_simple_blocks(const Stages& stages, GgmlType type, const float* x, si
     pack_planes<kHalves>(code, out);
     out += kBlock / 2;
   }
+  return error;
 }
 
 }  // namespace wasmquant::kernels

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/error_lanes.h"
+
 namespace wasmquant::kernels {
 
 inline constexpr size_t kExtentRun = 32;
@@ -17,21 +19,38 @@ inline constexpr size_t kSearchWidth = 8;
 void block_extents(const float* x, size_t runs, float* low, float* high) noexcept;
 
 /// How positions become codes.
-///   truncate          floor(position + bias), at most high; position + bias >= 0
 ///   nearest           nearest even, clamped to low..high
 ///   wrapped, divided  likewise, but positions beyond 2^22 wrap as ggml's nearest_int lets them: the low 23 bits of
 ///                     position + 1.5 * 2^23, less 2^22
 ///   away              nearest, halves away from zero; |position| <= 127
 /// then plus offset, as one byte. position = (x + add) * factor, for divided (x + add) / factor. NaN counts as low.
-enum class Coding : uint8_t { truncate, nearest, wrapped, divided, away };
+enum class Coding : uint8_t { nearest, wrapped, divided, away };
 struct CodeRange {
-  float bias = 0, low = 0, high = 0;
+  float low = 0, high = 0;
   int32_t offset = 0;
 };
 /// Element i has the parameters add[i / run], factor[i / run]. count and run are multiples of 32, or run is 16;
 /// run is a power of two.
 void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
                  const CodeRange& range, uint8_t* codes) noexcept;
+
+/// How runs of kExtentRun elements become codes of one byte, and codes values, as dequantize_blocks has them.
+///   is_rounded        code = x * factor, nearest, halves away from zero; |x * factor| <= 127
+///                     value = code * scale
+///   else              code = floor((x + add) * factor + bias), at most high; the sum is >= 0
+///                     value = (code - center) * scale; with has_minimum code * scale - minimum
+struct RunCoding {
+  float bias, high, center;
+  bool is_rounded, has_minimum;
+};
+/// One of each for every run; add and minimum count with has_minimum alone.
+struct RunParameters {
+  const float *add, *factor, *scale, *minimum;
+};
+/// Codes, and the error of their values. At most kErrorBlock elements, which make one block of error_lanes.h: the sums
+/// are right if is_in_range(). Elements that are no numbers get any code, and sums out of range.
+ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
+                         uint8_t* codes) noexcept;
 
 /// The sixteen values of iq4_nl and iq4_xs.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -92,6 +111,7 @@ void search_iq4(const SearchInput& in, float* scale) noexcept;
 struct Stages {
   decltype(&block_extents) extents;
   decltype(&block_codes) codes;
+  decltype(&measured_codes) codes_measured;
   decltype(&iq4_codes) codes_iq4;
   decltype(&fp4_codes) codes_fp4;
   decltype(&search_affine) affine;
@@ -104,6 +124,8 @@ namespace reference {
 void block_extents(const float* x, size_t runs, float* low, float* high) noexcept;
 void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
                  const CodeRange& range, uint8_t* codes) noexcept;
+ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
+                         uint8_t* codes) noexcept;
 void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept;
 void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes) noexcept;
 void search_affine(const SearchInput& in, const AffineSearch& search, SearchResult& out) noexcept;

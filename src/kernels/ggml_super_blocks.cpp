@@ -120,8 +120,8 @@ void store_affine(const Stages& stages, GgmlType type, const float* x, const flo
     divisor[i] = from_half(d) * scales[i];
     add[i] = from_half(d_min) * minima[i];
   }
-  final_codes(stages, x, parts, add, divisor, {0, 0, search.levels, 0},
-              search.guarded ? Coding::nearest : Coding::wrapped, codes);
+  final_codes(stages, x, parts, add, divisor, {0, search.levels, 0}, search.guarded ? Coding::nearest : Coding::wrapped,
+              codes);
   if (type == GgmlType::q2_k) {
     std::memcpy(out, packed, 16);
     pack_planes<kCrumbs>(codes, out + 16);
@@ -152,7 +152,7 @@ float fit_scales_q3(const Stages& stages, const Parts& parts, uint8_t* codes) {
     SearchResult result;
     stages.symmetric({x, kMaxParts, Weighting::given, weight, nullptr}, 32, result);
     uint8_t padded[32];
-    stages.codes(Coding::nearest, x, 32, 32, result.add, result.factor, {0, -32, 31, 32}, padded);
+    stages.codes(Coding::nearest, x, 32, 32, result.add, result.factor, {-32, 31, 32}, padded);
     for (size_t i = 0; i < kMaxParts; ++i) codes[i] = result.is_empty[0] ? 0 : padded[i];
     return result.scale[0];
   }
@@ -199,7 +199,7 @@ void store_q3_k(const Stages& stages, const float* x, const float* importance, u
   unpack_scales_k3(stored_scales, scales);
   float divisor[kMaxParts], add[kMaxParts] = {};
   for (size_t i = 0; i < kMaxParts; ++i) divisor[i] = from_half(stored_d) * static_cast<float>(scales[i] - 32);
-  const CodeRange range = {0, -4, 3, 4};
+  const CodeRange range = {-4, 3, 4};
   if (importance) {
     final_codes(stages, x, parts, add, divisor, range, Coding::nearest, codes);
   } else {
@@ -235,7 +235,7 @@ void store_q6_k(const Stages& stages, const float* x, const float* importance, u
     out[192 + i] = byte_of(scale);
     divisor[i] = from_half(d) * scale;
   }
-  final_codes(stages, x, parts, add, divisor, {0, -32, 31, 32}, Coding::nearest, codes);
+  final_codes(stages, x, parts, add, divisor, {-32, 31, 32}, Coding::nearest, codes);
   pack_planes<kQuarterNibbles>(codes, out);
   pack_planes<kSixthBits>(codes, out + 128);
   store_u16(d, out + 208);
@@ -276,7 +276,7 @@ void store_ternary(const Stages& stages, GgmlType type, const float* x, uint8_t*
   if (std::isinf(inverse)) inverse = 0;  // ggml's conversions of infinity and NaN give code 1, too
   const float add = 0;
   uint8_t codes[kSuperBlock];
-  stages.codes(Coding::away, x, kSuperBlock, kSuperBlock, &add, &inverse, {0, 0, 0, 1}, codes);
+  stages.codes(Coding::away, x, kSuperBlock, kSuperBlock, &add, &inverse, {0, 0, 1}, codes);
   if (type == GgmlType::tq1_0)
     pack_trits(codes, out);
   else

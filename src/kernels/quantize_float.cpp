@@ -107,6 +107,7 @@ struct DequantizeFloat {
     const I fnuz_nan(is_fnuz ? static_cast<int32_t>(format.sign_mask()) : -1);
     for_each_scale(codes.size(), scales, run, [&](size_t begin, size_t count, const float& scale) {
       const F factor(scale);
+      const U limit = infinity | (simd::as_uint<Arch>(factor) & U(0x80000000u));
       size_t i = 0;
       for (; i + simd::step<Arch> <= count; i += simd::step<Arch>) {
         const auto code = simd::load_bytes<false, Arch>(codes.data() + begin + i);
@@ -115,10 +116,10 @@ struct DequantizeFloat {
           const U magnitude = bits & magnitude_of_code;
           const I order = xsimd::bitwise_cast<int32_t>(magnitude);
           U value = simd::as_uint<Arch>(codec.decode(magnitude) * factor);
-          value = simd::select<Arch>(order > last_finite, infinity, value);
+          value = simd::select<Arch>(order > last_finite, limit, value);
           value = simd::select<Arch>(order > last_number, quiet_nan, value);
           value = simd::select<Arch>(xsimd::bitwise_cast<int32_t>(bits) == fnuz_nan, quiet_nan, value);
-          simd::as_float<Arch>(value | ((bits << sign_shift) & sign))
+          simd::as_float<Arch>(value ^ ((bits << sign_shift) & sign))
               .store_unaligned(y + begin + i + k * simd::lanes<Arch>);
         }
       }

@@ -285,24 +285,29 @@ ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept {
   return sums;
 }
 
+ErrorSums error_in_lanes(std::span<const float> x, const float* y) noexcept {
+  Lanes signal{}, quantized{}, noise{};
+  ErrorSums sums;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t j = i % kErrorLanes;
+    const float difference = x[i] - y[i];
+    signal[j] += x[i] * x[i];
+    quantized[j] += y[i] * y[i];
+    noise[j] += difference * difference;
+    sums.max_abs = std::max(sums.max_abs, std::fabs(difference));
+  }
+  sums.signal = sum_of(signal);
+  sums.quantized = sum_of(quantized);
+  sums.noise = sum_of(noise);
+  sums.count = x.size();
+  return sums;
+}
+
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept {
   ErrorSums total;
   for (size_t begin = 0; begin < x.size(); begin += kErrorBlock) {
     const std::span<const float> block = x.subspan(begin, std::min(kErrorBlock, x.size() - begin));
-    Lanes signal{}, quantized{}, noise{};
-    ErrorSums sums;
-    for (size_t i = 0; i < block.size(); ++i) {
-      const size_t j = i % kErrorLanes;
-      const float value = y[begin + i], difference = block[i] - value;
-      signal[j] += block[i] * block[i];
-      quantized[j] += value * value;
-      noise[j] += difference * difference;
-      sums.max_abs = std::max(sums.max_abs, std::fabs(difference));
-    }
-    sums.signal = sum_of(signal);
-    sums.quantized = sum_of(quantized);
-    sums.noise = sum_of(noise);
-    sums.count = block.size();
+    const ErrorSums sums = error_in_lanes(block, y + begin);
     total.append(is_in_range(sums) ? sums : error_in_float64(block, y + begin));
   }
   return total;

@@ -63,6 +63,8 @@ void activate_gate(Activation activation, std::span<float> gate, const float* up
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
 
 /// One block whose float32 sums left their safe range: everything in float64, in order, finite pairs only.
+/// The float32 sums of one block, believable or not.
+ErrorSums error_in_lanes(std::span<const float> x, const float* y) noexcept;
 ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept;
 
 }  // namespace wasmquant::kernels::reference

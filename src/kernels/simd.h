@@ -15,6 +15,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "numeric/minifloat.h"
@@ -167,7 +168,11 @@ XSIMD_INLINE F<Arch> round(RoundMethod method, const F<Arch>& v) noexcept {
       return xsimd::nearbyint(v);
   }
   // Not floor(v + 0.5) and trunc(v + 0.5): those sums round, and 0.49999997 would become 1.
-  const F<Arch> whole = method == RoundMethod::half_away ? xsimd::trunc(v) : xsimd::floor(v);
+  // Floats from 2^23 on are whole. Where a set has no instruction, xsimd goes through int, which they need not fit.
+  const auto is_small = xsimd::abs(v) < constant<Arch>(0x1p23f);
+  const F<Arch> small = xsimd::select(is_small, v, constant<Arch>(0.0f));
+  const F<Arch> whole =
+      xsimd::select(is_small, method == RoundMethod::half_away ? xsimd::trunc(small) : xsimd::floor(small), v);
   if (method == RoundMethod::floor) return whole;
   const F<Arch> rest = v - whole, one = constant<Arch>(1.0f), zero = constant<Arch>(0.0f);
   return whole + xsimd::select(rest >= constant<Arch>(0.5f), one, zero) -
@@ -276,6 +281,20 @@ XSIMD_INLINE U8<Arch> narrow_halves(const U16<Arch>& a, const U16<Arch>& b) noex
       out[U16<Arch>::size + i] = static_cast<uint8_t>(b.get(i));
     }
     return U8<Arch>::load_unaligned(out.data());
+  }
+}
+
+/// The register's first half at one place, its second half at another.
+template <class Arch>
+XSIMD_INLINE void store_apart(const U8<Arch>& v, uint8_t* first, uint8_t* second) noexcept {
+  if constexpr (is_wasm<Arch>) {
+    wasm_v128_store64_lane(first, v.data, 0);
+    wasm_v128_store64_lane(second, v.data, 1);
+  } else {
+    std::array<uint8_t, step<Arch>> bytes;
+    v.store_unaligned(bytes.data());
+    std::memcpy(first, bytes.data(), bytes.size() / 2);
+    std::memcpy(second, bytes.data() + bytes.size() / 2, bytes.size() / 2);
   }
 }
 

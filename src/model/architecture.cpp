@@ -165,6 +165,12 @@ Result<Architecture> read_architecture(const json::Value& config) {
   out.output_bias = config["attention_bias"].as_bool();
   out.qkv_bias = out.output_bias || family->qkv_bias;
   out.mlp_bias = config["mlp_bias"].as_bool();
+  for (const auto& [layer, kind] : config["input_rotation"].members()) {
+    if (layer != "mlp.down_proj" || kind.as_string() != "hadamard")
+      return error_at(ErrorCode::not_implemented, text_of("/input_rotation/{}", layer),
+                      "the forward pass turns the inputs of mlp.down_proj alone, by \"hadamard\"");
+    out.turned_down_input = true;
+  }
   const json::Value& tied = config["tie_word_embeddings"];
   out.tied_head = tied.is_null() ? family->is_gemma : tied.as_bool();
   if (family->is_gemma) out.embedding_scale = std::sqrt(static_cast<float>(out.hidden));

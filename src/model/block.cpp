@@ -33,6 +33,21 @@ Status BlockRunner::multiply_input(uint32_t layer, LinearInput input, std::vecto
   return {};
 }
 
+Status BlockRunner::turn_down_input(std::vector<float>& x) {
+  const size_t columns = architecture_.intermediate;
+  if (turn_.size() != columns) {
+    TRY(turn, Hadamard::create(columns, columns, std::nullopt));
+    turn_ = std::move(turn);
+    row_.resize(columns);
+  }
+  for (size_t at = 0; at < tokens_ * columns; at += columns) {
+    std::copy_n(x.begin() + static_cast<ptrdiff_t>(at), columns, row_.begin());
+    turn_.turn(row_.data());
+    for (size_t j = 0; j < columns; ++j) x[at + j] = static_cast<float>(row_[j]);
+  }
+  return {};
+}
+
 void BlockRunner::linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias,
                          size_t in, size_t out, std::vector<float>& y) {
   y.resize(tokens_ * out);
@@ -89,6 +104,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
   linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
   linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
   kernels::activate_gate(a.activation, gate_, up_.data());
+  if (a.turned_down_input) TRY_VOID(turn_down_input(gate_));
   TRY_VOID(multiply_input(layer, LinearInput::feed_forward_output, gate_, a.intermediate, sink));
   if (ends_at(LinearInput::feed_forward_output)) return {};
   linear(gate_, weights[Slot::down], weights[Slot::down_bias], a.intermediate, hidden, normed_);

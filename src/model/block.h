@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "kernels/hadamard.h"
 #include "model/architecture.h"
 #include "model/attention.h"
 #include "model/block_weights.h"
@@ -33,6 +34,7 @@ class BlockRunner {
 
  private:
   Status multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns, InputSink* sink);
+  Status turn_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
               size_t out, std::vector<float>& y);
   void turn_heads(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table);
@@ -44,6 +46,8 @@ class BlockRunner {
   RotaryTable table_, sliding_table_;
   std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, product_;
   AttentionMemory attention_;
+  Hadamard turn_;  // of what down reads; made when it is first needed
+  std::vector<double> row_;
 };
 
 }  // namespace wasmquant::model

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
+#include "numeric/dtype.h"
 #include "numeric/ggml_type.h"
 
 namespace wasmquant {
@@ -74,10 +76,33 @@ constexpr std::optional<GgmlType> ggml_type_of(StorageDtype dtype) {
   return static_cast<GgmlType>(static_cast<size_t>(dtype) - static_cast<size_t>(StorageDtype::ggml_f32));
 }
 
+/// The dtype that elements of 8 and 4 bits are codes of, with a scale of 1. F8_E8M0 has none: it stores scales.
+constexpr std::optional<Dtype> small_float_of(StorageDtype dtype) {
+  switch (dtype) {
+    case StorageDtype::F8_E4M3:
+      return Dtype::fp8_e4m3;
+    case StorageDtype::F8_E5M2:
+      return Dtype::fp8_e5m2;
+    case StorageDtype::F8_E4M3FNUZ:
+      return Dtype::fp8_e4m3fnuz;
+    case StorageDtype::F8_E5M2FNUZ:
+      return Dtype::fp8_e5m2fnuz;
+    case StorageDtype::F4:
+      return Dtype::fp4;
+    default:
+      return std::nullopt;
+  }
+}
+
 /// The dtypes whose values can be widened to float32.
 constexpr bool is_quantizable(StorageDtype dtype) {
+  if (small_float_of(dtype)) return true;
   const auto type = ggml_type_of(dtype);
   return type && info_of(*type).can_dequantize();
+}
+/// Whether a tensor's can be, row by row: two elements of F4 share a byte.
+constexpr bool is_quantizable(StorageDtype dtype, std::span<const uint64_t> shape) {
+  return is_quantizable(dtype) && (info_of(dtype).bits != 4 || (!shape.empty() && shape.back() % 2 == 0));
 }
 
 }  // namespace wasmquant

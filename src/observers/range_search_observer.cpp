@@ -32,10 +32,11 @@ struct Bounds {
     if (min > max) min = max = 0;
     is_one_sided = min >= 0;
     is_flat = is_one_sided || spec.symmetric || !info_of(spec.dtype).is_integer;
-    bottom = min - options.range_margin;
-    top = max + options.range_margin;
-    reach = is_flat ? std::max(std::fabs(double{min}), double{max}) + options.range_margin
-                    : std::max(std::fabs(top), std::fabs(bottom));
+    const double largest = std::max(std::fabs(double{min}), std::fabs(double{max}));
+    const double margin = options.range_margin * (options.relative_margin ? largest : 1.0);
+    bottom = min - margin;
+    top = max + margin;
+    reach = is_flat ? largest + margin : std::max(std::fabs(top), std::fabs(bottom));
     quarter = std::floor((intervals + 1) / 4);
     shifts = static_cast<uint32_t>(std::clamp(quarter, 1.0, kMostShifts));
     coarseness = std::max(quarter / kMostShifts, 1.0);

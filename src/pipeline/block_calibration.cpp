@@ -84,7 +84,10 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
 
 bool BlockCalibration::is_quantized(Slot slot) const noexcept {
   const auto& task = tensors_[static_cast<size_t>(slot)].task;
-  return task && !task->is_copy && !info_of(task->layout.spec.dtype).is_plain_cast();
+  if (!task || task->is_copy) return false;
+  if (task->layout.codes == CodeStorage::ggml_rows)
+    return info_of(*ggml_type_of(task->layout.components.front().dtype)).block > 1;
+  return !info_of(task->layout.spec.dtype).is_plain_cast();
 }
 
 Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, TensorTask>> tasks) {

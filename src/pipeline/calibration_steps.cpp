@@ -7,6 +7,7 @@
 #include "algorithms/qronos.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
+#include "pipeline/algorithm_list.h"
 
 namespace wasmquant {
 namespace {
@@ -44,23 +45,6 @@ std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
 // What rounds columns has one place in the order.
 CalibrationMethod place_of(CalibrationMethod method) noexcept {
   return rounds_columns(method) ? CalibrationMethod::gptq : method;
-}
-
-/// One of either key: a list, or a single config.
-struct Item {
-  const json::Value* value;
-  std::string where;
-};
-List<Item> items_of(const Config& config) {
-  List<Item> out;
-  if (config.dialect != Dialect::quark) return out;
-  for (const char* key : {"pre_quant_opt_config", "algo_config"}) {
-    const json::Value& value = config.source[key];
-    const std::string where = text_of("{}/{}", config.where, key);
-    if (value.is_object()) out.push_back({&value, where});
-    for (size_t i = 0; i < value.items().size(); ++i) out.push_back({&value.items()[i], text_of("{}/{}", where, i)});
-  }
-  return out;
 }
 
 double number_or(const json::Value& value, double standard) { return value.is_number() ? value.as_number() : standard; }
@@ -119,13 +103,12 @@ Status read_modules(const json::Value& list, CalibrationStep& step) {
   return {};
 }
 
-/// Rotations that a model file can hold. scaling_layers tell Quark which layers meet the residual stream; of the
-/// families here that is known, and it is all of them or none.
+/// Rotations that a model file can hold, and R4, whose other half its config.json tells. scaling_layers tell Quark
+/// which layers meet the residual stream; of the families here that is known, and it is all of them or none.
 Status read_rotation(const json::Value& value, const model::Architecture& architecture, CalibrationStep& step) {
   const bool is_all = value["name"].as_string() == "quarot";
-  for (const char* key : {"r3", "r4", "online_r1_rotation", "trainable"}) {
-    const bool can_be_meant = is_all && key[0] == 'r';
-    if (!bool_or(value[key], can_be_meant)) continue;
+  for (const char* key : {"r3", "online_r1_rotation", "trainable"}) {
+    if (!bool_or(value[key], is_all && key[0] == 'r')) continue;
     return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, key),
                     key[0] == 't' ? "trained rotations are not part of this version; set it to false"
                                   : "turns values while the model runs, which takes a runtime that does so, and model "
@@ -134,6 +117,7 @@ Status read_rotation(const json::Value& value, const model::Architecture& archit
   RotationOptions options;
   options.r1 = bool_or(value["r1"], true);
   options.r2 = bool_or(value["r2"], is_all);
+  options.r4 = bool_or(value["r4"], is_all);
   options.random_r1 = bool_or(value["random_r1"], false);
   options.random_r2 = bool_or(value["random_r2"], false);
   if (value["seed"].is_integer()) options.seed = static_cast<uint64_t>(value["seed"].as_integer());
@@ -193,15 +177,16 @@ const char* maker_of(LinearInput input, const model::Architecture& architecture)
 
 List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
   List<CalibratedAlgorithm> out;
-  for (const Item& item : items_of(config)) {
-    const std::string& name = (*item.value)["name"].as_string();
+  for (const AskedAlgorithm& item : asked_algorithms(config)) {
+    const std::string& name = item.value["name"].as_string();
     const auto method = method_named(name);
     if (!method) continue;
     CalibratedAlgorithm& row = out.emplace_back();
     row.name = name;
     row.needs_inputs = *method > CalibrationMethod::equalization;
     row.changes_inputs = *method < CalibrationMethod::gptq;
-    row.turns_stream = *method == CalibrationMethod::rotation && bool_or((*item.value)["r1"], true);
+    row.turns_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
+    row.is_implied = item.is_implied;
     row.needs_reference = needs_reference(*method);
   }
   return out;
@@ -209,8 +194,8 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
 
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture) {
   List<CalibrationStep> steps;
-  for (Item& item : items_of(config)) {
-    const json::Value& value = *item.value;
+  for (AskedAlgorithm& item : asked_algorithms(config)) {
+    const json::Value& value = item.value;
     const auto method = method_named(value["name"].as_string());
     if (!method) continue;
     CalibrationStep step;

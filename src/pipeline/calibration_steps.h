@@ -62,6 +62,7 @@ struct CalibratedAlgorithm {
   bool changes_inputs = false;  // of linear layers, by another function of the same value
   bool turns_stream = false;    // embedding, final norm and head change too
   bool needs_reference = false;
+  bool is_implied = false;  // AskedAlgorithm::is_implied
 };
 
 /// The algorithms that go through a model block by block, in order; the others do nothing.

@@ -1,5 +1,6 @@
 #include "pipeline/changed_weight.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/message.h"
@@ -23,9 +24,13 @@ void fill(TensorSession& session, std::span<const float> weight) {
 }
 
 // A tensor that stays in its own dtype.
-StoredChange store_copy(const TensorTask& task, std::span<const float> weight) {
+Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> weight) {
   StoredChange out;
   const StorageDtype dtype = task.layout.components.front().dtype;
+  if (dtype != StorageDtype::F32 && dtype != StorageDtype::F16 && dtype != StorageDtype::BF16)
+    return error_at(ErrorCode::format_unsupported, task.name,
+                    "would change, and {} cannot hold what it becomes: give it a spec, such as bfloat16",
+                    info_of(dtype).name);
   StoredPiece& piece = out.pieces.emplace_back();
   piece.at = task.components.front();
   piece.bytes.resize(weight.size() * info_of(dtype).bits / 8);
@@ -41,6 +46,20 @@ StoredChange store_copy(const TensorTask& task, std::span<const float> weight) {
   return out;
 }
 
+// Values of the file's rows to those of the model's (ValueChange).
+void undo(const ValueChange& change, size_t columns, std::vector<float>& values) {
+  if (change.adds_one)
+    for (float& v : values) v -= 1.0f;
+  const size_t head = change.interleaved_rows;
+  if (head == 0) return;
+  const std::vector<float> stored = values;
+  for (size_t row = 0; row < values.size() / columns; ++row) {
+    const size_t in_head = row % head, to = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
+    std::copy_n(stored.begin() + static_cast<ptrdiff_t>(row * columns), columns,
+                values.begin() + static_cast<ptrdiff_t>(to * columns));
+  }
+}
+
 // What was written for a tile, and what it means.
 StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& result,
                        std::span<const float> original) {
@@ -51,13 +70,18 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
     piece.bytes.resize(write.bytes);
     std::memcpy(piece.bytes.data(), write.pointer, write.bytes);
   }
-  TensorDecoder decoder(task, false);
+  TensorTask stored = task;
+  stored.change = {};
+  if (stored.layout.codes == CodeStorage::ggml_rows)
+    stored.layout.codes = CodeStorage::source_values;  // as files have it
+  TensorDecoder decoder(std::move(stored), false);
   for (const TileRead& read : decoder.reads(tile))
     for (const StoredPiece& piece : out.pieces)
       if (piece.at.file == read.file && piece.at.offset == read.begin)
         std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
   const std::span<const float> values = decoder.decode(tile);
   out.values.assign(values.begin(), values.end());
+  undo(task.change, task.layout.columns, out.values);
   out.error = kernels::error_between(original, out.values.data());
   return out;
 }
@@ -95,11 +119,11 @@ Result<StoredChange> store_changed(const TensorTask& task, std::span<const float
 Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
                                         std::span<const float> values) {
   if (task.is_copy) {
-    StoredChange out = store_copy(task, values);
+    TRY(out, store_copy(task, values));
     Location& at = out.pieces.front().at;
     const std::vector<uint64_t>& shape = task.layout.components.front().shape;
     if (shape.size() > 1) at.offset += first_row * shape.back() * (out.pieces.front().bytes.size() / values.size());
-    return out;
+    return std::move(out);
   }
   TensorTask tiled = task;
   tiled.is_float32 = true;

@@ -1,4 +1,5 @@
 // BlockCalibration: what scales columns where they are read and rows where they are made, and what clips weights.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,23 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
     for (size_t j = 0; j < n && !input.gram.empty(); ++j) input.gram[i * n + j] /= scales[i] * scales[j];
   }
   for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
+}
+
+// What a search for scales rounds by. GGUF types have searches of their own; integers of as many bits in groups of 32
+// with zero points round much as they do.
+QuantizationSpec searched_spec(const WeightLayout& layout) {
+  if (layout.codes != CodeStorage::ggml_rows) return layout.spec;
+  constexpr Dtype kByBits[] = {Dtype::uint2, Dtype::uint2, Dtype::uint2, Dtype::uint3, Dtype::uint4,
+                               Dtype::uint5, Dtype::uint6, Dtype::uint7, Dtype::uint8};
+  const StorageDtypeInfo& type = info_of(layout.components.front().dtype);
+  QuantizationSpec spec;
+  spec.dtype = kByBits[std::min<size_t>(size_t{type.block_bytes} * 8 / type.block, 8)];
+  spec.observer = ObserverId::PerGroupMinMaxObserver;
+  spec.qscheme = QScheme::per_group;
+  spec.ch_axis = 1;
+  spec.group_size = layout.columns % 32 == 0 ? 32 : static_cast<int64_t>(layout.columns);
+  spec.symmetric = false;
+  return spec;
 }
 
 Result<AwqChoice> search_by_gram(const SeenInput& input, std::span<const AwqLayer> layers, std::span<float> scales) {
@@ -117,7 +135,8 @@ Status BlockCalibration::scale(const Part& part) {
   }
   List<AwqLayer> layers;
   for (const LinearLayer& layer : readers_of(part.input))
-    if (is_quantized(layer.weight)) layers.push_back({(*block_)[layer.weight], tensor(layer.weight).task->layout.spec});
+    if (is_quantized(layer.weight))
+      layers.push_back({(*block_)[layer.weight], searched_spec(tensor(layer.weight).task->layout)});
   if (layers.empty()) return {};
   const std::span<const AwqLayer> all(layers.data(), layers.size());
   const SeenInput& input = seen(part.input);
@@ -135,7 +154,7 @@ Status BlockCalibration::clip(const Part& part) {
     // Queries and keys meet in a product: their outputs' error says little about what clipping does.
     if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) continue;
     const TensorTask& task = *tensor(slot).task;
-    if (task.layout.spec.qscheme == QScheme::per_tensor) continue;
+    if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) continue;
     const SeenInput& input = seen(part.input);
     if (!inputs) {
       auto made = OutputError::of_gram(input.gram, input.mean.size());

@@ -25,7 +25,8 @@ uint64_t stored_bytes(const TensorTask& task) {
 
 // Plain elements can be read by columns.
 bool is_plain(const WeightLayout& layout) {
-  return layout.codes == CodeStorage::source_values && !info_of(layout.components.front().dtype).is_ggml();
+  const StorageDtypeInfo& stored = info_of(layout.components.front().dtype);
+  return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8;
 }
 
 class Comparer {
@@ -48,8 +49,8 @@ class Comparer {
         sorted_by_name(right.size(), [&](uint32_t i) -> std::string_view { return right[i].name; });
     for (size_t i = 0; i < left.size(); ++i) {
       const OriginalTensor& tensor = left[i];
-      if (tensor.plain != nullptr &&
-          (!is_quantizable(tensor.plain->stored.dtype) || tensor.plain->stored.begin == tensor.plain->stored.end))
+      if (tensor.plain != nullptr && (!is_quantizable(tensor.plain->stored.dtype, tensor.plain->stored.shape) ||
+                                      tensor.plain->stored.begin == tensor.plain->stored.end))
         continue;
       const Counterpart counterpart = converts ? counterpart_of(i, tensor.name) : Counterpart{tensor.name, {}};
       const size_t place =

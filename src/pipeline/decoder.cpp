@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/list.h"
-#include "kernels/ggml_blocks.h"
+#include "pipeline/widen.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -55,13 +56,15 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
     turned_.resize(values.size());
     for (uint64_t row = 0; row < values.size() / columns; ++row) {
       const uint64_t in_head = row % head, from = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
-      std::copy_n(values.data() + from * columns, columns, turned_.data() + row * columns);
+      const uint64_t source = change.reverts ? row : from, target = change.reverts ? from : row;
+      std::copy_n(values.data() + source * columns, columns, turned_.data() + target * columns);
     }
     values = turned_;
   }
   if (change.adds_one) {
+    const float one = change.reverts ? -1.0f : 1.0f;
     turned_.assign(values.begin(), values.end());
-    for (float& v : turned_) v += 1.0f;
+    for (float& v : turned_) v += one;
     values = turned_;
   }
   return values;
@@ -74,16 +77,7 @@ std::span<const float> TensorDecoder::stored_values(uint64_t tile) {
   const uint64_t count = range.count() * (columns ? layout.rows : layout.columns);
   values_.resize(count);
   if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
-    const StorageDtype dtype = layout.components.front().dtype;
-    const uint8_t* bytes = slices_.front().data();
-    if (dtype == StorageDtype::F32) {
-      std::memcpy(values_.data(), bytes, 4 * count);
-    } else if (info_of(dtype).is_ggml()) {
-      kernels::dequantize_blocks(*ggml_type_of(dtype), bytes, count, values_.data());
-    } else {
-      (dtype == StorageDtype::BF16 ? kernels::widen_bf16 : kernels::widen_f16)(
-          std::span(reinterpret_cast<const uint16_t*>(bytes), count), values_.data());
-    }
+    widen(layout.components.front().dtype, slices_.front().data(), count, values_.data());
     return values_;
   }
   if (layout.codes == CodeStorage::rows_block_float) {
@@ -101,6 +95,7 @@ std::span<const float> TensorDecoder::stored_values(uint64_t tile) {
   }
   codes_.resize(count);
   scratch_.resize(count);
+  if (layout.reads_group_index) return indexed_values(range);
   qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});
   List<const uint8_t*> slices;
   for (const Bytes& slice : slices_) slices.push_back(slice.data());
@@ -122,6 +117,35 @@ std::span<const float> TensorDecoder::stored_values(uint64_t tile) {
     stages_->values_of(first, values_);
   }
   return layout.source_transposed ? turned(values_, range.count(), layout.columns) : values_;
+}
+
+std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
+  const WeightLayout& layout = task_.layout;
+  const uint64_t width = range.count(), groups = layout.columns / layout.granularity.block;
+  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  List<const uint8_t*> slices;
+  const uint8_t* index = nullptr;
+  for (size_t c = 0; c < slices_.size(); ++c) {
+    slices.push_back(slices_[c].data());
+    if (layout.components[c].role == Role::group_index) index = slices_[c].data();
+  }
+  qparams_.assign(layout.rows * groups, QParams{1.0f, 0.0f});
+  unpack_indexed_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
+  for (uint64_t k = 0; k < width; ++k) {
+    uint32_t group;
+    std::memcpy(&group, index + 4 * (range.begin + k), 4);
+    for (uint64_t row = 0; row < layout.rows; ++row) {
+      float& value = values_[row * width + k];
+      const uint8_t code = codes_.data()[row * width + k];
+      if (group >= groups) {
+        value = std::numeric_limits<float>::quiet_NaN();
+        continue;
+      }
+      const QParams& q = qparams_[row * groups + group];
+      value = (static_cast<float>(is_signed ? static_cast<int8_t>(code) : code) - q.zero_point) * q.scale;
+    }
+  }
+  return values_;
 }
 
 std::span<const float> TensorDecoder::turned(std::span<const float> values, uint64_t rows, uint64_t columns) {

@@ -31,6 +31,8 @@ class TensorDecoder {
  private:
   TileRange range_of(uint64_t tile) const noexcept;
   std::span<const float> stored_values(uint64_t tile);
+  /// Of a layout with reads_group_index. Columns of groups that are not there become NaN.
+  std::span<const float> indexed_values(const TileRange& range);
   /// [rows, columns] to [columns, rows].
   std::span<const float> turned(std::span<const float> values, uint64_t rows, uint64_t columns);
 

@@ -35,15 +35,22 @@ struct ForwardStep {
 
 struct ForwardPlan {
   model::Architecture architecture;
+  std::string config;  // that it was read from: the text that was given, or what GGUF's metadata say
   List<ForwardStep> steps;
 };
 
-/// `config_text`: config.json. Errors: of model::read_architecture; tensor-missing, shape-mismatch, dtype-unsupported
-/// naming the tensor; config-invalid when there is no config.json.
-Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes);
+/// Whether a pass only runs: then GGUF models go, too, with the rows of q_proj and k_proj and the norms as transformers
+/// has them, and by their metadata where there is no config.json.
+enum class ForwardUse : uint8_t { run, calibrate };
 
-/// {"family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot", "name",
-/// "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes" for sequences of
+/// `config_text`: config.json. Errors: of model::read_architecture; tensor-missing, shape-mismatch, dtype-unsupported
+/// naming the tensor; config-invalid when there is no config.json; not-implemented for ONNX, for GGUF that is to be
+/// calibrated, and where GGUF's metadata say less than a config.json.
+Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
+                                 ForwardUse use = ForwardUse::calibrate);
+
+/// {"config", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
+/// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes" for sequences of
 /// `length`}
 json::Value forward_plan_json(const ForwardPlan& plan, size_t length);
 

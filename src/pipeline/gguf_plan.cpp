@@ -8,7 +8,9 @@
 #include "conversion/conversion.h"
 #include "conversion/recipe.h"
 #include "formats/gguf_split.h"
+#include "pipeline/algorithm_list.h"
 #include "pipeline/gguf_importance.h"
+#include "pipeline/untied_head.h"
 
 namespace wasmquant {
 namespace {
@@ -49,8 +51,10 @@ class GgufPlanner {
 
   Result<Plan> run() {
     plan_.format = "gguf";
+    TRY_VOID(check_algorithms());
     TRY_VOID(importance_.read());
     TRY_VOID(convert());
+    add_untied_head();
     recipe_ = *conversion::recipe_named(gguf_.recipe);
     choose();
     conversion::describe_recipe(recipe_, converted_.metadata);
@@ -61,6 +65,42 @@ class GgufPlanner {
   }
 
  private:
+  // Block types find their own scales and codes, from the weights that algorithms leave.
+  Status check_algorithms() const {
+    const List<AskedAlgorithm> asked = asked_algorithms(config_);
+    for (const AskedAlgorithm& algorithm : asked) {
+      const std::string& name = algorithm.value["name"].as_string();
+      bool changes_weights = false;
+      for (const char* known :
+           {"rotation", "cle", "smooth", "smoothquant", "activationequalization", "autosmoothquant", "awq"})
+        changes_weights |= name == known;
+      if (!changes_weights)
+        return error_at(ErrorCode::format_unsupported, algorithm.where,
+                        "{q} chooses codes or biases, and GGUF types choose their own; rotation, cle, smooth, "
+                        "autosmoothquant and awq change weights before. What it makes can be written as "
+                        "fake-quantized, and a GGUF file be made of that",
+                        name);
+      if (model_.is_gguf())
+        return error_at(ErrorCode::format_unsupported, algorithm.where,
+                        "{q} needs the model's folder, with config.json; this is a GGUF file", name);
+    }
+    if (const AskedAlgorithm* online = find_online_rotation(asked))
+      return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where),
+                      "the runtime has to turn the input of down_proj, and llama.cpp does not; set it to false");
+    return {};
+  }
+
+  void add_untied_head() {
+    const auto head = untied_head(model_, config_);
+    if (!head) return;
+    const std::vector<uint64_t>& shape = model_.tensors()[head->embedding].stored.shape;
+    conversion::ConvertedTensor& tensor = converted_.tensors.emplace_back();
+    tensor.source = head->embedding;
+    tensor.name = kOutput;
+    tensor.shape.assign(shape.begin(), shape.end());
+    head_ = head->layer;
+  }
+
   // What each tensor of the file will be, before types.
   Status convert() {
     if (model_.is_gguf()) {
@@ -139,6 +179,7 @@ class GgufPlanner {
   // The type that a tensor has, or gets when nothing asks for another.
   GgmlType own_type(const conversion::ConvertedTensor& tensor, bool excluded) const {
     const StorageDtype source = model_.tensors()[tensor.source].stored.dtype;
+    if (excluded && small_float_of(source)) return GgmlType::bf16;  // holds all of their values
     if (model_.is_gguf() || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
     return GgmlType::f32;
   }
@@ -176,7 +217,9 @@ class GgufPlanner {
 
     PlannedTensor& planned = plan_.tensors.emplace_back();
     planned.tensor = tensor.source;
+    if (!head_.empty() && tensor.name == kOutput) planned.name = head_ + ".weight";
     planned.weight = {source.layer, source.layer_type, tensor.shape, source.stored.dtype, PackMethod::reorder};
+    if (!planned.name.empty()) planned.weight.layer = head_;
     planned.reason = reason_of(choices_[i], chosen_by_[i], type, tensor);
     TensorTask& task = planned.task;
     task.name = tensor.name;
@@ -194,7 +237,8 @@ class GgufPlanner {
     if (stored == source.stored.dtype && !task.change.any() && !task.quantized) {
       task.is_copy = true;
       task.layout.components.push_back({Role::codes, tensor.name, stored, tensor.shape, task.source_bytes});
-    } else if (!is_quantizable(source.stored.dtype) || !info_of(type).can_quantize()) {
+    } else if (!is_quantizable(source.stored.dtype, source.stored.shape) || !info_of(type).can_quantize() ||
+               (source.stored.dtype == StorageDtype::F4 && task.change.is_transposed)) {
       return error_at(ErrorCode::format_unsupported, source.stored.name,
                       "holds {}, which cannot be read back to make {} of it; exclude the layer, or start from a file "
                       "with more bits",
@@ -202,7 +246,7 @@ class GgufPlanner {
     } else {
       task.layout = ggml_layout(tensor.shape, source.stored.dtype, type, tensor.name);
       if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
-      if (task.quantized) ++requantized_;
+      if (task.quantized || small_float_of(source.stored.dtype)) ++requantized_;
       if (info_of(source.stored.dtype).is_ggml() && info_of(source.stored.dtype).block > 1) ++requantized_;
     }
     TRY_VOID(importance_.weigh(planned, tensor.name, type, plan_.requests));
@@ -271,6 +315,7 @@ class GgufPlanner {
   }
 
   static constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
+  static constexpr const char* kOutput = "output.weight";
 
   const ModelIndex& model_;
   const Config& config_;
@@ -283,6 +328,7 @@ class GgufPlanner {
   List<TypeChoice> choices_;
   List<const Pattern*> chosen_by_;
   GgufImportance importance_;
+  std::string head_;  // layer of the head that was the embedding
   uint64_t requantized_ = 0;
   Plan plan_;
 };

@@ -32,10 +32,6 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
                       "{} norms what attention and feed-forward add to the residual stream, so the stream cannot be "
                       "turned; set r1 to false",
                       a.family);
-    if (a.tied_head)
-      return error_at(ErrorCode::not_implemented, at,
-                      "the head of this model is its embedding, and the two would be turned differently: untie them "
-                      "(store lm_head.weight, set tie_word_embeddings to false), or set r1 to false");
     const uint64_t block = options.rotation_size == 0 ? a.hidden : options.rotation_size;
     if (a.hidden % block != 0)
       return error_at(ErrorCode::config_invalid, where + "/rotation_size", "{} does not divide the hidden size {}",
@@ -50,6 +46,11 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
     auto head = Hadamard::create(a.head_dim, a.head_dim, seed(options.random_r2, 1));
     if (!head) return error_at(head.error().code, where + "/r2", "{}; set r2 to false", head.error().message);
     out.head_ = std::move(*head);
+  }
+  if (options.r4) {
+    auto down = Hadamard::create(a.intermediate, a.intermediate, std::nullopt);
+    if (!down) return error_at(down.error().code, where + "/r4", "{}; set r4 to false", down.error().message);
+    out.down_ = std::move(*down);
   }
   return out;
 }
@@ -91,6 +92,7 @@ void ModelRotation::turn_block(model::BlockValues& block) {
     turn_columns(block[Slot::v_bias], 1, head_);
     turn_rows(block[Slot::o], {}, head_);
   }
+  if (turns_down_input()) turn_rows(block[Slot::down], {}, down_);
   if (!turns_stream()) return;
   for (const LinearInput input : {LinearInput::attention, LinearInput::feed_forward}) {
     std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];

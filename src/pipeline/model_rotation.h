@@ -4,15 +4,16 @@
 //   gate,
 //       up and the head turned back. Norms commute with that once their weights are folded into what reads them.
 //   R2  within each head, values become v R: outputs of v are turned, inputs of o turned back.
-// R3 (queries and keys after the rotary embedding) and R4 (the input of down) are turned while the model runs.
+//   R4  the input of down, h, becomes h R while the model runs (model/block.h); its weight is turned back here.
+// R3 (queries and keys after the rotary embedding) is turned while the model runs, too, and not done.
 #pragma once
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "algorithms/hadamard.h"
 #include "core/result.h"
+#include "kernels/hadamard.h"
 #include "model/architecture.h"
 #include "model/block_weights.h"
 
@@ -20,7 +21,7 @@ namespace wasmquant {
 
 /// Field names and defaults are Quark's; `seed` is of the random signs.
 struct RotationOptions {
-  bool r1 = true, r2 = false;
+  bool r1 = true, r2 = false, r4 = false;
   bool random_r1 = false, random_r2 = false;
   uint64_t rotation_size = 0;  // of the blocks R1 consists of; 0: one block
   uint64_t seed = 0;
@@ -29,13 +30,15 @@ struct RotationOptions {
 /// All sums are float64, and rounded once per rotation.
 class ModelRotation {
  public:
-  /// Errors, below the JSON pointer `where`: not-implemented (norms after attention and feed-forward, a head that is
-  /// the embedding, a size without Hadamard matrix), config-invalid (rotation_size).
+  /// Errors, below the JSON pointer `where`: not-implemented (norms after attention and feed-forward, a size without
+  /// Hadamard matrix), config-invalid (rotation_size).
   static Result<ModelRotation> create(const model::Architecture& architecture, const RotationOptions& options,
                                       const std::string& where);
 
   /// Whether the residual stream is turned, and so embedding, final norm and head.
   bool turns_stream() const noexcept { return stream_.size() != 0; }
+  /// Whether the weight of down is turned, so that the model has to turn what it reads.
+  bool turns_down_input() const noexcept { return down_.size() != 0; }
   uint32_t hidden() const noexcept { return hidden_; }
   void turn_block(model::BlockValues& block);
   /// Rows of the embedding, whole ones.
@@ -51,7 +54,7 @@ class ModelRotation {
   /// Columns w of each part of by.size() rows: w <- w R.
   void turn_columns(std::span<float> weight, size_t columns, Hadamard& by);
 
-  Hadamard stream_, head_;  // R1, R2; of size 0 where there is none
+  Hadamard stream_, head_, down_;  // R1, R2, R4; of size 0 where there is none
   bool norm_plus_one_ = false;
   uint32_t hidden_ = 0;
   std::vector<double> row_;

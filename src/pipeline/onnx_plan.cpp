@@ -6,8 +6,10 @@
 #include "conversion/onnx_rewrite.h"
 #include "core/message.h"
 #include "core/order.h"
+#include "pipeline/algorithm_list.h"
 #include "pipeline/fitting_groups.h"
 #include "pipeline/onnx_activations.h"
+#include "pipeline/onnx_folding.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -25,7 +27,9 @@ class OnnxPlanner {
  public:
   OnnxPlanner(const ModelIndex& model, const Config& config, const PlanOptions& options, List<Diagnostic>& diagnostics)
       : model_(model),
-        onnx_(model.onnx()->model()),
+        asked_(asked_algorithms(config)),
+        folding_(model.onnx()->model(), model.onnx()->weights(), find_merge(asked_) != nullptr),
+        onnx_(folding_.model()),
         config_(config),
         options_(options),
         diagnostics_(diagnostics),
@@ -34,6 +38,7 @@ class OnnxPlanner {
 
   Result<Plan> run() {
     plan_.format = "onnx";
+    TRY_VOID(folding_.read(options_.constants, plan_));
     for (uint32_t i = 0; i < model_.tensors().size(); ++i) add_tensor(i);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
@@ -62,11 +67,16 @@ class OnnxPlanner {
     task.non_finite = config_.non_finite;
     plan_.bytes_before += task.source_bytes;
     if (Status chosen = choose(planned, listed); !chosen) refuse(planned, std::move(chosen.error()));
+    folding_.apply(listed.tensor, planned);
     if (!task.onnx) {
       task.is_copy = true;
       task.layout = WeightLayout();
-      task.layout.components.push_back(
-          {Role::codes, tensor.stored.name, tensor.stored.dtype, tensor.stored.shape, task.source_bytes});
+      if (folding_.is_needless(listed.tensor))
+        planned.reason.text = "belongs to a batch norm that the layer before it takes up";
+      else
+        task.layout.components.push_back(
+            {Role::codes, tensor.stored.name, tensor.stored.dtype, tensor.stored.shape, task.source_bytes});
+      if (task.factors.any()) set_tiles(task, options_.tile_bytes);
     }
     for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
     plan_.bytes_after += planned.bytes_after;
@@ -100,6 +110,14 @@ class OnnxPlanner {
       planned.reason.text += "; no integer operator takes its inputs, so they stay in float";
     } else if (!chosen) {
       return chosen;
+    }
+    if (!layer.output_tensors.empty() && are_static(layer.output_tensors) && options_.calibrates &&
+        folding_.norm_of(listed.tensor) != nullptr) {
+      planned.task.onnx.reset();
+      return error_at(ErrorCode::format_unsupported, planned.task.name,
+                      "static outputs are captured before the batch norm that this layer takes up; leave "
+                      "output_tensors or {} out",
+                      kMergeBatchNorm);
     }
     Status added = activations_.add(planned, weight, layer, plan_.requests);
     if (!added) planned.task.onnx.reset();
@@ -190,6 +208,18 @@ class OnnxPlanner {
   }
 
   void say_what_was_left() {
+    if (const AskedAlgorithm* merge = find_merge(asked_)) {
+      const uint32_t all = conversion::count_norms(model_.onnx()->model());
+      const size_t folded = folding_.norms().size();
+      if (all != 0 || !merge->is_implied)
+        diagnostics_.push_back(
+            {folded == 0 ? Severity::warning : Severity::note, folded == 0 ? "not-applied" : "norms-folded",
+             merge->where, text_of("{} of {} batch norms are folded into the layers before them", folded, all),
+             folded == all
+                 ? ""
+                 : "norms stay whose values are not constants, or which do not follow a Conv, ConvTranspose or "
+                   "Gemm that gives its output to them alone"});
+    }
     if (unfit_ > 0)
       diagnostics_.push_back({Severity::note, "kept-in-float", "",
                               text_of("{} weights stay as they are, because their operators cannot hold this spec; the "
@@ -252,9 +282,12 @@ class OnnxPlanner {
     for (uint32_t i = 0; i < plan_.tensors.size(); ++i) {
       PlannedTensor& planned = plan_.tensors[i];
       planned.task.components.resize(planned.outputs().size());
-      if (!planned.task.onnx) continue;
-      activations_.apply(choices.emplace_back(conversion::OnnxChoice{
-          model_.onnx_tensors()[i].tensor, planned.task.onnx->form, &planned.task.layout, {}, {}}));
+      const bool is_float = !planned.task.onnx;
+      if (is_float && !planned.task.factors.any()) continue;
+      const OnnxForm form = is_float ? OnnxForm::dequantize_linear : planned.task.onnx->form;
+      conversion::OnnxChoice& choice = choices.emplace_back(
+          conversion::OnnxChoice{model_.onnx_tensors()[i].tensor, form, &planned.task.layout, {}, {}, is_float});
+      if (!is_float) activations_.apply(choice);
       chosen_.push_back(i);
     }
     const std::string name = file_name();
@@ -263,6 +296,7 @@ class OnnxPlanner {
     const std::string data_file = text_of("{}_data", name);
     rewriting.data_file = options_.onnx.folder ? data_file.substr(std::strlen(kFolder)) : data_file;
     rewriting.accuracy_level = options_.onnx.accuracy_level;
+    rewriting.norms = &folding_.norms();
     if (options_.onnx.external_data) rewriting.largest_model = 0;
     DiagnosticList remarks;
     auto rewritten = conversion::rewrite_onnx(onnx_, std::span(choices.data(), choices.size()), rewriting, remarks);
@@ -272,7 +306,8 @@ class OnnxPlanner {
     if (rewritten->data.bytes > 0) lay_out(data_file, rewritten->data, *rewritten);
     lay_out(name, rewritten->model, *rewritten);
     for (PlannedTensor& planned : plan_.tensors)
-      if (planned.task.is_copy) planned.task.components.front().file = file_of_copy(planned);
+      if (planned.task.is_copy && !planned.task.factors.any() && !planned.outputs().empty())
+        planned.task.components.front().file = file_of_copy(planned);
     set_order();
     return {};
   }
@@ -339,7 +374,9 @@ class OnnxPlanner {
   }
 
   const ModelIndex& model_;
-  const onnx::Model& onnx_;
+  const List<AskedAlgorithm> asked_;
+  OnnxFolding folding_;
+  const onnx::Model& onnx_;  // without the norms that are folded
   const Config& config_;
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;

@@ -5,9 +5,11 @@
 
 namespace wasmquant {
 
-/// {"layers": [{layer, input, output, nested}], "inputs": [name], "outputs": [name], "locations": [name]}: a row for
-/// each node that multiplies or convolves with a weight of a layer, in the order of weights; nested: in a graph inside
-/// a node, where no caller sees its values. Then the graph's own inputs and outputs, and the files with external data.
+/// {"layers": [{layer, input, output, nested}], "inputs": [{name, type, shape, optional}], "outputs": [name],
+/// "locations": [name]}: a row for each node that multiplies or convolves with a weight of a layer, in the order of
+/// weights; nested: in a graph inside a node, where no caller sees its values. Then the graph's own inputs (type: the
+/// number of TensorProto.DataType; shape: left out when it is not said, of sizes, -1 and names; optional: has a
+/// default) and outputs, and the files with external data.
 json::Value layer_values(const OnnxIndex& index);
 
 }  // namespace wasmquant

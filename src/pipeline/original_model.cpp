@@ -9,7 +9,7 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
   std::unique_ptr<ModelIndex> original;
   if (model.is_gguf() || model.onnx() != nullptr) return original;
   TRY(reader, StoredWeightReader::create(model.companion("config.json")));
-  if (!reader.is_quantized()) return original;
+  if (!reader.is_quantized() && !reader.has_scaled_floats(model)) return original;
   List<ModelTensor> tensors;
   for (OriginalTensor& each : reader.originals(model)) {
     if (each.plain != nullptr) {

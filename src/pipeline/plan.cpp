@@ -7,11 +7,13 @@
 #include "config/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
+#include "pipeline/algorithm_list.h"
 #include "pipeline/file_layout.h"
 #include "pipeline/fitting_groups.h"
 #include "pipeline/gguf_plan.h"
 #include "pipeline/onnx_plan.h"
 #include "pipeline/tensor_scales.h"
+#include "pipeline/untied_head.h"
 
 namespace wasmquant {
 namespace {
@@ -28,12 +30,15 @@ class Planner {
         format_(format),
         options_(options),
         diagnostics_(diagnostics),
-        resolver_(config) {}
+        resolver_(config),
+        asked_(asked_algorithms(config)) {}
 
   Result<Plan> run() {
     plan_.format = format_.name();
     const List<ModelTensor>& tensors = model_.tensors();
     for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
+    add_untied_head();
+    if (Status done = add_online_rotation(); !done) fail(std::move(done.error()));
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (inputs_left_out_)
       diagnostics_.push_back(
@@ -43,6 +48,12 @@ class Planner {
     warn_of_static();
     warn_of_tied_output();
     if (requantized_ != 0) diagnostics_.push_back(requantized_warning(requantized_));
+    if (widened_ != 0)
+      diagnostics_.push_back({Severity::note, "dtype-widened", "",
+                              text_of("{} tensors are floats of 8 or 4 bits: their new values are written as BF16, "
+                                      "rounded to it",
+                                      widened_),
+                              ""});
     if (failures_ != 0) {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
@@ -54,6 +65,45 @@ class Planner {
   }
 
  private:
+  void add_untied_head() {
+    const auto head = untied_head(model_, config_);
+    if (!head) return;
+    ModelTensor tensor = model_.tensors()[head->embedding];
+    tensor.layer = head->layer;
+    tensor.layer_type = "Linear";
+    tensor.stored.name = head->layer + ".weight";
+    add_tensor(head->embedding, tensor);
+    plan_.tensors.back().name = tensor.stored.name;
+    plan_.bytes_before -= plan_.tensors.back().task.source_bytes;
+    plan_.config_changes.set("tie_word_embeddings", false);
+    diagnostics_.push_back({Severity::note, "head-untied", tensor.stored.name,
+                            "the head of this model is its embedding, and the rotation turns the two differently: the "
+                            "output has a head of its own, and its config.json says so",
+                            "set r1 to false to keep them one"});
+  }
+
+  // R4's other half is the runtime's.
+  Status add_online_rotation() {
+    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    if (rotation == nullptr) return {};
+    const std::string where = text_of("{}/r4", rotation->where);
+    const std::string_view format = format_.name();
+    if (format != "quark" && format != "fake-quantized")
+      return error_at(ErrorCode::format_unsupported, where,
+                      "the runtime has to turn the input of down_proj, and {} has no words for that; write quark or "
+                      "fake-quantized, or set it to false",
+                      format);
+    json::Value layers;
+    layers.set("mlp.down_proj", "hadamard");
+    plan_.config_changes.set("input_rotation", std::move(layers));
+    diagnostics_.push_back({Severity::warning, "online-rotation", where,
+                            "down_proj expects inputs multiplied by a Hadamard matrix. Runtimes with Quark's R4 do "
+                            "that where the matrix is "
+                            "theirs, evaluate and generate here do; any other runtime computes nonsense with this file",
+                            "set r4 to false for files that load anywhere"});
+    return {};
+  }
+
   void add_tensor(uint32_t index, const ModelTensor& tensor) {
     const StoredTensor& stored = tensor.stored;
     PlannedTensor& planned = plan_.tensors.emplace_back();
@@ -69,7 +119,7 @@ class Planner {
     planned.task.quantized = tensor.quantized;
     planned.task.non_finite = config_.non_finite;
 
-    Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype));
+    Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype, stored.shape));
     planned.reason = std::move(resolved.reason);
     if (!resolved.weight.empty() && planned.task.source_bytes != 0) {
       auto layout = fitted_layout(planned, resolved.weight);
@@ -78,6 +128,7 @@ class Planner {
         return;
       }
       planned.task.layout = std::move(*layout);
+      widen_output(planned.task.layout);
     } else if (tensor.quantized) {
       fail(error_at(ErrorCode::format_unsupported, stored.name,
                     "is quantized in this model, and the config leaves it out: codes of another format do not go over. "
@@ -88,7 +139,7 @@ class Planner {
       planned.task.layout.components.push_back(
           {Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
     }
-    requantized_ += planned.task.quantized != nullptr;
+    requantized_ += planned.task.quantized != nullptr || (!planned.task.is_copy && small_float_of(stored.dtype));
     set_tiles(planned.task, options_.tile_bytes);
     if (Status fits = check_memory(planned.task); !fits) {
       fail(std::move(fits.error()));
@@ -187,6 +238,13 @@ class Planner {
                           {fall_back(spec, shape[axis], planned.task.name, planned.reason, diagnostics_)});
   }
 
+  // Values of small floats, once rounded to another grid, are none of theirs: they are written as BF16.
+  void widen_output(WeightLayout& layout) {
+    if (layout.codes != CodeStorage::source_values || !small_float_of(layout.source)) return;
+    set_dtype(layout.components.front(), StorageDtype::BF16);
+    ++widened_;
+  }
+
   // One tile and the scales that outlive it must fit a 32-bit memory beside everything else.
   static Status check_memory(const TensorTask& task) {
     if (task.is_copy) return {};
@@ -260,6 +318,11 @@ class Planner {
     const bool any = std::any_of(outcomes_.begin(), outcomes_.end(),
                                  [](const LayerOutcome& layer) { return !layer.weight.empty(); });
     if (any) plan_.quantization_config = format_.quantization_config(config_, outcomes_);
+    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    if (!any || rotation == nullptr || format_.name() != "quark") return;
+    json::Array algorithms;
+    algorithms.push_back(rotation->value);
+    plan_.quantization_config.set("algo_config", std::move(algorithms));
   }
 
   const ModelIndex& model_;
@@ -268,12 +331,23 @@ class Planner {
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
   Resolver resolver_;
+  const List<AskedAlgorithm> asked_;
   Plan plan_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, static_left_out_ = false;
-  uint64_t failures_ = 0, requantized_ = 0;
+  uint64_t failures_ = 0, requantized_ = 0, widened_ = 0;
   Error first_failure_;
 };
+
+// Where nothing is known of norms.
+void warn_of_norms(const Config& config, List<Diagnostic>& diagnostics) {
+  const List<AskedAlgorithm> asked = asked_algorithms(config);
+  const AskedAlgorithm* const merge = find_merge(asked);
+  if (merge != nullptr && !merge->is_implied)
+    diagnostics.push_back({Severity::warning, "not-applied", merge->where,
+                           "batch norms are folded in ONNX models alone: weight files do not say what follows what",
+                           ""});
+}
 
 }  // namespace
 
@@ -307,13 +381,14 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(ErrorCode::format_unsupported, "shardBytes",
                     "only gguf is cut into parts of a given size; {} has the files of its source", asked);
   if (asked == "onnx") return make_onnx_plan(model, parsed.config, options, diagnostics);
+  warn_of_norms(parsed.config, diagnostics);
   if (asked == "gguf") {
     if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF holds llama.cpp's types, which round by themselves: take a preset like q4_k_m or q8_0, or a "
-        "config with \"dialect\": \"gguf\", and calibration or an imatrix for importance. What smoothquant, "
-        "awq or gptq make can be written as fake-quantized, and a GGUF file be made of that");
+        "config with \"dialect\": \"gguf\", which may list rotation, cle, smooth and awq; and calibration or an "
+        "imatrix for importance. What gptq makes can be written as fake-quantized, and a GGUF file be made of that");
   }
   if (is_recipe)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot hold it",
@@ -322,7 +397,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(ErrorCode::format_unsupported, "format",
                     "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", asked);
   const CheckpointFormat* format = checkpoint_format_named(asked);
-  if (format == nullptr)
+  if (format == nullptr || format->is_read_only())
     return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}, gguf and onnx", asked,
                     checkpoint_format_names());
   return Planner(model, parsed.config, *format, options, diagnostics).run();

@@ -36,12 +36,14 @@ struct PlanOptions {
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
   GgufPlanOptions gguf;
-  bool calibrates = false;  // what the plan asks of calibration will come, or has
-  json::Value activations;  // "found" of ActivationCalibration::finish, then
+  bool calibrates = false;             // what the plan asks of calibration will come, or has
+  json::Value activations;             // "found" of ActivationCalibration::finish, then
+  std::span<const uint8_t> constants;  // what Plan::constants asked for, one after another; empty: not read yet
 };
 
 struct PlannedTensor {
   uint32_t tensor = 0;  // index into the model's tensors
+  std::string name;     // where it is not that of its source: another tensor made of the same
   WeightDescription weight;
   Reason reason;
   TensorTask task;
@@ -66,16 +68,24 @@ struct PlannedFile {
   void add_literal(uint64_t offset, std::string_view text);
 };
 
+/// Bytes of a source.
+struct SourceRange {
+  Location at;
+  uint64_t bytes = 0;
+};
+
 struct Plan {
   std::string format;
   List<PlannedTensor> tensors;  // in the model's order
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration has to find for it
+  List<SourceRange> constants;       // what has to be read and given before it can be run
   List<TensorTask> copies;           // ranges of the sources that go over, besides tensors
   /// Tasks in the order of the output: indexes into tensors, and after those into copies. Empty: every tensor.
   List<uint32_t> order;
   std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
   json::Value quantization_config;
+  json::Value config_changes;  // of config.json besides: an object, or null
   uint64_t bytes_before = 0, bytes_after = 0;
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
 

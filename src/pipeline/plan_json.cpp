@@ -49,8 +49,8 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
     const PlannedTensor& planned = plan.tensors[i];
     const ModelTensor& tensor = model.tensors()[planned.tensor];
     json::Value row;
-    row.set("name", tensor.stored.name);
-    row.set("layer", tensor.layer);
+    row.set("name", planned.name.empty() ? tensor.stored.name : planned.name);
+    row.set("layer", planned.name.empty() ? tensor.layer : planned.weight.layer);
     row.set("layerType", planned.weight.layer_type);
     row.set("dtype", info_of(tensor.stored.dtype).name);
     row.set("shape", tensor.stored.shape);
@@ -100,6 +100,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
                                 plan.quantized_elements, plan.quantized_bytes));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
+  out.set("configChanges", plan.config_changes);
   out.set("tasks", std::move(tasks));
   return out;
 }

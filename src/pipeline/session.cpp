@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/list.h"
-#include "kernels/ggml_blocks.h"
 #include "pipeline/decoder.h"
+#include "pipeline/widen.h"
 
 namespace wasmquant {
 namespace {
@@ -16,16 +16,6 @@ constexpr uint64_t kBlockElements = 8192;
 constexpr uint64_t kUnitElements = 65536;
 // Columns of a unit of a column tile, about.
 constexpr uint64_t kUnitColumns = 128;
-
-void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) {
-  const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(bytes), count);
-  if (dtype == StorageDtype::BF16)
-    kernels::widen_bf16(bits, x);
-  else if (dtype == StorageDtype::F16)
-    kernels::widen_f16(bits, x);
-  else
-    kernels::dequantize_blocks(*ggml_type_of(dtype), bytes, count, x);
-}
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -173,6 +163,7 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TileResult result;
   if (task_.is_copy) {
+    if (task_.factors.any()) multiply_copy(range);
     const Location& to = task_.components.front();
     result.writes.push_back({to.file, to.offset + range.begin, input_.data(), range.count()});
     add_padding(tile, to.offset + task_.source_bytes, result.writes);

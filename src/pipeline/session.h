@@ -81,6 +81,9 @@ class TensorSession {
   std::span<const float> widened(uint64_t element, uint64_t count);
   /// session_source.cpp: the tile's bytes, once they are read, as widened() takes them. Errors: file-invalid.
   Status arrange(const TileRange& tile);
+  /// The same file, where the task has factors: the values of a tile times them; bytes of a copy, in their dtype.
+  void multiply(const TileRange& tile);
+  void multiply_copy(const TileRange& bytes);
   /// Consecutive elements of the tile's input, and of the tensor.
   Status observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor);
   Error not_finite(std::span<const float> x, uint64_t first_element) const;
@@ -106,8 +109,9 @@ class TensorSession {
   Status run_ggml(const TileRange& tile);
   /// Rows [first, first + count) of the output as the tile's input has them, float32.
   std::span<const float> changed_rows(const TileRange& tile, uint64_t first, uint64_t count);
-  /// Rows [first, first + count) of the output, each by the importance that is its.
-  void quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out) const;
+  /// Rows [first, first + count) of the output, each by the importance that is its. Adds their error.
+  void quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out,
+                     kernels::ErrorSums& error) const;
   void add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes);
 
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);

@@ -20,14 +20,17 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
     }
   } else {
     const std::span<const float> x = widened((first - tile.begin) * columns, count * columns);
-    for (uint64_t row = 0; row < count; ++row) {
+    // A bias has an element where its weight has a row.
+    const bool is_bias = head != 0 && task_.layout.rows == 1;
+    const uint64_t rows = is_bias ? columns : count, width = is_bias ? 1 : columns;
+    for (uint64_t row = 0; row < rows; ++row) {
       uint64_t from = row;  // whole heads: in_head counts from the first of these rows
       if (head != 0) {
         const uint64_t in_head = row % head;
         from = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
       }
-      std::copy_n(x.begin() + static_cast<ptrdiff_t>(from * columns), columns,
-                  numbers_.begin() + static_cast<ptrdiff_t>(row * columns));
+      std::copy_n(x.begin() + static_cast<ptrdiff_t>(from * width), width,
+                  numbers_.begin() + static_cast<ptrdiff_t>(row * width));
     }
   }
   if (task_.change.adds_one)
@@ -35,18 +38,22 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
   return numbers_;
 }
 
-void TensorSession::quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out) const {
+void TensorSession::quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out,
+                                  kernels::ErrorSums& error) const {
   const uint64_t columns = task_.layout.columns;
   const std::vector<float>& importance = task_.importance;
-  if (importance.empty()) return kernels::quantize_blocks(type, x, count, columns, nullptr, out);
+  if (importance.empty()) return kernels::quantize_blocks(type, x, count, columns, nullptr, out, &error);
   const uint64_t expert_rows = task_.layout.rows / (importance.size() / columns), end = first + count;
+  const float* row = x;
+  uint8_t* to = out;
   while (first < end) {
     const uint64_t expert = first / expert_rows, rows = std::min(end, (expert + 1) * expert_rows) - first;
-    kernels::quantize_blocks(type, x, rows, columns, importance.data() + expert * columns, out);
+    kernels::quantize_blocks(type, row, rows, columns, importance.data() + expert * columns, to);
     first += rows;
-    x += rows * columns;
-    out += info_of(type).bytes_of(rows * columns);
+    row += rows * columns;
+    to += info_of(type).bytes_of(rows * columns);
   }
+  error.append(kernels::error_of_blocks(type, x, count * columns, out));
 }
 
 Status TensorSession::run_ggml(const TileRange& tile) {
@@ -57,13 +64,13 @@ Status TensorSession::run_ggml(const TileRange& tile) {
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const uint64_t lines = std::min(step, tile.end - begin), count = lines * layout.columns;
     const std::span<const float> x = changed_rows(tile, begin, lines);
-    if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
-      return not_finite(x, begin * layout.columns);
     uint8_t* out = slices_.front().data() + stored.bytes_of((begin - tile.begin) * layout.columns);
-    quantize_rows(type, x.data(), begin, lines, out);
-    values_.resize(std::max<size_t>(values_.size(), count));
-    kernels::dequantize_blocks(type, out, count, values_.data());
-    sums_.push_back(kernels::error_between(x, values_.data()));
+    kernels::ErrorSums error;
+    quantize_rows(type, x.data(), begin, lines, out, error);
+    // Counted elements are finite, and so are their values.
+    if (error.count != count && task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
+      return not_finite(x, begin * layout.columns);
+    sums_.push_back(error);
   }
   return {};
 }

@@ -1,11 +1,12 @@
-// Tiles whose source lies otherwise than the layout: codes of quantized checkpoints, numbers that are stored as
-// varints, and matrices that lie transposed (weights of ONNX models).
+// Tiles whose source lies otherwise than the layout: codes of quantized checkpoints, floats of 8 and 4 bits, numbers
+// that are stored as varints, and matrices that lie transposed (weights of ONNX models).
 #include <algorithm>
 #include <cstring>
 
 #include "formats/onnx.h"
 #include "pipeline/decoder.h"
 #include "pipeline/session.h"
+#include "pipeline/widen.h"
 
 namespace wasmquant {
 namespace {
@@ -32,6 +33,16 @@ Status TensorSession::arrange(const TileRange& tile) {
     input_.resize(2 * bits.size());
     std::memcpy(input_.data(), bits.data(), input_.size());
   }
+  if (!layout.source_transposed && task_.factors.any()) {
+    multiply(tile);
+    return {};
+  }
+  if (!task_.is_float32 && small_float_of(layout.source)) {  // runs of them need not begin at a byte
+    turned_.resize(input_.size() * 8 / info_of(layout.source).bits);
+    widen(layout.source, input_.data(), turned_.size(), turned_.data());
+    is_turned_ = true;
+    return {};
+  }
   if (!layout.source_transposed) return {};
   const uint64_t width = tile.count(), columns = layout.columns;
   turned_.resize(width * columns);
@@ -52,7 +63,37 @@ Status TensorSession::arrange(const TileRange& tile) {
     }
   }
   is_turned_ = true;
+  if (task_.factors.any()) multiply(tile);
   return {};
+}
+
+void TensorSession::multiply(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const bool is_transposed = layout.source_transposed;
+  if (!is_transposed) {
+    is_turned_ = false;
+    const std::span<const float> values = widened(0, tile.count() * layout.columns);
+    turned_.assign(values.begin(), values.end());
+    is_turned_ = true;
+  }
+  float* x = turned_.data();
+  for (uint64_t row = tile.begin; row < tile.end; ++row)
+    for (uint64_t column = 0; column < layout.columns; ++column)
+      *x++ *= task_.factors.of(is_transposed ? column * layout.rows + row : row * layout.columns + column);
+}
+
+void TensorSession::multiply_copy(const TileRange& bytes) {
+  const StorageDtype dtype = task_.layout.components.front().dtype;
+  const uint64_t size = info_of(dtype).bits / 8, count = bytes.count() / size;
+  values_.resize(count);
+  if (dtype == StorageDtype::F32) {
+    std::memcpy(values_.data(), input_.data(), bytes.count());
+  } else {
+    const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(input_.data()), count);
+    (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, values_.data());
+  }
+  for (uint64_t i = 0; i < count; ++i) values_[i] *= task_.factors.of(bytes.begin / size + i);
+  store(dtype, count, input_.data());
 }
 
 }  // namespace wasmquant

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/scaled_floats.h"
 #include "config/config_api.h"
 #include "config/layer_type.h"
 #include "config/resolve.h"
@@ -9,7 +10,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr uint64_t kNibblesPerWord = 8, kBytesPerWord = 4;
+constexpr uint64_t kNibblesPerWord = 8;
 
 const ModelTensor* component_tensor(const ModelIndex& model, const WeightDescription& weight, std::string_view suffix) {
   return model.find(text_of("{}.{}", weight.layer, suffix));
@@ -106,11 +107,10 @@ Status check_words(const json::Value& block) {
   }
   const bool version_2 = is_gptq_v2(block),
              version_1 = !block["checkpoint_format"].is_string() || block["checkpoint_format"].as_string() == "gptq";
-  if ((bits == 4 || bits == 8) && !block["desc_act"].as_bool() && (version_2 || (version_1 && block["sym"].as_bool())))
-    return {};
-  return error_at(
-      ErrorCode::format_unsupported, "/quantization_config",
-      "gptq is decoded of 4 and 8 bits without desc_act, symmetric in checkpoint_format gptq, and in gptq_v2");
+  const bool is_known_width = bits == 2 || bits == 3 || bits == 4 || bits == 8;
+  if (is_known_width && (version_2 || (version_1 && block["sym"].as_bool()))) return {};
+  return error_at(ErrorCode::format_unsupported, "/quantization_config",
+                  "gptq is decoded of 2, 3, 4 and 8 bits, symmetric in checkpoint_format gptq, and in gptq_v2");
 }
 
 QuantizationSpec words_spec(Dtype dtype, const StoredTensor& scales, const WeightDescription& weight) {
@@ -143,9 +143,15 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
   } else if (reader.method_ == "awq" || reader.method_ == "gptq") {
     TRY_VOID(check_words(block));
     reader.is_unsigned_ = reader.method_ == "awq" || is_gptq_v2(block);
+    reader.bits_ = static_cast<uint32_t>(block["bits"].as_integer());
+    reader.is_indexed_ = reader.method_ == "gptq" && block["desc_act"].as_bool();
+  } else if (reader.method_ == "fp8") {
+    const json::Array& sides = block["weight_block_size"].items();
+    for (size_t i = 0; i < sides.size() && i < 2; ++i)
+      reader.block_[i] = static_cast<uint64_t>(std::max<int64_t>(sides[i].as_integer(), 0));
   } else {
     return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
-                    "found \"{}\"; this version decodes compressed-tensors, quark, awq and gptq", reader.method_);
+                    "found \"{}\"; this version decodes compressed-tensors, quark, awq, gptq and fp8", reader.method_);
   }
   return reader;
 }
@@ -161,10 +167,12 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   if (const ModelTensor* scales = component_tensor(model, weight, "scales");
       scales != nullptr && (method_ == "awq" || method_ == "gptq"))
     return locate(model, method_, weight, {words_spec(words_dtype(model, weight), scales->stored, weight)});
+  if (plain != nullptr)
+    if (const ModelTensor* scale = scale_of(model, *plain)) return find_scaled(model, *plain, *scale, weight);
   if (component_tensor(model, weight, "weight_scale") == nullptr) {
     if (plain == nullptr)
       return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
-    if (!is_quantizable(plain->stored.dtype)) {
+    if (!is_quantizable(plain->stored.dtype, plain->stored.shape)) {
       return error_at(ErrorCode::dtype_unsupported, plain->stored.name, "holds {} without a scale",
                       info_of(plain->stored.dtype).name);
     }
@@ -190,14 +198,55 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
   return locate(model, "compressed-tensors", weight, {spec});
 }
 
+const ModelTensor* StoredWeightReader::scale_of(const ModelIndex& model, const ModelTensor& weight) const {
+  if (!method_.empty() && method_ != "fp8") return nullptr;  // these have their own
+  const std::string_view name = weight.stored.name;
+  if (!small_float_of(weight.stored.dtype) || !name.ends_with(".weight")) return nullptr;
+  for (const std::string_view scale : kScaleNames)
+    if (const ModelTensor* found = model.find(text_of("{}.{}", name.substr(0, name.rfind('.')), scale))) return found;
+  return nullptr;
+}
+
+bool StoredWeightReader::has_scaled_floats(const ModelIndex& model) const {
+  for (const ModelTensor& tensor : model.tensors())
+    if (scale_of(model, tensor) != nullptr) return true;
+  return false;
+}
+
+Result<StoredWeight> StoredWeightReader::find_scaled(const ModelIndex& model, const ModelTensor& plain,
+                                                     const ModelTensor& scale, const WeightDescription& weight) const {
+  const StoredTensor &codes = plain.stored, &scales = scale.stored;
+  const auto spec = scaled_floats_spec(codes.dtype, codes.shape, scales.dtype, scales.shape, block_);
+  for (const std::string_view second : {"weight_scale_2", "weight_global_scale"})
+    if (!spec || model.find(text_of("{}.{}", weight.layer, second)) != nullptr)
+      return error_at(ErrorCode::dtype_unsupported, scales.name,
+                      "{} does not go with {} of {q}: decoded are float32, float16, bfloat16 and F8_E8M0 scales per "
+                      "tensor, row, group and block",
+                      describe(scales.dtype, scales.shape), describe(codes.dtype, codes.shape), codes.name);
+  StoredWeight found;
+  found.format = "scaled-floats";
+  WeightDescription stored = weight;
+  stored.shape = codes.shape;
+  TRY(layout, checkpoint_format_named(found.format)->layout(stored, {*spec}));
+  found.task.name = codes.name;
+  found.task.layout = std::move(layout);
+  set_dtype(found.task.layout.components.back(), scales.dtype);
+  found.task.components.push_back({plain.file, codes.begin});
+  found.task.components.push_back({scale.file, scales.begin});
+  return found;
+}
+
 // The words of AWQ lie along [out], those of GPTQ along [in]; in GPTQ layers may differ in bits.
 Dtype StoredWeightReader::words_dtype(const ModelIndex& model, const WeightDescription& weight) const {
   if (method_ == "awq") return Dtype::uint4;
   const ModelTensor* words = component_tensor(model, weight, "qweight");
-  const bool is_nibbles = words == nullptr || words->stored.shape.empty() || weight.shape.empty() ||
-                          words->stored.shape[0] * kNibblesPerWord <= weight.shape.back();
-  if (is_unsigned_) return is_nibbles ? Dtype::uint4 : Dtype::uint8;
-  return is_nibbles ? Dtype::int4 : Dtype::int8;
+  constexpr Dtype kSigned[] = {Dtype::int2, Dtype::int3, Dtype::int4, Dtype::int8};
+  constexpr Dtype kUnsigned[] = {Dtype::uint2, Dtype::uint3, Dtype::uint4, Dtype::uint8};
+  for (size_t i = 0; words != nullptr && i < std::size(kSigned); ++i)
+    if (!words->stored.shape.empty() && !weight.shape.empty() &&
+        words->stored.shape[0] == packing::words_per_row(weight.shape.back(), info_of(kSigned[i]).bits))
+      return is_unsigned_ ? kUnsigned[i] : kSigned[i];
+  return is_unsigned_ ? Dtype::uint4 : Dtype::int4;
 }
 
 List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTensor& codes,
@@ -208,7 +257,11 @@ List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTens
   if (stored.size() != 2) return shapes;
   const uint64_t rows = stored[0], columns = stored[1];
   if (method_ == "awq") return {{kNibblesPerWord * columns, rows}};
-  if (method_ == "gptq") return {{columns, kNibblesPerWord * rows}, {columns, kBytesPerWord * rows}};
+  if (method_ == "gptq") {  // layers may differ in bits; g_idx, which has a number for each input, tells
+    shapes = {};
+    for (const uint64_t bits : {bits_, 4u, 8u, 2u, 3u}) shapes.push_back({columns, rows * 32 / bits});
+    return shapes;
+  }
   if (method_ == "quark") {  // codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16
     constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
     for (const auto& factor : kFactors) {
@@ -224,6 +277,14 @@ List<std::vector<uint64_t>> StoredWeightReader::possible_shapes(const StoredTens
   return {{rows, columns * (32 / info_of(resolved.weight.front().dtype).bits)}};
 }
 
+bool StoredWeightReader::is_scale_of_floats(const ModelIndex& model, std::string_view layer,
+                                            std::string_view part) const {
+  const ModelTensor* weight = model.find(text_of("{}.weight", layer));
+  if (weight == nullptr || scale_of(model, *weight) == nullptr) return false;
+  return part == "input_scale" || part == "activation_scale" ||
+         std::find(std::begin(kScaleNames), std::end(kScaleNames), part) != std::end(kScaleNames);
+}
+
 List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
   List<OriginalTensor> out;
   for (const ModelTensor& tensor : model.tensors()) {
@@ -231,9 +292,15 @@ List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) cons
     const std::string_view name = stored.name;
     const std::string_view layer = name.substr(0, std::min(name.rfind('.'), name.size()));
     const std::string_view part = layer.size() < name.size() ? name.substr(layer.size() + 1) : std::string_view();
-    const bool is_scaled =
-        part == "weight" && (model.find(text_of("{}.weight_scale", layer)) != nullptr || !is_quantizable(stored.dtype));
-    if (is_quantized() && (part == "weight_packed" || part == "qweight" || is_scaled)) {
+    const bool is_scaled = part == "weight" && method_ != "fp8" &&
+                           (model.find(text_of("{}.weight_scale", layer)) != nullptr || !is_quantizable(stored.dtype));
+    if (scale_of(model, tensor) != nullptr) {
+      out.push_back({stored.name,
+                     {std::string(layer), tensor.layer_type, stored.shape, StorageDtype::F32, pack_method()},
+                     nullptr});
+    } else if (is_scale_of_floats(model, layer, part)) {
+      continue;  // with the weight
+    } else if (is_quantized() && method_ != "fp8" && (part == "weight_packed" || part == "qweight" || is_scaled)) {
       OriginalTensor original;
       original.name = text_of("{}.weight", layer);
       for (std::vector<uint64_t>& shape : possible_shapes(stored, layer)) {
@@ -244,7 +311,7 @@ List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) cons
       }
       if (original.weight.shape.empty()) original.weight.layer = layer;
       out.push_back(std::move(original));
-    } else if (!is_quantized() || part == "weight" || part == "bias") {
+    } else if (!is_quantized() || method_ == "fp8" || part == "weight" || part == "bias") {
       out.push_back({stored.name,
                      {std::string(layer_name_of(name).layer), tensor.layer_type, stored.shape, stored.dtype},
                      &tensor});
@@ -259,14 +326,16 @@ Result<StoredWeight> StoredWeightReader::locate(const ModelIndex& model, std::st
   found.format = format;
   TRY(layout, checkpoint_format_named(format)->layout(weight, stages));
   found.task.name = text_of("{}.weight", weight.layer);
+  layout.reads_group_index = is_indexed_ && layout.codes == CodeStorage::columns_words;
   for (Component& component : layout.components) {
     const ModelTensor* tensor = model.find(component.name);
-    if (tensor == nullptr && is_known(component.role)) {
+    if (tensor == nullptr && is_known(component.role) && !layout.reads_group_index) {
       found.task.components.push_back({});
       continue;
     }
     if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, component.name, "is not in the quantized model");
-    const bool any_float = component.role == Role::scale && is_quantizable(tensor->stored.dtype);
+    const bool any_float =
+        component.role == Role::scale && is_quantizable(tensor->stored.dtype) && !small_float_of(tensor->stored.dtype);
     if (tensor->stored.shape != component.shape || (tensor->stored.dtype != component.dtype && !any_float)) {
       return error_at(ErrorCode::shape_mismatch, component.name, "holds {}; {} stores {} for this weight",
                       describe(tensor->stored.dtype, tensor->stored.shape), format,

@@ -35,7 +35,10 @@ class StoredWeightReader {
   /// other parts of quantized weights. The shape of a weight is empty where it cannot be told.
   List<OriginalTensor> originals(const ModelIndex& model) const;
 
+  /// By config.json.
   bool is_quantized() const noexcept { return !method_.empty(); }
+  /// Whether weights of the model are floats of 8 or 4 bits with scales beside them (checkpoint/scaled_floats.h).
+  bool has_scaled_floats(const ModelIndex& model) const;
   PackMethod pack_method() const noexcept { return config_.export_info.value_or(ExportInfo{}).pack_method; }
 
  private:
@@ -43,9 +46,18 @@ class StoredWeightReader {
                               const Stages& stages) const;
   /// Shapes of [out, in] that a tensor of codes may stand for.
   List<std::vector<uint64_t>> possible_shapes(const StoredTensor& codes, std::string_view layer) const;
+  /// The scale of such a weight; null for others.
+  const ModelTensor* scale_of(const ModelIndex& model, const ModelTensor& weight) const;
+  /// Whether LAYER.PART belongs to such a weight.
+  bool is_scale_of_floats(const ModelIndex& model, std::string_view layer, std::string_view part) const;
+  Result<StoredWeight> find_scaled(const ModelIndex& model, const ModelTensor& plain, const ModelTensor& scale,
+                                   const WeightDescription& weight) const;
   Dtype words_dtype(const ModelIndex& model, const WeightDescription& weight) const;
   std::string method_;        // quant_method, or ""
   bool is_unsigned_ = false;  // codes of awq and gptq_v2
+  bool is_indexed_ = false;   // gptq with desc_act
+  uint32_t bits_ = 4;         // of awq and gptq
+  uint64_t block_[2] = {};    // weight_block_size of fp8
   Config config_;             // of compressed-tensors and quark
 };
 

@@ -49,19 +49,42 @@ std::vector<uint64_t> read_shape(const json::Value& value) {
   return shape;
 }
 
+void write_change(const ValueChange& change, json::Value& out) {
+  out.set("interleaved_rows", static_cast<int64_t>(change.interleaved_rows));
+  out.set("is_transposed", change.is_transposed);
+  out.set("adds_one", change.adds_one);
+}
+
+void read_change(const json::Value& in, TensorTask& task) {
+  task.change.interleaved_rows = static_cast<uint32_t>(count_of(in["interleaved_rows"]));
+  task.change.is_transposed = in["is_transposed"].as_bool();
+  task.change.adds_one = in["adds_one"].as_bool();
+  task.change.reverts = in["reverts"].as_bool();
+  if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+}
+
 Status read_ggml_task(const json::Value& in, TensorTask& task) {
   const auto type = ggml_type_named(in["type"].as_string());
   const auto source = any_dtype_named(in["dtype"].as_string());
   if (!type || !source || task.components.size() != 1) return bad_task("type");
   task.layout = ggml_layout(read_shape(in["shape"]), *source, *type, task.name);
-  task.change.interleaved_rows = static_cast<uint32_t>(count_of(in["interleaved_rows"]));
-  task.change.is_transposed = in["is_transposed"].as_bool();
-  task.change.adds_one = in["adds_one"].as_bool();
-  if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+  read_change(in, task);
   const uint64_t columns = std::max<uint64_t>(task.layout.columns, 1), experts = task.importance.size() / columns;
   if (task.importance.size() % columns != 0 || (experts != 0 && task.layout.rows % experts != 0))
     return bad_task("importance");
   return {};
+}
+
+// `elements`: of the task.
+Status read_factors(const json::Value& in, uint64_t elements, TensorTask& task) {
+  if (in.is_null()) return {};
+  ChannelFactors& factors = task.factors;
+  factors.inner = count_of(in["inner"]);
+  factors.cycle = count_of(in["cycle"]);
+  factors.repeat = count_of(in["repeat"]);
+  for (const json::Value& number : in["values"].items())
+    factors.values.push_back(static_cast<float>(number.as_number()));
+  return factors.any() && factors.fit(elements) ? Status() : bad_task("factors");
 }
 
 Status read_onnx_task(const json::Value& in, TensorTask& task) {
@@ -90,8 +113,9 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   const uint64_t tile_bytes = std::max<uint64_t>(
       !task.is_copy && (task.layout.column_tiles() || task.is_transposed()) ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
-    task.tile_lines = tile_bytes;
-    task.tiles = (task.source_bytes + tile_bytes - 1) / tile_bytes;
+    // Values that are multiplied on the way come whole.
+    task.tile_lines = task.factors.any() ? (tile_bytes + 3) / 4 * 4 : tile_bytes;
+    task.tiles = (task.source_bytes + task.tile_lines - 1) / task.tile_lines;
     return;
   }
   const WeightLayout& layout = task.layout;
@@ -105,7 +129,9 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
     task.tiles = 1;
     return;
   }
-  const uint64_t line_bytes = std::max<uint64_t>(info_of(layout.source).bytes_of(layout.line_elements()), 1);
+  const bool is_widened = small_float_of(layout.source).has_value();  // the whole tile
+  const uint64_t line_bytes = std::max<uint64_t>(
+      is_widened ? layout.line_elements() * 4 : info_of(layout.source).bytes_of(layout.line_elements()), 1);
   uint64_t unit = unit_lines_of(layout);
   if (task.quantized) unit = std::lcm(unit, task.quantized->task.layout.line_multiple());
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
@@ -130,6 +156,14 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   out.set("tile_lines", task.tile_lines);
   out.set("tiles", task.tiles);
   if (!task.importance.empty()) out.set("importance", numbers_json(task.importance));
+  if (task.factors.any()) {
+    json::Value factors;
+    factors.set("inner", task.factors.inner);
+    factors.set("cycle", task.factors.cycle);
+    factors.set("repeat", task.factors.repeat);
+    factors.set("values", numbers_json(task.factors.values));
+    out.set("factors", std::move(factors));
+  }
   if (task.padding != 0) out.set("padding", static_cast<int64_t>(task.padding));
   if (task.is_copy) {
     if (!task.layout.components.empty()) out.set("dtype", info_of(task.layout.components.front().dtype).name);
@@ -137,9 +171,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     out.set("shape", weight.shape);
     out.set("dtype", info_of(weight.source).name);
     out.set("type", info_of(*ggml_type_of(task.layout.components.front().dtype)).name);
-    out.set("interleaved_rows", static_cast<int64_t>(task.change.interleaved_rows));
-    out.set("is_transposed", task.change.is_transposed);
-    out.set("adds_one", task.change.adds_one);
+    write_change(task.change, out);
     out.set("saturate", task.non_finite == NonFinite::saturate);
   } else if (task.onnx) {
     out.set("shape", weight.shape);
@@ -159,10 +191,15 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     for (const QuantizationSpec& stage : task.layout.all_stages()) stages.push_back(config::to_json(stage));
     out.set("stages", std::move(stages));
     out.set("natural_order", weight.pack_method == PackMethod::order);
+    if (task.layout.reads_group_index) out.set("group_index", true);
     out.set("saturate", task.non_finite == NonFinite::saturate);
     json::Array dtypes;  // scales may be stored in another dtype than the format's own choice
     for (const Component& component : task.layout.components) dtypes.emplace_back(info_of(component.dtype).name);
     out.set("component_dtypes", std::move(dtypes));
+    if (task.change.reverts) {
+      out.set("reverts", true);
+      write_change(task.change, out);
+    }
   }
   return json::write(out);
 }
@@ -194,13 +231,17 @@ Result<TensorTask> read_task(std::string_view text) {
   if (in["onnx_form"].is_integer()) {
     TRY_VOID(read_onnx_task(in, task));
     if (!fits_columns(task)) return bad_task("importance");
+    TRY_VOID(read_factors(in["factors"], task.layout.rows * task.layout.columns, task));
     return task;
   }
   task.is_copy = in["stages"].is_null();
   const auto source = any_dtype_named(in["dtype"].as_string());
   if (task.is_copy) {
     if (task.components.size() != 1) return bad_task("a copy has one output");
-    if (source) task.layout.components.push_back({Role::codes, task.name, *source, {}, task.source_bytes});
+    if (source) {
+      task.layout.components.push_back({Role::codes, task.name, *source, {}, task.source_bytes});
+      TRY_VOID(read_factors(in["factors"], task.source_bytes * 8 / std::max<uint64_t>(info_of(*source).bits, 1), task));
+    }
     return task;
   }
   WeightDescription weight;
@@ -219,6 +260,9 @@ Result<TensorTask> read_task(std::string_view text) {
   if (stages.empty() || stages.size() > 2) return bad_task("stages");
   TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
+  if (in["reverts"].as_bool()) read_change(in, task);
+  task.layout.reads_group_index = in["group_index"].as_bool();
+  if (task.layout.reads_group_index && task.layout.codes != CodeStorage::columns_words) return bad_task("group_index");
   if (!fits_columns(task)) return bad_task("importance");
   const json::Array& dtypes = in["component_dtypes"].items();
   if (dtypes.size() != task.layout.components.size() || dtypes.size() != task.components.size())

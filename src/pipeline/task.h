@@ -25,8 +25,22 @@ struct ValueChange {
   uint32_t interleaved_rows = 0;  // of a head: row r of the output is row 0, d/2, 1, d/2 + 1, ... of its d; 0: none
   bool is_transposed = false;     // the source is [columns, rows]
   bool adds_one = false;
+  bool reverts = false;  // decoding: the file has these changes, and its values lose them
 
   bool any() const noexcept { return interleaved_rows != 0 || is_transposed || adds_one; }
+};
+
+/// Factors of a weight's output channels. Element e of the source has number e / repeat * cycle + e / inner % cycle.
+struct ChannelFactors {
+  uint64_t inner = 1, cycle = 0, repeat = 1;  // cycle 0: there are none
+  std::vector<float> values;
+
+  bool any() const noexcept { return cycle != 0; }
+  /// Whether each of `elements` elements has one.
+  bool fit(uint64_t elements) const noexcept {
+    return inner != 0 && repeat != 0 && elements % repeat == 0 && elements / repeat * cycle == values.size();
+  }
+  float of(uint64_t element) const noexcept { return values[element / repeat * cycle + element / inner % cycle]; }
 };
 
 /// What the layout of a weight of an ONNX model is made of, besides name, shape and dtype.
@@ -48,8 +62,9 @@ struct TensorTask {
   bool is_copy = false;  // bytes go over as they are: of the layout only the component counts, the tensor itself
   WeightLayout layout;
   std::optional<OnnxTask> onnx;
-  ValueChange change;    // with CodeStorage::ggml_rows alone
-  uint32_t padding = 0;  // zero bytes that follow the only component
+  ValueChange change;      // with CodeStorage::ggml_rows, and what decoders make of source_values
+  ChannelFactors factors;  // multiply the values as they are read; of ONNX models
+  uint32_t padding = 0;    // zero bytes that follow the only component
   NonFinite non_finite = NonFinite::error;
   // Of input channels, for weighted observers and GGUF types; of stacked experts [experts, columns]; else empty.
   std::vector<float> importance;

@@ -3,7 +3,9 @@
 //   kernels_bench [--json] [--mib N] [--rounds N] [--only SUBSTRING] [--fastest]
 // Times are medians, or with --fastest the fastest round, which says more on a machine that does other work too.
 // GB/s counts the bytes a row reads of its main input (float32, or 16-bit floats for widening). --json prints one line
-// per row: {name, gbps, ratio_to_memcpy, ratio_to_reference}. Products follow, in GFLOP/s (products_bench.h).
+// per row: {name, gbps, ratio_to_memcpy, gbps_in_cache, ratio_to_reference}; gbps_in_cache is the same work over and
+// over on 32 KiB, which no memory holds up. Every dtype and scheme follows (schemes_bench.h), then products
+// (products_bench.h).
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,12 +22,14 @@
 #include "observers/registry.h"
 #include "products_bench.h"
 #include "quantize/qparams.h"
+#include "schemes_bench.h"
 #include "timing.h"
 
 namespace wasmquant::bench {
 namespace {
 
 constexpr size_t kBlock = 1024, kRow = 4096, kChannel = 1024, kOneRun = size_t{1} << 30;
+constexpr size_t kCached = 8192, kRepeats = 64;  // elements of 32 KiB, and how often in one round
 
 kernels::Affine affine_of(float scale, float zero_point, float quant_min, float quant_max) {
   return {scale, 1.0f / scale, zero_point, quant_min, quant_max};
@@ -333,20 +337,28 @@ int bench_kernels(const Options& options) {
   }
   for (const Row& row : rows_of(buffers)) {
     if (row.name.find(options.only) == std::string::npos) continue;
-    const std::vector<double> seconds = interleaved_seconds(
-        {memory_pass, [&] { row.kernel(count); }, [&] { row.reference(piece); }}, options.rounds, options.statistic);
+    const std::vector<double> seconds =
+        interleaved_seconds({memory_pass, [&] { row.kernel(count); }, [&] { row.reference(piece); },
+                             [&] {
+                               for (size_t i = 0; i < kRepeats; ++i) row.kernel(kCached);
+                             }},
+                            options.rounds, options.statistic);
     const auto gbps = [](size_t bytes, double s) { return static_cast<double>(bytes) / s * 1e-9; };
     const double copy = gbps(count * sizeof(float), seconds[0]);
     const double kernel = gbps(count * row.bytes_per_element, seconds[1]);
+    const double in_cache = gbps(kRepeats * kCached * row.bytes_per_element, seconds[3]);
     const double reference = gbps(piece * row.bytes_per_element, seconds[2]);
     if (options.json)
-      std::printf("{\"name\": \"%s\", \"gbps\": %.3f, \"ratio_to_memcpy\": %.4f, \"ratio_to_reference\": %.3f}\n",
-                  row.name.c_str(), kernel, kernel / copy, kernel / reference);
+      std::printf(
+          "{\"name\": \"%s\", \"gbps\": %.3f, \"ratio_to_memcpy\": %.4f, \"gbps_in_cache\": %.3f, "
+          "\"ratio_to_reference\": %.3f}\n",
+          row.name.c_str(), kernel, kernel / copy, in_cache, kernel / reference);
     else
       std::printf("%-28s %8.2f %10.3f %12.2f   (memcpy %.1f)\n", row.name.c_str(), kernel, kernel / copy,
                   kernel / reference, copy);
     std::fflush(stdout);
   }
+  bench_schemes(buffers.x, buffers.y, options.only, options.rounds, options.statistic, options.json);
   bench_products(options.only, options.rounds, options.statistic, options.json);
   return 0;
 }

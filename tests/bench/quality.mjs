@@ -89,6 +89,13 @@ function* table() {
   };
   yield {
     scheme: 'W8A8',
+    method: 'rotation with R4',
+    weight: rows('int8'),
+    pre_quant_opt_config: [{ ...rotation, r4: true }],
+    activations: 'int8',
+  };
+  yield {
+    scheme: 'W8A8',
     method: 'AutoSmoothQuant',
     weight: rows('int8'),
     input_tensors: perToken,

@@ -65,9 +65,9 @@ for (const [name, options] of [
   });
 }
 
-test('JavaScript stays within 150 kB gzip without the editor, and the page is there within a second', async () => {
+test('JavaScript stays within 150 kB gzip without the editor and ONNX Runtime, and the page is there within a second', async () => {
   const folder = join(root, 'dist/demo/assets');
-  const scripts = readdirSync(folder).filter((name) => name.endsWith('.js') && !name.startsWith('json-editor'));
+  const scripts = readdirSync(folder).filter((name) => name.endsWith('.js') && !/^(json-editor|ort-)/.test(name));
   const sizes = scripts.map((name) => [name, gzipSync(readFileSync(join(folder, name))).length]);
   const sum = sizes.reduce((total, [, bytes]) => total + bytes, 0);
   const first = sizes.find(([name]) => name.startsWith('index-'))?.[1];

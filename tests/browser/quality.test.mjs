@@ -91,6 +91,31 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   await close();
 });
 
+test('a GGUF output is measured beside the model, and goes on with a text', async () => {
+  const { page, complaints, close } = await openWithTexts();
+  await page.locator('#preset').selectOption('q4_k_m');
+  await page.getByRole('button', { name: 'Quantize', exact: true }).click();
+  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
+  await page.getByRole('button', { name: 'Measure the model and run 1' }).click();
+  const row = page.getByRole('row', { name: /^Run 1/ });
+  await row.waitFor({ timeout: 60_000 });
+  await page.getByRole('button', { name: 'Let the model and run 1 write' }).click();
+  await page.locator('.continuation blockquote').nth(1).waitFor({ timeout: 60_000 });
+  await row.scrollIntoViewIfNeeded();
+  await picture(page, 'light-quality-gguf');
+  const expected = await inNode(async (quantizer, model, tokens) => {
+    const target = join(browser.folder, 'expected.gguf');
+    await quantizer.quantizeModel(model, 'q4_k_m', { target });
+    const quantized = await quantizer.open(target);
+    const found = await quantizer.evaluate(quantized, { tokens: tokens('measure'), source: model });
+    await quantized.close();
+    return found;
+  });
+  assert.equal((await row.locator('td').allTextContents())[0], expected.bitsPerByte.toFixed(4));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test('a budget becomes a config and the table that led to it', async () => {
   const { page, complaints, close } = await openWithTexts();
   await page.getByLabel('Bits per weight').fill('5');

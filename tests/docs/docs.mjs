@@ -23,6 +23,7 @@ import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs'
 import { main, root } from '../setup/command.mjs';
 import { buildReference } from './api_reference.mjs';
 import { runExamples } from './examples.mjs';
+import { followGuide } from './extension.mjs';
 import { fencesOf } from './fences.mjs';
 import { after, given } from './given.mjs';
 
@@ -180,6 +181,11 @@ main(async () => {
       else passed += 1;
       process.stdout.write(error ? `${name} FAILED  ${error.message}\n` : `${name.padEnd(34)} ran\n`);
     });
+    if ('web/docs/extend.md'.includes(options.only)) {
+      followGuide();
+      passed += 1;
+      process.stdout.write(`${'extend.md, a dtype'.padEnd(34)} followed: one row\n`);
+    }
     if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/demo/docs\n`);
   } finally {
     packed.remove();

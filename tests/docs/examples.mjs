@@ -2,10 +2,11 @@
 // Chromium from a plain server, the Vite application from its build.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { chromium as playwright } from 'playwright-core';
 import { bundler } from '../bundlers/tools.mjs';
+import { wordModel } from '../node/onnx_model.mjs';
 import { install } from '../package/packed.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
@@ -19,6 +20,13 @@ const weights = join(sample, 'model.safetensors');
 function assertSafetensors(bytes) {
   const header = JSON.parse(bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE(0))).toString());
   assert.ok(Object.keys(header).length > 10);
+}
+
+/** A package of another folder in the application's, with what it depends on there. */
+function link(packages, app, name) {
+  const place = join(app, 'node_modules', name);
+  mkdirSync(dirname(place), { recursive: true });
+  symlinkSync(join(packages, name), place);
 }
 
 async function inPage(folder, test) {
@@ -72,6 +80,42 @@ const rows = {
     await inPage(app, async (page) => {
       await page.getByRole('button', { name: 'Quantize' }).click();
       assertSafetensors(await saved(page));
+    });
+  },
+  async 'onnx_for_transformers_js.mjs'(app) {
+    const { packages } = await import('../interop/onnx_peers.mjs');
+    link(packages, app, '@huggingface/transformers');
+    cpSync(join(examples, 'onnx_for_transformers_js.mjs'), join(app, 'onnx_for_transformers_js.mjs'));
+    const model = join(app, 'my-model');
+    mkdirSync(model);
+    for (const name of ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'])
+      cpSync(join(sample, name), join(model, name));
+    writeFileSync(join(model, 'model.onnx'), wordModel(288));
+    const text = 'In the beginning';
+    const args = ['onnx_for_transformers_js.mjs', 'my-model', 'my-model-onnx', text];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: app, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    assert.ok(readFileSync(join(app, 'my-model-onnx/onnx/model_q4.onnx')).length > 0);
+    const [sizes, ...written] = stdout.split('\n');
+    assert.match(sizes, /bits per weight$/);
+    assert.ok(written.join('\n').startsWith(text), stdout);
+  },
+  async gguf_for_wllama(app) {
+    const { wllama } = await import('../interop/wllama_peer.mjs');
+    cpSync(join(examples, 'gguf_for_wllama'), app, { recursive: true });
+    cpSync(wllama, join(app, 'node_modules/@wllama/wllama'), { recursive: true });
+    await inPage(app, async (page) => {
+      const names = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
+      await page.locator('#files').setInputFiles(names.map((name) => join(sample, name)));
+      const written = page.locator('#text');
+      await page
+        .waitForFunction(() => document.querySelector('#text').textContent !== '', null, { timeout: 120_000 })
+        .catch(async (error) => assert.fail(`${await page.locator('#status').textContent()}\n${error.message}`));
+      assert.match(await written.textContent(), /^And the [a-z ,.]{8}/);
+      await page
+        .locator('#files')
+        .setInputFiles({ name: 'bad.safetensors', mimeType: '', buffer: Buffer.alloc(40, 1) });
+      await page.getByText(/header/).waitFor();
     });
   },
   async vite_app(app) {

@@ -5,10 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
+import { chromium } from './chromium.mjs';
 import { load } from './load.mjs';
+import { resume } from './resume.mjs';
+import { security } from './security.mjs';
 import { signals } from './signals.mjs';
 import { sources } from './sources.mjs';
 import { targets } from './targets.mjs';
+import { workers } from './workers.mjs';
+
+/** The slow ones get a part of the runs; a hundred models in a row are enough for any leak. */
+function shareOf(name, count) {
+  if (name === 'signals') return count;
+  return name === 'load' || name === 'chromium' ? Math.min(count, 100) : Math.ceil(count / 4);
+}
 
 main(async ([runs = '210', only = '']) => {
   buildAll();
@@ -16,14 +26,23 @@ main(async ([runs = '210', only = '']) => {
   const count = Number(runs);
   let passed = 0;
   let failed = 0;
-  for (const [name, inject] of Object.entries({ signals, sources, targets, load })) {
+  for (const [name, inject] of Object.entries({
+    signals,
+    resume,
+    sources,
+    targets,
+    workers,
+    load,
+    chromium,
+    security,
+  })) {
     if (!name.includes(only)) continue;
     const folder = mkdtempSync(join(tmpdir(), `wasmquant-${name}-`));
     const before = [passed, failed];
     try {
       const told = await inject(
         folder,
-        name === 'signals' || name === 'load' ? count : Math.ceil(count / 4),
+        shareOf(name, count),
         (ok, what) => {
           if (ok) passed += 1;
           else failed += 1;
@@ -32,7 +51,7 @@ main(async ([runs = '210', only = '']) => {
         createQuantizer,
       );
       const [tried, wrong] = [passed + failed - before[0] - before[1], failed - before[1]];
-      process.stdout.write(`${name.padEnd(8)} ${tried} checks, ${wrong} failures: ${told}\n`);
+      process.stdout.write(`${name.padEnd(9)} ${tried} checks, ${wrong} failures: ${told}\n`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

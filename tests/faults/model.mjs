@@ -20,11 +20,29 @@ export function writeModel(folder, layers = 6) {
   return folder;
 }
 
+/** A folder with `shards` files of one matrix of 4 MiB each, their index and config.json. */
+export function writeShards(folder, shards) {
+  mkdirSync(folder, { recursive: true });
+  const rows = [512, 2048];
+  const weight_map = {};
+  for (let shard = 0; shard < shards; ++shard) {
+    const number = (value) => String(value).padStart(5, '0');
+    const file = `model-${number(shard + 1)}-of-${number(shards)}.safetensors`;
+    const name = `model.layers.${shard}.mlp.up_proj.weight`;
+    writeSafetensors(join(folder, file), [{ name, shape: rows }], weights(rows[0] * rows[1], shard + 1));
+    weight_map[name] = file;
+  }
+  const total_size = 4 * rows[0] * rows[1] * shards;
+  writeFileSync(join(folder, 'model.safetensors.index.json'), JSON.stringify({ metadata: { total_size }, weight_map }));
+  writeFileSync(join(folder, 'config.json'), '{"model_type": "llama"}\n');
+  return folder;
+}
+
 /**
- * Digest of every file of a folder by name, or of those called `only`, without those that end in `but`; null
+ * Digest of every file of a folder by name, or of those called `only`, without those that `but` says; null
  * when the folder is not there.
  */
-export function contentsOf(folder, only = null, but = null) {
+export function contentsOf(folder, only = null, but = () => false) {
   let names;
   try {
     names = readdirSync(folder, { recursive: true }).sort();
@@ -33,7 +51,7 @@ export function contentsOf(folder, only = null, but = null) {
   }
   const hash = createHash('sha256');
   for (const name of names) {
-    if ((only !== null && name !== only) || (but !== null && name.endsWith(but))) continue;
+    if ((only !== null && name !== only) || but(name)) continue;
     hash.update(`${name}\0`);
     try {
       hash.update(readFileSync(join(folder, name)));

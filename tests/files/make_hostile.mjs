@@ -1,4 +1,5 @@
-// Writes tests/files/hostile: one tiny file per rule of the safetensors format, and expected.json with the answer to each.
+// Writes tests/files/hostile: one tiny file per rule of the formats, and expected.json with the answer to each. Here
+// safetensors and their index; GGUF in hostile_gguf.mjs, ONNX in hostile_onnx.mjs.
 //   node tests/files/make_hostile.mjs
 // expected.json: [{file, ok, code?, message_contains?, where_contains?, tensors?, unmapped?, missing_file?, why}]
 //   ok true:  `tensors` = names in order of offset (files) or of the weight_map (folders: the index file is named).
@@ -7,6 +8,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ggufCases } from './hostile_gguf.mjs';
+import { onnxCases } from './hostile_onnx.mjs';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), 'hostile');
 const expected = [];
@@ -243,6 +246,12 @@ text('23-weight-map-twice', '{"weight_map":{},"weight_map":{}}', invalid, 'stand
 text('23-weight-map-array', index('["a"]'), invalid, 'must be an object of tensor names', 'weight_map', 'wrong type');
 text('23-file-number', index({ a: 1 }), invalid, 'must be a string, found an integer', 'a', 'wrong type');
 text('23-file-object', index('{"a":{"b":"1.safetensors"}}'), invalid, 'must be a string, found an object', 'a', 'wrong type');
+
+for (const { file: name, bytes, files = {}, answer } of [...ggufCases, ...onnxCases]) {
+  write(name, bytes);
+  for (const [other, content] of Object.entries(files)) write(other, content);
+  expected.push({ file: name, ...answer });
+}
 
 writeFileSync(join(folder, 'expected.json'), `[\n${expected.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);
 console.log(`${expected.length} cases in ${folder}`);

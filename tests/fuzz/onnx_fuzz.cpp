@@ -10,6 +10,7 @@
 #include "conversion/onnx_rewrite.h"
 #include "conversion/onnx_weights.h"
 #include "formats/onnx.h"
+#include "mutators.h"
 
 namespace {
 
@@ -131,4 +132,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rewrite(*model, file, spec, conversion::OnnxStyle::dequantize_linear, ~uint64_t{0} >> 1);
   rewrite(*model, file, spec, conversion::OnnxStyle::dynamic, 100);
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  return fuzz::mutate_protobuf(data, size, max_size, seed);
 }

@@ -25,6 +25,13 @@ def awq(tensors, layer, config):
     return (codes.float() - spread(zeros)) * spread(scales)
 
 
+def fields(words, bits):
+    """Bit streams down the columns of [n, columns] words, as [n * 32 / bits, columns] numbers."""
+    single = (words.unsqueeze(1) >> torch.arange(32, dtype=torch.int32).view(1, -1, 1)) & 1
+    weights = (1 << torch.arange(bits, dtype=torch.int32)).view(1, -1, 1)
+    return (single.reshape(-1, bits, words.shape[1]) * weights).sum(1)
+
+
 def gptq(tensors, layer, config):
     qweight, qzeros = tensors[f"{layer}.qweight"], tensors[f"{layer}.qzeros"]
     scales, groups = tensors[f"{layer}.scales"], tensors[f"{layer}.g_idx"].long()
@@ -32,9 +39,7 @@ def gptq(tensors, layer, config):
     for pattern, own in config.get("dynamic", {}).items():
         if pattern.startswith("+:") and re.match(pattern[2:], layer):
             bits = own.get("bits", bits)
-    shifts, mask = torch.arange(0, 32, bits, dtype=torch.int32), (1 << bits) - 1
-    codes = ((qweight.unsqueeze(1) >> shifts.view(1, -1, 1)) & mask).reshape(-1, qweight.shape[1])
-    zeros = ((qzeros.unsqueeze(2) >> shifts.view(1, 1, -1)) & mask).reshape(qzeros.shape[0], -1)
+    codes, zeros = fields(qweight, bits), fields(qzeros.T, bits).T
     zeros = zeros + {"gptq": 1, "gptq_v2": 0}[config["checkpoint_format"]]
     return ((codes - zeros[groups]).float() * scales[groups].float()).T
 

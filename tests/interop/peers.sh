@@ -11,7 +11,7 @@ checkout=$(cd "$(dirname "$0")/../.." && pwd)
 root=$checkout/.peers
 suite=forky
 packages="python3-torch python3-transformers python3-compressed-tensors python3-safetensors"
-packages="$packages llama.cpp-tools llama.cpp-tools-extra"
+packages="$packages llama.cpp-tools llama.cpp-tools-extra python3-onnx python3-onnxruntime"
 stamp=$root/.ready
 
 say() { echo "set-up: $*" >&2; }

@@ -1,9 +1,8 @@
 // GGUF files in a browser: wllama, llama.cpp's own WebAssembly build, loads ours in headless Chromium and writes a text
 // with them, from one file and from parts. A line per case; exit code 1 when one fails.
 //   node tests/interop/wllama.mjs
-// wllama comes from npm into the folder WASMQUANT_WLLAMA_PEERS (default .peers-wllama). Needs dist/ and Chromium.
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+// Needs dist/ and Chromium.
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -11,20 +10,9 @@ import { createQuantizer } from '../../dist/node.js';
 import { chromium as chromiumPath } from '../setup/chromium.mjs';
 import { main, root } from '../setup/command.mjs';
 import { serve } from '../setup/static_server.mjs';
+import { wllama } from './wllama_peer.mjs';
 
-const wanted = '@wllama/wllama@3.8.1';
-const peers = process.env.WASMQUANT_WLLAMA_PEERS ?? join(root, '.peers-wllama');
-const wllama = join(peers, 'node_modules/@wllama/wllama/esm');
 const recipes = ['q4_0', 'q8_0', 'q4_k_m', 'q6_k', 'tq2_0', 'mxfp4', 'iq4_nl', 'bf16'];
-
-function install() {
-  if (existsSync(wllama)) return;
-  mkdirSync(peers, { recursive: true });
-  writeFileSync(join(peers, 'package.json'), '{"private":true}\n');
-  const options = { cwd: peers, stdio: ['ignore', 2, 2] };
-  const { status } = spawnSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', wanted], options);
-  if (status !== 0) throw new Error(`npm cannot install ${wanted}`);
-}
 
 /** Runs in the page: the text that the model in these files writes. */
 async function complete(names) {
@@ -41,7 +29,6 @@ async function complete(names) {
 }
 
 main(async () => {
-  install();
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-wllama-'));
   const quantizer = await createQuantizer({ threads: 1 });
   let failed = 0;
@@ -56,7 +43,7 @@ main(async () => {
     const { files } = await quantizer.quantizeModel(model, 'q8_0', { target: join(folder, 'parts'), gguf });
     cases.push([`q8_0 in ${files.length} parts`, files.map(({ name }) => `parts/${name}`)]);
     await model.close();
-    cpSync(wllama, join(folder, 'wllama'), { recursive: true });
+    cpSync(join(wllama, 'esm'), join(folder, 'wllama'), { recursive: true });
     writeFileSync(join(folder, 'index.html'), '<!doctype html><title>wllama</title>');
 
     const server = await serve(folder);

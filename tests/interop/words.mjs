@@ -17,6 +17,10 @@ const cases = {
   'gptq-8-bit': ['gptq', quarkConfig(perGroup('int8', 64))],
   'gptq-v2': ['gptq', quarkConfig(perGroup('uint4', 32, { symmetric: false }))],
   'gptq-v2-8-bit': ['gptq', quarkConfig(perGroup('uint8', 64, { symmetric: false }))],
+  'gptq-2-bit': ['gptq', quarkConfig(perGroup('int2', 32))],
+  'gptq-3-bit': ['gptq', quarkConfig(perGroup('int3', 32))],
+  'gptq-v2-2-bit': ['gptq', quarkConfig(perGroup('uint2', 64, { symmetric: false }))],
+  'gptq-v2-3-bit': ['gptq', quarkConfig(perGroup('uint3', 32, { symmetric: false }))],
   'gptq-mixed': [
     'gptq',
     quarkConfig(perGroup('int4', 32), { layer_quant_config: { '*down_proj': { weight: perGroup('int8', 64) } } }),

@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { files, quantizerFor } from './scratch.mjs';
 
-const folder = join(files, 'hostile');
-const cases = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'));
+const cases = ['hostile', 'hostile_numpy'].flatMap((name) => {
+  const folder = join(files, name);
+  return JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')).map((expected) => ({ folder, ...expected }));
+});
 
 test(`${cases.length} hostile files`, async (t) => {
   const quantizer = await quantizerFor(t);
-  for (const expected of cases) {
+  for (const { folder, ...expected } of cases) {
     await t.test(`${expected.file}: ${expected.why}`, async () => {
       const opening = quantizer.open(join(folder, expected.file));
       if (expected.ok) {

@@ -1,9 +1,12 @@
-// A model of 6 GiB through a budget of 512 MiB: peak memory of the process, and values beyond the 4 GiB mark.
+// A model of 6 GiB through a budget of 512 MiB: peak memory of the process, and values beyond the 4 GiB mark. Smaller budgets:
+// what a run adds to bare Node stays within them, for row tiles and for column tiles, with the same bytes.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createQuantizer } from '../../dist/node.js';
+import { writeSparseSafetensors } from '../bench/model_files.mjs';
 import { scratchFolder } from './scratch.mjs';
 
 const gibibyte = 2 ** 30;
@@ -46,4 +49,43 @@ test('6 GiB within 512 MiB, offsets beyond 4 GiB are right', (t) => {
   assert.equal(lastCode, 127);
   assert.ok(firstScale > 0 && firstScale < 1e-6, 'an all-zero row');
   assert.equal(maxAbs, 0.5, '127.5 became 127');
+});
+
+for (const [preset, format] of [
+  ['int4_wo_128', 'compressed-tensors'],
+  ['uint4_wo_128', 'awq'],
+]) {
+  test(`budgets of 64, 256 and 512 MiB: ${preset} as ${format}`, (t) => {
+    const folder = scratchFolder(t);
+    const path = join(folder, 'sparse.safetensors');
+    const shape = [8192, 8192];
+    writeSparseSafetensors(
+      path,
+      ['up', 'gate', 'down'].map((name) => ({ name: `model.layers.0.mlp.${name}_proj.weight`, shape })),
+    );
+    const script = join(import.meta.dirname, '../bench/file_run.mjs');
+    const digests = [64, 256, 512].flatMap((mebibytes) =>
+      [1, 2].map((threads) => {
+        const out = join(folder, `out-${mebibytes}-${threads}`);
+        const args = [script, path, out, preset, String(threads), String(mebibytes * 2 ** 20), format];
+        const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 600_000 });
+        assert.equal(status, 0, stderr);
+        const { baseBytes, peakBytes, sha256 } = JSON.parse(stdout);
+        const added = (peakBytes - baseBytes) / 2 ** 20;
+        assert.ok(
+          added <= mebibytes,
+          `${mebibytes} MiB, ${threads} workers: ${added.toFixed(0)} MiB more than bare Node`,
+        );
+        return sha256;
+      }),
+    );
+    assert.deepEqual(new Set(digests).size, 1);
+  });
+}
+
+test('a budget that no engine fits in is refused', async () => {
+  await assert.rejects(createQuantizer({ memoryBudgetBytes: 63 * 2 ** 20 }), {
+    code: 'memory-budget',
+    message: /64 MiB/,
+  });
 });

@@ -38,8 +38,9 @@ async function collected(batches) {
 const uses = (batches) => batches.map(({ layer, role }) => `${layer}.${role}`);
 
 test('both entries export the same', () => {
-  assert.deepEqual(Object.keys(browserEntry), ['captureActivations']);
-  assert.deepEqual(Object.keys(nodeEntry), ['captureActivations']);
+  const names = ['captureActivations', 'feedsOf', 'modelInputs'];
+  assert.deepEqual(Object.keys(browserEntry), names);
+  assert.deepEqual(Object.keys(nodeEntry), names);
 });
 
 test('values around layers become outputs behind the model, which stays as it is', async (t) => {

@@ -108,6 +108,26 @@ test('abort ends the worker of a running job and forgets a waiting one', async (
   await pool.close(new Error('closed'));
 });
 
+test('idle workers are ended after ten seconds, and started anew for the next run', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const log = [];
+  const pool = new Pool(() => scriptedPort(async ({ label }) => label, log), null, 2);
+  const counts = () => ['start', 'terminate'].map((type) => log.filter((entry) => entry === type).length);
+  const context = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  await Promise.all(['a', 'b'].map((label) => pool.run(context, job(label), never)));
+  await pool.release(context);
+  t.mock.timers.tick(9_999);
+  assert.deepEqual(counts(), [2, 0]);
+  t.mock.timers.tick(1);
+  assert.deepEqual(counts(), [2, 2]);
+  const next = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  assert.equal(await pool.run(next, job('c'), never), 'c');
+  t.mock.timers.tick(60_000);
+  assert.deepEqual(counts(), [3, 2], 'a run that is not released keeps its workers');
+  await pool.release(next);
+  await pool.close(new Error('closed'));
+});
+
 test('a process that forgets to dispose its quantizer still ends', () => {
   const script = `
     import { createQuantizer } from ${JSON.stringify(join(import.meta.dirname, '../../dist/node.js'))};

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors } from '../interop/safetensors_file.mjs';
 import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
+import { safetensors } from './written_model.mjs';
 
 const length = 256;
 const tokensOf = (name, sequences) => {
@@ -83,7 +84,80 @@ test('rotation goes with gptq into every format, the same bytes from any threads
   for (const loss of losses) assert.ok(Math.abs(loss - losses[0]) < 1e-4, losses.join());
 });
 
-test('a head that is the embedding, and rotations that need a runtime, are refused before anything is written', async (t) => {
+/** tiny-llama with its embedding for a head; `config`: of config.json. */
+function tiedLlama(folder) {
+  cpSync(tinyLlama, folder, { recursive: true, filter: (path) => !path.includes('bf16') });
+  const settings = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...settings, tie_word_embeddings: true }));
+  const tensors = readTensors(join(folder, 'model.safetensors'));
+  tensors.delete('lm_head.weight');
+  writeFileSync(join(folder, 'model.safetensors'), safetensors(Object.fromEntries(tensors)));
+  return folder;
+}
+
+test('a head that is the embedding gets a tensor of its own', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tiedLlama(join(folder, 'tied')));
+  const { bitsPerByte: before } = await quantizer.evaluate(source, { tokens: validation });
+  const plan = quantizer.plan(source, configOf(), { format: 'fake-quantized' });
+  const head = plan.tensors.find(({ name }) => name === 'lm_head.weight');
+  assert.equal(head.layer, 'lm_head');
+  assert.ok(plan.diagnostics.some(({ code }) => code === 'head-untied'));
+  for (const [name, config] of [
+    ['float', configOf({ r2: true })],
+    [
+      'int8',
+      configOf(
+        { r2: true },
+        { global_quant_config: { weight: { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0 } }, exclude: [] },
+      ),
+    ],
+  ]) {
+    const target = join(folder, name);
+    await quantizer.quantizeModel(source, config, { target, format: 'fake-quantized' });
+    assert.equal(JSON.parse(readFileSync(join(target, 'config.json'), 'utf8')).tie_word_embeddings, false);
+    const tensors = readTensors(join(target, 'model.safetensors'));
+    assert.notDeepEqual(tensors.get('lm_head.weight').data, tensors.get('model.embed_tokens.weight').data);
+    const model = await modelFor(t, quantizer, target);
+    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    assert.ok(
+      Math.abs(bitsPerByte - before) < (name === 'float' ? 1e-5 : 0.01) * before,
+      `${name} ${bitsPerByte}, before ${before}`,
+    );
+  }
+});
+
+test('R4: the input of down_proj is turned by evaluate, as config.json says', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const { bitsPerByte: before } = await quantizer.evaluate(source, { tokens: validation });
+  const original = readTensors(join(tinyLlama, 'model.safetensors'));
+  const name = 'model.layers.0.mlp.down_proj.weight';
+  for (const [format, config, most] of [
+    ['fake-quantized', configOf({ r1: false, r4: true }), 1e-5],
+    ['quark', configOf({ r1: true, r4: true }, { exclude: ['lm_head'] }), 0.1],
+  ]) {
+    const target = join(folder, format);
+    const report = await quantizer.quantizeModel(source, config, { target, format });
+    assert.ok(report.diagnostics.some(({ code, where }) => code === 'online-rotation' && where.endsWith('/r4')));
+    const written = JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'));
+    assert.deepEqual(written.input_rotation, { 'mlp.down_proj': 'hadamard' });
+    if (format === 'quark') assert.equal(written.quantization_config.algo_config[0].r4, true);
+    else assert.notDeepEqual(readTensors(join(target, 'model.safetensors')).get(name).data, original.get(name).data);
+    const model = await modelFor(t, quantizer, target);
+    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    assert.ok(Math.abs(bitsPerByte - before) < most, `${format} ${bitsPerByte}, before ${before}`);
+    // Without the key, as other runtimes read it, the model is broken.
+    const { input_rotation, ...rest } = written;
+    writeFileSync(join(target, 'config.json'), JSON.stringify(rest));
+    const broken = await quantizer.evaluate(await modelFor(t, quantizer, target), { tokens: validation });
+    assert.ok(broken.bitsPerByte > before + 0.5, `${broken.bitsPerByte} with ${JSON.stringify(input_rotation)} unread`);
+  }
+});
+
+test('rotations that need a runtime are refused before anything is written', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, tinyLlama);
@@ -92,12 +166,6 @@ test('a head that is the embedding, and rotations that need a runtime, are refus
     await assert.rejects(quantizer.quantizeModel(model, configOf(options), { target }), expected);
     assert.ok(!readdirSync(folder).includes('out'));
   };
-  await refused(source, { r4: true }, { code: 'not-implemented', where: '/pre_quant_opt_config/0/r4' });
+  await refused(source, { r4: true }, { code: 'format-unsupported', where: '/pre_quant_opt_config/0/r4' });
   await refused(source, { r3: true }, { code: 'not-implemented', where: '/pre_quant_opt_config/0/r3' });
-  const tied = join(folder, 'tied');
-  cpSync(tinyLlama, tied, { recursive: true, filter: (path) => !path.includes('bf16') });
-  const settings = JSON.parse(readFileSync(join(tied, 'config.json'), 'utf8'));
-  writeFileSync(join(tied, 'config.json'), JSON.stringify({ ...settings, tie_word_embeddings: true }));
-  const model = await modelFor(t, quantizer, tied);
-  await refused(model, {}, { code: 'not-implemented', message: /tie_word_embeddings/ });
 });

@@ -42,6 +42,41 @@ test('small tensors share a job, large ones are cut into ranges', () => {
   assert.equal(schedule.done, true);
 });
 
+test('among several workers the last jobs are smaller, down to a mebibyte', () => {
+  const mebibyte = 2 ** 20;
+  const items = Array.from({ length: 8 }, (_, at) => item(`x${at}`, 64 * mebibyte, 64));
+  const schedule = new Schedule(items, 64 * mebibyte, 2);
+  const sizes = [];
+  for (let job = schedule.next(); job; job = schedule.next()) sizes.push(job.bytes / mebibyte);
+  assert.equal(sizes[0], 64);
+  assert.equal(sizes.at(-1), 16);
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size),
+    512,
+  );
+  assert.deepEqual(
+    sizes,
+    [...sizes].sort((a, b) => b - a),
+  );
+});
+
+test('a slow worker takes fewer jobs, and none waits for it at the end', async () => {
+  const mebibyte = 2 ** 20;
+  const items = Array.from({ length: 8 }, (_, at) => item(`x${at}`, 64 * mebibyte, 64));
+  const schedule = new Schedule(items, 64 * mebibyte, 2);
+  const done = [0, 0];
+  const free = [0, 0]; // when each worker is free again, by a clock of its own: the second takes three times as long
+  for (let job = schedule.next(); job; job = schedule.next()) {
+    const worker = free[0] <= free[1] ? 0 : 1;
+    free[worker] += job.bytes * (worker === 0 ? 1 : 3);
+    done[worker] += job.bytes;
+    schedule.complete(job, result(job));
+  }
+  assert.ok(schedule.done);
+  assert.ok(done[0] > 2.4 * done[1], `${done}`);
+  assert.ok(Math.abs(free[0] - free[1]) < 0.13 * Math.max(...free), `${free}`);
+});
+
 test('two passes: all tiles are observed, states merged in order, then quantized', () => {
   const schedule = new Schedule([item('big', 100, 10, 1), item('next', 8, 1, 1)], 50);
   const observe = [schedule.next(), schedule.next()];

@@ -45,6 +45,7 @@ test('a quantizer has every member of the design', async (t) => {
     'plan',
     'quantizeModel',
     'compare',
+    'mergeShards',
     'evaluate',
     Symbol.asyncDispose,
   ]) {

@@ -1,9 +1,13 @@
-// npm run test:fuzz [-- seconds]: libFuzzer with ASan and UBSan on every tests/fuzz/*_fuzz.cpp, each for that long
-// (default 20 s). Seeds: tests/fuzz/corpus/<name>, never written to; finds are kept in build/fuzz/corpus/<name>.
-// A table at the end; exit code 1 when an input crashes a target, with the input's path.
-import { spawnSync } from 'node:child_process';
+// npm run test:fuzz [-- seconds [target…]]: libFuzzer with ASan and UBSan on every tests/fuzz/*_fuzz.cpp, each for that
+// long (default 20 s), one on each core; named targets one after another. Seeds: tests/fuzz/corpus/<name>, never written
+// to; finds are kept in build/fuzz/corpus/<name>. Then the native build against WebAssembly (tests/fuzz/replay.mjs).
+// A table at the end; exit code 1 when an input crashes a target, with the input's path, or when the builds differ.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
+import { compareBuilds } from '../fuzz/replay.mjs';
 import { buildNative } from './build.mjs';
 import { findProgram, installPackages, main, needs, root } from './command.mjs';
 import { setUp } from './setup.mjs';
@@ -30,10 +34,19 @@ function fuzzCompiler() {
   return found;
 }
 
-function fuzz(name, folder, seconds) {
+/** What a target starts from besides its own corpus. */
+const otherSeeds = {
+  safetensors_fuzz: ['tests/files/hostile'],
+  safetensors_index_fuzz: ['tests/files/hostile'],
+  json_fuzz: ['tests/files/hostile', 'tests/fuzz/corpus/config_fuzz'],
+};
+/** Inputs of each kind that native and WebAssembly builds are compared by, for each second of fuzzing. */
+const replayedPerSecond = 100;
+
+async function fuzz(name, folder, seconds) {
   const corpus = join(root, 'build/fuzz/corpus', name);
   const finds = join(root, 'build/fuzz/finds', name);
-  const seeds = join(root, 'tests/fuzz/corpus', name);
+  const seeds = [`tests/fuzz/corpus/${name}`, ...(otherSeeds[name] ?? [])].map((path) => join(root, path));
   mkdirSync(corpus, { recursive: true });
   mkdirSync(finds, { recursive: true });
   const args = [
@@ -43,14 +56,20 @@ function fuzz(name, folder, seconds) {
     '-rss_limit_mb=2048',
     '-print_final_stats=1',
     `-artifact_prefix=${finds}/`,
+    corpus,
+    ...seeds.filter((path) => existsSync(path)),
   ];
   const before = new Set(readdirSync(finds));
-  const { status, stderr } = spawnSync(join(folder, name), [...args, corpus, ...(existsSync(seeds) ? [seeds] : [])], {
+  const child = spawn(join(folder, name), args, {
     cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, UBSAN_OPTIONS: 'print_stacktrace=1' },
   });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  const [status] = await once(child, 'close');
   const runs = Number(/stat::number_of_executed_units: (\d+)/.exec(stderr)?.[1] ?? 0);
   const coverage = Number([...stderr.matchAll(/ cov: (\d+)/g)].at(-1)?.[1] ?? 0);
   const crashed = status !== 0 || runs === 0;
@@ -59,21 +78,28 @@ function fuzz(name, folder, seconds) {
   return { name, runs, coverage, crashed, found: found.map((file) => join('build/fuzz/finds', name, file)) };
 }
 
-main((args) => {
-  const seconds = Number(args[0] ?? 20);
-  if (args.length > 1 || !Number.isInteger(seconds) || seconds < 1) {
-    throw Object.assign(needs('usage: npm run test:fuzz [-- SECONDS per target]'), { exitCode: 2 });
+main(async ([duration = '20', ...wanted]) => {
+  const seconds = Number(duration);
+  const all = filesBelow('tests/fuzz', /_fuzz\.cpp$/).map((file) => basename(file, '.cpp'));
+  const unknown = wanted.filter((name) => !all.includes(name));
+  if (!Number.isInteger(seconds) || seconds < 1 || unknown.length > 0) {
+    const usage = `usage: npm run test:fuzz [-- SECONDS per target [TARGET…]]; targets: ${all.join(', ')}`;
+    throw Object.assign(needs(usage), { exitCode: 2 });
   }
   setUp().WASMQUANT_FUZZ_CXX = fuzzCompiler();
-  const names = filesBelow('tests/fuzz', /_fuzz\.cpp$/).map((file) => basename(file, '.cpp'));
-  if (names.length === 0) throw needs('no tests/fuzz/*_fuzz.cpp');
+  const names = wanted.length > 0 ? wanted : all;
   const folder = buildNative('fuzz', ...names);
 
+  const waiting = [...names];
   const results = [];
-  for (const name of names) {
-    process.stderr.write(`fuzzing ${name} for ${seconds} s\n`);
-    results.push(fuzz(name, folder, seconds));
-  }
+  const work = async () => {
+    for (let name = waiting.shift(); name; name = waiting.shift()) {
+      process.stderr.write(`fuzzing ${name} for ${seconds} s\n`);
+      results.push(await fuzz(name, folder, seconds));
+    }
+  };
+  await Promise.all(Array.from({ length: wanted.length > 0 ? 1 : availableParallelism() }, work));
+  results.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
   process.stdout.write(`${'target'.padEnd(28)} ${'runs'.padStart(12)} ${'coverage'.padStart(9)}  outcome\n`);
   for (const { name, runs, coverage, crashed, found } of results) {
     const outcome = crashed ? `CRASH ${found.join(' ')}` : 'ok';
@@ -82,6 +108,12 @@ main((args) => {
     );
   }
   const failed = results.filter((result) => result.crashed).length;
-  process.stdout.write(`fuzz: ${results.length - failed} passed, ${failed} failed\n`);
-  return failed > 0 ? 1 : 0;
+  let differences = 0;
+  if (wanted.length === 0) {
+    const [native, wasm] = ['debug', 'wasm'].map((preset) => buildNative(preset, 'wasmquant_replay'));
+    const programs = [join(native, 'wasmquant_replay'), join(wasm, 'wasmquant_replay.cjs')];
+    differences = compareBuilds(root, ...programs, join(root, 'build/fuzz'), seconds * replayedPerSecond);
+  }
+  process.stdout.write(`fuzz: ${results.length - failed} passed, ${failed} failed, ${differences} differences\n`);
+  return failed > 0 || differences > 0 ? 1 : 0;
 });

@@ -1,6 +1,7 @@
 // npm run test:interop: our output files loaded by independent programs. Prepares the programs, then runs
 // tests/interop/onnx.mjs, onnx_chromium.mjs, transformers_js.mjs and wllama.mjs, whose peers come from npm, and interop.mjs,
-// words.mjs, gguf_quantize.mjs and gguf.mjs, whose peers are Debian packages. Where those cannot be had (no root), it says so
+// words.mjs, hostile.mjs, small_floats.mjs, gguf_quantize.mjs and gguf.mjs, whose peers are Debian packages. Where those cannot be had
+// (no root), it says so
 // and leaves them out; under CI that is a failure.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -29,6 +30,8 @@ main(() => {
   if (peers.status !== 0) throw new CommandFailed('tests/interop/peers.sh create', peers.status ?? 1);
   run(process.execPath, ['tests/interop/interop.mjs']);
   run(process.execPath, ['tests/interop/words.mjs']);
+  run(process.execPath, ['tests/interop/hostile.mjs']);
+  run(process.execPath, ['tests/interop/small_floats.mjs']);
   run(process.execPath, ['tests/interop/gguf_quantize.mjs']);
   buildNative('release', 'wasmquant_gguf_tool');
   run(process.execPath, ['tests/interop/gguf.mjs']);

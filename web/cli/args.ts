@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { OnnxOptions, OutputFormat, PlanOptions, QuantizerOptions } from '../lib/node.js';
+import type { OnnxOptions, OutputFormat, PlanOptions, QuantizerOptions, ShardPart } from '../lib/node.js';
 import { CommandError } from './failure.js';
 
 export const kOutputFormats: OutputFormat[] = [
@@ -92,6 +92,14 @@ function parseAccuracyLevel(text: string): NonNullable<OnnxOptions['accuracyLeve
   const level = ([0, 1, 2, 3, 4] as const).find((value) => String(value) === text);
   if (level === undefined) throw new InvalidArgumentError('It must be a number from 0 to 4.');
   return level;
+}
+
+/** `I/N`: part I of N, counted from 1. */
+export function parseShards(text: string): ShardPart {
+  const [, part = '', of = ''] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? [];
+  if (of === '' || Number(part) < 1 || Number(part) > Number(of))
+    throw new InvalidArgumentError('It must be PART/PARTS such as 1/8; parts count from 1: add 1 to an index from 0.');
+  return { part: Number(part), of: Number(of) };
 }
 
 /** `GLOB=PRESET`, added to those before. The last `=` parts them, so a glob may contain one. */

@@ -20,6 +20,7 @@ import { durationText, plural } from './units.js';
 interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions {
   bytesPerToken?: number;
   activations: 'float32' | 'int8';
+  source?: string;
 }
 
 function parsePositive(text: string): number {
@@ -62,7 +63,8 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   await checkReportPath(options, [path, given]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal);
-  const { tokens, file } = await openTokens(quantizer, model, options, signal);
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
+  const { tokens, file } = await openTokens(quantizer, source ?? model, options, signal);
   await using _ = file;
   await checkReportPath(options, [...modelPaths(path, model), ...(file ? modelPaths(given, file) : [])]);
   const bar = new ProgressBar(terminal);
@@ -70,6 +72,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
     const document = await quantizer.evaluate(model, {
       tokens,
       activations: options.activations,
+      ...(source && { source }),
       ...(options.tensor !== undefined && { tensor: options.tensor }),
       ...(options.bytesPerToken !== undefined && { bytesPerToken: options.bytesPerToken }),
       signal,
@@ -88,6 +91,7 @@ export function addEvaluate(program: Command, run: Run): void {
     .description('perplexity and bits per byte of a llama-kind model, quantized or not')
     .argument('<model>', kModelArgument)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
+    .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')
     .addOption(
       new Option('--activations <precision>', 'int8: inputs of linear layers are quantized per token, as W8A8 does')
         .choices(['float32', 'int8'])

@@ -12,16 +12,19 @@ import { durationText, plural } from './units.js';
 interface GenerateCommand extends ResourceOptions {
   prompt: string;
   count: number;
+  source?: string;
 }
 
 async function generate({ signal, terminal }: Context, path: string, options: GenerateCommand): Promise<Outcome> {
   const { prompt: text, count } = options;
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal);
-  const tokenizer = await openTokenizer(model, 'put it there');
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
+  const tokenizer = await openTokenizer(source ?? model, 'put it there, or name its folder with --source');
   const bar = new ProgressBar(terminal);
   try {
-    const document = await quantizer.generate(model, { text, tokenizer, count, signal, onProgress: bar.update });
+    const given = { text, tokenizer, count, signal, ...(source && { source }) };
+    const document = await quantizer.generate(model, { ...given, onProgress: bar.update });
     const written = (document.text ?? '').split('\n').map(printable).join('\n');
     const facts = `${plural(document.tokens.length, 'token')}, ${durationText(document.durationMs)}`;
     return { document, lines: [`${terminal.out.bold(printable(text))}${written}`, '', terminal.out.dim(facts)] };
@@ -38,6 +41,7 @@ export function addGenerate(program: Command, run: Run): void {
     )
     .argument('<model>', kModelArgument)
     .requiredOption('--prompt <text>', "beginning of the text, for the model's tokenizer.json")
+    .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')
     .option('--count <n>', 'tokens to add at most', parseCount, 32);
   addOutputOptions(addResourceOptions(command)).action((model: string, options: GenerateCommand) =>
     run(options, (context) => generate(context, model, options)),

@@ -13,6 +13,7 @@ import { addGenerate } from './generate.js';
 import { addImatrix } from './imatrix.js';
 import { addInspect } from './inspect.js';
 import { Interruption } from './interrupt.js';
+import { addMergeIndex } from './merge_index.js';
 import type { Context, Outcome, Run } from './outcome.js';
 import { addPlan } from './plan.js';
 import { addQuantize } from './quantize.js';
@@ -25,6 +26,8 @@ Examples:
   wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
   wasmquant quantize ./llama -o llama-q4.gguf --preset q4_k_m --imatrix llama.imatrix.gguf
   wasmquant quantize model.onnx -o model_q4.onnx --preset int4_wo_32
+  wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --shards 1/8
+  wasmquant merge-index ./llama-int4
   wasmquant compare ./llama ./llama-int4
   wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
   wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors
@@ -116,6 +119,7 @@ async function main(): Promise<void> {
     addInspect,
     addPlan,
     addQuantize,
+    addMergeIndex,
     addCompare,
     addEvaluate,
     addGenerate,

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report } from '../lib/node.js';
+import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../lib/node.js';
 import { createQuantizer } from '../lib/node.js';
 import {
   addConfigOptions,
@@ -15,6 +15,7 @@ import {
   type ConfigOptions,
   type GgufFlags,
   type OnnxFlags,
+  parseShards,
   planOptions,
   quantizerOptions,
   type ReportOptions,
@@ -23,6 +24,7 @@ import {
 import { errorColumns, isExact, worstFirst } from './compare.js';
 import { configFor } from './config_source.js';
 import { diagnosticLines } from './diagnostics.js';
+import { CommandError } from './failure.js';
 import { loadLines } from './load_snippet.js';
 import { kModelArgument, modelText, openModel } from './model_source.js';
 import type { Context, Outcome, Run } from './outcome.js';
@@ -41,6 +43,8 @@ interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, ResourceO
   format?: OutputFormat;
   calibration?: string;
   calibrationText?: string;
+  shards?: ShardPart;
+  resume?: boolean;
 }
 
 const kWorstShown = 5;
@@ -75,6 +79,17 @@ function fileLines(output: string, isFolder: boolean, report: Report, colors: Co
   );
 }
 
+/** What is left to do after one part of a run. */
+function partLines({ shards, files }: Report, output: string): string[] {
+  if (!shards) return [];
+  const wrote = files.length > 0 ? plural(files.length, 'shard') : 'no shard: there are more parts than shards';
+  return [
+    '',
+    `part ${shards.part} of ${shards.of}: ${wrote}; when all parts are done:`,
+    `  wasmquant merge-index ${printable(output)}`,
+  ];
+}
+
 function reportLines(
   argument: string,
   model: Model,
@@ -91,13 +106,20 @@ function reportLines(
   const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
   const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
   const diagnostics = [...model.diagnostics, ...report.diagnostics];
-  const load = loadLines(model, report, options.output, isFolder);
+  const load = report.shards ? [] : loadLines(model, report, options.output, isFolder);
   return [
     `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${report.format}`)}`,
     '',
     colors.bold(totalsText(report.totals)),
     ...(quantized > 0 ? [specsText(report.tensors)] : []),
     colors.dim(`done in ${durationText(report.durationMs)}${rate}, ${where}`),
+    ...(report.resumedFiles
+      ? [
+          colors.dim(
+            `${plural(report.resumedFiles, 'file')} of an interrupted run ${report.resumedFiles === 1 ? 'was' : 'were'} there already`,
+          ),
+        ]
+      : []),
     ...(worst.length > 0
       ? [
           '',
@@ -108,6 +130,7 @@ function reportLines(
     '',
     ...fileLines(options.output, isFolder, report, colors),
     ...(options.report !== undefined ? [colors.dim(`report of every tensor: ${printable(options.report)}`)] : []),
+    ...partLines(report, options.output),
     ...(load.length > 0 ? ['', 'to load it', ...load.map((line) => `  ${line}`)] : []),
     ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
   ];
@@ -145,14 +168,18 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     target: options.output,
     ...choices,
     overwrite: options.force === true,
+    resume: options.resume === true,
     ...(calibration && { calibration }),
     ...(text && { calibration: { tokens: text } }),
+    ...(options.shards && { shards: options.shards }),
     signal,
     onProgress: bar.update,
   };
   let report: Report;
   try {
     report = await quantizer.quantizeModel(model, config, run);
+  } catch (error) {
+    throw options.resume && signal.aborted ? resumable(error) : error;
   } finally {
     bar.stop();
   }
@@ -162,6 +189,13 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     document: { ...report, output: options.output },
     lines: reportLines(argument, model, report, options, isFolder, context),
   };
+}
+
+/** An interruption after which the same command goes on. */
+function resumable(error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error;
+  const message = `${error.code}; files that are complete are kept`;
+  return new CommandError(error.code, message, { ...error.details, hint: 'the same command goes on from there' });
 }
 
 export function addQuantize(program: Command, run: Run): void {
@@ -177,7 +211,16 @@ export function addQuantize(program: Command, run: Run): void {
         'safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
-    .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json");
+    .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json")
+    .option('--resume', 'keep the finished files of an interrupted run into a folder, and go on from there')
+    .addOption(
+      new Option(
+        '--shards <part/parts>',
+        'write this part of the output shards only, such as 1/8; then, when all parts are done: wasmquant merge-index',
+      )
+        .argParser(parseShards)
+        .conflicts('resume'),
+    );
   addReportOptions(addResourceOptions(command), 'existing output and report');
   addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
     run(options, (context) => quantize(context, model, options)),

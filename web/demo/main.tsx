@@ -16,6 +16,7 @@ import './inspect/inspect.css';
 import './improve/improve.css';
 import './compare/compare.css';
 import './quality/quality.css';
+import './feeds/feeds.css';
 import './export/export.css';
 
 const root = document.getElementById('app');

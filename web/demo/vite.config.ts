@@ -73,14 +73,17 @@ function sampleModel(): Plugin {
   };
 }
 
-/** Emits the service worker with the list of all files of the build but the sample, which is kept once it was opened. */
+/** ONNX Runtime, which most visits do without: kept once it was loaded. */
+const isRare = (name: string) => /^assets\/ort-/.test(name);
+
+/** Emits the service worker with the list of what every visit needs. */
 function offlineWorker(): Plugin {
   return {
     name: 'offline-worker',
     apply: 'build',
     enforce: 'post',
     generateBundle(_, bundle) {
-      const files = ['./', ...Object.keys(bundle).filter((name) => name.startsWith('assets/'))].sort();
+      const files = ['./', ...Object.keys(bundle).filter((name) => name.startsWith('assets/') && !isRare(name))].sort();
       // Names hold hashes of contents: another build has other names.
       const version = createHash('sha256').update(files.join()).digest('hex').slice(0, 16);
       const source = readFileSync(join(root, 'offline/offline-worker.js'), 'utf8')
@@ -97,6 +100,7 @@ export default defineConfig({
   plugins: [contentSecurity(), sampleModel(), offlineWorker()],
   resolve: {
     alias: [
+      { find: /^wasmquant\/onnxruntime$/, replacement: join(repository, 'dist/onnxruntime.js') },
       { find: /^wasmquant$/, replacement: join(repository, 'dist/index.js') },
       { find: /^wasmquant\/schema/, replacement: join(repository, 'dist/schema') },
     ],

@@ -4,7 +4,7 @@
 import { failure, QuantizationError } from './errors.js';
 import { checkBlockMemory, forwardBatchOf } from './forward_plan.js';
 import type { OpenedModel } from './model.js';
-import { withPlan } from './plan.js';
+import { type PlanBesides, withPlan } from './plan.js';
 import { ProgressMeter } from './progress.js';
 import type { SensitivityWork } from './protocol.js';
 import { reader, type Workshop } from './run.js';
@@ -111,9 +111,9 @@ export async function findConfig(
 
   const planned = (config: object) =>
     withPlan(instance, model, JSON.stringify(config), { format }, memory.tiles, tasksOf);
-  const tasksOf = (bound: { task(number: number): string }, plan: Plan, rows: { tensor: number }[]) => ({
+  const tasksOf = (bound: { task(number: number): string }, plan: Plan, { tasks }: PlanBesides) => ({
     plan,
-    tasks: new Map(rows.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
+    tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
   });
   const base = { exclude: [...exclude], indivisible_groups: 'fallback' };
   const candidate = (spec: QuantizationSpec): Candidate => {

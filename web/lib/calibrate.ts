@@ -17,7 +17,7 @@ import type { TileSizes } from './memory.js';
 import { OpenedModel } from './model.js';
 import type { CalibratedAlgorithm } from './module.js';
 import type { OutputFiles } from './output_files.js';
-import { type PlanChoices, type PreparedRun, prepare, withPlan } from './plan.js';
+import { type PlanChoices, type PreparedRun, prepareRun } from './plan.js';
 import type { RunContext } from './pool.js';
 import type { ProgressMeter } from './progress.js';
 import type { CalibrationWork } from './protocol.js';
@@ -55,17 +55,14 @@ async function planCalibration(
   run: PreparedRun,
   calibration: TokenCalibration | undefined,
 ): Promise<CalibrationPlan | null> {
-  const algorithms = algorithmsOf(workshop, config);
+  const all = algorithmsOf(workshop, config);
+  // Graphs are no transformer blocks: what only comes along with folding norms is left out.
+  const algorithms = run.plan.format === 'onnx' ? all.filter(({ isImplied }) => !isImplied) : all;
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {
     const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
     throw failure('argument-invalid', 'calibration', detail);
-  }
-  if (run.plan.format === 'gguf') {
-    const detail =
-      'calibrated weights cannot be written to gguf yet; write fake-quantized with smoothquant or awq, and make the gguf file of that';
-    throw failure('not-implemented', 'format', detail);
   }
   const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
@@ -78,13 +75,12 @@ async function planCalibration(
   const steps = turnsStream ? plan.steps : plan.steps.slice(0, -1);
   const layers = plan.steps.length - 2;
   const embedding = plan.steps[0]?.tensors[0]?.name;
-  if (turnsStream && plan.steps.at(-1)?.tensors.some(({ name }) => name === embedding)) {
-    const detail =
-      'is the head of this model, too, and a rotation r1 turns the two differently: store a head of its own and set tie_word_embeddings to false, or set r1 to false';
-    throw failure('not-implemented', embedding ?? '', detail);
-  }
+  // Where the head is the embedding, the plan has another tensor for it, which is turned in its own way.
+  const stored = (step: number, name: string) =>
+    step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
-    (turnsStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name }) => {
+    (turnsStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read }) => {
+      const name = stored(step, read);
       const item = numbers.get(name);
       const task = item === undefined ? undefined : run.items[item]?.task;
       if (item === undefined || !task || !('quantize' in task)) {
@@ -109,7 +105,9 @@ async function planCalibration(
     length: tokens.length,
   };
   const rewritten = turnsStream
-    ? steps.flatMap(({ tensors }) => tensors.map(({ name }) => name)).filter((name) => copied.has(name))
+    ? steps
+        .flatMap(({ tensors }, step) => tensors.map(({ name }) => stored(step, name)))
+        .filter((name) => copied.has(name))
     : [];
   return { work, bytes, items, rewritten };
 }
@@ -213,17 +211,14 @@ export async function planRun(
 ): Promise<PlannedRun> {
   const { instance } = workshop;
   const { signal } = options;
-  const prepared = (settings: object) =>
-    withPlan(instance, model, config, options, { ...tiles, ...settings }, (bound, plan, tasks) =>
-      prepare(instance, bound, plan, tasks),
-    );
+  const prepared = (settings: object) => prepareRun(instance, model, config, options, { ...tiles, ...settings });
   const { tokens, activations, close } = await given(workshop, options.calibration);
   try {
     // Smoothed layers have other inputs than those of the model as it is.
     const algorithms = algorithmsOf(workshop, config);
     const hasOriginalInputs = algorithms.every(({ changesInputs }) => !changesInputs);
     const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);
-    let run = prepared({ calibrates });
+    let run = await prepared({ calibrates });
     const { requests } = run;
     const notes: Diagnostic[] = [];
     if (requests !== '') {
@@ -236,7 +231,7 @@ export async function planRun(
       const { found, unused: count } = activations
         ? await observeActivations(instance, model, requests, activations, signal)
         : await inputsOnTokens(workshop, model, requests, tokens as TokenCalibration, signal);
-      run = prepared({ calibrates, activations: found });
+      run = await prepared({ calibrates, activations: found });
       if (count > 0)
         notes.push(unused(`${count} batches are of layers or roles that ask for no scales`, 'they need not be given'));
     }

@@ -8,7 +8,7 @@ import type { CalibrationWork, ForwardStep, InputObservation, StoredBlock, WorkP
 
 export interface CalibrationHost extends ForwardHost {
   /** Takes the output of a tensor; the memory is the module's. */
-  write(writes: TileWrite[]): void;
+  write(writes: TileWrite[]): Promise<void>;
   /** What was written since the last call. */
   written(): Pick<StoredBlock, 'pieces' | 'written'>;
   sums(result: { sums: number; units: number }): Float64Array;
@@ -46,7 +46,7 @@ export async function runCalibration(instance: Instance, work: CalibrationWork, 
       for (const { slot, item } of tensors) {
         await host.pause();
         const stored = instance.call<{ writes: TileWrite[]; sums: number; units: number }>(() => pass.store(slot));
-        host.write(stored.writes);
+        await host.write(stored.writes);
         sums.push([item, host.sums(stored)]);
       }
       stored(step.name, tensors.length, sums);
@@ -78,7 +78,7 @@ async function turnTables(
       await host.read(instance.call<TileRead[]>(() => pass.reads(tile)));
       instance.call<null>(() => pass.load(tile));
       const change = instance.call<{ writes: TileWrite[]; sums: number; units: number }>(() => pass.storeRows());
-      host.write(change.writes);
+      await host.write(change.writes);
       sums.push(...host.sums(change));
       await runPortions(instance, pass, portions, host, () => {});
       const isLast = tile + 1 === tensor.tiles;

@@ -7,6 +7,7 @@
 import { isReadOnce } from './activations.js';
 import { failure, textOf } from './errors.js';
 import { OpenedModel } from './model.js';
+import { type LayerValues, layerValuesOf } from './onnx_inputs.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from './types.js';
 
 /** What is used of a tensor of ONNX Runtime. */
@@ -46,15 +47,6 @@ export interface CaptureOptions {
 }
 
 type Wanted = Pick<ActivationBatch, 'layer' | 'role'>;
-
-/** What the core says of a model. */
-interface LayerValues {
-  layers: { layer: string; input: string; output: string; nested: boolean }[];
-  inputs: string[];
-  outputs: string[];
-  /** Files with external data, as they follow the model's own. */
-  locations: string[];
-}
 
 /** A value of the graph, and what it is to layers. */
 type Values = Map<string, Wanted[]>;
@@ -141,13 +133,11 @@ async function* captured(
   { sessionOptions, valuesPerRun = Number.POSITIVE_INFINITY, signal }: CaptureOptions,
   wanted: readonly Wanted[] | null,
 ): AsyncGenerator<ActivationBatch> {
-  const described = JSON.parse(model.indexFor().layerValues()) as { ok?: LayerValues };
-  if (!described.ok)
-    throw failure('format-unsupported', model.name, `is ${model.format}; ONNX Runtime runs ONNX models`);
-  const known = described.ok;
+  const known = layerValuesOf(model);
+  const inputs = known.inputs.map(({ name }) => name);
   const values = valuesOf(known, wanted);
-  const fed = known.inputs.filter((name) => values.has(name));
-  const fetched = [...values.keys()].filter((name) => !known.inputs.includes(name));
+  const fed = inputs.filter((name) => values.has(name));
+  const fetched = [...values.keys()].filter((name) => !inputs.includes(name));
   const added = fetched.filter((name) => !known.outputs.includes(name));
   signal?.throwIfAborted();
   const session = await createSession(runtime, model, added, known.locations, sessionOptions);

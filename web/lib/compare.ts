@@ -62,7 +62,7 @@ export async function compareModels(
     { inputs: models.map((model) => model.weights.map((source) => source.remote)), outputs: [] },
     reader(models),
   );
-  const schedule = new Schedule(items, Math.min(memory.jobBytes, shareBytes));
+  const schedule = new Schedule(items, Math.min(memory.jobBytes, shareBytes), workers);
   try {
     await dispatch(
       pool,

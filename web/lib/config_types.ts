@@ -172,5 +172,8 @@ export interface GgufConfig {
   /** Types by layer name or pattern, in the model's names or GGUF's; the first that matches counts. */
   layers?: Record<string, string> | null;
   exclude?: string[] | null;
+  /** What changes float weights before they are stored: rotation, cle, smooth, awq... */
+  pre_quant_opt_config?: object[] | null;
+  algo_config?: object[] | null;
   non_finite?: 'error' | 'saturate' | null;
 }

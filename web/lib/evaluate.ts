@@ -5,14 +5,14 @@ import { abortable, linkedController } from './abort.js';
 import { failure } from './errors.js';
 import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from './forward_plan.js';
 import type { MemoryPlan } from './memory.js';
-import type { OpenedModel } from './model.js';
+import { OpenedModel } from './model.js';
 import type { RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
 import type { ForwardStep, ForwardWork } from './protocol.js';
 import { reader, type Workshop } from './run.js';
 import { tokenBytesOf } from './token_bytes.js';
 import type { TokenBatch } from './tokens.js';
-import type { EvaluateOptions, Evaluation } from './types.js';
+import type { EvaluateOptions, Evaluation, Model } from './types.js';
 
 /** How many sequences go together. Errors: memory-budget. */
 export function batchSize(
@@ -45,6 +45,12 @@ function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> 
   return sum;
 }
 
+/** By the model's own tokenizer.json, or by its source's. */
+async function bytesByToken(model: OpenedModel, source: Model | undefined): Promise<Map<number, number> | null> {
+  const own = await tokenBytesOf(model);
+  return own ?? (source instanceof OpenedModel ? tokenBytesOf(source) : null);
+}
+
 export async function evaluateModel(
   { instance, pool, memory }: Workshop,
   model: OpenedModel,
@@ -58,14 +64,14 @@ export async function evaluateModel(
     throw failure('argument-invalid', 'activations', `"${String(activations)}" is neither float32 nor int8`);
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
-  const { tokens, plan } = await forwardBatchOf(instance, model, options);
+  const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source: options.source });
   const perBatch = batchSize(memory, plan, tokens);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const batches: ForwardWork[] = [];
   for (let first = 0; first < tokens.sequences; first += perBatch) {
     const last = Math.min(first + perBatch, tokens.sequences);
     batches.push({
-      config: model.configText,
+      config: plan.config,
       activations,
       steps,
       tokens: tokens.ids.slice(first * tokens.length, last * tokens.length),
@@ -118,7 +124,7 @@ export async function evaluateModel(
     const predicted = tokens.sequences * (tokens.length - 1);
     const bytes =
       bytesPerToken === undefined
-        ? predictedBytes(tokens, await abortable(signal, tokenBytesOf(model)))
+        ? predictedBytes(tokens, await abortable(signal, bytesByToken(model, options.source)))
         : predicted * bytesPerToken;
     return {
       bitsPerByte: bytes === null || bytes === 0 ? null : nats / Math.LN2 / bytes,

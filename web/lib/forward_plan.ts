@@ -3,12 +3,14 @@
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
 import { comparedTiles, type MemoryPlan } from './memory.js';
-import type { OpenedModel } from './model.js';
+import { OpenedModel } from './model.js';
 import type { ForwardStep } from './protocol.js';
 import { type TokenBatch, tokenBatch } from './tokens.js';
-import type { TokenCalibration } from './types.js';
+import type { Model, TokenCalibration } from './types.js';
 
 export interface ForwardPlanJson {
+  /** Text of config.json, or what a GGUF model's metadata say. */
+  config: string;
   vocabulary: number;
   maxPositions: number;
   /** Memory per token of a batch, and besides, in bytes. */
@@ -32,15 +34,22 @@ export interface ForwardBatch {
   plan: ForwardPlanJson;
 }
 
+/** What the pass is for. Only a run takes GGUF models; `source`: the folder that one was made from. */
+export interface ForwardUse {
+  runs?: boolean;
+  source?: Model | undefined;
+}
+
 /** Tokens that fit the model. Errors: those of tokenBatch and forwardPlanOf. */
 export async function forwardBatchOf(
   instance: Instance,
   model: OpenedModel,
   { tokens: input, tensor }: TokenCalibration,
+  use: ForwardUse = {},
 ): Promise<ForwardBatch> {
-  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1);
+  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, use);
   const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
-  return { tokens, plan: forwardPlanOf(instance, model, tokens.length) };
+  return { tokens, plan: forwardPlanOf(instance, model, tokens.length, use) };
 }
 
 /**
@@ -63,9 +72,16 @@ export function checkBlockMemory(
 }
 
 /** For sequences of `length` tokens. Errors: not-implemented for unknown families, tensor-missing, shape-mismatch... */
-export function forwardPlanOf(instance: Instance, model: OpenedModel, length: number): ForwardPlanJson {
+export function forwardPlanOf(
+  instance: Instance,
+  model: OpenedModel,
+  length: number,
+  { runs = false, source }: ForwardUse = {},
+): ForwardPlanJson {
   const index = model.indexFor(instance);
-  return instance.call<ForwardPlanJson>((module) =>
-    module.forwardPlan(index, model.configText, JSON.stringify({ ...comparedTiles, length })),
-  );
+  if (source !== undefined && !(source instanceof OpenedModel))
+    throw failure('argument-invalid', 'source', 'was not opened by this library');
+  const config = model.configText || (model.format === 'gguf' && source?.configText) || '';
+  const options = JSON.stringify({ ...comparedTiles, length, runs });
+  return instance.call<ForwardPlanJson>((module) => module.forwardPlan(index, config, options));
 }

@@ -29,8 +29,9 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
 }
 
 /** Tokens that end a text, by config.json. */
-function endsOf({ config }: OpenedModel): number[] {
-  return [config?.eos_token_id].flat().filter((id) => typeof id === 'number');
+function endsOf(configText: string): number[] {
+  const config = JSON.parse(configText) as { eos_token_id?: unknown };
+  return [config.eos_token_id].flat().filter((id) => typeof id === 'number');
 }
 
 /** What `added` adds to the text of `prompt`: a decoder may treat the beginning of a text in its own way. */
@@ -52,7 +53,8 @@ export async function continueText(
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is no whole number from 1`);
   const tokens = promptIds(options);
-  const { maxPositions } = forwardPlanOf(instance, model, 2);
+  const use = { runs: true, source: options.source };
+  const { maxPositions } = forwardPlanOf(instance, model, 2, use);
   // The last token is found from those before it: it needs no position of its own.
   const count = Math.min(wanted, maxPositions + 1 - tokens.length);
   if (count < 1)
@@ -61,19 +63,19 @@ export async function continueText(
       `the prompt has ${tokens.length} tokens; the model has max_position_embeddings ${maxPositions}: give a shorter one`,
     );
   const length = tokens.length + count - 1;
-  const plan = forwardPlanOf(instance, model, length);
+  const plan = forwardPlanOf(instance, model, length, use);
   batchSize(memory, plan, { sequences: 1, length });
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const tensors = steps.flatMap((step) => step.tensors);
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const ends = endsOf(model);
+  const ends = endsOf(plan.config);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
   const context = pool.context(
     { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
     reader([model]),
   );
   try {
-    const work = { config: model.configText, steps, tokens, count, ends };
+    const work = { config: plan.config, steps, tokens, count, ends };
     const part = { kind: 'continue' as const, item: 0, first: 0, last: 1, work };
     const result = await pool.run(
       context,

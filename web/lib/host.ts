@@ -12,9 +12,9 @@ import {
 } from './model_files.js';
 import type { FromWorker, Port } from './protocol.js';
 import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from './source.js';
-import { type OutputTarget, openTarget } from './target.js';
+import { type OutputTarget, openTarget, type TargetUse } from './target.js';
 import { noOutput, openPortableInput, type WorkerHost } from './tile_input.js';
-import type { Source, Target } from './types.js';
+import type { Report, Source, Target } from './types.js';
 
 export interface Host {
   /** Logical processors. */
@@ -26,7 +26,9 @@ export interface Host {
   startWorker(url: string | URL | undefined): Port;
   openModel(source: Source | Source[]): Promise<ModelFiles>;
   /** `inputs`: paths that the run reads. */
-  openTarget(target: Target, overwrite: boolean, inputs: string[]): Promise<OutputTarget>;
+  openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
+  /** Makes a model of a folder of parts. */
+  mergeShards(folder: string, overwrite: boolean): Promise<Report>;
 }
 
 /** Fetches and compiles. Errors: engine-unavailable. */
@@ -83,9 +85,13 @@ export const browserHost: Host = {
     if (source instanceof URL) return openUrlModel(source);
     return filesOfSingle(await openSource(source, 'model.safetensors'), null);
   },
-  async openTarget(target, overwrite) {
+  async openTarget(target, overwrite, _, { isShared }) {
+    if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');
     if (typeof target === 'string')
       throw failure('target-invalid', target, 'paths are for Node; give a stream or a handle here');
     return openTarget(target, overwrite);
+  },
+  async mergeShards(folder) {
+    throw failure('target-invalid', folder, 'parts of a run are merged in a folder on disk, by Node');
   },
 };

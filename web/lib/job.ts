@@ -67,6 +67,11 @@ export class JobContext {
     return output;
   }
 
+  /** Resolves when all output is written. */
+  async settle(): Promise<void> {
+    for (const output of this.#outputs.values()) await output.settle();
+  }
+
   close(): void {
     for (const input of this.#inputs.values()) input.close();
     for (const output of this.#outputs.values()) output.close();
@@ -98,7 +103,13 @@ export class JobRunner {
 
   async run(job: Job): Promise<JobResult> {
     const parts: PartResult[] = [];
-    for (const part of job.parts) parts.push(await this.#part(part));
+    try {
+      for (const part of job.parts) parts.push(await this.#part(part));
+    } catch (error) {
+      await this.#context.settle().catch(() => {}); // files may be closed after this
+      throw error;
+    }
+    await this.#context.settle();
     return { parts, pieces: this.#pieces, written: [...this.#written] };
   }
 
@@ -142,15 +153,18 @@ export class JobRunner {
     }
   }
 
-  async #read(model: number, reader: { reads(tile: number): string }, tile: number): Promise<void> {
+  /** `following`: tiles that come next, one after the other. */
+  async #read(model: number, reader: { reads(tile: number): string }, tile: number, following = 0): Promise<void> {
     await this.#fill(
       model,
       this.#instance.call<TileRead[]>(() => reader.reads(tile)),
+      following,
     );
   }
 
-  async #fill(model: number, reads: TileRead[]): Promise<void> {
-    for (const read of reads) await this.#context.input(model, read.file).fill(this.#instance, read);
+  async #fill(model: number, reads: TileRead[], following = 0): Promise<void> {
+    const behind = reads.length === 1 ? following : 0; // tiles of several pieces lie apart
+    for (const read of reads) await this.#context.input(model, read.file).fill(this.#instance, read, behind);
   }
 
   get #forward(): ForwardHost {
@@ -160,8 +174,8 @@ export class JobRunner {
   async #calibrate(work: CalibrationWork): Promise<PartResult> {
     await runCalibration(this.#instance, work, {
       ...this.#forward,
-      write: (writes) => {
-        for (const write of writes) this.#write(write);
+      write: async (writes) => {
+        for (const write of writes) await this.#write(write);
       },
       written: () => {
         const written = [...this.#written];
@@ -179,7 +193,7 @@ export class JobRunner {
       if (pass > 1) this.#instance.call<null>(() => session.nextPass());
       for (let tile = first; tile < last; ++tile) {
         await this.#pause();
-        if (pass === 1 || !isSingle) await this.#read(0, session, tile);
+        if (pass === 1 || !isSingle) await this.#read(0, session, tile, last - tile - 1);
         this.#instance.call<null>(() => session.observe(tile));
       }
     }
@@ -194,9 +208,9 @@ export class JobRunner {
     const sums: Float64Array[] = [];
     for (let tile = first; tile < last; ++tile) {
       await this.#pause();
-      if (!isRead) await this.#read(0, session, tile);
+      if (!isRead) await this.#read(0, session, tile, last - tile - 1);
       const result = this.#instance.call<Sums & { writes: TileWrite[] }>(() => session.run(tile));
-      for (const write of result.writes) this.#write(write);
+      for (const write of result.writes) await this.#write(write);
       sums.push(this.#sums(result));
     }
     return { sums: joined(sums), state: null };
@@ -231,11 +245,11 @@ export class JobRunner {
     return { sums: joined(sums), state: null };
   }
 
-  #write({ file, offset, pointer, bytes }: TileWrite): void {
+  async #write({ file, offset, pointer, bytes }: TileWrite): Promise<void> {
     if (bytes === 0) return;
     const output = this.#context.output(file);
     if (output) {
-      output.write(this.#instance, pointer, bytes, offset);
+      await output.write(this.#instance, pointer, bytes, offset);
       this.#written.set(file, (this.#written.get(file) ?? 0) + bytes);
     } else {
       this.#pieces.push({ file, offset, bytes: this.#instance.copyOut(pointer, bytes) });

@@ -1,6 +1,7 @@
-// The memory budget (RSS of the whole process or tab) turned into sizes. It pays for
-//   1. the host itself: about 160 MiB for Node with its workers' JavaScript heaps
-//   2. per worker: a tile as stored, as float32, its codes and the observer: at most 4 tiles
+// The memory budget (RSS of the whole process or tab; below 160 MiB, what the bare host takes comes on top: 45 MiB for Node)
+// turned into sizes. It pays for
+//   1. the host itself: at most 160 MiB for Node with its workers' JavaScript heaps
+//   2. per worker: a tile as stored, as float32, its codes and the observer: at most 4 tiles; two of 1 MiB on their way (tile_input.ts)
 //   3. results on their way to a stream: as much as one worker's share
 // Sizes change speed only: every tile size and thread count gives the same bytes.
 
@@ -9,11 +10,11 @@ import { failure } from './errors.js';
 const mebibyte = 1024 * 1024;
 
 export const defaultBudgetBytes = 512 * mebibyte;
-/** Below this the host alone would not fit. */
-export const minimumBudgetBytes = 96 * mebibyte;
+/** Below this the engine of one worker and its tiles would not fit. */
+export const minimumBudgetBytes = 64 * mebibyte;
 const hostBytes = 160 * mebibyte;
-/** A worker's own JavaScript heap and compiled code, before any tile. */
-const workerBytes = 8 * mebibyte;
+/** A worker's own JavaScript heap, compiled code and reads on their way. */
+const workerBytes = 10 * mebibyte;
 const tilesPerWorker = 4;
 
 /** Input bytes of one tile. */
@@ -50,7 +51,7 @@ export function planMemory(budgetBytes: number, wantedThreads: number): MemoryPl
     throw failure('argument-invalid', 'threads', `${wantedThreads} is not a whole number from 0 to 256`);
   }
   if (!Number.isSafeInteger(budgetBytes) || budgetBytes < minimumBudgetBytes) {
-    const detail = `${budgetBytes} bytes; at least ${minimumBudgetBytes} (96 MiB) are needed`;
+    const detail = `${budgetBytes} bytes; at least ${minimumBudgetBytes} (64 MiB) are needed`;
     throw failure('memory-budget', 'memoryBudgetBytes', detail);
   }
   const share = Math.max(budgetBytes - hostBytes, 16 * mebibyte);

@@ -44,7 +44,7 @@ export interface BoundModelIndex {
   readShardMap(text: string): string;
   /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics}`. */
   finish(): string;
-  /** Of ONNX models: JSON of `LayerValues` (capture.ts). */
+  /** Of ONNX models: JSON of `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
   /** A file beside the weights that a conversion reads. */
   setCompanion(name: string, pointer: number, bytes: number): void;
@@ -64,6 +64,9 @@ export interface BoundPlan {
   fileLiterals(file: number): string;
   /** JSON `{layer, role...}[]` for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
   activationRequests(): string;
+  /** JSON `{file, begin, bytes}[]`: bytes of the model that the plan has to know before it can be run. They go, one after
+   * another, into the options of the next plan: `constants: pointer, constantsBytes`. */
+  constants(): string;
   /** Of a GGUF plan and what calibration found for it. `options`: JSON `{found, dat?, dataset?, chunkSize?}`. JSON
    * `{pointer, bytes}` of a file in llama-imatrix's format; valid until the next call. */
   importanceMatrix(options: string): string;
@@ -233,8 +236,8 @@ export interface WasmquantModule {
   TensorDecoder: new (task: string) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `{sums: pointer, units}`. */
   errorBetween(x: number, y: number, count: number): string;
-  /** JSON `{family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}`.
-   * `options`: JSON `{tileBytes, columnTileBytes, length}`. */
+  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}`.
+   * `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: nothing is calibrated, so that GGUF goes, too. */
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;
   /** JSON `CalibratedAlgorithm[]`: algorithms of a config that go through a model block by block. */
   calibratedAlgorithms(config: string): string;
@@ -259,6 +262,8 @@ export interface CalibratedAlgorithm {
   turnsStream: boolean;
   /** Activations of the model without quantization are kept beside the others. */
   needsReference: boolean;
+  /** Part of a larger step: where a model has nothing for it, nothing is wrong. */
+  isImplied: boolean;
 }
 
 /** What a task of `BoundPlan.json()` says to the scheduler. */

@@ -17,7 +17,7 @@ import {
   type ModelFiles,
 } from './model_files.js';
 import { folderAround, kindOfPath, openNodeSource, pathFolder, pathOf } from './node_source.js';
-import { openPathTarget } from './node_target.js';
+import { openPathTarget, openSharedFolder } from './node_target.js';
 import { nodeWorkerHost } from './node_tile_input.js';
 import type { FromWorker, Port } from './protocol.js';
 import { isDirectoryHandle, urlOf } from './source.js';
@@ -75,6 +75,14 @@ export const nodeHost: Host = {
     if (source instanceof URL) return openUrlModel(source);
     return filesOfSingle(await openNodeSource(source, 'model.safetensors'), null);
   },
-  openTarget: async (target, overwrite, inputs) =>
-    typeof target === 'string' ? openPathTarget(target, overwrite, inputs) : openTarget(target, overwrite),
+  async openTarget(target, overwrite, inputs, { resumes, isShared }) {
+    if (typeof target === 'string' && isShared) return openSharedFolder(target, overwrite, inputs);
+    if (typeof target === 'string') return openPathTarget(target, overwrite, inputs, resumes);
+    if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a folder; give its path');
+    return openTarget(target, overwrite);
+  },
+  async mergeShards(folder, overwrite) {
+    const { mergeShards } = await import('./node_merge.js');
+    return mergeShards(folder, overwrite);
+  },
 };

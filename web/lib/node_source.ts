@@ -56,7 +56,12 @@ async function openPath(path: string): Promise<FileSource> {
     if (now.size !== opened.size || now.mtimeNs !== opened.mtimeNs || now.ino !== opened.ino)
       throw failure('read-failed', name, 'changed while it was read; run again when it is complete');
   };
-  return { ...fileSource(name, size, { kind: 'path', name, path }, read, close), checkUnchanged };
+  const source = fileSource(name, size, { kind: 'path', name, path }, read, close);
+  return {
+    ...source,
+    checkUnchanged,
+    identity: `changed ${new Date(Number(opened.mtimeMs)).toISOString()} (${opened.mtimeNs})`,
+  };
 }
 
 /** A FileHandle stays the caller's: it must be open as long as the model, and is not closed with it. */

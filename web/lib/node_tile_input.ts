@@ -1,11 +1,11 @@
-// Paths and descriptors in a Node worker: positioned synchronous reads straight into the heap and writes straight from
-// it, without a copy in between.
+// Paths and descriptors in a Node worker: positioned synchronous reads straight into the heap, without a copy in
+// between. Reading ahead into a buffer would save nothing: copying from there takes as long as a read of cached pages.
 
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
-import { failure, textOf } from './errors.js';
+import { closeSync, openSync, readSync } from 'node:fs';
 import type { Instance } from './instance.js';
+import { pathOutput } from './node_tile_output.js';
 import { checkedLength, readFailure } from './source.js';
-import { openPortableInput, type TileInput, type TileOutput, type WorkerHost } from './tile_input.js';
+import { openPortableInput, type TileInput, type WorkerHost } from './tile_input.js';
 import { landing, place, spansOf } from './tile_read.js';
 
 /** A positioned read of a cached file costs about 2 µs, as much as copying this many bytes. */
@@ -52,29 +52,6 @@ function pathInput(name: string, path: string): TileInput {
     throw readFailure(name, 0, error);
   }
   return descriptorInput(name, descriptor, () => closeSync(descriptor));
-}
-
-function pathOutput(name: string, path: string): TileOutput {
-  const fail = (error: unknown) => failure('write-failed', name, `cannot be written: ${textOf(error)}`, error);
-  let descriptor: number;
-  try {
-    descriptor = openSync(path, 'r+');
-  } catch (error) {
-    throw fail(error);
-  }
-  return {
-    write(instance, pointer, bytes, offset) {
-      instance.lend(pointer, bytes, (view) => {
-        let done = 0;
-        try {
-          while (done < bytes) done += writeSync(descriptor, view, done, bytes - done, offset + done);
-        } catch (error) {
-          throw fail(error);
-        }
-      });
-    },
-    close: () => closeSync(descriptor),
-  };
 }
 
 export const nodeWorkerHost: WorkerHost = {

@@ -5,6 +5,8 @@ import { createQuantizer } from './node.js';
 import type { CapturedActivations, Model, Source } from './types.js';
 
 export type { CaptureOptions, Feed, Feeds, Runtime, RuntimeSession, RuntimeTensor } from './capture.js';
+export { type FileFeeds, feedsOf, modelInputs, type TensorClass } from './feeds.js';
+export type { ModelInput } from './onnx_inputs.js';
 export type { ActivationBatch, CapturedActivations } from './types.js';
 
 /**

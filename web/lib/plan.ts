@@ -23,6 +23,20 @@ export interface PlanSettings extends TileSizes {
   activations?: object[];
 }
 
+/** What the core says of a plan, and callers do not see. */
+export interface PlanBesides {
+  tasks: PlanTask[];
+  /** Keys of config.json that the output needs. */
+  configChanges: object | null;
+}
+
+/** What a plan has to know of its model before it can be run: bytes of a file. */
+interface Constant {
+  file: number;
+  begin: number;
+  bytes: number;
+}
+
 /** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
 export function withPlan<T>(
   instance: Instance,
@@ -30,19 +44,23 @@ export function withPlan<T>(
   config: string,
   { format, onnx, gguf, file, folder }: PlanChoices,
   settings: PlanSettings,
-  use: (bound: BoundPlan, plan: Plan, tasks: PlanTask[]) => T,
+  use: (bound: BoundPlan, plan: Plan, besides: PlanBesides) => T,
+  constants: Uint8Array = new Uint8Array(),
 ): T {
   const index = model.indexFor(instance);
   const imatrix = gguf?.imatrix ?? new Uint8Array();
-  const bound = instance.withBytes(imatrix, (pointer) => {
-    const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
-    const options = { format, onnx, gguf: given, file, folder, name: model.name, ...settings };
-    return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
-  });
+  const bound = instance.withBytes(imatrix, (pointer) =>
+    instance.withBytes(constants, (at) => {
+      const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
+      const known = { constants: at, constantsBytes: constants.length };
+      const options = { format, onnx, gguf: given, file, folder, name: model.name, ...known, ...settings };
+      return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
+    }),
+  );
   try {
     instance.call<null>(() => bound.error());
-    const { tasks, ...plan } = instance.call<Plan & { tasks: PlanTask[] }>(() => bound.json());
-    return use(bound, plan, tasks);
+    const { tasks, configChanges, ...plan } = instance.call<Plan & PlanBesides>(() => bound.json());
+    return use(bound, plan, { tasks, configChanges });
   } finally {
     instance.free(bound);
   }
@@ -60,13 +78,49 @@ export interface PreparedRun {
   tasks: PlanTask[];
   items: WorkItem[];
   files: PlannedFile[];
+  configChanges: object | null;
   shardMap: string;
   /** What calibration has to find, as the core takes it; "" for nothing. */
   requests: string;
 }
 
+/**
+ * Plans a run; where the plan has to know some values of the model, reads them and plans it anew. Errors: those of
+ * withPlan and of reading.
+ */
+export async function prepareRun(
+  instance: Instance,
+  model: OpenedModel,
+  config: string,
+  choices: PlanChoices,
+  settings: PlanSettings,
+): Promise<PreparedRun> {
+  const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan, besides) => ({
+    run: prepare(instance, bound, plan, besides),
+    wanted: instance.call<Constant[]>(() => bound.constants()),
+  }));
+  if (wanted.length === 0) return run;
+  const pieces = await Promise.all(
+    wanted.map(async ({ file, begin, bytes }) => {
+      const source = model.weights[file];
+      if (!source) throw new RangeError(`file ${file} of the model does not exist`);
+      return source.read(begin, bytes);
+    }),
+  );
+  const constants = new Uint8Array(await new Blob(pieces as BlobPart[]).arrayBuffer());
+  return withPlan(
+    instance,
+    model,
+    config,
+    choices,
+    settings,
+    (bound, plan, besides) => prepare(instance, bound, plan, besides),
+    constants,
+  );
+}
+
 /** Copies literals, tasks and the index out of a bound plan. */
-export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks: PlanTask[]): PreparedRun {
+function prepare(instance: Instance, bound: BoundPlan, plan: Plan, { tasks, configChanges }: PlanBesides): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = instance.copyOut(known.pointer, known.bytes);
@@ -92,6 +146,7 @@ export function prepare(instance: Instance, bound: BoundPlan, plan: Plan, tasks:
     tasks,
     items,
     files,
+    configChanges,
     shardMap: instance.run(() => bound.shardMap()),
     requests: instance.run(() => bound.activationRequests()),
   };

@@ -73,6 +73,12 @@ export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
   error: TensorError | null;
 }
 
+/** One of several parts of a run; parts count from 1. */
+export interface ShardPart {
+  part: number;
+  of: number;
+}
+
 /** What a run did. */
 export interface Report {
   format: OutputFormat | null;
@@ -82,6 +88,10 @@ export interface Report {
   diagnostics: Diagnostic[];
   /** Of runs with `reuse`: quantized tensors that were copied from the former output. */
   reused?: number;
+  /** Of runs with `shards`: which part this is; tensors, files and totals are those of the part. */
+  shards?: ShardPart;
+  /** Of runs with `resume`: files that an interrupted run had finished. */
+  resumedFiles?: number;
   /** Wall time in milliseconds. */
   durationMs: number;
   threads: number;

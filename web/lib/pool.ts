@@ -60,6 +60,16 @@ export class Pool {
     return { id: this.#contextId++, files, read };
   }
 
+  /** Starts `count` workers, up to the pool's size, for jobs that come soon: they load while the caller plans. */
+  prepare(count: number): void {
+    while (this.#slots.size < Math.min(count, this.#size)) {
+      const slot = this.#grow();
+      if (!slot) return; // the first job will say why
+      slot.port.hold(false);
+    }
+    this.#rest();
+  }
+
   /** Runs one job. Errors: those of the job; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   run(context: RunContext, job: Job, signal: AbortSignal, onProgress?: Task['onProgress']): Promise<JobResult> {
     signal.throwIfAborted();

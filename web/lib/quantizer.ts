@@ -156,7 +156,7 @@ export class EngineQuantizer implements Quantizer {
       opened(model),
       this.#configText(config, options.format),
       options,
-      this.#memory.tiles,
+      { ...this.#memory.tiles, calibrates: options.calibrated === true },
       (_, plan) => plan,
     );
   }
@@ -172,8 +172,16 @@ export class EngineQuantizer implements Quantizer {
     const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
     const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
     const { quantizeInto } = await import('./run.js'); // this one and those below: not every page needs them
-    const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs);
-    return quantizeInto(workshop, source, text, target, options, former);
+    if (options.shards && options.resume)
+      throw failure('argument-invalid', 'resume', 'a part of a run is not resumed; run the part again with overwrite');
+    const use = { resumes: options.resume ?? false, isShared: options.shards !== undefined };
+    const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs, use);
+    return quantizeInto(workshop, source, text, target, { ...options, library: this.version.library }, former);
+  }
+
+  async mergeShards(folder: string, { overwrite = false }: { overwrite?: boolean } = {}): Promise<Report> {
+    this.#open();
+    return this.#host.mergeShards(folder, overwrite);
   }
 
   async compare(

@@ -5,7 +5,7 @@
 import { failure } from './errors.js';
 import type { TileSizes } from './memory.js';
 import { OpenedModel } from './model.js';
-import { type PlanChoices, type PreparedRun, prepare, withPlan } from './plan.js';
+import { type PlanChoices, type PreparedRun, prepareRun } from './plan.js';
 import type { Workshop } from './run.js';
 import type { WorkItem } from './schedule.js';
 import type { FileSource } from './source.js';
@@ -67,9 +67,7 @@ export async function reuseTensors(
   tiles: TileSizes,
 ): Promise<Reused> {
   if (!(output instanceof OpenedModel)) throw notThis('output', 'was not made by open() of this library');
-  const former = withPlan(instance, model, config, choices, tiles, (bound, plan, tasks) =>
-    prepare(instance, bound, plan, tasks),
-  );
+  const former = await prepareRun(instance, model, config, choices, tiles);
   const sources = await filesOf(former, output);
   const before = new Map(former.items.map((item) => [item.name, item]));
   const measured = new Map(report.tensors.map(({ name, error }) => [name, error]));

@@ -11,6 +11,7 @@ import type { PlanChoices, PreparedRun } from './plan.js';
 import type { Pool, RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
 import { tensorReport } from './report.js';
+import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 import { Schedule } from './schedule.js';
 import type { FileSource } from './source.js';
@@ -33,6 +34,14 @@ export function reader(models: { weights: readonly FileSource[] }[]): RunContext
     return source.read(offset, length);
   };
 }
+
+const calibratedNote: Diagnostic = {
+  severity: 'note',
+  code: 'not-resumable',
+  where: '',
+  message:
+    'calibrated configs go through the whole model, block after block: no file is kept when this run is interrupted',
+};
 
 /** What a target that takes a single file cannot hold. Errors: target-invalid. */
 function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
@@ -74,13 +83,18 @@ async function reusedBy(
   return reuseTensors(workshop, model, run, reuse, former, choices, tiles);
 }
 
+/** The caller's options, and what of the library's version follows into a run that is resumed. */
+export interface RunOptions extends QuantizeModelOptions {
+  library: string;
+}
+
 /** Runs a plan into a target; `former`: text of the config of `options.reuse`. On failure the target is aborted and the first error thrown. */
 export async function quantizeInto(
   workshop: Workshop,
   model: OpenedModel,
   config: string,
   target: OutputTarget,
-  options: QuantizeModelOptions,
+  options: RunOptions,
   former?: string,
 ): Promise<Report> {
   const { pool, memory } = workshop;
@@ -91,20 +105,31 @@ export async function quantizeInto(
     signal?.throwIfAborted();
     const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
     const { workers, tiles, shareBytes } = sizesFor(memory, inputBytes);
+    pool.prepare(workers);
     // Loaded with the first run, not with the page.
     const { calibrateBlocks, planRun } = await import('./calibrate.js');
     const choices = { ...options, file: target.fileName, folder: target.takesFolders };
     const planned = await abortable(signal, planRun(workshop, model, config, choices, tiles));
     const { run, calibration } = planned;
     const { plan } = run;
+    const part = options.shards && (await import('./parts.js')).partOf(workshop.instance, planned, options.shards);
     const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes];
-    const small =
-      target.isFolder && plan.format !== 'gguf' ? await (await import('./small_files.js')).smallFiles(model, run) : [];
-    await target.check([...plan.files, ...small].map((file) => file.name));
+    const hasSmall = target.isFolder && plan.format !== 'gguf' && (options.shards?.part ?? 1) === 1;
+    const small = hasSmall ? await (await import('./small_files.js')).smallFiles(model, run) : [];
+    if (part) await target.check(part.names);
+    else await target.check([...plan.files, ...small].map((file) => file.name));
 
     const reused = await reusedBy(workshop, model, run, options, config, former, choices, tiles);
+    let resumed: Resumed | null = null;
+    if (options.resume && calibration === null) {
+      const { takeUp } = await import('./resume.js');
+      const inputs = [...model.weights, ...(reused?.sources ?? [])];
+      resumed = await takeUp(target, options.library, inputs, run, options.gguf?.imatrix);
+    } else if (options.resume) {
+      notes.push(calibratedNote);
+    }
     const others = run.items.flatMap((item, number) =>
-      calibration?.items.has(number)
+      calibration?.items.has(number) || resumed?.errors.has(number) || part?.items.has(number) === false
         ? []
         : (reused?.copies.get(number) ?? [item]).map((work) => ({ item: work, number })),
     );
@@ -116,18 +141,25 @@ export async function quantizeInto(
       work.length,
       work.reduce((sum, item) => sum + item.bytes, 0),
     );
-    const output = new OutputFiles(target, run.files, memory.waitingBytes);
+    let schedule: Schedule | null = null;
+    const place = new Map(others.map(({ number }, at) => [number, at]));
+    const errorOf = (task: number) => {
+      if (resumed?.errors.has(task)) return resumed.errors.get(task) ?? null;
+      return reused?.errors.get(task) ?? schedule?.error(place.get(task) ?? -1) ?? null;
+    };
+    const keeping = resumed && { files: resumed.files, keep: (file: number) => resumed.keep(file, errorOf) };
+    const output = new OutputFiles(target, part?.own(run.files) ?? run.files, memory.waitingBytes, keeping);
     await abortable(signal, output.start());
     const weights = [...model.weights, ...(reused?.sources ?? [])];
     context = pool.context(
       { inputs: [weights.map((source) => source.remote)], outputs: output.paths },
       reader([{ weights }]),
     );
-    const isWrittenByWorkers = output.paths.every((path) => path !== null);
-    const jobBytes = isWrittenByWorkers ? memory.jobBytes : memory.transferJobBytes;
-    const schedule = new Schedule(
+    const jobBytes = output.isWrittenByWorkers ? memory.jobBytes : memory.transferJobBytes;
+    schedule = new Schedule(
       others.map(({ item }) => item),
       Math.min(jobBytes, shareBytes),
+      workers,
     );
     await dispatch(
       pool,
@@ -145,22 +177,12 @@ export async function quantizeInto(
     await pool.release(context);
     context = null;
     await abortable(signal, output.finish());
-    for (const file of small) {
-      await abortable(signal, file.writeTo(target));
-    }
     for (const source of weights) await source.checkUnchanged?.();
-    signal?.throwIfAborted();
-    progress.finish('write');
-    await target.commit();
 
-    const errorOf = new Map(others.map(({ number }, item) => [number, schedule.error(item)]));
     const errors = new Map(
-      run.tasks.map(({ tensor }, number) => [
-        tensor,
-        calibratedErrors.get(number) ?? reused?.errors.get(number) ?? errorOf.get(number) ?? null,
-      ]),
+      run.tasks.map(({ tensor }, number) => [tensor, calibratedErrors.get(number) ?? errorOf(number)]),
     );
-    return {
+    const whole: Report = {
       format: plan.format,
       tensors: plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null)),
       files: [
@@ -170,9 +192,18 @@ export async function quantizeInto(
       totals: plan.totals,
       diagnostics: [...plan.diagnostics, ...notes],
       ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
+      ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
       durationMs: performance.now() - started,
       threads: memory.threads,
     };
+    const report = part ? part.report(whole) : whole;
+    for (const file of part ? await part.stage(small, report) : small) {
+      await abortable(signal, file.writeTo(target));
+    }
+    signal?.throwIfAborted();
+    progress.finish('write');
+    await target.commit();
+    return { ...report, durationMs: performance.now() - started };
   } catch (error) {
     if (context) await pool.release(context);
     await target.abort(error);

@@ -7,6 +7,9 @@ import type { Job, JobPart, JobResult } from './protocol.js';
 import { ErrorSums } from './report.js';
 import type { TensorError } from './types.js';
 
+/** Smaller jobs would cost more in calls than they gain in balance. */
+const smallestJobBytes = 1024 * 1024;
+
 /** One tensor to work on. */
 export interface WorkItem {
   name: string;
@@ -48,12 +51,18 @@ interface Entry {
 export class Schedule {
   readonly #items: ItemState[];
   readonly #jobBytes: number;
+  readonly #workers: number;
+  /** Input bytes of tensors that are not cut into jobs yet. */
+  #left: number;
   readonly #ready: Entry[] = [];
   #cursor = 0;
   #unfinished: number;
 
-  constructor(items: WorkItem[], jobBytes: number) {
+  /** `jobBytes`: input bytes of a job at most. Among several `workers` the last jobs are smaller, so that all end together. */
+  constructor(items: WorkItem[], jobBytes: number, workers = 1) {
     this.#jobBytes = jobBytes;
+    this.#workers = workers;
+    this.#left = items.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#items = items.map((item) => ({
       item,
       sums: new ErrorSums(),
@@ -138,10 +147,17 @@ export class Schedule {
     return { label: item.name, bytes: (item.bytes * (part.last - part.first)) / item.tiles, parts: [part] };
   }
 
-  /** Tile ranges of about `jobBytes` each. */
+  /** Input bytes of the next job: half of each worker's share of what is left (guided self-scheduling). */
+  #nextBytes(left: number): number {
+    if (this.#workers === 1) return this.#jobBytes;
+    return Math.min(this.#jobBytes, Math.max(smallestJobBytes, left / (2 * this.#workers)));
+  }
+
+  /** Tile ranges of about so many bytes each. */
   *#ranges({ bytes, tiles }: WorkItem): Generator<[first: number, last: number]> {
-    const perJob = Math.max(1, Math.floor(this.#jobBytes / Math.max(1, bytes / tiles)));
-    for (let first = 0; first < tiles; first += perJob) yield [first, Math.min(tiles, first + perJob)];
+    const perJob = Math.max(1, Math.floor(this.#nextBytes(Math.max(this.#left, bytes)) / Math.max(1, bytes / tiles)));
+    const even = Math.ceil(tiles / Math.ceil(tiles / perJob));
+    for (let first = 0; first < tiles; first += even) yield [first, Math.min(tiles, first + even)];
   }
 
   /** Makes jobs of the next large tensor, or one job of the next small ones. */
@@ -152,10 +168,11 @@ export class Schedule {
     while (this.#cursor < this.#items.length) {
       const item = this.#items[this.#cursor]?.item;
       if (!item) break;
-      if (item.bytes + smallBytes > this.#jobBytes && small.length > 0) break;
+      if (item.bytes + smallBytes > this.#nextBytes(this.#left) && small.length > 0) break;
       const number = this.#cursor++;
+      const ranges = item.tiles === 0 ? [] : [...this.#ranges(item)];
+      this.#left -= item.bytes;
       if (item.tiles === 0) continue;
-      const ranges = [...this.#ranges(item)];
       if (ranges.length > 1) {
         for (const [first, last] of observesWhole(item) ? [[0, item.tiles] as const] : ranges)
           this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last, true)) });

@@ -22,7 +22,7 @@ function smallFile(name: string, bytes: number, chunks: () => AsyncGenerator<Uin
     name,
     bytes,
     async writeTo(target) {
-      const output = await target.create(name, bytes);
+      const output = await target.create(this.name, bytes); // parts.ts puts a copy of this object elsewhere
       let offset = 0;
       for await (const chunk of chunks()) {
         await output.write(chunk, offset);
@@ -33,7 +33,7 @@ function smallFile(name: string, bytes: number, chunks: () => AsyncGenerator<Uin
   };
 }
 
-function textFile(name: string, text: string): SmallFile {
+export function textFile(name: string, text: string): SmallFile {
   const bytes = new TextEncoder().encode(text);
   async function* chunks() {
     yield bytes;
@@ -67,11 +67,15 @@ function externalDataConfig(config: Record<string, unknown> | null, plan: Plan):
 }
 
 /** In the order they are written. config.json is last: with it, the folder is a model. */
-export async function smallFiles(model: OpenedModel, { plan, shardMap }: PreparedRun): Promise<SmallFile[]> {
+export async function smallFiles(
+  model: OpenedModel,
+  { plan, shardMap, configChanges }: PreparedRun,
+): Promise<SmallFile[]> {
   const files = (await model.companions()).map(carriedFile);
   if (shardMap !== '') files.push(textFile(indexName(plan.files[0]?.name ?? ''), shardMap));
   const config =
-    externalDataConfig(model.config, plan) ?? configJson(model.configText, model.config, plan.quantizationConfig);
+    externalDataConfig(model.config, plan) ??
+    configJson(model.configText, model.config, plan.quantizationConfig, configChanges);
   if (config !== null) files.push(textFile('config.json', config));
   return files;
 }

@@ -25,6 +25,8 @@ export interface FileSource {
   close(): Promise<void>;
   /** Where a host can tell: that the file is still the one that was opened. Errors: read-failed. */
   checkUnchanged?(): Promise<void>;
+  /** Where a host can tell: what a file of the same name and size with other contents would not have. */
+  readonly identity?: string;
 }
 
 /** Checks that a read gave what was asked for. */
@@ -111,7 +113,8 @@ export async function openUrl(url: URL, optional = false): Promise<FileSource | 
   }
   const tag = response.headers.get('etag');
   const remote: RemoteSource = { kind: 'url', name, url: url.href, size, tag };
-  return fileSource(name, size, remote, (offset, length) => readRange(url.href, offset, length, tag));
+  const source = fileSource(name, size, remote, (offset, length) => readRange(url.href, offset, length, tag));
+  return tag === null ? source : { ...source, identity: `ETag ${tag}` };
 }
 
 async function openResponse(response: Response, name: string): Promise<FileSource> {

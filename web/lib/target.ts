@@ -6,6 +6,24 @@ import { failure, QuantizationError, textOf } from './errors.js';
 import { isDirectoryHandle, isFileHandle } from './source.js';
 import type { Target } from './types.js';
 
+/** What tells one run's output from another's. */
+export interface Work {
+  /** Version of the library. */
+  library: string;
+  /** Each input file and what shows that it is still the same. */
+  inputs: string[];
+  /** All else that the output follows from. */
+  plan: Iterable<string | Uint8Array>;
+}
+
+/** How a run uses its target besides writing to it. */
+export interface TargetUse {
+  /** OutputTarget.resume will be called. */
+  resumes: boolean;
+  /** Other runs write to the folder, too. */
+  isShared: boolean;
+}
+
 /** All files of one run. Nothing appears under its name before `commit`, as far as the host allows. */
 export interface OutputTarget {
   /** Whether config.json and other small files can be written beside the weights. */
@@ -22,6 +40,14 @@ export interface OutputTarget {
   check(names: string[]): Promise<void>;
   /** `bytes` = final size. Errors: target-invalid, write-failed. */
   create(name: string, bytes: number): Promise<OutputFile>;
+  /**
+   * Before any file is created: what an interrupted run of the same work finished, with its notes, by file name. From here
+   * on a failure leaves what `keep` was told of. Errors: target-invalid when that run was of other work. Absent: nothing
+   * can be resumed.
+   */
+  resume?(work: Work): Promise<Map<string, string>>;
+  /** A finished file may be taken up by a later run, which gets the note. */
+  keep?(name: string, note: string): Promise<void>;
   /** All files are finished: lets them appear. */
   commit(): Promise<void>;
   /** Removes everything that was written. Never rejects. */
@@ -33,6 +59,8 @@ export interface OutputFile {
   readonly path: string | null;
   /** Bytes at an absolute offset; offsets rise without gaps when the target is not positioned. */
   write(bytes: Uint8Array<ArrayBuffer>, offset: number): Promise<void>;
+  /** A worker wrote so many bytes at `path`. */
+  written?(bytes: number): void;
   /** All bytes are written. */
   finish(): Promise<void>;
 }

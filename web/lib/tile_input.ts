@@ -10,15 +10,24 @@ import { place, spansOf } from './tile_read.js';
 
 /** One input file, as a job sees it. */
 export interface TileInput {
-  /** Puts the rows of `read` where it wants them. Errors: file-truncated, read-failed. */
-  fill(instance: Instance, read: TileRead): Promise<void>;
+  /**
+   * Puts the rows of `read` where it wants them. So many reads of as many bytes, the last of them perhaps shorter, will be
+   * asked for next, each just behind the other: `following`.
+   * Errors: file-truncated, read-failed.
+   */
+  fill(instance: Instance, read: TileRead, following: number): Promise<void>;
   close(): void;
 }
 
 /** One output file that the worker writes itself. */
 export interface TileOutput {
-  /** Writes heap bytes at a file offset. Errors: write-failed. */
-  write(instance: Instance, pointer: number, bytes: number, offset: number): void;
+  /**
+   * Writes heap bytes at a file offset, perhaps behind the caller's back; wait for what it returns before the next call.
+   * Errors: write-failed, of this or an earlier call.
+   */
+  write(instance: Instance, pointer: number, bytes: number, offset: number): Promise<void> | void;
+  /** Resolves when all is written. To be called before close. Errors: write-failed. */
+  settle(): Promise<void>;
   close(): void;
 }
 
@@ -33,18 +42,47 @@ export type ReadRange = (offset: number, length: number) => Promise<Uint8Array>;
 /** Unneeded bytes that cost less than one more request, by kind of source. */
 const gapBytes = { blob: 64 * 1024, url: 1024 * 1024, main: 64 * 1024 };
 
-function asyncInput(name: string, gap: number, readBytes: ReadRange): TileInput {
+/** Reads that are on their way while a tile is worked on: one hides the work, two also the way to another process. */
+const readsAhead = 2;
+
+/**
+ * Input from `readBytes`. Tiles that follow each other are asked for before their turn, up to `size`, the end of the file;
+ * what is further is not known to be wanted.
+ */
+function asyncInput(name: string, size: number, gap: number, readBytes: ReadRange): TileInput {
+  let ahead: { begin: number; bytes: Promise<Uint8Array> }[] = [];
+  const taken = async (begin: number, length: number): Promise<Uint8Array> => {
+    const next = ahead.shift();
+    if (next?.begin === begin) {
+      const bytes = await next.bytes;
+      if (bytes.byteLength >= length) return bytes.subarray(0, length); // a last tile is shorter than those before
+    }
+    ahead = [];
+    return readBytes(begin, length);
+  };
+  const askFor = (behind: number, length: number, tiles: number) => {
+    for (let at = ahead.length; at < Math.min(readsAhead, tiles); ++at) {
+      const begin = behind + at * length;
+      if (begin + length > size) return;
+      const bytes = readBytes(begin, length);
+      bytes.catch(() => {}); // whoever takes it sees the failure
+      ahead.push({ begin, bytes });
+    }
+  };
   return {
-    async fill(instance, read) {
+    async fill(instance, read, following) {
       for (const span of spansOf(read, gap)) {
-        const bytes = await readBytes(span.begin, span.bytes).catch((error: unknown) => {
+        const bytes = await taken(span.begin, span.bytes).catch((error: unknown) => {
           throw readFailure(name, span.begin, error);
         });
         checkedLength(name, span.begin, span.bytes, bytes.byteLength);
+        if (span.contiguous && span.rows === read.rows) askFor(span.begin + span.bytes, span.bytes, following);
         place(instance, read, span, bytes);
       }
     },
-    close() {},
+    close() {
+      ahead = [];
+    },
   };
 }
 
@@ -52,13 +90,16 @@ function asyncInput(name: string, gap: number, readBytes: ReadRange): TileInput 
 export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInput {
   switch (source.kind) {
     case 'blob':
-      return asyncInput(source.name, gapBytes.blob, (offset, length) => readBlob(source.blob, offset, length));
+      return asyncInput(source.name, source.blob.size, gapBytes.blob, (offset, length) =>
+        readBlob(source.blob, offset, length),
+      );
     case 'url':
-      return asyncInput(source.name, gapBytes.url, (offset, length) =>
+      return asyncInput(source.name, source.size, gapBytes.url, (offset, length) =>
         readRange(source.url, offset, length, source.tag),
       );
     default:
-      return asyncInput(source.name, gapBytes.main, ask);
+      // A source of the caller's reads as much at a time as it is asked for, and knows no end here.
+      return asyncInput(source.name, 0, gapBytes.main, ask);
   }
 }
 

@@ -4,7 +4,7 @@ import { dispatch, type ResultSink } from './dispatch.js';
 import { failure } from './errors.js';
 import { sizesFor } from './memory.js';
 import type { OpenedModel } from './model.js';
-import { prepare, withPlan } from './plan.js';
+import { prepareRun } from './plan.js';
 import { tensorReport } from './report.js';
 import { reader, type Workshop } from './run.js';
 import { Schedule } from './schedule.js';
@@ -25,9 +25,7 @@ export async function tryTensors(
   options: PlanOptions & { signal?: AbortSignal },
 ): Promise<TensorReport[]> {
   options.signal?.throwIfAborted();
-  const { plan, items, tasks } = withPlan(instance, model, config, options, memory.tiles, (bound, plan, tasks) =>
-    prepare(instance, bound, plan, tasks),
-  );
+  const { plan, items, tasks } = await prepareRun(instance, model, config, options, memory.tiles);
   const numbers = tensors.map((name) => plan.tensors.findIndex((tensor) => tensor.name === name));
   const missing = numbers.indexOf(-1);
   if (missing >= 0) throw failure('tensor-missing', tensors[missing] ?? '', 'is not in the model');
@@ -39,7 +37,7 @@ export async function tryTensors(
     { inputs: [model.weights.map((source) => source.remote)], outputs: plan.files.map(() => null) },
     reader([model]),
   );
-  const schedule = new Schedule(tried, Math.min(memory.transferJobBytes, shareBytes));
+  const schedule = new Schedule(tried, Math.min(memory.transferJobBytes, shareBytes), workers);
   try {
     await dispatch(pool, context, schedule, workers, noOutput, () => {}, options.signal);
   } finally {

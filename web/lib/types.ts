@@ -10,7 +10,7 @@ import type {
   ImportanceOptions,
 } from './calibration_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
-import type { Plan, Report, TensorReport } from './plan_types.js';
+import type { Plan, Report, ShardPart, TensorReport } from './plan_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
 export type * from './calibration_types.js';
@@ -87,7 +87,7 @@ export interface QuantizerOptions {
   wasmModule?: WebAssembly.Module;
   /** Where the worker script (`wasmquant/worker`) is, for bundlers that move it; default beside the library. */
   workerUrl?: string | URL;
-  /** Memory for all workers together, in bytes; default 512 MiB. */
+  /** Memory for all workers together, in bytes, at least 64 MiB; default 512 MiB. It bounds what a run adds to the bare host. */
   memoryBudgetBytes?: number;
 }
 
@@ -188,6 +188,8 @@ export interface PlanOptions {
   format?: OutputFormat;
   onnx?: OnnxOptions;
   gguf?: GgufOptions;
+  /** As it will be with calibration: without, static inputs and outputs are left out. Runs see for themselves. */
+  calibrated?: boolean;
 }
 
 /** A finished run of the same model into the same format. */
@@ -211,10 +213,25 @@ export interface QuantizeModelOptions extends PlanOptions {
    * @throws QuantizationError `argument-invalid` when the output is not what that config makes of this model
    */
   reuse?: FormerRun;
+  /**
+   * Writes one part of the output shards, under the names that the whole run gives them, into a folder (a path) that other
+   * machines may write theirs to; the parts need not know of each other. When all are there, `mergeShards` makes a model of
+   * them, with the bytes of the whole run. Safetensors formats only, and no algorithms that go through the whole model.
+   * @throws QuantizationError `argument-invalid`, `format-unsupported`
+   */
+  shards?: ShardPart;
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
   /** Paths and folder handles: replace existing output. Default false. */
   overwrite?: boolean;
+  /**
+   * Folders by path, in Node: files that are complete when the run is interrupted are kept, in a partial folder, and a
+   * later run of the same work with this option goes on from there, with the same bytes and the same report. Calibrated
+   * configs start anew. Default false.
+   * @throws QuantizationError `target-invalid` when an interrupted run there was of another config, input or version,
+   * `argument-invalid` for other targets
+   */
+  resume?: boolean;
 }
 
 /** The entry point; see {@link createQuantizer}. */
@@ -241,6 +258,14 @@ export interface Quantizer extends AsyncDisposable {
   /** `config` is a config, its JSON text, or a preset name. */
   plan(model: Model, config: string | object, options?: PlanOptions): Plan;
   quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
+  /**
+   * Makes a model of a folder (a path, in Node) that all parts of a run (`quantizeModel` with `shards`) were written to: the
+   * files, with the bytes, of a whole run. Neither the original model nor the config is needed. Resolves to the report of the
+   * whole. `overwrite`: small files that stand there already, such as a tokenizer.json, are replaced. Default false.
+   * @throws QuantizationError `source-invalid` (no parts, parts or shards missing), `file-truncated`, `file-invalid` (parts of
+   * different plans, another header), `target-exists`, and nothing is moved; `write-failed`; `target-invalid` outside Node
+   */
+  mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<Report>;
   compare(
     reference: Model,
     quantized: Model,

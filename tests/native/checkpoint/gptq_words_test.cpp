@@ -76,3 +76,95 @@ TEST_CASE("gptq: one version in a model") {
   CHECK(block["dynamic"]["+:^c$"]["bits"].as_integer() == 8);
   CHECK(Gptq().quantization_config({}, {b})["checkpoint_format"].as_string() == "gptq_v2");
 }
+
+namespace {
+
+// The words of one row, code `column % levels`, of GPTQ's own loop for 3 bits: ten codes, one across, ten, one across.
+std::vector<uint32_t> words_of_three_bits(size_t columns) {
+  std::vector<uint32_t> words;
+  const auto code = [](size_t i) { return static_cast<uint32_t>(i * 5 % 8); };
+  for (size_t i = 0; i < columns; i += 32) {
+    uint32_t word = 0;
+    for (size_t j = 0; j < 10; ++j) word |= code(i + j) << (3 * j);
+    words.push_back(word | code(i + 10) << 30);
+    word = code(i + 10) >> 2 & 1;
+    for (size_t j = 0; j < 10; ++j) word |= code(i + 11 + j) << (3 * j + 1);
+    words.push_back(word | code(i + 21) << 31);
+    word = code(i + 21) >> 1 & 3;
+    for (size_t j = 0; j < 10; ++j) word |= code(i + 22 + j) << (3 * j + 2);
+    words.push_back(word);
+  }
+  return words;
+}
+
+WeightLayout wide_layout(Dtype dtype, bool symmetric, int64_t group, uint64_t rows, uint64_t columns) {
+  QuantizationSpec spec;
+  spec.dtype = dtype;
+  spec.symmetric = symmetric;
+  spec.qscheme = QScheme::per_group;
+  spec.observer = ObserverId::PerGroupMinMaxObserver;
+  spec.ch_axis = -1;
+  spec.group_size = group;
+  auto layout = Gptq().layout({"a", "Linear", {rows, columns}, StorageDtype::F32}, {spec});
+  REQUIRE(bool(layout));
+  return *layout;
+}
+
+}  // namespace
+
+TEST_CASE("gptq: 3 bits are 32 codes in three words, zero points likewise") {
+  const WeightLayout layout = wide_layout(Dtype::uint3, false, 32, 32, 64);
+  CHECK(layout.components[0].shape == std::vector<uint64_t>{6, 32});
+  CHECK(layout.components[2].shape == std::vector<uint64_t>{2, 3});
+  std::vector<uint8_t> codes(32 * 64), scratch(codes.size());
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i % 64 * 5 % 8);
+  std::vector<QParams> qparams(64);  // [rows, groups]
+  for (size_t i = 0; i < 64; ++i) qparams[i] = {1.0f, static_cast<float>(i / 2 * 5 % 8)};
+  const std::vector<uint32_t> expected = words_of_three_bits(64);
+  std::vector<uint32_t> words(6 * 32), zeros(6);
+  std::vector<uint16_t> scales(64);
+  for (const uint64_t begin : {0, 32}) {  // tile by tile
+    const TileRange tile{begin, begin + 32};
+    std::vector<uint8_t> tile_codes;
+    std::vector<QParams> tile_scales;
+    for (size_t row = 0; row < 32; ++row) {
+      tile_codes.insert(tile_codes.end(), codes.begin() + static_cast<std::ptrdiff_t>(row * 64 + begin),
+                        codes.begin() + static_cast<std::ptrdiff_t>(row * 64 + begin + 32));
+      tile_scales.push_back(qparams[2 * row + begin / 32]);
+    }
+    List<uint8_t*> out;
+    for (size_t c = 0; c < 4; ++c) {
+      uint8_t* const whole[] = {reinterpret_cast<uint8_t*>(words.data()), reinterpret_cast<uint8_t*>(scales.data()),
+                                reinterpret_cast<uint8_t*>(zeros.data()), nullptr};
+      out.push_back(whole[c] == nullptr ? nullptr : whole[c] + slice_of(layout, layout.components[c], tile).offset);
+    }
+    std::vector<uint8_t> index(layout.components[3].bytes);
+    out[3] = index.data();
+    pack_tile(layout, tile, tile_codes.data(), tile_scales, 1, scratch.data(), {out.data(), out.size()});
+    std::vector<uint8_t> again(tile_codes.size());
+    std::vector<QParams> found(32);
+    List<const uint8_t*> in;
+    for (uint8_t* slice : out) in.push_back(slice);
+    unpack_tile(layout, tile, {in.data(), in.size()}, scratch.data(), again.data(), found);
+    CHECK(again == tile_codes);
+    for (size_t row = 0; row < 32; ++row) CHECK(found[row].zero_point == tile_scales[row].zero_point);
+  }
+  for (size_t row = 0; row < 32; ++row)
+    for (size_t word = 0; word < 6; ++word) CHECK(words[word * 32 + row] == expected[word]);
+  const std::vector<uint32_t> zero_words = words_of_three_bits(32);
+  for (size_t i = 0; i < 6; ++i) CHECK(zeros[i] == zero_words[i % 3]);
+}
+
+TEST_CASE("gptq: 2 bits are sixteen codes in a word; rows and groups make whole words") {
+  const WeightLayout two = wide_layout(Dtype::int2, true, 16, 16, 32);
+  CHECK(two.components[0].shape == std::vector<uint64_t>{2, 16});
+  CHECK(two.components[2].shape == std::vector<uint64_t>{2, 1});
+  CHECK(two.zero_offset == -1);
+  QuantizationSpec spec = two.spec;
+  spec.group_size = 8;
+  CHECK_FALSE(bool(Gptq().layout({"a", "Linear", {16, 32}, StorageDtype::F32}, {spec})));
+  spec.group_size = 16;
+  CHECK_FALSE(bool(Gptq().layout({"a", "Linear", {8, 32}, StorageDtype::F32}, {spec})));
+  spec.dtype = Dtype::int3;
+  CHECK_FALSE(bool(Gptq().layout({"a", "Linear", {32, 32}, StorageDtype::F32}, {spec})));
+}

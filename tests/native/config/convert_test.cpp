@@ -169,6 +169,11 @@ TEST_CASE("algorithms that two dialects share") {
   CHECK(json::write(back.config["algo_config"]) == R"([{"name":"GPTQ","act_order":true}])");
   const config::Converted gptq = convert(json::write(quark.config), "quark");
   CHECK(gptq.losses.empty());
+  const config::Converted beyond = convert(
+      R"({"global_quant_config":{"weight":{"dtype":"int8"}},"pre_quant_opt_config":[{"name":"smooth","alpha":1.5}]})",
+      "brevitas");
+  CHECK(json::write(beyond.config["pre_quant_opt_config"]) == R"([{"name":"ActivationEqualization"}])");
+  CHECK(message_at(beyond, "/pre_quant_opt_config/0/alpha") == "Brevitas's alpha is a number from 0 to 1");
 }
 
 TEST_CASE("patterns in other words") {

@@ -48,6 +48,62 @@ TEST_CASE("blocks are the same on every instruction set, and by the oracles") {
   }
 }
 
+bool is_same(const ErrorSums& a, const ErrorSums& b) {
+  return a.signal == b.signal && a.quantized == b.quantized && a.noise == b.noise && a.max_abs == b.max_abs &&
+         a.count == b.count;
+}
+
+TEST_CASE("the error measured on the way is that of the stored values, to the bit") {
+  const std::vector<float> importance = importance_of(kColumns);
+  for (const GgmlType type : block_types()) {
+    for (const Rows kind : kAllRows) {
+      for (const float* weights : {static_cast<const float*>(nullptr), importance.data()}) {
+        INFO(std::string(info_of(type).name) << ", rows " << static_cast<int>(kind) << (weights ? ", importance" : ""));
+        const std::vector<float> x = rows_of(kind, kRows * kColumns, static_cast<uint32_t>(kind) + 5);
+        const std::vector<float> y = dequantized(type, quantized(type, x, kRows, weights));
+        const ErrorSums expected = reference::error_between(x, y.data());
+        std::vector<uint8_t> bytes(info_of(type).bytes_of(x.size()));
+        for_each_arch([&] {
+          ErrorSums error;
+          quantize_blocks(type, x.data(), kRows, kColumns, weights, bytes.data(), &error);
+          REQUIRE(is_same(error, expected));
+          REQUIRE(is_same(error_of_blocks(type, x.data(), x.size(), bytes.data()), expected));
+        });
+        ErrorSums error;
+        reference::quantize_blocks(type, x.data(), kRows, kColumns, weights, bytes.data(), &error);
+        REQUIRE(is_same(error, expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("codes of runs: halves, neighbours of halves, and the sign of the extreme") {
+  std::vector<float> x;
+  for (int32_t half = -253; half <= 253; half += 2)
+    for (const int32_t step : {-1, 0, 1}) {
+      const float v = static_cast<float>(half) / 2;
+      x.push_back(step == 0 ? v : std::nextafter(v, static_cast<float>(step) * 1e9f));
+    }
+  while (x.size() % kExtentRun != 0) x.push_back(-0.0f);
+  const size_t all = x.size() / kExtentRun;
+  const std::vector<float> ones(all, 1.0f), zeros(all, 0.0f), middles(all, -127.0f);
+  for (const RunCoding& coding : {RunCoding{0, 0, 0, true, false}, RunCoding{127.5f, 255, 128, false, false},
+                                  RunCoding{0.5f, 250, 0, false, true}}) {
+    const std::vector<float>& add = coding.has_minimum ? ones : zeros;
+    for (size_t begin = 0; begin < all; begin += 32) {
+      const size_t runs = std::min<size_t>(all - begin, 32);
+      const float* from = x.data() + begin * kExtentRun;
+      const RunParameters parameters = {add.data(), ones.data(), ones.data(), middles.data()};
+      std::vector<uint8_t> expected(runs * kExtentRun), codes(expected.size());
+      const ErrorSums oracle = reference::measured_codes(from, runs, coding, parameters, expected.data());
+      for_each_arch([&] {
+        REQUIRE(is_same(measured_codes(from, runs, coding, parameters, codes.data()), oracle));
+        REQUIRE(codes == expected);
+      });
+    }
+  }
+}
+
 struct Pinned {
   GgmlType type;
   uint32_t plain, weighted;

@@ -138,6 +138,36 @@ TEST_CASE("a grid finds the least error of its ranges over all batches") {
   CHECK(found.min[0] == -found.max[0]);
 }
 
+TEST_CASE("a relative margin follows the size of the weights") {
+  ObserverOptions options;
+  options.candidates = 40;
+  options.range_margin = 0.25;
+  options.relative_margin = true;
+  for (const SearchMethod search : {SearchMethod::grid, SearchMethod::sections}) {
+    options.search = search;
+    for (const bool symmetric : {true, false}) {
+      const QuantizationSpec spec = spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
+      const std::vector<float> x = values(4, 80);
+      float max = 0;
+      for (const float v : x) max = std::max(max, std::fabs(v));
+      const Observation found = seen(spec, options, {x}, {8, 10});
+      ObserverOptions absolute = options;
+      absolute.relative_margin = false;
+      absolute.range_margin = 0.25 * double{max};
+      const Observation same = seen(spec, absolute, {x}, {8, 10});
+      CHECK(found.min[0] == same.min[0]);
+      CHECK(found.max[0] == same.max[0]);
+      if (search != SearchMethod::grid) continue;  // sections end at an absolute tolerance, as scipy's do
+
+      std::vector<float> small(x);
+      for (float& v : small) v *= 0x1p-10f;
+      const Observation scaled = seen(spec, options, {small}, {8, 10});
+      CHECK(scaled.min[0] == found.min[0] * 0x1p-10f);
+      CHECK(scaled.max[0] == found.max[0] * 0x1p-10f);
+    }
+  }
+}
+
 TEST_CASE("sections do no worse than the whole range, and take the last batch") {
   for (const bool symmetric : {true, false}) {
     const QuantizationSpec spec = spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);

@@ -39,6 +39,7 @@ inline void run_all(ForwardSession& session) {
 struct CalibratedModel {
   std::vector<model::BlockValues> blocks;            // as they will be read back
   std::map<std::string, std::vector<float>> tables;  // what else a rotation turns, by name
+  bool turned_down_input = false;                    // R4
   Error error;                                       // the first one; blocks end there
   double weight_noise = 0;                           // sum of squared differences over all weights
 };
@@ -68,10 +69,12 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
   BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
+  out.turned_down_input = !steps->empty() && steps->front().rotation.turns_down_input();
+  if (out.turned_down_input) session.pass().turn_down_input();
   if (calibration.needs_reference()) session.set_reference(&calibration.reference(), &calibration.reference_sink());
   const auto task_of = [&](const std::string& name) {
     for (const PlannedTensor& planned : plan->tensors)
-      if (planned.task.name == name) {
+      if ((planned.name.empty() ? model.index.tensors()[planned.tensor].stored.name : planned.name) == name) {
         auto task = read_task(write_task(planned.task, plan->format, planned.weight));
         REQUIRE(bool(task));
         return std::move(*task);
@@ -79,19 +82,23 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     FAIL("no task for ", name);
     return TensorTask();
   };
+  // A head that is the embedding gets a tensor of its own.
+  const auto name_of = [&](const ForwardTensor& tensor) {
+    return tensor.slot == kHeadSlot ? forward->steps.back().name + ".weight" : tensor.name;
+  };
   std::optional<TurnedTables> tables;
   if (!steps->empty() && steps->front().rotation.turns_stream()) tables.emplace(steps->front().rotation);
   std::string table;
   const Loaded turn = [&](const ForwardTensor& tensor) {
     if (!tables || !out.error.message.empty()) return;
-    if (std::exchange(table, tensor.name) != tensor.name)
-      REQUIRE(bool(tables->begin(tensor.slot, task_of(tensor.name))));
+    const std::string name = name_of(tensor);
+    if (std::exchange(table, name) != name) REQUIRE(bool(tables->begin(tensor.slot, task_of(name))));
     auto stored = tables->store(session.rows(), session.first_row());
     if (!stored) {
       out.error = stored.error();
       return;
     }
-    std::vector<float>& values = out.tables[tensor.name];
+    std::vector<float>& values = out.tables[name];
     values.insert(values.end(), stored->values.begin(), stored->values.end());
     session.replace_rows(stored->values);
   };
@@ -138,9 +145,11 @@ inline double loss_with(const ModelFolder& model, const CalibratedModel& found, 
   auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   ForwardSession session(forward->architecture, precision);
+  if (found.turned_down_input) session.pass().turn_down_input();
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
   const Loaded replace = [&](const ForwardTensor& tensor) {
-    const auto table = found.tables.find(tensor.name);
+    const bool is_head = tensor.slot == kHeadSlot && found.tables.contains(forward->steps.back().name + ".weight");
+    const auto table = found.tables.find(is_head ? forward->steps.back().name + ".weight" : tensor.name);
     if (table == found.tables.end()) return;
     if (tensor.slot == kFinalNormSlot) session.pass().final_norm() = table->second;
     const auto first = table->second.begin() + session.first_row() * forward->architecture.hidden;

@@ -26,17 +26,23 @@ std::string config_of(const std::string& spec, const std::string& rest) {
 const std::string kInt4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
 const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
 
-TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") {
-  if (is_slow_build()) return;
-  const ModelFolder model("files/tiny-llama");
-  const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
-  const auto loss = [&](const std::string& algorithms) {
+// What tiny-llama in int4 loses on the validation text with `algorithms`, items of algo_config.
+struct Int4Loss {
+  ModelFolder model{"files/tiny-llama"};
+  std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
+
+  double operator()(const std::string& algorithms) const {
     const CalibratedModel found =
         calibrate(model, config_of(kInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
     REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
     CHECK(found.weight_noise > 0);
     return loss_with(model, found, validation, kLength);
-  };
+  }
+};
+
+TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") {
+  if (is_slow_build()) return;
+  const Int4Loss loss;
   const std::string awq = R"({"name": "awq"})", gptq = R"({"name": "gptq"})";
   const double plain = loss(""), by_awq = loss(awq), by_gptq = loss(gptq), by_both = loss(awq + ", " + gptq);
   CHECK(by_awq < plain - 0.015);
@@ -49,14 +55,7 @@ TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") 
 
 TEST_CASE("calibration: GPTAQ, Qronos, GPFQ and equalization lose less than rounding to nearest") {
   if (is_slow_build()) return;
-  const ModelFolder model("files/tiny-llama");
-  const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
-  const auto loss = [&](const std::string& algorithms) {
-    const CalibratedModel found =
-        calibrate(model, config_of(kInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
-    REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
-    return loss_with(model, found, validation, kLength);
-  };
+  const Int4Loss loss;
   const double plain = loss("");
   for (const char* name : {"gptaq", "qronos", "gpfq"}) {
     CAPTURE(name);
@@ -303,6 +302,43 @@ TEST_CASE("calibration: activation equalization is SmoothQuant without clamps, i
   REQUIRE(!layerwise);
   CHECK(layerwise.error().code == ErrorCode::not_implemented);
   CHECK(layerwise.error().where == "/algo_config/0/is_layerwise");
+}
+
+TEST_CASE("calibration: classes of Brevitas become the same steps") {
+  model::Architecture architecture;
+  architecture.family = "qwen2";
+  architecture.qkv_bias = true;
+  const auto steps_of = [&](const std::string& lists) {
+    const auto parsed =
+        config::parse_text(R"({"dialect": "brevitas", "global_quant_config": {"weight": {"bit_width": 4},
+      "input_tensors": {}}, )" +
+                           lists + "}");
+    REQUIRE_MESSAGE(parsed, parsed.error().message);
+    return calibration_steps(parsed->config, architecture);
+  };
+  const auto all = steps_of(R"("pre_quant_opt_config": [{"name": "Preprocess", "equalize_iterations": 3},
+    {"name": "ActivationEqualization", "alpha": 0.25}], "algo_config": [{"name": "GPTQ", "act_order": true}, {"name": "BiasCorrection"}])");
+  REQUIRE_MESSAGE(all, all.error().message);
+  REQUIRE(all->size() == 4);
+  CHECK((*all)[0].method == CalibrationMethod::equalization);
+  CHECK((*all)[0].equalization.iterations == 3);
+  CHECK((*all)[0].where == "/pre_quant_opt_config/0");
+  CHECK((*all)[1].method == CalibrationMethod::smooth_quant);
+  CHECK((*all)[1].smooth_quant.alpha == 0.25);
+  CHECK((*all)[2].method == CalibrationMethod::gptq);
+  CHECK((*all)[2].gptq.desc_act);
+  CHECK((*all)[3].method == CalibrationMethod::bias_correction);
+  CHECK((*all)[3].where == "/algo_config/1");
+  const auto old = steps_of(R"("pre_quant_opt_config": [{"name": "Preprocess", "equalize_iterations": 0}],
+    "algo_config": [{"name": "GPFA2Q"}])");
+  REQUIRE(bool(old));
+  REQUIRE(old->size() == 1);
+  CHECK((*old)[0].method == CalibrationMethod::gpfq);
+  CHECK_FALSE((*old)[0].gptq.desc_act);
+  // The default that nobody wrote.
+  const auto none = steps_of(R"("algo_config": [])");
+  REQUIRE(bool(none));
+  CHECK(none->empty());
 }
 
 TEST_CASE("calibration: the factor of a Gram matrix stands for its inputs") {

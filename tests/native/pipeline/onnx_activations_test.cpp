@@ -144,5 +144,6 @@ TEST_CASE("values of layers by their names in the graph") {
   CHECK(json::write(layer_values(*index.onnx())) ==
         R"({"layers":[{"layer":"up","input":"x","output":"h","nested":false},)"
         R"({"layer":"down","input":"h","output":"g","nested":false}],)"
-        R"("inputs":["x","ids"],"outputs":["g","t"],"locations":[]})");
+        R"("inputs":[{"name":"x","type":0,"optional":false},{"name":"ids","type":0,"optional":false}],)"
+        R"("outputs":["g","t"],"locations":[]})");
 }

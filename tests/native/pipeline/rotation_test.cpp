@@ -39,6 +39,9 @@ TEST_CASE("rotation: R1 and R2 leave the float model as it was") {
       {"qwen3", R"("r2": true)"},               // norms per head, a bias of o
       {"gemma", R"("r1": false, "r2": true)"},  // norms that add one
       {"gemma3_text", R"("r1": false, "r2": true)"},
+      {"gemma", R"("r1": true)"},  // a head that is the embedding
+      {"mistral", R"("r1": true, "r4": true)"},
+      {"qwen2", R"("r1": false, "r4": true)"},
   };
   for (const auto& [family, options] : cases) {
     CAPTURE(family);
@@ -50,9 +53,12 @@ TEST_CASE("rotation: R1 and R2 leave the float model as it was") {
     CHECK(std::fabs(loss_with(model, found, tokens, 12) - before) < 1e-5 * std::fabs(before));
     const bool turns_stream = std::string(options).find("\"r1\": false") == std::string::npos;
     CHECK(found.tables.size() == (turns_stream ? 3 : 0));
+    CHECK(found.turned_down_input == (std::string(options).find("r4") != std::string::npos));
     if (!turns_stream || found.tables.size() != 3) continue;
-    for (const float value : found.tables.at("model.norm.weight")) CHECK(value == 1);
-    for (const float value : found.blocks[1][model::Slot::feed_forward_norm]) CHECK(value == 1);
+    const float cleared = std::string(family) == "gemma" ? 0 : 1;
+    for (const float value : found.tables.at("model.norm.weight")) CHECK(value == cleared);
+    for (const float value : found.blocks[1][model::Slot::feed_forward_norm]) CHECK(value == cleared);
+    CHECK(found.tables.contains("lm_head.weight"));
     CHECK(found.tables.at("model.embed_tokens.weight") != model.tensor<float>("model.embed_tokens.weight"));
   }
 }
@@ -85,14 +91,12 @@ TEST_CASE("rotation: what cannot be done is told") {
     ErrorCode code;
   } cases[] = {
       {"mistral", R"("r3": true)", "/r3", ErrorCode::not_implemented},
-      {"mistral", R"("r4": true)", "/r4", ErrorCode::not_implemented},
       {"mistral", R"("online_r1_rotation": true)", "/online_r1_rotation", ErrorCode::not_implemented},
       {"mistral", R"("trainable": true)", "/trainable", ErrorCode::not_implemented},
       {"mistral", R"("rotation_size": 5)", "/rotation_size", ErrorCode::config_invalid},
       {"mistral", R"("rotation_size": 6)", "/r1", ErrorCode::not_implemented},
       {"mistral", R"("rotation_size": 0)", "/rotation_size", ErrorCode::config_invalid},
       {"gemma2", R"("r1": true)", "/r1", ErrorCode::not_implemented},
-      {"gemma", R"("r1": true)", "/r1", ErrorCode::not_implemented},
       {"llama", R"("r1": false, "r2": true)", "/r2", ErrorCode::not_implemented},  // heads of 6
   };
   for (const auto& [family, options, where, code] : cases) {

@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals';
 import type { Diagnostic, OutputFormat, Plan, Preset } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
+import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
 
 export interface Choice {
@@ -72,7 +73,10 @@ export const planned = computed<Planned>(() => {
   if (!quantizer.value || !opened.value || !choice.value.preset) return { plan: null, failure: null };
   try {
     const { preset, configText, format } = choice.value;
-    const plan = quantizer.value.plan(opened.value.model, configText ?? preset, { format });
+    const plan = quantizer.value.plan(opened.value.model, configText ?? preset, {
+      format,
+      calibrated: feeds() !== null,
+    });
     return { plan: { ...plan, diagnostics: plan.diagnostics.map(asNote) }, failure: null };
   } catch (error) {
     return { plan: null, failure: explain(error, 'This config cannot be used') };

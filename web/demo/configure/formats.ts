@@ -34,4 +34,5 @@ export const isRecipe = (preset: Preset | null | undefined) =>
   preset !== null && preset !== undefined && 'recipe' in preset.config;
 
 export const firstPreset = 'int4_wo_128';
+export const perChannelPreset = 'int8';
 export const firstRecipe = 'q4_k_m';

@@ -3,6 +3,8 @@ import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { needsCalibration } from '../configure/algorithms';
 import { choice, chosenConfig, planned } from '../configure/choice';
+import { needsActivations } from '../configure/static-inputs';
+import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
 import { shownRun } from '../run/runs';
 import { reportJson, saveText } from './report-file';
@@ -65,14 +67,21 @@ export function CodeView() {
   const { location } = opened.value;
   const { configText } = choice.value;
   const config = chosenConfig.value ?? {};
-  const isCalibrated = needsCalibration(config);
-  const snippet = { choice: choice.value, location, isCalibrated };
+  const given = needsActivations(config) ? feeds() : null;
+  const calibration = given ? { feeds: given.groups } : needsCalibration(config) ? ('text' as const) : null;
+  const snippet = { choice: choice.value, location, calibration };
   return (
     <section class="panel" aria-labelledby="report">
       <h2 id="report">Report</h2>
       <Reports />
       <h2>The same in code</h2>
       <Code title="Command line" text={commandLine(snippet)} />
+      {given && (
+        <p class="fine">
+          The command line runs no ONNX model: activations.safetensors holds what goes into the layers, as{' '}
+          <code>&lt;layer&gt;.input</code>.
+        </p>
+      )}
       {configText !== null && (
         <div class="actions">
           <button

@@ -6,8 +6,8 @@ export interface Snippet {
   choice: Choice;
   /** Model as a command line names it. */
   location: string;
-  /** Whether the config has algorithms that look at activations. */
-  isCalibrated: boolean;
+  /** What the run was calibrated with: a text, or feeds, by the names of the files that belong together. */
+  calibration: 'text' | { feeds: string[][] } | null;
 }
 
 /** Quoted for POSIX shells where needed. */
@@ -24,28 +24,39 @@ function outputOf(location: string, format: OutputFormat): string {
   return format === 'gguf' || format === 'onnx' ? `${stem}-quantized.${format}` : `${stem}-quantized`;
 }
 
-export function commandLine({ choice, location, isCalibrated }: Snippet): string {
+export function commandLine({ choice, location, calibration }: Snippet): string {
   const { preset, format, configText } = choice;
   const parts = [
     `npx wasmquant quantize ${shellWord(location)} -o ${shellWord(outputOf(location, format))}`,
     configText === null ? `--preset ${shellWord(preset)}` : '--config config.json',
     `--format ${format}`,
-    ...(isCalibrated ? ['--calibration-text text.txt'] : []),
+    ...(calibration === 'text' ? ['--calibration-text text.txt'] : []),
+    ...(calibration !== 'text' && calibration ? ['--calibration activations.safetensors'] : []),
   ];
   return parts.join(' \\\n  ');
 }
 
-export function javaScript({ choice, location, isCalibrated }: Snippet): string {
+export function javaScript({ choice, location, calibration }: Snippet): string {
   const { preset, format, configText } = choice;
   const config = configText === null ? JSON.stringify(preset) : configText.trim();
+  const isText = calibration === 'text';
+  const feeds = calibration !== null && calibration !== 'text' ? calibration.feeds : null;
+  const opened = feeds?.map((names) => `await quantizer.open(${JSON.stringify(names)})`);
   const lines = [
     "import { createQuantizer } from 'wasmquant';",
-    ...(isCalibrated ? ["import { Tokenizer } from '@huggingface/tokenizers';"] : []),
+    ...(feeds
+      ? [
+          "import * as ort from 'onnxruntime-node';",
+          "import { captureActivations, feedsOf } from 'wasmquant/onnxruntime';",
+        ]
+      : []),
+    ...(isText ? ["import { Tokenizer } from '@huggingface/tokenizers';"] : []),
     '',
     `const config = ${config};`,
     'const quantizer = await createQuantizer();',
     `const model = await quantizer.open(${JSON.stringify(location)});`,
-    ...(isCalibrated
+    ...(opened ? [`const feeds = feedsOf(ort, model, ${opened.join(', ')});`] : []),
+    ...(isText
       ? [
           'const json = async (name) => JSON.parse(new TextDecoder().decode(await model.companion(name)));',
           "const text = process.getBuiltinModule('fs').readFileSync('text.txt', 'utf8');",
@@ -55,7 +66,8 @@ export function javaScript({ choice, location, isCalibrated }: Snippet): string 
     'await quantizer.quantizeModel(model, config, {',
     `  target: ${JSON.stringify(outputOf(location, format))},`,
     `  format: ${JSON.stringify(format)},`,
-    ...(isCalibrated ? ['  calibration: { tokens: { text, tokenizer, sequences: 32 } },'] : []),
+    ...(feeds ? ['  calibration: captureActivations(ort, model, feeds),'] : []),
+    ...(isText ? ['  calibration: { tokens: { text, tokenizer, sequences: 32 } },'] : []),
     '});',
     'await model.close();',
     'await quantizer[Symbol.asyncDispose]();',

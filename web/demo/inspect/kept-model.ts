@@ -22,9 +22,9 @@ export function canLookInto({ files }: FinishedRun): boolean {
   return files !== null;
 }
 
-/** Whether a run's output can be run as a model: its tensors have the names of the original's. */
+/** Whether a run's output can be run as a model. */
 export function canRun({ files, plan }: FinishedRun): boolean {
-  return files !== null && plan.format !== 'gguf' && plan.format !== 'onnx';
+  return files !== null && plan.format !== 'onnx';
 }
 
 /** One that could not be opened has been reported where it was asked for. */

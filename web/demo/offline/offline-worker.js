@@ -1,5 +1,6 @@
-// Service worker: the page works without a network once it was there. Every file of the build is kept under one version;
-// files with a hash in their name come from the cache, the page itself from the network as long as there is one.
+// Service worker: the page works without a network once it was there. The files of the build are kept under one version,
+// rare ones when they are first loaded; files with a hash in their name come from the cache, the page itself from the
+// network as long as there is one.
 // The build replaces the two constants (vite.config.ts).
 const version = '__VERSION__';
 const files = ['__FILES__'];
@@ -25,6 +26,16 @@ self.addEventListener('activate', (event) => {
   event.waitUntil(takeOver());
 });
 
+/** The cache first; what was not in it is kept. */
+async function kept(request) {
+  const cache = await caches.open(cacheName);
+  const found = await cache.match(request);
+  if (found) return found;
+  const response = await fetch(request);
+  if (response.ok) await cache.put(request, response.clone());
+  return response;
+}
+
 /** The network first; what it brings replaces what was kept. */
 async function fresh(request) {
   const cache = await caches.open(cacheName);
@@ -33,8 +44,8 @@ async function fresh(request) {
     if (response.ok) await cache.put(request, response.clone());
     return response;
   } catch (error) {
-    const kept = await cache.match(request, { ignoreSearch: true });
-    if (kept) return kept;
+    const former = await cache.match(request, { ignoreSearch: true });
+    if (former) return former;
     throw error;
   }
 }
@@ -47,6 +58,6 @@ self.addEventListener('fetch', (event) => {
   const scope = new URL(self.registration.scope).pathname;
   if (!pathname.startsWith(scope)) return;
   const path = pathname.slice(scope.length);
-  if (path.startsWith('assets/')) event.respondWith(caches.match(request).then((kept) => kept ?? fetch(request)));
+  if (path.startsWith('assets/')) event.respondWith(kept(request));
   else if (path === '' || path === 'index.html' || path.startsWith('sample/')) event.respondWith(fresh(request));
 });

@@ -2,8 +2,8 @@
 import type { Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { choice } from '../configure/choice';
-import { firstPreset, firstRecipe, formatsOf } from '../configure/formats';
+import { type Choice, choice } from '../configure/choice';
+import { firstPreset, firstRecipe, formatsOf, perChannelPreset } from '../configure/formats';
 import { isBusy } from '../quality/job';
 import { opened, openFailure, opening } from './opened';
 import { notWeights, withoutWeights } from './wrong-files';
@@ -21,6 +21,15 @@ function locationOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : 'my-model';
 }
 
+function goesWith(model: Model, { preset, format }: Choice): boolean {
+  try {
+    quantizer.value?.plan(model, preset, { format });
+    return true;
+  } catch {
+    return false; // what is wrong is told where the plan is shown
+  }
+}
+
 /** Another format, and a preset of it, where the chosen one is not for this kind of model. */
 function chooseFor(model: Model): void {
   const { format } = choice.value;
@@ -30,6 +39,10 @@ function chooseFor(model: Model): void {
     const kept = format === 'gguf' ? { preset: firstPreset, configText: null } : choice.value;
     choice.value = { ...kept, format: formatsOf(model)[0]?.name ?? 'compressed-tensors' };
   }
+  // ONNX has groups for matrices only: models of convolutions begin with a scale per channel.
+  const { configText } = choice.value;
+  if (model.format === 'onnx' && configText === null && !goesWith(model, choice.value))
+    choice.value = { ...choice.value, preset: perChannelPreset };
 }
 
 interface Given {

@@ -39,7 +39,8 @@ export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
     const options = { text, tokenizer, count: mostTokens, signal, onProgress };
     const keep = async (number: number | null, subject: Model) => {
       if (continued(model, number)) return;
-      const found = await quantizer.value?.generate(subject, options);
+      const source = subject === model ? {} : { source: model };
+      const found = await quantizer.value?.generate(subject, { ...options, ...source });
       if (!found) return;
       const { tokens, stopped } = found;
       // A decoder may treat the beginning of a text in its own way: the prompt is decoded with it, and taken off.

@@ -61,12 +61,6 @@ export function Measure() {
         error.
       </p>
       <Results model={model} list={runs.value.filter((done) => done.model === model)} />
-      {kept?.model === model && !canRun(kept) && (
-        <p class="fine">
-          The forward pass here reads no GGUF: run the same dtype as compressed-tensors to measure it, or the file with
-          llama-perplexity.
-        </p>
-      )}
       <div class="actions">
         <button
           type="button"

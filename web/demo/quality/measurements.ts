@@ -32,8 +32,9 @@ export function measure(model: Model, run: FinishedRun | null): Promise<void> {
     const tokens = await tokensOf(model, text, signal);
     const keep = async (number: number | null, subject: Model) => {
       if (measured(model, number)) return;
-      // The tokenizer of the original gives the bytes: outputs in browser storage carry it over, others may not.
-      const found = await quantizer.value?.evaluate(subject, { tokens, signal, onProgress });
+      // The tokenizer of the original gives the bytes: not every output carries it over.
+      const source = subject === model ? {} : { source: model };
+      const found = await quantizer.value?.evaluate(subject, { tokens, signal, onProgress, ...source });
       if (found) measurements.value = [...measurements.value, { model, run: number, text, found }];
     };
     await keep(null, model);

@@ -1,6 +1,7 @@
 // Language models of the llama kind on real text: calibrated algorithms, a plan by budget, and what it costs.
 import { signal } from '@preact/signals';
 import { explain, type Failure, FailureMessage } from '../app/failure';
+import { FeedsView } from '../feeds/feeds-view';
 import { opened } from '../open/opened';
 import { AlgorithmChoice } from './algorithm-choice';
 import { AutoPlan, AutoTable } from './auto-plan';
@@ -26,6 +27,7 @@ async function takeSampleTexts(): Promise<void> {
 
 export function QualityView() {
   const model = opened.value?.model;
+  if (model?.format === 'onnx') return <FeedsView model={model} />;
   if (model && (model.format !== 'safetensors' || !model.config)) {
     return (
       <section class="panel" aria-labelledby="quality">

@@ -1,6 +1,6 @@
 // A text: typed, pasted, chosen, or dropped onto the field.
-import { useSignal } from '@preact/signals';
 import { count } from '../app/figures';
+import { useFieldDrop } from '../open/field-drop';
 import { isBusy } from './job';
 import { type TextUse, texts } from './texts';
 
@@ -12,16 +12,16 @@ interface Properties {
 
 export function TextField({ use, title, description }: Properties) {
   const text = texts[use];
-  const over = useSignal(false);
   const take = async (file: File | undefined) => {
     if (file) text.value = await file.text();
   };
+  const { isOver, handlers } = useFieldDrop(([file]) => void take(file));
   return (
     <div class="field">
       <label for={`text-${use}`}>{title}</label>
       <textarea
         id={`text-${use}`}
-        class={over.value ? 'drop-zone-over' : ''}
+        class={isOver ? 'drop-zone-over' : ''}
         rows={5}
         spellcheck={false}
         placeholder="Paste text, or drop a text file here"
@@ -31,20 +31,7 @@ export function TextField({ use, title, description }: Properties) {
         onInput={(event) => {
           text.value = event.currentTarget.value;
         }}
-        onDragOver={() => {
-          over.value = true;
-        }}
-        onDragLeave={() => {
-          over.value = false;
-        }}
-        onDrop={(event) => {
-          // Elsewhere on the page a drop opens a model.
-          event.preventDefault();
-          event.stopPropagation();
-          over.value = false;
-          window.dispatchEvent(new DragEvent('dragleave'));
-          void take(event.dataTransfer?.files[0]);
-        }}
+        {...handlers}
       />
       <div class="text-foot">
         <p class="fine" id={`text-${use}-note`}>

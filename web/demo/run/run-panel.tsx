@@ -3,6 +3,8 @@ import { FailureMessage } from '../app/failure';
 import { bytes } from '../app/figures';
 import { needsCalibration } from '../configure/algorithms';
 import { chosenConfig, planned } from '../configure/choice';
+import { needsActivations } from '../configure/static-inputs';
+import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
 import { job } from '../quality/job';
 import { texts } from '../quality/texts';
@@ -40,13 +42,17 @@ function Ready({ again }: { again: boolean }) {
   const button = useRef<HTMLButtonElement>(null);
   const { plan } = planned.value;
   const bytesWritten = plan?.files.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
+  const isOnnx = opened.value?.model.format === 'onnx';
+  const config = chosenConfig.value;
   const missing = !opened.value
     ? 'Open a model first.'
     : !plan
       ? 'This model and config do not go together yet.'
-      : chosenConfig.value && needsCalibration(chosenConfig.value) && texts.calibrate.value.trim() === ''
+      : !isOnnx && config && needsCalibration(config) && texts.calibrate.value.trim() === ''
         ? 'The algorithms of this config need a text to calibrate with: see “Calibrate and measure” below.'
-        : null;
+        : isOnnx && config && needsActivations(config) && !feeds()
+          ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'
+          : null;
   // After a run or a cancel the focus would be lost with the button that held it.
   useEffect(() => {
     if (document.activeElement === document.body && run.value.state !== 'idle')

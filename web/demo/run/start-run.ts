@@ -1,9 +1,11 @@
 // One run from click to files: choose where, quantize in the workers, hand over the result.
-import type { FormerRun, Model, Plan, Progress } from 'wasmquant';
+import type { Calibration, FormerRun, Model, Plan, Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { needsCalibration } from '../configure/algorithms';
-import { type Choice, choice, chosenConfig, chosenPreset, planned } from '../configure/choice';
+import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, planned } from '../configure/choice';
+import { needsActivations } from '../configure/static-inputs';
+import { activationsOf, feeds } from '../feeds/feeds';
 import { modelOf } from '../inspect/kept-model';
 import { type OpenedModel, opened } from '../open/opened';
 import { texts } from '../quality/texts';
@@ -62,14 +64,24 @@ async function reusable(model: Model, { format }: Choice): Promise<FormerRun | n
   return { config: configText ?? preset, output: await modelOf(former), report: former.report };
 }
 
+async function calibrationOf(
+  model: Model,
+  config: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<Calibration | null> {
+  const given = feeds();
+  if (given && (needsActivations(config) || dialectOf(config) !== 'quark')) return activationsOf(given, signal);
+  return model.format !== 'onnx' && needsCalibration(config)
+    ? { tokens: await tokensOf(model, texts.calibrate.value, signal) }
+    : null;
+}
+
 async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan, signal: AbortSignal): Promise<void> {
   const used = choice.value;
   const config = chosenConfig.value;
   if (!quantizer.value || !config) return;
   const configTitle = used.configText === null ? (chosenPreset.value?.title ?? used.preset) : 'own config';
-  const calibration = needsCalibration(config)
-    ? { tokens: await tokensOf(model, texts.calibrate.value, signal) }
-    : null;
+  const calibration = await calibrationOf(model, config, signal);
   const reuse = calibration ? null : await reusable(model, used);
   const report = await quantizer.value.quantizeModel(model, used.configText ?? used.preset, {
     target: output.handle,

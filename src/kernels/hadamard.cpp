@@ -1,4 +1,4 @@
-#include "algorithms/hadamard.h"
+#include "kernels/hadamard.h"
 
 #include <cmath>
 

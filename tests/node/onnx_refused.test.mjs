@@ -1,0 +1,80 @@
+// ONNX: what no form can hold, broken files and values.
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { convolutions, twoLayers } from './onnx_model.mjs';
+import { named } from './onnx_written.mjs';
+import { memoryStream, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
+
+test('what ONNX cannot hold: a preset leaves it, a config is refused with every name', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, convolutions());
+  assert.throws(() => quantizer.plan(model, 'int4_wo_32'), { code: 'format-unsupported', message: /matrices only/ });
+  assert.throws(
+    () => quantizer.plan(model, { global_quant_config: { weight: { dtype: 'fp8_e4m3' } } }),
+    (error) => {
+      assert.equal(error.code, 'format-unsupported');
+      assert.deepEqual(
+        error.diagnostics.map(({ where }) => where),
+        ['conv.weight', 'up.weight'],
+      );
+      return /integers only.*and 1 more/.test(error.message);
+    },
+  );
+  const two = await modelFor(t, quantizer, twoLayers().bytes);
+  for (const [config, options, expected] of [
+    ['q4_k_m', {}, { code: 'format-unsupported', message: /GGUF.*int4_wo_32/ }],
+    ['int8', { format: 'quark' }, { code: 'format-unsupported', message: /ONNX models/ }],
+    ['int4_fp8', {}, { code: 'format-unsupported', message: /one spec/ }],
+  ]) {
+    assert.throws(() => quantizer.plan(two, config, options), expected, String(config));
+  }
+  await assert.rejects(
+    quantizer.quantizeModel(
+      two,
+      { global_quant_config: { weight: { dtype: 'int8' } }, algo_config: [{ name: 'gptq' }] },
+      {
+        target: memoryStream().stream,
+        calibration: { tokens: { data: [1, 2], shape: [1, 2] } },
+      },
+    ),
+    { code: 'not-implemented', message: /ONNX models/ },
+  );
+  await assert.rejects(quantizer.evaluate(two, { tokens: { data: [1, 2], shape: [1, 2] } }), {
+    code: 'not-implemented',
+  });
+});
+
+test('broken files and values are refused with their place; nothing is written', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  const { bytes } = twoLayers();
+  for (const length of [0, 1, 7, 100, bytes.length - 1]) {
+    writeFileSync(join(folder, 'cut.onnx'), bytes.subarray(0, length));
+    await assert.rejects(quantizer.open(join(folder, 'cut.onnx')), { name: 'QuantizationError', message: /cut\.onnx/ });
+  }
+  for (const location of ['../up.bin', '/etc/passwd', 'a\\b', 'C:x']) {
+    await assert.rejects(quantizer.open(twoLayers({ location }).bytes), { code: 'file-invalid' }, location);
+  }
+  const nan = bytes.slice();
+  const model = await modelFor(t, quantizer, nan);
+  const { begin } = named(model.tensors, 'up');
+  new DataView(nan.buffer).setUint32(begin + 4 * (96 * 5 + 7), 0x7fc00000, true);
+  const target = join(folder, 'nan.onnx');
+  for (const config of ['int4_wo_32', 'int8']) {
+    await assert.rejects(quantizer.quantizeModel(model, config, { target }), {
+      code: 'value-not-finite',
+      where: 'up',
+      message: /row 5, column 7/,
+    });
+  }
+  const aborted = new AbortController();
+  const run = quantizer.quantizeModel(await modelFor(t, quantizer, bytes), 'int8', {
+    target,
+    signal: aborted.signal,
+    onProgress: () => aborted.abort(),
+  });
+  await assert.rejects(run, { name: 'AbortError' });
+  assert.deepEqual(readdirSync(folder), ['cut.onnx']);
+});

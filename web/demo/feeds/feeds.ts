@@ -1,0 +1,105 @@
+// Samples that an ONNX model is run on to calibrate it. Nothing is invented: without files there are none.
+import { signal } from '@preact/signals';
+import type { CapturedActivations, Model } from 'wasmquant';
+import type { Feed, FileFeeds, ModelInput } from 'wasmquant/onnxruntime';
+import { quantizer } from '../app/engine';
+import { explain, type Failure } from '../app/failure';
+import { opened } from '../open/opened';
+import { workerRuntime } from './worker-runtime';
+
+export interface GivenFeeds {
+  /** The model that they were checked against. */
+  model: Model;
+  /** Opened files. */
+  files: Model[];
+  /** Their names, by what was opened together. */
+  groups: string[][];
+  count: number;
+}
+
+const given = signal<GivenFeeds | null>(null);
+export const feedsFailure = signal<Failure | null>(null);
+/** The sample that the model is running on, from 1; null while it runs on none. */
+export const runningSample = signal<{ index: number; count: number; pass: number } | null>(null);
+
+/** What the library has for ONNX Runtime: a part that most visits do without. */
+const toolsOf = () => import('wasmquant/onnxruntime');
+
+/** Of the model on screen. */
+export function feeds(): GivenFeeds | null {
+  return given.value?.model === opened.value?.model ? given.value : null;
+}
+
+/** What feeds must hold. */
+export async function requiredInputs(model: Model): Promise<ModelInput[]> {
+  const { modelInputs } = await toolsOf();
+  return modelInputs(model).filter(({ optional }) => !optional);
+}
+
+async function closeAll(files: readonly Model[]): Promise<void> {
+  await Promise.all(files.map((file) => file.close()));
+}
+
+export async function forgetFeeds(): Promise<void> {
+  const former = given.value;
+  given.value = null;
+  feedsFailure.value = null;
+  await closeAll(former?.files ?? []);
+}
+
+/** Single arrays belong together, whatever else was chosen with them; archives and safetensors files stand alone. */
+function groups(files: readonly File[]): File[][] {
+  const isArray = ({ name }: File) => /\.npy$/i.test(name);
+  const arrays = files.filter(isArray);
+  const others = files.filter((file) => !isArray(file)).map((file) => [file]);
+  return arrays.length > 0 ? [arrays, ...others] : others;
+}
+
+/** Opens files and checks them against the model; those of before stay when these do not fit. */
+export async function takeFeeds(files: readonly File[]): Promise<void> {
+  const model = opened.value?.model;
+  const engine = quantizer.value;
+  if (!model || !engine || files.length === 0) return;
+  feedsFailure.value = null;
+  const parts = groups(files);
+  const list: Model[] = [];
+  try {
+    for (const group of parts) list.push(await engine.open(group));
+    const { feedsOf } = await toolsOf();
+    const { count } = feedsOf({ Tensor: class {} }, model, ...list);
+    const former = given.value;
+    given.value = { model, files: list, groups: parts.map((part) => part.map(({ name }) => name)), count };
+    await closeAll(former?.files ?? []);
+  } catch (error) {
+    await closeAll(list);
+    feedsFailure.value = explain(error, 'These feeds do not go with the model');
+  }
+}
+
+/** The same samples, telling which one the model is running on. */
+async function* told(samples: FileFeeds, pass: number): AsyncGenerator<Feed> {
+  let index = 0;
+  try {
+    for await (const sample of samples) {
+      runningSample.value = { index: ++index, count: samples.count, pass };
+      yield sample;
+    }
+  } finally {
+    runningSample.value = null;
+  }
+}
+
+/**
+ * Values of layers fetched at once: each crosses from the worker as a copy, and all of a network for images would fill a
+ * tab.
+ */
+const valuesPerRun = 16;
+
+/** Activations of the model on the samples, as a run takes them. */
+export async function activationsOf({ model, files }: GivenFeeds, signal: AbortSignal): Promise<CapturedActivations> {
+  const { captureActivations, feedsOf } = await toolsOf();
+  const runtime = workerRuntime(signal);
+  const samples = feedsOf(runtime, model, ...files);
+  let passes = 0;
+  return captureActivations(runtime, model, () => told(samples, ++passes), { valuesPerRun, signal });
+}

@@ -1,0 +1,46 @@
+// ONNX Runtime Web beside the page's main thread, which it would block for as long as a model runs. One session.
+import { env, InferenceSession, Tensor } from 'onnxruntime-web/wasm';
+
+/** A tensor as it crosses between threads. */
+export interface PlainTensor {
+  type: string;
+  data: unknown;
+  dims: readonly number[];
+}
+
+export type RuntimeWork =
+  | { create: Uint8Array; options: InferenceSession.SessionOptions }
+  | { feed: Record<string, PlainTensor>; fetches: readonly string[] };
+/** Answers come in the order of the work; `outputs` is empty for a new session. */
+export type RuntimeReply = { outputs: Record<string, PlainTensor> } | { problem: string };
+
+// More threads take SharedArrayBuffer, and that takes headers which a static host does not send.
+env.wasm.numThreads = 1;
+env.logLevel = 'error';
+
+let session: InferenceSession | null = null;
+
+async function answer(work: RuntimeWork): Promise<RuntimeReply> {
+  try {
+    if ('create' in work) {
+      session = await InferenceSession.create(work.create, { ...work.options, executionProviders: ['wasm'] });
+      return { outputs: {} };
+    }
+    if (!session) return { problem: 'there is no session' };
+    // Plain tensors hold what the class takes of their type; only its overloads do not know it.
+    const feed = Object.entries(work.feed).map(
+      ([name, { type, data, dims }]) => [name, new Tensor(type as 'float32', data as Float32Array, dims)] as const,
+    );
+    const found = await session.run(Object.fromEntries(feed), work.fetches);
+    const outputs: Record<string, PlainTensor> = {};
+    for (const [name, { type, data, dims }] of Object.entries(found)) outputs[name] = { type, data, dims };
+    return { outputs };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+let last = Promise.resolve();
+self.onmessage = ({ data }: MessageEvent<RuntimeWork>) => {
+  last = last.then(async () => self.postMessage(await answer(data)));
+};

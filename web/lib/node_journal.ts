@@ -1,0 +1,112 @@
+// The journal of a run that may be resumed: `wasmquant-run.json` in its partial folder. It says of what work the files
+// are, and which of them are finished, with their digests. A file that does not have its digest counts as not there.
+
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { abandonedPartials } from './node_partial.js';
+import type { Work } from './target.js';
+
+export const journalName = 'wasmquant-run.json';
+
+export interface KeptFile {
+  name: string;
+  bytes: number;
+  sha256: string;
+  note: string;
+}
+
+export interface Journal {
+  library: string;
+  inputs: string[];
+  /** SHA-256 of Work.plan. */
+  plan: string;
+  files: KeptFile[];
+  /** Into a folder that was there: names that are being moved to it, some of which may have arrived. */
+  placing: string[];
+}
+
+export function beginJournal({ library, inputs, plan }: Work): Journal {
+  const hash = createHash('sha256');
+  for (const part of plan) hash.update(part).update('\0');
+  return { library, inputs, plan: hash.digest('hex'), files: [], placing: [] };
+}
+
+/** What of the present run is another than what the journal says; null when it is the same work. */
+export function differenceOf(journal: Journal, now: Journal): string | null {
+  if (journal.library !== now.library) return `wasmquant ${journal.library} (this is ${now.library})`;
+  for (const [at, input] of journal.inputs.entries())
+    if (input !== now.inputs[at]) return `another input (${input}; now ${now.inputs[at] ?? 'nothing'})`;
+  if (journal.inputs.length !== now.inputs.length) return 'fewer inputs';
+  return journal.plan === now.plan ? null : 'another config or format';
+}
+
+/** Whether a name leads to a file below the folder that it is said of. */
+const isInside = (name: unknown) =>
+  typeof name === 'string' && name !== '' && !/^[/\\]|(^|[/\\])\.\.([/\\]|$)|^[a-z]:/i.test(name);
+
+/** Null when there is none that was written whole. */
+export async function readJournal(folder: string): Promise<Journal | null> {
+  const text = await readFile(join(folder, journalName), 'utf8').catch(() => null);
+  if (text === null) return null;
+  try {
+    const journal = JSON.parse(text) as Journal;
+    const isWhole =
+      typeof journal.library === 'string' &&
+      typeof journal.plan === 'string' &&
+      Array.isArray(journal.inputs) &&
+      Array.isArray(journal.files) &&
+      Array.isArray(journal.placing) &&
+      journal.files.every(({ name, note }) => isInside(name) && typeof note === 'string');
+    return isWhole ? journal : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Replaces the journal at once, so that a run that is killed leaves the former one. */
+export async function writeJournal(folder: string, journal: Journal): Promise<void> {
+  const path = join(folder, journalName);
+  const handle = await open(`${path}.new`, 'w');
+  try {
+    await handle.writeFile(JSON.stringify(journal));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${path}.new`, path);
+}
+
+export async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
+
+/** Whether the file is there, and is the one that was finished. */
+export async function isIntact(folder: string, { name, bytes, sha256 }: KeptFile): Promise<boolean> {
+  try {
+    const path = join(folder, name);
+    const found = await stat(path);
+    return found.isFile() && found.size === bytes && (await digestOf(path)) === sha256;
+  } catch {
+    return false;
+  }
+}
+
+/** What an interrupted run that can be resumed had begun to move to the folder. */
+export async function placedBefore(folder: string): Promise<Set<string>> {
+  const placed = new Set<string>();
+  for (const path of await abandonedPartials(folder, basename(folder)))
+    for (const name of (await readJournal(path))?.placing ?? []) placed.add(name.split(/[/\\]/)[0] ?? '');
+  return placed;
+}
+
+/** Leaves only the journal and the files that it says are finished. */
+export async function removeOthers(partial: string, kept: KeptFile[]): Promise<void> {
+  const names = new Set([journalName, ...kept.map(({ name }) => name.split(/[/\\]/)[0] ?? '')]);
+  for (const name of await readdir(partial))
+    if (!names.has(name)) await rm(join(partial, name), { recursive: true, force: true });
+}
