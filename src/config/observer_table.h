@@ -11,38 +11,12 @@ namespace wasmquant {
 enum class ObserverId : uint8_t {
 #define WASMQUANT_OBSERVER(id, ...) id,
 #include "observers/observers.def"
-#undef WASMQUANT_OBSERVER
 };
 
-/// What an observer makes of the data it has seen. Source: AMD Quark observers, spec 4.
+/// What an observer makes of the data it has seen.
 enum class ObserverMethod : uint8_t {
-  min_max,               // 4.1: the whole range. Quark's bare histogram observer has no rule of its own and is the same
-  block_max,             // 4.11: the largest magnitude of each block, kept across batches
-  percentile,            // 4.7
-  mse,                   // 4.8, candidates over the whole range
-  mse_last_bins,         // 4.8 as Quark has it: the centres of the last three bins, minimum 0
-  least_squares_search,  // 4.9: torch's HistogramObserver
-  pow2_min_max,          // 4.4
-  pow2_min_mse,          // 4.5
-  placeholder,           // none: plain casts have no scale
-  mx_diffs,              // 4.11: the better of two powers of two
-  lsq,                   // 4.10: 2 mean|x| / sqrt(largest code)
-  tqt_3sd,               // 4.10: the power of two above |mean| + 3 standard deviations
-  tqt_kl_j,              // 4.10: that above the threshold with the least Jeffreys divergence
-  // Our own
-  slice_mse,       // the range of each channel or group with the least squared error
-  half_quadratic,  // the least sum of |x - y|^p (HQQ)
-  entropy,         // the range with the least Kullback-Leibler divergence, as ONNX Runtime
-  // IBM aihwkit (aihwkit-brevitas 1.5)
-  last_range,           // of the last batch, its tails cut off or not
-  moving_range,         // a moving average of the batches' ranges
-  range_mse,            // the range with the least squared error, beyond that of the data, too
-  range_cross_entropy,  // the same by cross entropy
-  // Brevitas (2.5, 2.7): what the scale divides, averaged over batches
-  mean_percentile,     // order statistics
-  mean_max,            // the largest magnitude or the length of the range
-  threshold_mse,       // the threshold with the least squared error, then the zero point
-  mean_threshold_mse,  // the same for activations, powers of two being taken of the average
+#define WASMQUANT_METHOD(id, qscheme, method, ...) method,
+#include "observers/observers.def"
 };
 enum class ObserverDtypes : uint8_t { any, integers, blocks, casts };
 
@@ -83,7 +57,6 @@ inline constexpr std::array kObservers = {
 #define WASMQUANT_OBSERVER(id, qscheme, method, dtypes) \
   ObserverInfo{ObserverId::id, #id, QScheme::qscheme, ObserverMethod::method, ObserverDtypes::dtypes},
 #include "observers/observers.def"
-#undef WASMQUANT_OBSERVER
 };
 
 constexpr const ObserverInfo& info_of(ObserverId id) { return kObservers[static_cast<size_t>(id)]; }

@@ -1,9 +1,29 @@
-#include "observers/batch_range_observer.h"
-
+// aihwkit's estimators that know no search (aihwkit-brevitas 1.5).
+//   last_range    that of the last batch; with tail_percent p, per_tensor (percentile p, maximum), otherwise
+//                 (percentile p, percentile 100 - p)
+//   moving_range  first batch: its own; then (1 - momentum) * new + momentum * old, in float32
+#include "observers/observer.h"
 #include "observers/order_statistics.h"
 #include "observers/scale_slices.h"
 
 namespace wasmquant {
+
+class BatchRangeObserver final : public Observer {
+ public:
+  BatchRangeObserver(const QuantizationSpec& spec, bool is_moving, const ObserverOptions& options)
+      : Observer(spec, 1, is_moving && !spec.is_dynamic,
+                 !is_moving && options.tail_percent != 0 ? Data::last_batch : Data::none),
+        is_moving_(is_moving),
+        options_(options) {}
+
+ private:
+  void choose(Observation& observation) const override;
+  void move(Observation& observation) const noexcept;
+  void cut_tails(Observation& observation) const;
+
+  bool is_moving_;
+  ObserverOptions options_;
+};
 
 // A batch with another number of scales starts anew.
 void BatchRangeObserver::move(Observation& observation) const noexcept {
@@ -43,6 +63,11 @@ void BatchRangeObserver::choose(Observation& observation) const {
     cut_tails(observation);
   observation.qparams.resize(observation.min.size());
   qparams_of_ranges(observation.min, observation.max, spec(), observation.qparams);
+}
+
+std::unique_ptr<Observer> make_batch_range_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  return std::make_unique<BatchRangeObserver>(spec, info_of(spec.observer).method == ObserverMethod::moving_range,
+                                              options);
 }
 
 }  // namespace wasmquant

@@ -1,9 +1,11 @@
-#include "observers/histogram_observer.h"
-
+// per_tensor observers that choose a range by the histogram of the data: pass 1 finds the range that the bins divide,
+// pass 2 counts. Source: AMD Quark, spec 4.6 to 4.9.
 #include <algorithm>
 
+#include "observers/histogram.h"
 #include "observers/histogram_range.h"
 #include "observers/moments_observer.h"
+#include "observers/registry.h"
 
 namespace wasmquant {
 namespace {
@@ -40,6 +42,22 @@ bool counts_magnitudes(const QuantizationSpec& spec, ObserverMethod method) noex
 }
 
 }  // namespace
+
+class HistogramObserver final : public Observer {
+ public:
+  /// `method` is one of percentile, mse, mse_last_bins, least_squares_search, tqt_kl_j, entropy.
+  HistogramObserver(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options) noexcept;
+
+ private:
+  void start_pass() override;
+  void count(std::span<const float> x, uint64_t at) noexcept override;
+  void merge_counts(const Observer& other) noexcept override;
+  void choose(Observation& observation) const override;
+
+  ObserverMethod method_;
+  ObserverOptions options_;
+  Histogram histogram_;
+};
 
 HistogramObserver::HistogramObserver(const QuantizationSpec& spec, ObserverMethod method,
                                      const ObserverOptions& options) noexcept
@@ -98,6 +116,10 @@ void HistogramObserver::choose(Observation& observation) const {
       choose_least_squares(histogram_, info_of(spec().dtype).bits, min, max);
   }
   observation.qparams = {qparams_of(min, max, spec())};
+}
+
+std::unique_ptr<Observer> make_histogram_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  return std::make_unique<HistogramObserver>(spec, info_of(spec.observer).method, options);
 }
 
 }  // namespace wasmquant

@@ -60,4 +60,8 @@ void MomentsObserver::choose(Observation& observation) const {
   }
 }
 
+std::unique_ptr<Observer> make_moments_observer(const QuantizationSpec& spec, const ObserverOptions&) {
+  return std::make_unique<MomentsObserver>(spec, info_of(spec.observer).method);
+}
+
 }  // namespace wasmquant

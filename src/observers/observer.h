@@ -153,6 +153,9 @@ class Observer {
   static constexpr size_t kNone = static_cast<size_t>(-1);
 };
 
+/// What makes the observer that spec.observer names; observers.def lists them.
+using ObserverMaker = std::unique_ptr<Observer>(const QuantizationSpec& spec, const ObserverOptions& options);
+
 /// One whole batch in the observer's present pass. Errors: those of begin; shape-mismatch when x and shape disagree;
 /// value-not-finite (the message names the element). After an error the state is as before.
 Status observe(Observer& observer, uint64_t batch, std::span<const float> x, const std::vector<uint64_t>& shape);

@@ -147,4 +147,9 @@ void Pow2Observer::choose(Observation& observation) const {
   }
 }
 
+std::unique_ptr<Observer> make_pow2_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  return std::make_unique<Pow2Observer>(spec, info_of(spec.observer).method == ObserverMethod::pow2_min_mse,
+                                        options.votes);
+}
+
 }  // namespace wasmquant

@@ -1,11 +1,21 @@
-#include "observers/range_search_observer.h"
-
+// aihwkit's MSE and cross-entropy estimators (aihwkit-brevitas 1.5). The first batch says how far ranges reach and
+// whether all data is >= 0; it is that of the whole tensor for channels, too.
+//   reach  max|x| + margin; with two ends to find, the larger magnitude of min - margin and max + margin
+//   flat (symmetric, or nothing below zero): ranges (-r, r) or (0, r)      else: (-r + s, r + s), integers only
+//   grid      r = i * reach / N for i = 1..N, and s in steps of 2 r / (2^bits - 1), fewer than 2^bits / 4 of them to
+//             either side, ends clamped to min - margin and max + margin; errors of all batches add up; the first of
+//             the best
+//   sections  Brent's method for r in [0.01 reach, reach], within it for s; the last batch alone
+// Cross entropy is of the whole tensor, over its second dimension; with sections of channels of three and more
+// dimensions, of each channel.
+// The data is kept until finish: that of all batches (grid) or the last.
 #include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "observers/bounded_minimum.h"
 #include "observers/cross_entropy.h"
+#include "observers/observer.h"
 #include "observers/scale_slices.h"
 #include "observers/squared_error.h"
 #include "quantize/quantize.h"
@@ -117,6 +127,21 @@ size_t row_of(std::span<const uint64_t> shape, size_t count, bool is_flat_slice,
 
 }  // namespace
 
+class RangeSearchObserver final : public Observer {
+ public:
+  RangeSearchObserver(const QuantizationSpec& spec, bool by_cross_entropy, const ObserverOptions& options)
+      : Observer(spec, 1, !spec.is_dynamic,
+                 options.search == SearchMethod::grid ? Data::all_batches : Data::last_batch),
+        by_cross_entropy_(by_cross_entropy),
+        options_(options) {}
+
+ private:
+  void choose(Observation& observation) const override;
+
+  bool by_cross_entropy_;
+  ObserverOptions options_;
+};
+
 void RangeSearchObserver::choose(Observation& observation) const {
   const Bounds bounds(range(0), spec(), options_);
   const size_t scales = observation.min.size(), last = batch_count() - 1;
@@ -150,6 +175,11 @@ void RangeSearchObserver::choose(Observation& observation) const {
   }
   observation.qparams.resize(scales);
   qparams_of_ranges(observation.min, observation.max, spec(), observation.qparams);
+}
+
+std::unique_ptr<Observer> make_range_search_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  return std::make_unique<RangeSearchObserver>(
+      spec, info_of(spec.observer).method == ObserverMethod::range_cross_entropy, options);
 }
 
 }  // namespace wasmquant

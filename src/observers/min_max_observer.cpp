@@ -1,5 +1,4 @@
 // The whole range, by qparams_of; and the placeholder of plain casts, which have no scale (spec 4.1 to 4.3).
-#pragma once
 #include "observers/observer.h"
 
 namespace wasmquant {
@@ -17,5 +16,9 @@ class MinMaxObserver final : public Observer {
 
   bool is_placeholder_;
 };
+
+std::unique_ptr<Observer> make_min_max_observer(const QuantizationSpec& spec, const ObserverOptions&) {
+  return std::make_unique<MinMaxObserver>(spec, info_of(spec.observer).method == ObserverMethod::placeholder);
+}
 
 }  // namespace wasmquant
