@@ -1,5 +1,5 @@
 // Checkpoint formats: what the weights of a model and its config.json look like for one family of runtimes.
-// A format is one file that chooses layouts, plus its row in registry.cpp.
+// A format is one file that chooses layouts and a function that returns it, plus its row in formats.def.
 #pragma once
 #include <initializer_list>
 #include <string_view>

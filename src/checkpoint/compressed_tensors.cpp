@@ -287,4 +287,9 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
   return block;
 }
 
+const CheckpointFormat& compressed_tensors_format() noexcept {
+  static constexpr CompressedTensors format;
+  return format;
+}
+
 }  // namespace wasmquant

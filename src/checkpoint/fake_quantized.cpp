@@ -1,8 +1,17 @@
-#include "checkpoint/fake_quantized.h"
-
+// Fake-quantized checkpoints: the weights in their own dtype after quantize and dequantize, under their own names. Any
+// runtime that loads the original loads these; nothing gets smaller. Holds every spec.
+#include "checkpoint/checkpoint_format.h"
 #include "core/list.h"
 
 namespace wasmquant {
+
+class FakeQuantized final : public CheckpointFormat {
+ public:
+  std::string_view name() const noexcept override { return "fake-quantized"; }
+  Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
+  bool holds_inputs(const Stages&) const override { return false; }
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
+};
 
 Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, const Stages& stages) const {
   TRY(layout, begin_layout(weight, stages));
@@ -17,5 +26,10 @@ Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, cons
 }
 
 json::Value FakeQuantized::quantization_config(const Config&, const List<LayerOutcome>&) const { return nullptr; }
+
+const CheckpointFormat& fake_quantized_format() noexcept {
+  static constexpr FakeQuantized format;
+  return format;
+}
 
 }  // namespace wasmquant

@@ -185,4 +185,9 @@ json::Value Quark::quantization_config(const Config& config, const List<LayerOut
       has_static);
 }
 
+const CheckpointFormat& quark_format() noexcept {
+  static constexpr Quark format;
+  return format;
+}
+
 }  // namespace wasmquant

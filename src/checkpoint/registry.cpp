@@ -1,37 +1,33 @@
-// The checkpoint formats, one row each.
-#include <array>
+// The checkpoint formats by name, from formats.def.
 #include <string>
 
-#include "checkpoint/compressed_tensors.h"
-#include "checkpoint/fake_quantized.h"
-#include "checkpoint/quark.h"
-#include "checkpoint/scaled_floats.h"
-#include "checkpoint/transposed_words.h"
+#include "checkpoint/checkpoint_format.h"
 
 namespace wasmquant {
+
+#define WASMQUANT_CHECKPOINT_FORMAT(format) const CheckpointFormat& format() noexcept;
+#include "checkpoint/formats.def"
+
 namespace {
 
-constexpr CompressedTensors kCompressedTensors;
-constexpr Quark kQuark;
-constexpr FakeQuantized kFakeQuantized;
-constexpr Awq kAwq;
-constexpr Gptq kGptq;
-constexpr ScaledFloats kScaledFloats;
-constexpr std::array<const CheckpointFormat*, 6> kFormats = {&kCompressedTensors, &kQuark,       &kAwq, &kGptq,
-                                                             &kFakeQuantized,     &kScaledFloats};
+using GetFormat = const CheckpointFormat&() noexcept;
+constexpr GetFormat* kFormats[] = {
+#define WASMQUANT_CHECKPOINT_FORMAT(format) format,
+#include "checkpoint/formats.def"
+};
 
 }  // namespace
 
 const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept {
-  for (const CheckpointFormat* format : kFormats)
-    if (format->name() == name) return format;
+  for (GetFormat* const format : kFormats)
+    if (format().name() == name) return &format();
   return nullptr;
 }
 
 std::string checkpoint_format_names() {
   std::string names;
-  for (const CheckpointFormat* format : kFormats)
-    if (!format->is_read_only()) names += text_of("{}{}", names.empty() ? "" : ", ", format->name());
+  for (GetFormat* const format : kFormats)
+    if (!format().is_read_only()) names += text_of("{}{}", names.empty() ? "" : ", ", format().name());
   return names;
 }
 

@@ -64,4 +64,9 @@ Result<WeightLayout> ScaledFloats::layout(const WeightDescription& weight, const
   return std::move(layout);
 }
 
+const CheckpointFormat& scaled_floats_format() noexcept {
+  static constexpr ScaledFloats format;
+  return format;
+}
+
 }  // namespace wasmquant

@@ -186,4 +186,14 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   return block;
 }
 
+const CheckpointFormat& awq_format() noexcept {
+  static constexpr Awq format;
+  return format;
+}
+
+const CheckpointFormat& gptq_format() noexcept {
+  static constexpr Gptq format;
+  return format;
+}
+
 }  // namespace wasmquant
