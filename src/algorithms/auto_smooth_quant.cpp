@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "algorithms/scale_search.h"
 #include "core/message.h"
 #include "kernels/matmul.h"
 
@@ -52,6 +53,13 @@ Result<AwqChoice> search_smooth_scales(std::span<const float> x, std::span<const
     }
     return loss == ScaleLoss::rmse ? std::sqrt(total / outputs) : total / outputs;
   });
+}
+
+Result<bool> auto_smooth_quant_scaling(const ScaleSearch& search, std::span<float> scales) {
+  if (search.layers.empty()) return false;
+  TRY(choice, search_smooth_scales(search.input.sample, search.input.largest, search.layers, search.input_spec,
+                                   search.loss, scales));
+  return choice.step != 0;
 }
 
 }  // namespace wasmquant

@@ -7,6 +7,7 @@
 
 #include "algorithms/column_groups.h"
 #include "algorithms/power.h"
+#include "algorithms/scale_search.h"
 #include "core/message.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
@@ -161,6 +162,13 @@ Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpe
       clip_group({weight.data() + row * columns + first, columns}, std::min(kStripRows, height - row), first,
                  group_size, spec, inputs);
   return {};
+}
+
+Result<bool> awq_scaling(const ScaleSearch& search, std::span<float> scales) {
+  if (search.layers.empty()) return false;
+  TRY(inputs, OutputError::of_gram(search.input.gram, scales.size()));
+  TRY(choice, search_awq_scales(search.input.mean, search.layers, inputs, scales));
+  return choice.step != 0;
 }
 
 }  // namespace wasmquant

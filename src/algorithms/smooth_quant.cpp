@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/power.h"
+#include "algorithms/scale_search.h"
 #include "core/message.h"
 #include "kernels/kernels.h"
 
@@ -70,6 +71,11 @@ void divide_rows(std::span<float> weight, size_t columns, std::span<const float>
 
 void divide_offset_norm(std::span<float> weight, std::span<const float> scales) noexcept {
   for (size_t j = 0; j < scales.size(); ++j) weight[j] = (1 + weight[j]) / scales[j] - 1;
+}
+
+Result<bool> smooth_quant_scaling(const ScaleSearch& search, std::span<float> scales) {
+  TRY_VOID(smooth_scales(search.input.largest, search.weight_max, search.smooth_quant, scales));
+  return true;
 }
 
 }  // namespace wasmquant

@@ -2,73 +2,44 @@
 
 #include <algorithm>
 
+#include "config/algorithm_table.h"
 #include "config/vocabulary.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
 
-// Fields by algorithm: a letter for the kinds (b bool, i integer, n number, s string, a array, o object), then
-// the name. Quark's own, and its brevitas extension's (spec aihwkit-brevitas 3) in lower case; `seed` is of this
-// library.
-struct Fields {
-  std::string_view names;  // that `name` can be
-  std::string_view fields;
-};
-#define WASMQUANT_LAYERS "ascaling_layers|smodel_decoder_layers"
-#define WASMQUANT_OLD "|ibit|bsym|igroup_size|aembedding_layers|salgo_processor"
-#define WASMQUANT_GPTQ                                                                                    \
-  "iblock_size|ndamp_percent|bdesc_act|bstatic_groups|ainside_layer_modules|smodel_decoder_layers|btrue_" \
-  "sequential" WASMQUANT_OLD
-constexpr Fields kFields[] = {
-    {"smooth|smoothquant", "nalpha|nscale_clamp_min|" WASMQUANT_LAYERS},
-    {"awq", WASMQUANT_LAYERS WASMQUANT_OLD},
-    {"autosmoothquant", WASMQUANT_LAYERS "|scompute_scale_loss"},
-    {"gptq", WASMQUANT_GPTQ},
-    {"gptaq", WASMQUANT_GPTQ "|nalpha"},
-    {"qronos", "iblock_size|bdesc_act|bstatic_groups|nalpha|nbeta|ainside_layer_modules|smodel_decoder_layers"},
-    {"rotation|quarot",
-     "oscaling_layers|br1|br2|br3|br4|irotation_size|brandom_r1|brandom_r2|sbackbone|smodel_decoder_layers|sv_proj|so_"
-     "proj|"
-     "sself_attn|smlp|bonline_r1_rotation|oonline_config|btrainable|btrain_smooth|asmooth_positions|iseed"},
-    {"gpfq", "bact_order|ainside_layer_modules|smodel_decoder_layers|btrue_sequential"},
-    {"cle", "iequalize_iterations|bequalize_merge_bias|smodel_decoder_layers"},
-    {"activationequalization", "bis_layerwise|nalpha|" WASMQUANT_LAYERS},
-    {"biascorrection", "smodel_decoder_layers"},
-    {"merge_batch_norm", ""},
-    {"svdquant",
-     "isvd_rank|nsmooth_alpha|bsearch_alpha|aalpha_candidates|ialpha_search_max_samples|aexclude_patterns|imin_layer_"
-     "size|"
-     "buse_gptq|igptq_n_bits|bgptq_symmetric|igptq_group_size|igptq_blocksize|ngptq_percdamp|bgptq_actorder"},
-};
-#undef WASMQUANT_LAYERS
-#undef WASMQUANT_OLD
-#undef WASMQUANT_GPTQ
-// What calibration applies (pipeline/calibration_steps.h).
-constexpr std::string_view kApplied =
-    "rotation|quarot|cle|activationequalization|smooth|smoothquant|autosmoothquant|awq|gptq|gptaq|qronos|gpfq|"
-    "biascorrection|merge_batch_norm";
 // Quark reads and forgets these in every algorithm.
 constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
+
+List<std::string_view> names_of_all() {
+  List<std::string_view> out;
+  for (const AlgorithmInfo& row : kAlgorithms)
+    for (auto i = std::count(row.names.begin(), row.names.end(), '|'); i >= 0; --i)
+      out.push_back(word_at(row.names, static_cast<size_t>(i)));
+  return out;
+}
 
 class Checker {
  public:
   Checker(const json::Value& value, std::string where, const LayerConfig& weights, DiagnosticList& out)
       : value_(value), where_(std::move(where)), weights_(weights), out_(out) {}
 
-  /// The name, or "" when it is not to be listed.
+  /// The name, where it is of no algorithm that is applied; "" else.
   std::string_view check(bool cache_before_rope) {
     const json::Value* name = value_.find("name");
     if (name == nullptr || !name->is_string()) {
+      const List<std::string_view> names = names_of_all();
       out_.error("key-missing", where_, "an algorithm config is an object with a name",
-                 text_of("one of: {}", joined(kAlgorithms)));
+                 text_of("one of: {}", joined(std::span(names.data(), names.size()))));
       return {};
     }
-    const Fields* row = nullptr;
-    for (const Fields& fields : kFields)
-      if (index_in(name->as_string(), fields.names) >= 0) row = &fields;
+    const AlgorithmInfo* row = nullptr;
+    for (const AlgorithmInfo& each : kAlgorithms)
+      if (index_in(name->as_string(), each.names) >= 0) row = &each;
     if (row == nullptr) {
-      unknown_word(name->as_string(), pointer_to(where_, "name"), kAlgorithms, out_);
+      const List<std::string_view> names = names_of_all();
+      unknown_word(name->as_string(), pointer_to(where_, "name"), std::span(names.data(), names.size()), out_);
       return {};
     }
     check_fields(row->fields);
@@ -87,7 +58,7 @@ class Checker {
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");
     check_against_weights();
-    return name->as_string();
+    return row->is_applied ? std::string_view() : name->as_string();
   }
 
  private:
@@ -179,7 +150,7 @@ void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig
   std::string names;
   const auto check = [&](const json::Value& item, const std::string& where) {
     const std::string_view name = Checker(item, where, weights, in.out()).check(cache_before_rope);
-    if (name.empty() || index_in(name, kApplied) >= 0) return;
+    if (name.empty()) return;
     if (!names.empty()) names += ", ";
     names += name;
   };

@@ -48,11 +48,6 @@ inline constexpr std::array<std::string_view, 14> kKnownTypes = {
     "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
     "ConvTranspose3d", "LSTM",      "GRU",    "RNN",    "LayerNorm",       "Norm"};
 
-/// Algorithms by the `name` of their config: Quark's, with old spellings, and those of its brevitas extension.
-inline constexpr std::array<std::string_view, 14> kAlgorithms = {
-    "smooth", "smoothquant", "awq", "autosmoothquant",        "gptq",          "gptaq", "qronos", "gpfq", "rotation",
-    "quarot", "svdquant",    "cle", "activationequalization", "biascorrection"};
-
 inline constexpr std::array<std::string_view, 6> kDialects = {"quark", "brevitas", "aihwkit", "compressed-tensors",
                                                               "gptq",  "awq"};
 

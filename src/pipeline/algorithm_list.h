@@ -16,7 +16,7 @@
 namespace wasmquant {
 
 struct AskedAlgorithm {
-  json::Value value;        // {"name": of config/quark_algorithms.cpp, options}
+  json::Value value;        // {"name": of algorithms/algorithms.def, options}
   std::string where;        // JSON pointer of what asks for it
   bool is_implied = false;  // part of Preprocess: where a model has nothing for it, nothing is wrong
 };

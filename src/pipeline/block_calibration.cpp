@@ -33,9 +33,9 @@ bool BlockCalibration::needs_reference() const noexcept {
   return !steps_.empty() && wasmquant::needs_reference(steps_.back().method);
 }
 
-bool BlockCalibration::has_step(CalibrationMethod method) const noexcept {
+bool BlockCalibration::sees(AlgorithmSees what) const noexcept {
   for (const CalibrationStep& step : steps_)
-    if (step.method == method) return true;
+    if (info_of(step.method).sees == what) return true;
   return false;
 }
 
@@ -71,10 +71,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
       for (const LinearLayer& layer : readers_of(input)) any |= is_rounded(step, layer.weight);
       if (any) add(Work::round, input);
     } else if ((step.inputs & bit(input)) != 0) {
-      add(method == CalibrationMethod::awq            ? Work::scale
-          : method == CalibrationMethod::smooth_quant ? Work::smooth
-                                                      : Work::search,
-          input);
+      add(Work::scale, input);
     }
   }
   // Scales first, all of them: they change the weights that are clipped.
@@ -144,15 +141,14 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
   const auto i = static_cast<size_t>(input);
   const bool is_pair = part_->work == Work::round && wasmquant::needs_reference(part_->step->method);
   if (!statistics_[i]) {
-    const bool needs_gram = has_step(CalibrationMethod::awq) || has_step(CalibrationMethod::gptq);
     seen_[i].sample.clear();
-    statistics_[i] = std::make_unique<InputStatistics>(columns, needs_gram && !is_pair);
+    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::gram) && !is_pair);
     if (is_pair) pairs_[i] = std::make_unique<GpfqInputs>(columns);
   }
   Status added = statistics_[i]->add(x);
   if (added && is_pair) added = pairs_[i]->add(reference_inputs_[i], x);
   std::vector<float>& sample = seen_[i].sample;
-  if (has_step(CalibrationMethod::auto_smooth_quant) && sample.size() < kSampleTokens * columns) {
+  if (sees(AlgorithmSees::sample) && sample.size() < kSampleTokens * columns) {
     const size_t count =
         std::min({x.size(), kSampleTokensOfPortion * columns, kSampleTokens * columns - sample.size()});
     sample.insert(sample.end(), x.begin(), x.begin() + static_cast<ptrdiff_t>(count));
@@ -198,9 +194,6 @@ Status BlockCalibration::optimize(size_t index) {
       break;
     case Work::correct_biases:
       break;
-    case Work::smooth:
-      return smooth(part);
-    case Work::search:
     case Work::scale:
       return scale(part);
     case Work::clip:

@@ -16,6 +16,7 @@
 #include "algorithms/error_feedback.h"
 #include "algorithms/gpfq.h"
 #include "algorithms/input_statistics.h"
+#include "algorithms/scale_search.h"
 #include "core/list.h"
 #include "core/result.h"
 #include "model/block_weights.h"
@@ -25,15 +26,6 @@
 #include "pipeline/task.h"
 
 namespace wasmquant {
-
-/// What the inputs of the layers that share them were like.
-struct SeenInput {
-  std::vector<float> largest;  // [columns], max |x|
-  std::vector<double> mean;    // [columns], mean |x|
-  std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X
-  std::vector<float> sample;   // [some tokens, columns], where it is asked for
-  uint64_t tokens = 0;
-};
 
 class BlockCalibration final : public model::InputSink {
  public:
@@ -68,7 +60,7 @@ class BlockCalibration final : public model::InputSink {
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
 
  private:
-  enum class Work : uint8_t { rotate, equalize, smooth, search, scale, clip, keep_reference, round, correct_biases };
+  enum class Work : uint8_t { rotate, equalize, scale, clip, keep_reference, round, correct_biases };
   struct Part {
     Work work;
     const CalibrationStep* step;
@@ -105,8 +97,7 @@ class BlockCalibration final : public model::InputSink {
   // column_scaling.cpp
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
-  Status smooth(const Part& part);
-  bool has_step(CalibrationMethod method) const noexcept;
+  bool sees(AlgorithmSees what) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
   // column_rounding.cpp

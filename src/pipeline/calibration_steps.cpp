@@ -5,6 +5,7 @@
 
 #include "algorithms/gptaq.h"
 #include "algorithms/qronos.h"
+#include "config/object_reader.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
 #include "pipeline/algorithm_list.h"
@@ -17,34 +18,28 @@ using model::LinearInput;
 constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
                                    LinearInput::feed_forward_output};
 
-constexpr struct {
-  std::string_view name;
-  CalibrationMethod method;
-} kMethods[] = {
-    {"rotation", CalibrationMethod::rotation},
-    {"quarot", CalibrationMethod::rotation},
-    {"cle", CalibrationMethod::equalization},
-    {"activationequalization", CalibrationMethod::smooth_quant},
-    {"smooth", CalibrationMethod::smooth_quant},
-    {"smoothquant", CalibrationMethod::smooth_quant},
-    {"autosmoothquant", CalibrationMethod::auto_smooth_quant},
-    {"awq", CalibrationMethod::awq},
-    {"gptq", CalibrationMethod::gptq},
-    {"gptaq", CalibrationMethod::gptaq},
-    {"qronos", CalibrationMethod::qronos},
-    {"gpfq", CalibrationMethod::gpfq},
-    {"biascorrection", CalibrationMethod::bias_correction},
-};
-
 std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
-  for (const auto& row : kMethods)
-    if (row.name == name) return row.method;
+  for (const AlgorithmInfo& row : kAlgorithms)
+    if (row.is_calibrated && config::index_in(name, row.names) >= 0) return row.method;
   return std::nullopt;
 }
 
 // What rounds columns has one place in the order.
 CalibrationMethod place_of(CalibrationMethod method) noexcept {
   return rounds_columns(method) ? CalibrationMethod::gptq : method;
+}
+
+/// "rotation, cle, smoothquant or activationequalization, ...", for messages.
+std::string names_in_order() {
+  std::string names;
+  const AlgorithmInfo* last = nullptr;
+  for (const AlgorithmInfo& row : kAlgorithms) {
+    if (!row.is_calibrated) continue;
+    if (last != nullptr) names += place_of(last->method) == place_of(row.method) ? " or " : ", ";
+    names += config::word_at(row.names, 0);
+    last = &row;
+  }
+  return names;
 }
 
 double number_or(const json::Value& value, double standard) { return value.is_number() ? value.as_number() : standard; }
@@ -183,8 +178,8 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
     if (!method) continue;
     CalibratedAlgorithm& row = out.emplace_back();
     row.name = name;
-    row.needs_inputs = *method > CalibrationMethod::equalization;
-    row.changes_inputs = *method < CalibrationMethod::gptq;
+    row.needs_inputs = info_of(*method).sees != AlgorithmSees::nothing;
+    row.changes_inputs = info_of(*method).kind <= AlgorithmKind::scales;
     row.turns_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
     row.is_implied = item.is_implied;
     row.needs_reference = needs_reference(*method);
@@ -203,11 +198,8 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.name = value["name"].as_string();
     step.where = std::move(item.where);
     if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
-      return error_at(ErrorCode::config_invalid, step.where,
-                      "{q} cannot come here; the order is rotation, cle, smoothquant or activationequalization, "
-                      "autosmoothquant, awq, "
-                      "one of gptq, gptaq, qronos and gpfq, biascorrection, each once at most",
-                      value["name"].as_string());
+      return error_at(ErrorCode::config_invalid, step.where, "{q} cannot come here; the order is {}, each once at most",
+                      value["name"].as_string(), names_in_order());
     if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
     if (step.method == CalibrationMethod::bias_correction && !architecture.qkv_bias && !architecture.output_bias &&
         !architecture.mlp_bias)

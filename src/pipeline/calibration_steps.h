@@ -9,6 +9,7 @@
 #include "algorithms/equalization.h"
 #include "algorithms/gptq.h"
 #include "algorithms/smooth_quant.h"
+#include "config/algorithm_table.h"
 #include "config/spec.h"
 #include "core/list.h"
 #include "core/result.h"
@@ -18,25 +19,13 @@
 
 namespace wasmquant {
 
-/// In the order in which they can follow each other; gptq to gpfq round the columns of weights, so one of them is all.
-enum class CalibrationMethod : uint8_t {
-  rotation,
-  equalization,
-  smooth_quant,
-  auto_smooth_quant,
-  awq,
-  gptq,
-  gptaq,
-  qronos,
-  gpfq,
-  bias_correction
-};
-
 constexpr bool rounds_columns(CalibrationMethod method) noexcept {
-  return method >= CalibrationMethod::gptq && method <= CalibrationMethod::gpfq;
+  return info_of(method).kind == AlgorithmKind::rounds;
 }
 /// Whether the method also sees what the model without quantization computes.
-constexpr bool needs_reference(CalibrationMethod method) noexcept { return method > CalibrationMethod::gptq; }
+constexpr bool needs_reference(CalibrationMethod method) noexcept {
+  return info_of(method).sees == AlgorithmSees::reference;
+}
 
 struct CalibrationStep {
   CalibrationMethod method = CalibrationMethod::smooth_quant;

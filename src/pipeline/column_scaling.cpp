@@ -3,12 +3,16 @@
 #include <optional>
 #include <utility>
 
-#include "algorithms/awq.h"
+#include "algorithms/scale_search.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
 #include "pipeline/block_calibration.h"
 
 namespace wasmquant {
+
+#define WASMQUANT_SCALING(method, sees, find, names, fields) FindScales find;
+#include "algorithms/algorithms.def"
+
 namespace {
 
 using model::LinearInput;
@@ -43,21 +47,26 @@ QuantizationSpec searched_spec(const WeightLayout& layout) {
   return spec;
 }
 
-Result<AwqChoice> search_by_gram(const SeenInput& input, std::span<const AwqLayer> layers, std::span<float> scales) {
-  TRY(inputs, OutputError::of_gram(input.gram, scales.size()));
-  return search_awq_scales(input.mean, layers, inputs, scales);
-}
+constexpr struct {
+  CalibrationMethod method;
+  FindScales* find;
+} kSearches[] = {
+#define WASMQUANT_SCALING(method, sees, find, ...) {CalibrationMethod::method, find},
+#include "algorithms/algorithms.def"
+};
 
-Result<AwqChoice> search_by_sample(const CalibrationStep& step, const SeenInput& input,
-                                   std::span<const AwqLayer> layers, std::span<float> scales) {
-  const QuantizationSpec* const spec = step.input_spec ? &*step.input_spec : nullptr;
-  return search_smooth_scales(input.sample, input.largest, layers, spec, step.scale_loss, scales);
+FindScales& search_of(CalibrationMethod method) noexcept {
+  const auto* row = kSearches;
+  while (row->method != method) ++row;  // every method of kind scales has its row
+  return *row->find;
 }
 
 }  // namespace
 
+// Heads that share one of v's share its scales: what was measured with scales of their own does not hold then.
 bool BlockCalibration::can_scale(const Part& part) const noexcept {
-  if (part.input != LinearInput::attention_output || part.work == Work::smooth) return true;
+  if (part.input != LinearInput::attention_output) return true;
+  if (info_of(part.step->method).sees == AlgorithmSees::ranges) return true;
   return architecture_.heads == architecture_.kv_heads;
 }
 
@@ -111,40 +120,34 @@ Status BlockCalibration::equalize_pairs(const Part& part) {
   return {};
 }
 
-Status BlockCalibration::smooth(const Part& part) {
-  const std::vector<float>& largest = seen(part.input).largest;
-  std::vector<float> of_weights(largest.size()), scales(largest.size());
+Status BlockCalibration::scale(const Part& part) {
+  const CalibrationStep& step = *part.step;
+  const Slot first = readers_of(part.input).front().weight;
+  if (!can_scale(part)) {
+    if (!step.names_inputs) return {};
+    return error_at(ErrorCode::shape_mismatch, name(first),
+                    "has {} inputs and v_proj {} outputs, which {} cannot scale together; leave v_proj out of {}",
+                    architecture_.query_columns(), architecture_.key_columns(), step.name,
+                    text_of("{}/scaling_layers", step.where));
+  }
+  const SeenInput& input = seen(part.input);
+  std::vector<float> of_weights(input.largest.size()), scales(input.largest.size());
+  List<AwqLayer> layers;
   for (const LinearLayer& layer : readers_of(part.input)) {
     const Slot slot = layer.weight;
     if (Status status = accumulate_column_absmax((*block_)[slot], of_weights); !status)
       return at(name(slot), std::move(status.error()));
+    if (is_quantized(slot)) layers.push_back({(*block_)[slot], searched_spec(tensor(slot).task->layout)});
   }
-  if (Status status = smooth_scales(largest, of_weights, part.step->smooth_quant, scales); !status)
-    return at(name(readers_of(part.input).front().weight), std::move(status.error()));
-  return apply_scales(part.input, scales);
-}
-
-Status BlockCalibration::scale(const Part& part) {
-  const Slot first = readers_of(part.input).front().weight;
-  if (!can_scale(part)) {
-    if (!part.step->names_inputs) return {};
-    return error_at(ErrorCode::shape_mismatch, name(first),
-                    "has {} inputs and v_proj {} outputs, which {} cannot scale together; leave v_proj out of {}",
-                    architecture_.query_columns(), architecture_.key_columns(), part.step->name,
-                    text_of("{}/scaling_layers", part.step->where));
-  }
-  List<AwqLayer> layers;
-  for (const LinearLayer& layer : readers_of(part.input))
-    if (is_quantized(layer.weight))
-      layers.push_back({(*block_)[layer.weight], searched_spec(tensor(layer.weight).task->layout)});
-  if (layers.empty()) return {};
-  const std::span<const AwqLayer> all(layers.data(), layers.size());
-  const SeenInput& input = seen(part.input);
-  std::vector<float> scales(input.mean.size());
-  auto choice =
-      part.work == Work::search ? search_by_sample(*part.step, input, all, scales) : search_by_gram(input, all, scales);
-  if (!choice) return at(name(first), std::move(choice.error()));
-  return choice->step == 0 ? Status() : apply_scales(part.input, scales);
+  auto found = search_of(step.method)({input,
+                                       of_weights,
+                                       {layers.data(), layers.size()},
+                                       step.smooth_quant,
+                                       step.scale_loss,
+                                       step.input_spec ? &*step.input_spec : nullptr},
+                                      scales);
+  if (!found) return at(name(first), std::move(found.error()));
+  return *found ? apply_scales(part.input, scales) : Status();
 }
 
 Status BlockCalibration::clip(const Part& part) {
