@@ -20,6 +20,7 @@ test('both entries export the same names', () => {
     'libraryErrorCodes',
     'microscaling',
     'nvfp4',
+    'outputFormats',
     'perChannel',
     'perGroup',
     'perTensor',
@@ -54,6 +55,21 @@ test('a quantizer has every member of the design', async (t) => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   assert.equal(quantizer.version.library, version);
   assert.match(quantizer.version.compiler, /clang/i);
+});
+
+test('output formats are those that the core names, in order', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await quantizer.open(join(root, 'tests/files/tiny-llama'));
+  const config = { global_quant_config: {} };
+  assert.throws(
+    () => quantizer.plan(model, config, { format: 'none' }),
+    ({ message }) => {
+      const [, names] = /allowed are (.*)$/.exec(message);
+      assert.deepEqual(names.split(/, | and /), [...nodeEntry.outputFormats]);
+      return true;
+    },
+  );
+  await model.close();
 });
 
 test('error codes are the rows of error.def, in order', () => {

@@ -2,18 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { OnnxOptions, OutputFormat, PlanOptions, QuantizerOptions, ShardPart } from '../lib/node.js';
+import {
+  type OnnxOptions,
+  type OutputFormat,
+  outputFormats,
+  type PlanOptions,
+  type QuantizerOptions,
+  type ShardPart,
+} from '../lib/node.js';
 import { CommandError } from './failure.js';
 
-export const kOutputFormats: OutputFormat[] = [
-  'compressed-tensors',
-  'quark',
-  'awq',
-  'gptq',
-  'gguf',
-  'onnx',
-  'fake-quantized',
-];
 /** More workers than any host has cores are a slip of the keyboard. */
 const kMaxThreads = 1024;
 
@@ -54,7 +52,7 @@ export interface ReportOptions {
 }
 
 /** A count of workers, 0 = none. */
-export function parseThreads(text: string): number {
+function parseThreads(text: string): number {
   const threads = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!(threads <= kMaxThreads)) throw new InvalidArgumentError(`It must be a whole number from 0 to ${kMaxThreads}.`);
   return threads;
@@ -78,7 +76,7 @@ const kFactors: Record<string, number> = {
 };
 
 /** Bytes of `256M`, `1GiB`, `1.5G`, `500MB` or `268435456`: K, M, G and KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000. */
-export function parseSize(text: string): number {
+function parseSize(text: string): number {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
   const factor = kFactors[unit.toLowerCase()];
   const bytes = number === '' || factor === undefined ? Number.NaN : Math.round(Number(number) * factor);
@@ -103,7 +101,7 @@ export function parseShards(text: string): ShardPart {
 }
 
 /** `GLOB=PRESET`, added to those before. The last `=` parts them, so a glob may contain one. */
-export function parseLayer(text: string, before: LayerChoice[] = []): LayerChoice[] {
+function parseLayer(text: string, before: LayerChoice[] = []): LayerChoice[] {
   const equals = text.lastIndexOf('=');
   if (equals < 1 || equals + 1 === text.length) {
     throw new InvalidArgumentError('It must be GLOB=PRESET, such as "*.down_proj=int8".');
@@ -139,7 +137,7 @@ export function addFormatOption(command: Command): Command {
     new Option(
       '-f, --format <name>',
       'format of the output (default: that of GGUF and ONNX models, gguf for its recipes, else compressed-tensors)',
-    ).choices(kOutputFormats),
+    ).choices(outputFormats),
   );
 }
 

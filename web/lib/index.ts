@@ -4,12 +4,7 @@ import { browserHost } from './host.js';
 import { EngineQuantizer } from './quantizer.js';
 import type { Quantizer, QuantizerOptions } from './types.js';
 
-export type { AutoConfig, AutoConfigOptions, AutoLayer } from './auto_config.js';
-export * from './config_builders.js';
-export type * from './config_types.js';
-export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
-export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
-export type * from './types.js';
+export * from './exports.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last; dispose the quantizer

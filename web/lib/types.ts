@@ -10,11 +10,13 @@ import type {
   ImportanceOptions,
 } from './calibration_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
+import type { OutputFormat } from './output_formats.js';
 import type { Plan, Report, ShardPart, TensorReport } from './plan_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
 export type * from './calibration_types.js';
 export type * from './distribution_types.js';
+export type * from './output_formats.js';
 export type * from './plan_types.js';
 export type * from './tensor_types.js';
 
@@ -25,8 +27,6 @@ export type * from './tensor_types.js';
 export type Dialect = 'quark' | 'brevitas' | 'aihwkit' | 'compressed-tensors' | 'gptq' | 'awq';
 /** File formats that can be opened. */
 export type InputFormat = 'safetensors' | 'gguf' | 'onnx' | 'npy';
-/** Formats that can be written. */
-export type OutputFormat = 'compressed-tensors' | 'quark' | 'awq' | 'gptq' | 'gguf' | 'onnx' | 'fake-quantized';
 
 /** Random access to bytes. `read` resolves to exactly `length` bytes from `offset` (both in bytes) or rejects. */
 export interface ByteSource {
