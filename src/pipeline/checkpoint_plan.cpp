@@ -1,0 +1,345 @@
+#include "pipeline/checkpoint_plan.h"
+
+#include <algorithm>
+
+#include "config/layer_type.h"
+#include "config/resolve.h"
+#include "core/list.h"
+#include "pipeline/algorithm_list.h"
+#include "pipeline/file_layout.h"
+#include "pipeline/fitting_groups.h"
+#include "pipeline/tensor_scales.h"
+#include "pipeline/untied_head.h"
+
+namespace wasmquant {
+namespace {
+
+// Elements of the largest tile: its input, codes and output then stay below 1 GiB.
+constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
+
+class Planner {
+ public:
+  Planner(const ModelIndex& model, const Config& config, const CheckpointFormat& format, const PlanOptions& options,
+          List<Diagnostic>& diagnostics)
+      : model_(model),
+        config_(config),
+        format_(format),
+        options_(options),
+        diagnostics_(diagnostics),
+        resolver_(config),
+        asked_(asked_algorithms(config)) {}
+
+  Result<Plan> run() {
+    plan_.format = format_.name();
+    const List<ModelTensor>& tensors = model_.tensors();
+    for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
+    add_untied_head();
+    if (Status done = add_online_rotation(); !done) fail(std::move(done.error()));
+    for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
+    if (inputs_left_out_)
+      diagnostics_.push_back(
+          {Severity::warning, "not-applied", text_of("{}/input_tensors", config_.where),
+           text_of("{} has no words for these dynamic inputs: the runtime will not quantize them", format_.name()),
+           "write quark, or take int8 or fp8_e4m3 per tensor or per token"});
+    warn_of_static();
+    warn_of_tied_output();
+    if (requantized_ != 0) diagnostics_.push_back(requantized_warning(requantized_));
+    if (widened_ != 0)
+      diagnostics_.push_back({Severity::note, "dtype-widened", "",
+                              text_of("{} tensors are floats of 8 or 4 bits: their new values are written as BF16, "
+                                      "rounded to it",
+                                      widened_),
+                              ""});
+    if (failures_ != 0) {
+      if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
+      return first_failure_;
+    }
+    TRY_VOID(format_.check(outcomes_));
+    TRY_VOID(lay_out_files());
+    write_quantization_config();
+    return std::move(plan_);
+  }
+
+ private:
+  void add_untied_head() {
+    const auto head = untied_head(model_, config_);
+    if (!head) return;
+    ModelTensor tensor = model_.tensors()[head->embedding];
+    tensor.layer = head->layer;
+    tensor.layer_type = "Linear";
+    tensor.stored.name = head->layer + ".weight";
+    add_tensor(head->embedding, tensor);
+    plan_.tensors.back().name = tensor.stored.name;
+    plan_.bytes_before -= plan_.tensors.back().task.source_bytes;
+    plan_.config_changes.set("tie_word_embeddings", false);
+    diagnostics_.push_back({Severity::note, "head-untied", tensor.stored.name,
+                            "the head of this model is its embedding, and the rotation turns the two differently: the "
+                            "output has a head of its own, and its config.json says so",
+                            "set r1 to false to keep them one"});
+  }
+
+  // R4's other half is the runtime's.
+  Status add_online_rotation() {
+    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    if (rotation == nullptr) return {};
+    const std::string where = text_of("{}/r4", rotation->where);
+    const std::string_view format = format_.name();
+    if (format != "quark" && format != "fake-quantized")
+      return error_at(ErrorCode::format_unsupported, where,
+                      "the runtime has to turn the input of down_proj, and {} has no words for that; write quark or "
+                      "fake-quantized, or set it to false",
+                      format);
+    json::Value layers;
+    layers.set("mlp.down_proj", "hadamard");
+    plan_.config_changes.set("input_rotation", std::move(layers));
+    diagnostics_.push_back({Severity::warning, "online-rotation", where,
+                            "down_proj expects inputs multiplied by a Hadamard matrix. Runtimes with Quark's R4 do "
+                            "that where the matrix is "
+                            "theirs, evaluate and generate here do; any other runtime computes nonsense with this file",
+                            "set r4 to false for files that load anywhere"});
+    return {};
+  }
+
+  void add_tensor(uint32_t index, const ModelTensor& tensor) {
+    const StoredTensor& stored = tensor.stored;
+    PlannedTensor& planned = plan_.tensors.emplace_back();
+    planned.tensor = index;
+    planned.weight.layer = tensor.layer;
+    planned.weight.layer_type = resolver_.type_of(tensor.layer, tensor.layer_type);
+    planned.weight.shape = stored.shape;
+    planned.weight.source = stored.dtype;
+    if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
+    planned.task.name = stored.name;
+    planned.task.source = {tensor.file, stored.begin};
+    planned.task.source_bytes = stored.end - stored.begin;
+    planned.task.quantized = tensor.quantized;
+    planned.task.non_finite = config_.non_finite;
+
+    Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype, stored.shape));
+    planned.reason = std::move(resolved.reason);
+    if (!resolved.weight.empty() && planned.task.source_bytes != 0) {
+      auto layout = fitted_layout(planned, resolved.weight);
+      if (!layout) {
+        fail(std::move(layout.error()));
+        return;
+      }
+      planned.task.layout = std::move(*layout);
+      widen_output(planned.task.layout);
+    } else if (tensor.quantized) {
+      fail(error_at(ErrorCode::format_unsupported, stored.name,
+                    "is quantized in this model, and the config leaves it out: codes of another format do not go over. "
+                    "Give it a spec, such as bfloat16"));
+      return;
+    } else {
+      planned.task.is_copy = true;
+      planned.task.layout.components.push_back(
+          {Role::codes, stored.name, stored.dtype, stored.shape, planned.task.source_bytes});
+    }
+    requantized_ += planned.task.quantized != nullptr || (!planned.task.is_copy && small_float_of(stored.dtype));
+    set_tiles(planned.task, options_.tile_bytes);
+    if (Status fits = check_memory(planned.task); !fits) {
+      fail(std::move(fits.error()));
+      return;
+    }
+    if (layer_name_of(stored.name).role == TensorRole::weight && is_quantizable_type(planned.weight.layer_type)) {
+      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, stages_of(planned.task), {}, {}};
+      add_activations(planned, outcome);
+      outcomes_.push_back(std::move(outcome));
+    }
+    count(planned);
+  }
+
+  // What a runtime does to the layer's inputs as they come. Static inputs and outputs, and importance of input
+  // channels: asked of calibration, or put in place.
+  void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
+    if (planned.task.is_copy) return;
+    const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
+    const std::vector<uint64_t>& shape = planned.weight.shape;
+    const bool is_linear = planned.weight.layer_type == "Linear" && shape.size() == 2;
+    for (const ActivationRole role : kActivationRoles) {
+      const bool is_input = role == ActivationRole::input;
+      const Stages& stages = is_input ? config.input_tensors : config.output_tensors;
+      ActivationRequest request{planned.weight.layer, role, is_linear ? shape[is_input ? 1 : 0] : 0};
+      request.importance = is_input && planned.task.layout.spec.observer_options.weighted;
+      if (request.importance && !is_linear)
+        fail(error_at(ErrorCode::not_implemented, planned.task.name,
+                      "\"weighted\" is for linear layers; exclude this one"));
+      if (is_input && !are_static(stages)) {
+        const bool fits = stages.empty() || format_.holds_inputs(stages);
+        if (fits) outcome.inputs = stages;
+        inputs_left_out_ |= !fits;
+      }
+      const auto storage = are_static(stages) ? static_storage(planned, stages, request.features) : std::nullopt;
+      if (storage) {
+        request.spec = storage->spec;
+        request.scales = storage->scale_shape.empty() ? 1 : storage->scale_shape.front();
+        (is_input ? outcome.inputs : outcome.outputs) = stages;
+      }
+      if (!storage && !request.importance) continue;
+      if (const json::Value* found = found_for(request)) {
+        if (storage) {
+          List<KnownTensor> tensors = activation_tensors(request.layer, role, *found, *storage);
+          for (KnownTensor& tensor : tensors) planned.activations.push_back(std::move(tensor));
+        }
+        if (request.importance) planned.task.importance = importance_in(*found);
+      }
+      plan_.requests.push_back(std::move(request));
+    }
+  }
+
+  // None without calibration, or where the format has no place.
+  std::optional<ActivationStorage> static_storage(const PlannedTensor& planned, const Stages& stages,
+                                                  uint64_t channels) {
+    if (!options_.calibrates || !format_.holds_activation_scales()) {
+      static_left_out_ = true;
+      return std::nullopt;
+    }
+    auto storage = activation_storage(stages, channels);
+    if (storage && planned.task.layout.codes != CodeStorage::cast_values && format_.fit(planned.weight, *storage))
+      return storage;
+    fail(error_at(ErrorCode::format_unsupported, planned.weight.layer,
+                  "{} holds static scales of int8, uint8 and fp8 per tensor, quark also per channel, and not these of "
+                  "{}; set is_dynamic to true",
+                  format_.name(), info_of(stages.front().dtype).name));
+    return std::nullopt;
+  }
+
+  const json::Value* found_for(const ActivationRequest& request) const noexcept {
+    for (const json::Value& found : options_.activations.items())
+      if (found["layer"].as_string() == request.layer && found["role"].as_string() == name_of(request.role))
+        return &found;
+    return nullptr;
+  }
+
+  void warn_of_static() {
+    if (static_left_out_)
+      diagnostics_.push_back({Severity::warning, "not-applied", config_.where,
+                              "static inputs and outputs are left out: their scales come from calibration, and only "
+                              "quark and compressed-tensors hold them",
+                              "give calibration, or set is_dynamic to true"});
+  }
+
+  static Stages stages_of(const TensorTask& task) { return task.is_copy ? Stages() : task.layout.all_stages(); }
+
+  Result<WeightLayout> fitted_layout(PlannedTensor& planned, const Stages& stages) {
+    auto layout = format_.layout(planned.weight, stages);
+    if (layout || layout.error().code != ErrorCode::group_size_invalid ||
+        config_.indivisible_groups == IndivisibleGroups::error || stages.size() > 1)
+      return layout;
+    const QuantizationSpec& spec = stages.front();
+    const std::vector<uint64_t>& shape = planned.weight.shape;
+    const auto axis =
+        static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(shape.size()) : spec.ch_axis);
+    return format_.layout(planned.weight,
+                          {fall_back(spec, shape[axis], planned.task.name, planned.reason, diagnostics_)});
+  }
+
+  // Values of small floats, once rounded to another grid, are none of theirs: they are written as BF16.
+  void widen_output(WeightLayout& layout) {
+    if (layout.codes != CodeStorage::source_values || !small_float_of(layout.source)) return;
+    set_dtype(layout.components.front(), StorageDtype::BF16);
+    ++widened_;
+  }
+
+  // One tile and the scales that outlive it must fit a 32-bit memory beside everything else.
+  static Status check_memory(const TensorTask& task) {
+    if (task.is_copy) return {};
+    const WeightLayout& layout = task.layout;
+    const uint64_t tile_elements = std::min(task.tile_lines, layout.lines()) * layout.line_elements();
+    const uint64_t kept_scales = TensorScales::needed(layout) ? layout.granularity.scale_count() : 0;
+    TRY_VOID(TensorScales::check(layout, task.name));
+    if (tile_elements <= kMaxTileElements && kept_scales <= kMaxTileElements) return {};
+    return error_at(ErrorCode::memory_budget, task.name,
+                    "its smallest tile has {} elements and {} scales kept between passes; the limit is {} each. "
+                    "Exclude the layer, or give it smaller groups or another scheme",
+                    tile_elements, kept_scales, kMaxTileElements);
+  }
+
+  void fail(Error error) {
+    if (failures_++ == 0) first_failure_ = error;
+    diagnostics_.push_back(
+        {Severity::error, std::string(name_of(error.code)), std::move(error.where), std::move(error.message), ""});
+  }
+
+  void count(PlannedTensor& planned) {
+    for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
+    for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
+    plan_.bytes_before += planned.task.source_bytes;
+    plan_.bytes_after += planned.bytes_after;
+    if (planned.task.is_copy) return;
+    ++plan_.quantized_count;
+    plan_.quantized_elements += planned.task.layout.rows * planned.task.layout.columns;
+    plan_.quantized_bytes += planned.bytes_after;
+  }
+
+  // Weight files of models whose output layer is their embedding have no tensor for it.
+  void warn_of_tied_output() {
+    const PlannedTensor* embedding = nullptr;
+    for (const PlannedTensor& planned : plan_.tensors) {
+      const std::string_view layer = planned.weight.layer;
+      const std::string_view part = layer.substr(layer.rfind('.') + 1);
+      for (const std::string_view head : {"lm_head", "embed_out", "output", "head", "classifier", "score"})
+        if (part == head) return;
+      for (const std::string_view tokens : {"embed_tokens", "wte", "tok_embeddings", "word_embeddings"})
+        if (part == tokens && !planned.task.is_copy) embedding = &planned;
+    }
+    if (embedding == nullptr) return;
+    diagnostics_.push_back({Severity::warning, "tied-weights", embedding->task.name,
+                            "this model has no output layer of its own, so its embedding is most likely that, too: "
+                            "quantizing it rounds the logits",
+                            text_of("exclude {q}, or give it more bits", embedding->weight.layer)});
+  }
+
+  Status lay_out_files() {
+    const bool one_file = model_.is_npy();  // arrays have a file each, or are parts of one
+    List<List<PlannedTensor*>> by_file(one_file ? 1 : model_.files().size());
+    for (PlannedTensor& planned : plan_.tensors)
+      by_file[one_file ? 0 : model_.tensors()[planned.tensor].file].push_back(&planned);
+    List<std::pair<std::string, std::string>> map;
+    for (uint32_t f = 0; f < by_file.size(); ++f) {
+      PlannedFile file{one_file ? "model.safetensors" : model_.files()[f].name, {}, 0};
+      TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
+      for (const PlannedTensor* planned : by_file[f])
+        for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);
+      for (const PlannedTensor* planned : by_file[f])
+        for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name, file.name);
+      plan_.files.push_back(std::move(file));
+    }
+    if (model_.is_sharded() || by_file.size() > 1)
+      plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after);
+    return {};
+  }
+
+  void write_quantization_config() {
+    const bool any = std::any_of(outcomes_.begin(), outcomes_.end(),
+                                 [](const LayerOutcome& layer) { return !layer.weight.empty(); });
+    if (any) plan_.quantization_config = format_.quantization_config(config_, outcomes_);
+    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    if (!any || rotation == nullptr || format_.name() != "quark") return;
+    json::Array algorithms;
+    algorithms.push_back(rotation->value);
+    plan_.quantization_config.set("algo_config", std::move(algorithms));
+  }
+
+  const ModelIndex& model_;
+  const Config& config_;
+  const CheckpointFormat& format_;
+  const PlanOptions& options_;
+  List<Diagnostic>& diagnostics_;
+  Resolver resolver_;
+  const List<AskedAlgorithm> asked_;
+  Plan plan_;
+  List<LayerOutcome> outcomes_;
+  bool inputs_left_out_ = false, static_left_out_ = false;
+  uint64_t failures_ = 0, requantized_ = 0, widened_ = 0;
+  Error first_failure_;
+};
+
+}  // namespace
+
+Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const CheckpointFormat& format,
+                                  const PlanOptions& options, List<Diagnostic>& diagnostics) {
+  return Planner(model, config, format, options, diagnostics).run();
+}
+
+}  // namespace wasmquant
