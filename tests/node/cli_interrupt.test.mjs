@@ -83,7 +83,8 @@ test('an interrupted run with --json says so in its one document', { timeout: 12
 
 test('a signal ends a command that waits for stdin', { timeout: 20_000 }, async () => {
   const { child, done } = start(['config', 'check', '-'], { keepStdin: true });
-  await sleep(1500);
+  // More than a pipe holds: it is taken once the command reads.
+  await new Promise((taken) => child.stdin.write(' '.repeat(4 * 2 ** 20), taken));
   assert.equal(child.exitCode, null, 'it waits');
   child.kill('SIGINT');
   assert.equal((await done).code, 130);
