@@ -182,9 +182,14 @@ main(async () => {
       process.stdout.write(error ? `${name} FAILED  ${error.message}\n` : `${name.padEnd(34)} ran\n`);
     });
     if ('web/docs/extend.md'.includes(options.only)) {
-      followGuide();
-      passed += 1;
-      process.stdout.write(`${'extend.md, a dtype'.padEnd(34)} followed: one row\n`);
+      try {
+        const files = followGuide();
+        passed += files.length;
+        process.stdout.write(`${'extend.md'.padEnd(34)} followed: ${files.length} snippets in ${files.join(', ')}\n`);
+      } catch (error) {
+        failed += 1;
+        process.stdout.write(`extend.md FAILED  ${error.message}\n`);
+      }
     }
     if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/demo/docs\n`);
   } finally {

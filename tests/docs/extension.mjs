@@ -1,66 +1,95 @@
-// The guide "Add a dtype ...", followed to the letter where a row is all it takes: the row of its snippet goes into a copy of
-// the table of dtypes, and the exhaustive test over all codes is compiled there and run. Natively, a few seconds.
+// The guide "Add a dtype ...", followed to the letter: its snippets go into a copy of the tree, each where the line before it
+// says, and the copy is built and tested natively. Beside the tests that go through all rows of the tables,
+// extension_test.cpp says what has to be there. All sections share one copy and one build; what the guide does not touch
+// comes from ccache, where there is one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { root } from '../setup/command.mjs';
 import { setUp } from '../setup/setup.mjs';
+import { fencesOf } from './fences.mjs';
 
 const guide = 'web/docs/extend.md';
-const table = 'src/numeric/dtypes.def';
-
-/** The row of the guide's first C++ snippet, and the dtype it names. */
-function rowOfGuide() {
-  const [, row] = /```cpp\n(WASMQUANT_FLOAT\(.*\))\n```/.exec(readFileSync(join(root, guide), 'utf8')) ?? [];
-  assert.ok(row, `${guide} shows no row of a float`);
-  const [id, bits, exponent, mantissa] = row.slice(row.indexOf('(') + 1, -1).split(', ');
-  return { row, id, bits, exponent, mantissa };
-}
-
-/** Says that the new dtype is among those that the copied test goes through, with the numbers of its row. */
-const check = ({ id, bits, exponent, mantissa }) => `#include <doctest/doctest.h>
-
-#include "numeric/minifloat.h"
-
-TEST_CASE("the dtype of the guide") {
-  const auto dtype = wasmquant::dtype_named("${id}");
-  REQUIRE(dtype.has_value());
-  CHECK(wasmquant::info_of(*dtype).bits == ${bits});
-  const wasmquant::FloatFormat format = wasmquant::float_format_of(*dtype);
-  CHECK(format.exponent_bits == ${exponent});
-  CHECK(format.mantissa_bits == ${mantissa});
-}
-`;
+/** What CMakeLists.txt wants to see, without the tests. */
+const copied = ['CMakeLists.txt', 'cmake', 'src', 'bindings', 'tests/fuzz', 'tests/interop', 'web/lib'];
+/** Tests that go through all rows of the tables, and the headers that they and extension_test.cpp need. */
+const tests = [
+  'main.cpp',
+  'numeric/minifloat_test.cpp',
+  'observers/sharing_test.cpp',
+  'config/write_test.cpp',
+  'observers/sharing.h',
+  'config/diagnostics.h',
+  'formats/read_file.h',
+  'model/model_folder.h',
+  'pipeline/calibrated_model.h',
+];
 
 function run(program, args, options) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8', ...options });
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+    ...options,
+  });
   if (error) throw error;
-  assert.equal(status, 0, `${program} ended with exit code ${status}\n${stdout}${stderr}`);
+  assert.equal(status, 0, `${program} ended with exit code ${status}\n${stdout.slice(-8000)}${stderr.slice(-8000)}`);
   return stdout;
 }
 
-/** Throws when the guide's row is not enough. */
+/** Puts a snippet where the line before it says; returns the file. */
+function apply({ note, code, line }, folder) {
+  const [, created] = /^Saved as `([^`]+)`:$/.exec(note) ?? [];
+  if (created) {
+    assert.ok(/^src\/\w+\/\w+\.cpp$/.test(created), `${guide}:${line}: ${created} is no source file`);
+    writeFileSync(join(folder, created), `${code}\n`, { flag: 'wx' });
+    return created;
+  }
+  const [, mark, file] = /^Behind the last `([^`]+)` of `([^`]+)`:$/.exec(note) ?? [];
+  assert.ok(file, `${guide}:${line}: the line before the snippet does not say where it goes: ${note}`);
+  const before = readFileSync(join(folder, file), 'utf8');
+  const at = before.lastIndexOf(mark);
+  assert.ok(at >= 0, `${guide}:${line}: ${file} has no ${mark}`);
+  assert.ok(!before.includes(code), `${guide}:${line}: ${file} has this already`);
+  const end = before.indexOf('\n', at) + 1;
+  writeFileSync(join(folder, file), `${before.slice(0, end)}${code}\n${before.slice(end)}`);
+  return file;
+}
+
+function copyTree(folder) {
+  for (const path of copied) cpSync(join(root, path), join(folder, path), { recursive: true });
+  for (const path of tests) {
+    mkdirSync(join(folder, 'tests/native', dirname(path)), { recursive: true });
+    cpSync(join(root, 'tests/native', path), join(folder, 'tests/native', path));
+  }
+  cpSync(join(root, 'tests/docs/extension_test.cpp'), join(folder, 'tests/native/extension_test.cpp'));
+  symlinkSync(join(root, 'tests/files'), join(folder, 'tests/files'));
+}
+
+/** Throws when the guide is not enough. Returns the files that its snippets went into. */
 export function followGuide() {
   const env = setUp();
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-extension-'));
   try {
-    for (const room of ['core', 'numeric'])
-      cpSync(join(root, 'src', room), join(folder, 'src', room), { recursive: true });
-    const added = rowOfGuide();
-    const before = readFileSync(join(root, table), 'utf8');
-    const last = before.lastIndexOf('\nWASMQUANT_FLOAT(');
-    assert.ok(last > 0 && !before.includes(`(${added.id},`), `${table} has no floats, or has ${added.id} already`);
-    const end = before.indexOf('\n', last + 1);
-    writeFileSync(join(folder, table), `${before.slice(0, end)}\n${added.row}${before.slice(end)}`);
-    writeFileSync(join(folder, 'guide_test.cpp'), check(added));
-    const tests = ['main.cpp', 'numeric/minifloat_test.cpp'].map((file) => join(root, 'tests/native', file));
-    const include = ['-I', join(folder, 'src'), '-isystem', env.WASMQUANT_INCLUDE ?? '/usr/include'];
-    const flags = ['-std=c++20', '-O1', '-Wall', '-Werror', ...include];
-    const program = join(folder, 'tests');
-    run('g++', [...flags, '-o', program, ...tests, join(folder, 'guide_test.cpp')], { env });
-    assert.match(run(program, [], {}), /0 failed/);
+    copyTree(folder);
+    const fences = fencesOf(readFileSync(join(root, guide), 'utf8'));
+    const files = fences.map((fence) => apply(fence, folder));
+    const build = join(folder, 'build');
+    run('cmake', ['-S', folder, '-B', build, '-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O0'], { env });
+    const jobs = String(Math.min(availableParallelism(), 4));
+    run('cmake', ['--build', build, '--target', 'wasmquant_tests', '--parallel', jobs], { env });
+    const output = run(join(build, 'wasmquant_tests'), [], { env, cwd: folder });
+    assert.match(output, / 0 failed/);
+    const [, native] = /^formats: (.*)$/m.exec(output);
+    const typescript = readFileSync(join(folder, 'web/lib/output_formats.ts'), 'utf8');
+    const [, list] = /outputFormats = \[([^\]]*)\]/.exec(typescript);
+    const names = [...list.matchAll(/'([^']+)'/g)].map(([, name]) => name);
+    assert.deepEqual(
+      names.filter((name) => name !== 'gguf' && name !== 'onnx'),
+      native.split(', '),
+    );
+    return files;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -2,7 +2,7 @@
 // names what given.mjs sets up; `<!-- unrun: why -->` leaves a block out and says why; "Saved as `name`:" is the file that
 // the reader makes of it.
 
-/** `[{ language, code, line, given, unrun, saved }]`, lines from 1. */
+/** `[{ language, code, line, given, unrun, saved, note }]`, lines from 1; `note` is the line of text before the block. */
 export function fencesOf(markdown) {
   const fences = [];
   const lines = markdown.split('\n');
@@ -18,7 +18,7 @@ export function fencesOf(markdown) {
     const given = /^<!-- given: (.*) -->$/.exec(note)?.[1].split(', ') ?? [];
     const unrun = /^<!-- unrun: (.*) -->$/.exec(note)?.[1] ?? null;
     const saved = /Saved as `([\w.-]+)`:$/.exec(note)?.[1] ?? null;
-    fences.push({ language: open[1], code: lines.slice(begin, at).join('\n'), line: begin, given, unrun, saved });
+    fences.push({ language: open[1], code: lines.slice(begin, at).join('\n'), line: begin, given, unrun, saved, note });
     note = '';
   }
   return fences;

@@ -1,0 +1,130 @@
+// What the guide "Add a dtype ..." adds is there and works: compiled in a copy of the tree that has its snippets
+// (extension.mjs), beside the tests that go through all rows of the tables.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "checkpoint/checkpoint_format.h"
+#include "config/presets.h"
+#include "config/schema.h"
+#include "numeric/minifloat.h"
+#include "observers/registry.h"
+#include "pipeline/calibrated_model.h"
+
+using namespace wasmquant;
+using namespace wasmquant::testing;
+
+namespace {
+
+const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0)";
+
+std::string config_of(const std::string& weight, const std::string& rest = "") {
+  return R"({"global_quant_config": {"weight": )" + weight + R"(}, "exclude": ["lm_head"])" + rest + "}";
+}
+
+Config parsed(const std::string& text) {
+  List<Diagnostic> diagnostics;
+  auto result = config::parse_text(text, "auto", &diagnostics);
+  REQUIRE(bool(result));
+  CHECK(diagnostics.empty());
+  return std::move(result->config);
+}
+
+bool schema_says(const std::string& word) {
+  return json::write(config::schema(Dialect::quark)).find('"' + word + '"') != std::string::npos;
+}
+
+// A model of three blocks.
+CalibratedModel run(const std::string& config, const std::string& format, bool float_only = false) {
+  const ModelFolder model("files/forward/llama");
+  std::vector<int32_t> tokens(48);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i * 7 % 32);
+  CalibratedModel found = calibrate(model, config, tokens, 16, float_only, format);
+  REQUIRE_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the preset of the guide") {
+  const config::Preset* const preset = config::preset_named("int8_wo_128");
+  REQUIRE(preset != nullptr);
+  const Config config = parsed(preset->config_text());
+  CHECK(config.global.weight.front().dtype == Dtype::int8);
+  CHECK(config.global.weight.front().group_size == 128);
+}
+
+TEST_CASE("the dtype of the guide") {
+  const auto dtype = dtype_named("fp8_e3m4");
+  REQUIRE(dtype.has_value());
+  CHECK(info_of(*dtype).bits == 8);
+  CHECK(float_format_of(*dtype).exponent_bits == 3);
+  CHECK(float_format_of(*dtype).mantissa_bits == 4);
+  CHECK(schema_says("fp8_e3m4"));
+  const std::string config = config_of(R"({"dtype": "fp8_e3m4", "qscheme": "per_channel", "ch_axis": 0})");
+  CHECK(parsed(config).global.weight.front().dtype == *dtype);
+  CHECK(run(config, "fake-quantized").weight_noise > 0);
+}
+
+TEST_CASE("the observer of the guide") {
+  const char* const name = "PerChannelShrunkRangeObserver";
+  CHECK(schema_says(name));
+  const std::string config = config_of(kInt8 + R"(, "symmetric": true, "observer_cls": ")" + name + "\"}");
+  const QuantizationSpec spec = parsed(config).global.weight.front();
+  CHECK(info_of(spec.observer).name == name);
+  const float x[] = {-10, 5, 1, 100};
+  const auto found = observe_tensor(spec, x, {2, 2});
+  REQUIRE(bool(found));
+  CHECK(found->min == std::vector<float>{-9, 0.9f});
+  CHECK(found->max == std::vector<float>{4.5f, 90});
+  CHECK(found->qparams[1].scale == doctest::Approx(90 / 127.0));
+  const CalibratedModel shrunk = run(config, "compressed-tensors");
+  CHECK(shrunk.weight_noise > run(config_of(kInt8 + "}"), "compressed-tensors").weight_noise);
+}
+
+TEST_CASE("the algorithm of the guide") {
+  const std::string weight = kInt8 + "}";
+  const auto with = [&](const char* algorithms) {
+    return config_of(weight, std::string(R"(, "algo_config": [)") + algorithms + "]");
+  };
+  const auto listed = calibrated_algorithms(parsed(with(R"({"name": "meansmooth", "alpha": 0.5}, {"name": "gptq"})")));
+  REQUIRE(listed.size() == 2);
+  CHECK(listed[0].name == "meansmooth");
+  CHECK((listed[0].needs_inputs && listed[0].changes_inputs && !listed[0].needs_reference));
+  const std::string config = with(R"({"name": "meansmooth", "alpha": 0.5})");
+  CHECK(run(config, "compressed-tensors").weight_noise > 0);
+  // Scaled weights, the same function.
+  const ModelFolder model("files/forward/llama");
+  const std::vector<int32_t> tokens(32, 3);
+  const CalibratedModel scaled = run(config, "compressed-tensors", true);
+  CHECK(scaled.blocks[0][model::Slot::q] != model.tensor<float>("model.layers.0.self_attn.q_proj.weight"));
+  const double before = loss_with(model, {}, tokens, 16);
+  CHECK(loss_with(model, scaled, tokens, 16) == doctest::Approx(before).epsilon(1e-4));
+
+  List<Diagnostic> diagnostics;
+  (void)config::parse_text(with(R"({"name": "meansmooth", "alhpa": 1})"), "auto", &diagnostics);
+  REQUIRE(diagnostics.size() == 1);
+  CHECK(diagnostics[0].code == "key-unknown");
+}
+
+TEST_CASE("the checkpoint format of the guide") {
+  // extension.mjs compares this with what TypeScript says.
+  std::printf("formats: %s\n", checkpoint_format_names().c_str());
+  const CheckpointFormat* const format = checkpoint_format_named("int8-rows");
+  REQUIRE(format != nullptr);
+  List<Diagnostic> diagnostics;
+  PlanOptions options;
+  options.format = "int8-rows";
+  const ModelFolder model("files/forward/llama");
+  const auto plan = make_plan(model.index, config_of(kInt8 + "}"), options, diagnostics);
+  REQUIRE_MESSAGE(bool(plan), plan.error().message);
+  CHECK(plan->quantization_config["quant_method"].as_string() == "int8-rows");
+  size_t codes = 0;
+  for (const PlannedTensor& planned : plan->tensors)
+    for (const Component& component : planned.outputs()) codes += component.name.ends_with(".weight_codes");
+  CHECK(codes == plan->quantized_count);
+  CHECK(run(config_of(kInt8 + "}"), "int8-rows").weight_noise ==
+        run(config_of(kInt8 + "}"), "compressed-tensors").weight_noise);
+  CHECK_FALSE(bool(make_plan(model.index, config_of(R"({"dtype": "int8"})"), options, diagnostics)));
+}
