@@ -7,17 +7,7 @@ namespace wasmquant::gguf {
 namespace {
 
 constexpr std::string_view kNumber = "split.no", kCount = "split.count", kTensorCount = "split.tensors.count";
-constexpr std::string_view kExtension = ".gguf", kOf = "-of-";
 constexpr size_t kDigits = 5;
-
-std::optional<uint32_t> parse_digits(std::string_view text) noexcept {
-  uint32_t number = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    number = 10 * number + static_cast<uint32_t>(c - '0');
-  }
-  return number;
-}
 
 std::string digits_of(uint32_t number) {
   std::string digits;
@@ -26,17 +16,6 @@ std::string digits_of(uint32_t number) {
 }
 
 }  // namespace
-
-std::optional<PartName> parse_part_name(std::string_view name) noexcept {
-  constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kExtension.size();
-  if (name.size() <= kTail || !name.ends_with(kExtension)) return std::nullopt;
-  const std::string_view tail = name.substr(name.size() - kTail);
-  const auto number = parse_digits(tail.substr(1, kDigits));
-  const auto count = parse_digits(tail.substr(1 + kDigits + kOf.size(), kDigits));
-  if (tail.front() != '-' || tail.substr(1 + kDigits, kOf.size()) != kOf || !number || !count) return std::nullopt;
-  if (*number == 0 || *number > *count || *count > kMaxParts) return std::nullopt;
-  return PartName{name.substr(0, name.size() - kTail), *number, *count};
-}
 
 std::string part_name(std::string_view stem, uint32_t number, uint32_t count) {
   return text_of("{}-{}-of-{}.gguf", stem, digits_of(number), digits_of(count));

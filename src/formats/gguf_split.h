@@ -3,7 +3,6 @@
 //   split.no (u16, from 0), split.count (u16), split.tensors.count (i32, of the whole model)
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,13 +15,7 @@ namespace wasmquant::gguf {
 
 inline constexpr uint32_t kMaxParts = 65535;
 
-/// What a file name says: of "a/b-00002-of-00003.gguf" the stem is "a/b", the number 2 of 3.
-struct PartName {
-  std::string_view stem;
-  uint32_t number = 0, count = 0;  // from 1
-};
-/// Empty when the name is not of that form, or the number not in 1 … count.
-std::optional<PartName> parse_part_name(std::string_view file_name) noexcept;
+/// "a/b-00002-of-00003.gguf" of the stem "a/b", the number 2 (from 1) and 3 parts.
 std::string part_name(std::string_view stem, uint32_t number, uint32_t count);
 
 /// Whether `parts`, in the order of their numbers, are one model: split.no and split.count agree with that order, the

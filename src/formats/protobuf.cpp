@@ -50,15 +50,6 @@ Outcome read_head(std::span<const uint8_t> bytes, Head& head) noexcept {
   return outcome;
 }
 
-uint64_t varint_bytes(uint64_t value) noexcept {
-  uint64_t bytes = 1;
-  while (value >= 0x80) {
-    value >>= 7;
-    ++bytes;
-  }
-  return bytes;
-}
-
 void append_varint(std::string& out, uint64_t value) {
   while (value >= 0x80) {
     out += static_cast<char>(value | 0x80);

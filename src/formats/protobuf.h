@@ -34,8 +34,6 @@ enum class Outcome : uint8_t {
 Outcome read_varint(std::span<const uint8_t> bytes, uint64_t& value, uint32_t& used) noexcept;
 Outcome read_head(std::span<const uint8_t> bytes, Head& head) noexcept;
 
-/// Bytes that a varint takes.
-uint64_t varint_bytes(uint64_t value) noexcept;
 void append_varint(std::string& out, uint64_t value);
 /// A whole field: a number as varint, or bytes.
 void append_field(std::string& out, uint32_t number, uint64_t value);

@@ -32,7 +32,4 @@ constexpr float from_half(uint16_t half) {
   return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
 }
 
-/// x as float16 keeps it.
-constexpr float rounded_to_half(float x) { return from_half(half_of(x)); }
-
 }  // namespace wasmquant

@@ -61,7 +61,6 @@ class TensorScales {
   float second_scale() const noexcept { return second_scale_; }
   /// The layout's, for this data.
   const QuantizationSpec& spec() const noexcept { return spec_; }
-  bool is_finished() const noexcept { return finished_; }
 
  private:
   void round_to_storage() noexcept;

@@ -74,7 +74,7 @@ export function buildCommandLine() {
 }
 
 /** dist/demo. */
-export function buildPage() {
+function buildPage() {
   say('building the page (vite)');
   run(join(root, 'node_modules/.bin/vite'), ['build', 'web/demo', '--logLevel', 'warn'], { quietStdout: true });
 }

@@ -66,7 +66,7 @@ const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
   symmetric: true,
 });
 /** Ordered by size; not every format has int3. */
-export const autoCandidates: readonly QuantizationSpec[] = [
+const autoCandidates: readonly QuantizationSpec[] = [
   groups('int3', 64),
   channels('int4'),
   groups('int4', 128),

@@ -11,7 +11,7 @@ const mebibyte = 1024 * 1024;
 
 export const defaultBudgetBytes = 512 * mebibyte;
 /** Below this the engine of one worker and its tiles would not fit. */
-export const minimumBudgetBytes = 64 * mebibyte;
+const minimumBudgetBytes = 64 * mebibyte;
 const hostBytes = 160 * mebibyte;
 /** A worker's own JavaScript heap, compiled code and reads on their way. */
 const workerBytes = 10 * mebibyte;

@@ -53,7 +53,7 @@ const maxTextBytes = 256 * 1024 * 1024;
 export const isIndexName = (name: string) => indexPattern.test(name);
 
 /** Files that a folder output takes over as they are. */
-export function isCompanion(name: string): boolean {
+function isCompanion(name: string): boolean {
   return (
     name !== 'config.json' &&
     !name.startsWith('.') &&

@@ -17,7 +17,7 @@ export function pathOf(source: Source | FileSystemDirectoryHandle): string | nul
 }
 
 /** Has the shape of fs.promises.FileHandle. */
-export function isNodeFileHandle(source: unknown): source is NodeFileHandle & FileHandle {
+function isNodeFileHandle(source: unknown): source is NodeFileHandle & FileHandle {
   return (
     typeof source === 'object' && source !== null && 'fd' in source && typeof source.fd === 'number' && 'stat' in source
   );

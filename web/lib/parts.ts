@@ -54,7 +54,7 @@ export interface PartOfRun {
 }
 
 /** Errors: argument-invalid. */
-export function checkPart({ part, of }: ShardPart): void {
+function checkPart({ part, of }: ShardPart): void {
   if (Number.isSafeInteger(of) && Number.isSafeInteger(part) && part >= 1 && part <= of) return;
   const detail = `part ${part} of ${of} does not exist: parts count from 1 to their number; add 1 to an index that counts from 0`;
   throw failure('argument-invalid', 'shards', detail);

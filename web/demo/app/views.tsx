@@ -8,7 +8,7 @@ import { opened } from '../open/opened';
 import { QualityView } from '../quality/quality-view';
 import { TensorTable } from '../report/tensor-table';
 
-export type ViewName = 'tensors' | 'improve' | 'quality' | 'compare' | 'code';
+type ViewName = 'tensors' | 'improve' | 'quality' | 'compare' | 'code';
 
 const views: { name: ViewName; title: string; content: () => ComponentChildren }[] = [
   { name: 'tensors', title: 'Tensors', content: () => <TensorTable /> },
@@ -19,10 +19,6 @@ const views: { name: ViewName; title: string; content: () => ComponentChildren }
 ];
 
 const shown = signal<ViewName>('tensors');
-
-export function showView(name: ViewName): void {
-  shown.value = name;
-}
 
 function move(event: KeyboardEvent): void {
   const at = views.findIndex(({ name }) => name === shown.value);

@@ -11,7 +11,7 @@ export interface Snippet {
 }
 
 /** Quoted for POSIX shells where needed. */
-export function shellWord(text: string): string {
+function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
