@@ -41,10 +41,13 @@ export function problemsOf({ status, tags, changelog, packageJson, lock, env }, 
   if (!/^\d{4}-\d\d-\d\d$/.test(release.date))
     problems.push(`CHANGELOG.md: [${release.version}] has no date but "${release.date}"`);
   if (!tags.includes(`v${version}`)) problems.push(`the commit is not tagged v${version}`);
-  if (!repository) problems.push('package.json names no repository, which npm compares with the one that CI ran in');
+  if (!repository)
+    problems.push('package.json names no repository: --publish needs it, npm compares it with the one that CI runs in');
   const hasToken = env.ACTIONS_ID_TOKEN_REQUEST_URL || env.SIGSTORE_ID_TOKEN;
   if (!env.CI || !hasToken)
-    problems.push('--publish is for CI with an id-token (permission id-token: write); here it is a rehearsal only');
+    problems.push(
+      '--publish is for CI with an id-token (permission id-token: write); without --publish this is a rehearsal, on any machine',
+    );
   return problems;
 }
 
