@@ -78,7 +78,7 @@ TEST_CASE("the observer of the guide") {
   REQUIRE(bool(found));
   CHECK(found->min == std::vector<float>{-9, 0.9f});
   CHECK(found->max == std::vector<float>{4.5f, 90});
-  CHECK(found->qparams[1].scale == doctest::Approx(90 / 127.0));
+  CHECK(found->qparams[1].scale == doctest::Approx(2 * 90 / 255.0));
   const CalibratedModel shrunk = run(config, "compressed-tensors");
   CHECK(shrunk.weight_noise > run(config_of(kInt8 + "}"), "compressed-tensors").weight_noise);
 }
