@@ -11,8 +11,8 @@
 namespace wasmquant::kernels {
 namespace {
 
-constexpr Stages kStages = {block_extents, block_codes,      measured_codes, iq4_codes, fp4_codes,
-                            search_affine, search_symmetric, search_descent, search_iq4};
+constexpr Stages kStages = {block_extents, block_codes,   measured_codes,   run_scales,     iq4_codes,
+                            fp4_codes,     search_affine, search_symmetric, search_descent, search_iq4};
 
 /// x, or a copy in `clean` with zeros for NaN and infinity.
 const float* finite(const float* x, size_t count, float* clean) {
@@ -126,8 +126,8 @@ namespace reference {
 
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
                      uint8_t* out, ErrorSums* error) noexcept {
-  constexpr Stages kOracles = {block_extents, block_codes,      measured_codes, iq4_codes, fp4_codes,
-                               search_affine, search_symmetric, search_descent, search_iq4};
+  constexpr Stages kOracles = {block_extents, block_codes,   measured_codes,   run_scales,     iq4_codes,
+                               fp4_codes,     search_affine, search_symmetric, search_descent, search_iq4};
   quantize_by(kOracles, type, x, rows, columns, importance, out, error);
 }
 

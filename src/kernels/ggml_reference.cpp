@@ -111,6 +111,24 @@ struct AffineProblem {
   }
 };
 
+/// Elements of a run come in their order: the first of those that share a byte clears it.
+void store_code(uint8_t code, size_t in_run, RunPacking packing, uint8_t* bytes) {
+  if (packing == RunPacking::bytes) {
+    bytes[in_run] = code;
+    return;
+  }
+  if (packing == RunPacking::fifths) {
+    uint8_t& bits = bytes[in_run / 8];
+    bits = static_cast<uint8_t>((in_run % 8 == 0 ? 0 : bits) | (code >> 4 & 1) << in_run % 8);
+    bytes += 4;
+  }
+  constexpr size_t kHalf = kExtentRun / 2;
+  if (in_run < kHalf)
+    bytes[in_run] = code & 15;
+  else
+    bytes[in_run - kHalf] |= static_cast<uint8_t>(code << 4);
+}
+
 }  // namespace
 
 void block_extents(const float* x, size_t runs, float* low, float* high) noexcept {
@@ -137,24 +155,40 @@ void block_codes(Coding coding, const float* x, size_t count, size_t run, const 
 }
 
 ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
-                         uint8_t* codes) noexcept {
+                         const RunBytes& to) noexcept {
   std::vector<float> values(runs * kExtentRun);
   for (size_t i = 0; i < values.size(); ++i) {
-    const size_t run = i / kExtentRun;
+    const size_t run = i / kExtentRun, in_run = i % kExtentRun;
     float code, scale = parameters.scale[run];
     if (coding.is_rounded) {
       code = std::round(x[i] * parameters.factor[run]);
       values[i] = code * scale;
     } else if (coding.has_minimum) {
       code = std::min(coding.high, std::floor((x[i] + parameters.add[run]) * parameters.factor[run] + coding.bias));
-      values[i] = code * scale - parameters.minimum[run];
+      values[i] = code * scale + parameters.minimum[run];
     } else {
       code = std::min(coding.high, std::floor(x[i] * parameters.factor[run] + coding.bias));
       values[i] = (code - coding.center) * scale;
     }
-    codes[i] = std::isnan(code) ? 0 : static_cast<uint8_t>(static_cast<int32_t>(code));
+    const auto byte = std::isnan(code) ? uint8_t{0} : static_cast<uint8_t>(static_cast<int32_t>(code));
+    store_code(byte, in_run, to.packing, to.bytes + run * to.stride);
   }
   return error_in_lanes({x, values.size()}, values.data());
+}
+
+bool run_scales(const float* low, const float* high, size_t runs, float levels, bool has_minimum, float* scale,
+                float* factor, float* add) noexcept {
+  bool any_unusable = false;
+  for (size_t i = 0; i < runs; ++i) {
+    const bool is_high = high[i] > -low[i];
+    const float extent = has_minimum ? high[i] - low[i] : is_high ? high[i] : levels > 0 ? -low[i] : low[i];
+    scale[i] = (extent + 0.0f) / levels;
+    factor[i] = 1 / scale[i];
+    add[i] = -low[i];
+    if (!std::isfinite(factor[i])) factor[i] = 0;
+    any_unusable |= factor[i] == 0 && scale[i] != 0;
+  }
+  return any_unusable;
 }
 
 void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept {

@@ -19,30 +19,29 @@ constexpr size_t kBlock = kExtentRun, kMaxBlocks = kRecipeElements / kBlock;
 struct SimpleType {
   float levels;  // divisor of the extent
   RunCoding coding;
-  bool has_fifth_bits;
+  RunPacking packing;
 };
 SimpleType simple_type(GgmlType type) {
   switch (type) {
     case GgmlType::q4_0:
-      return {-8, {8.5f, 15, 8, false, false}, false};
+      return {-8, {8.5f, 15, 8, false, false}, RunPacking::nibbles};
     case GgmlType::q5_0:
-      return {-16, {16.5f, 31, 16, false, false}, true};
+      return {-16, {16.5f, 31, 16, false, false}, RunPacking::fifths};
     case GgmlType::q4_1:
-      return {15, {0.5f, 15, 0, false, true}, false};
+      return {15, {0.5f, 15, 0, false, true}, RunPacking::nibbles};
     case GgmlType::q5_1:
-      return {31, {0.5f, 31, 0, false, true}, true};
+      return {31, {0.5f, 31, 0, false, true}, RunPacking::fifths};
     default:  // q8_0
-      return {127, {0, 0, 0, true, false}, false};
+      return {127, {0, 0, 0, true, false}, RunPacking::bytes};
   }
 }
 
-/// The first element whose magnitude is the largest, given the extent; +0 for a block of zeros and one with NaN.
-float extreme_of(const float* x, float low, float high) {
-  if (high > -low) return high;
-  if (high < -low) return low;
-  if (high == 0 || high != -low) return 0;
+/// Where both ends of a block are as far from zero, the one that comes first counts. run_scales takes the low one,
+/// unless it is nearer.
+void settle_tie(const float* x, float& low, float high) {
+  if (high != -low || high == 0) return;
   while (*x != high && *x != low) ++x;
-  return *x;
+  if (*x == high) low = 0;
 }
 
 /// low, or the first zero of the block: the stored minimum keeps its sign.
@@ -94,61 +93,37 @@ void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* o
 ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks,
                               uint8_t* out) noexcept {
   const SimpleType simple = simple_type(type);
-  const bool has_minimum = simple.coding.has_minimum;
-  float low[kMaxBlocks], high[kMaxBlocks], add[kMaxBlocks], factor[kMaxBlocks];
-  float scale[kMaxBlocks], minimum[kMaxBlocks];  // as they are stored
-  bool is_all_zero[kMaxBlocks], any_all_zero = false;
-  uint8_t codes[kRecipeElements];
+  const bool has_minimum = simple.coding.has_minimum, is_signed = simple.levels < 0;
+  float low[kMaxBlocks] = {}, high[kMaxBlocks] = {}, add[kMaxBlocks], factor[kMaxBlocks];
+  float scale[kMaxBlocks], minimum[kMaxBlocks];
+  uint16_t scale_half[kMaxBlocks], minimum_half[kMaxBlocks];  // as they are stored
   stages.extents(x, blocks, low, high);
   for (size_t i = 0; i < blocks; ++i) {
-    float extent;
-    if (has_minimum) {
-      low[i] = minimum_of(x + i * kBlock, low[i]);
-      extent = high[i] == low[i] ? 0 : high[i] - low[i];
-    } else {
-      extent = simple.levels > 0 ? std::fabs(high[i] > -low[i] ? high[i] : low[i])
-                                 : extreme_of(x + i * kBlock, low[i], high[i]);
-    }
-    const float d = extent / simple.levels, inverse = d != 0 ? 1 / d : 0;
-    scale[i] = d;
+    if (has_minimum && low[i] == 0) low[i] = minimum_of(x + i * kBlock, low[i]);
+    if (is_signed) settle_tie(x + i * kBlock, low[i], high[i]);
+  }
+  const bool any_unusable = stages.scales(low, high, blocks, simple.levels, has_minimum, scale, factor, add);
+  bool is_all_zero[kMaxBlocks];
+  for (size_t i = 0; any_unusable && i < blocks; ++i) is_all_zero[i] = factor[i] == 0 && scale[i] != 0;
+  narrow_f16({scale, blocks}, scale_half);
+  widen_f16({scale_half, blocks}, scale);
+  if (has_minimum) {
+    narrow_f16({low, blocks}, minimum_half);
+    widen_f16({minimum_half, blocks}, minimum);
+  }
+
+  const size_t block_bytes = info_of(type).block_bytes, head_bytes = has_minimum ? 4 : 2;
+  const RunBytes to = {out + head_bytes, block_bytes, simple.packing};
+  ErrorSums error = stages.codes_measured(x, blocks, simple.coding, {add, factor, scale, minimum}, to);
+  if (any_unusable) {
     // Quotients that are no numbers: converting those to integers gives ggml a zero byte.
-    is_all_zero[i] = !std::isfinite(inverse) || std::isinf(d);
-    any_all_zero |= is_all_zero[i];
-    factor[i] = is_all_zero[i] ? 0 : inverse;
-    add[i] = is_all_zero[i] ? 0 : -low[i];
-  }
-  uint16_t halves[kMaxBlocks], low_halves[kMaxBlocks];
-  for (size_t i = 0; i < blocks; ++i) {
-    halves[i] = half_of(scale[i]);
-    scale[i] = from_half(halves[i]);
-    low_halves[i] = half_of(low[i]);
-    minimum[i] = -from_half(low_halves[i]);
-  }
-  ErrorSums error = stages.codes_measured(x, blocks, simple.coding, {add, factor, scale, minimum}, codes);
-  if (any_all_zero) {
     error = {};
     for (size_t i = 0; i < blocks; ++i)
-      if (is_all_zero[i]) std::memset(codes + i * kBlock, 0, kBlock);
+      if (is_all_zero[i]) std::memset(to.bytes + i * block_bytes, 0, block_bytes - head_bytes);
   }
-  for (size_t i = 0; i < blocks; ++i) {
-    const uint8_t* code = codes + i * kBlock;
-    store_u16(halves[i], out);
-    out += 2;
-    if (type == GgmlType::q8_0) {
-      std::memcpy(out, code, kBlock);
-      out += kBlock;
-      continue;
-    }
-    if (has_minimum) {
-      store_u16(low_halves[i], out);
-      out += 2;
-    }
-    if (simple.has_fifth_bits) {
-      pack_fifth_bits(code, out);
-      out += 4;
-    }
-    pack_planes<kHalves>(code, out);
-    out += kBlock / 2;
+  for (size_t i = 0; i < blocks; ++i, out += block_bytes) {
+    store_u16(scale_half[i], out);
+    if (has_minimum) store_u16(minimum_half[i], out + 2);
   }
   return error;
 }

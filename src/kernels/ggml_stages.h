@@ -38,7 +38,7 @@ void block_codes(Coding coding, const float* x, size_t count, size_t run, const 
 ///   is_rounded        code = x * factor, nearest, halves away from zero; |x * factor| <= 127
 ///                     value = code * scale
 ///   else              code = floor((x + add) * factor + bias), at most high; the sum is >= 0
-///                     value = (code - center) * scale; with has_minimum code * scale - minimum
+///                     value = (code - center) * scale; with has_minimum code * scale + minimum
 struct RunCoding {
   float bias, high, center;
   bool is_rounded, has_minimum;
@@ -47,10 +47,30 @@ struct RunCoding {
 struct RunParameters {
   const float *add, *factor, *scale, *minimum;
 };
+/// How the codes of a run are stored.
+///   bytes    a byte each
+///   nibbles  16 bytes: element i of the run in the low nibble of byte i, element i + 16 in the high one
+///   fifths   4 bytes, bit i of which is bit 4 of element i, then the lower bits as nibbles
+enum class RunPacking : uint8_t { bytes, nibbles, fifths };
+/// Where codes go: those of run r to bytes + r * stride and on.
+struct RunBytes {
+  uint8_t* bytes;
+  size_t stride;
+  RunPacking packing;
+};
 /// Codes, and the error of their values. At most kErrorBlock elements, which make one block of error_lanes.h: the sums
 /// are right if is_in_range(). Elements that are no numbers get any code, and sums out of range.
 ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
-                         uint8_t* codes) noexcept;
+                         const RunBytes& to) noexcept;
+
+/// From extents to what measured_codes takes: scale = extent / levels, factor = 1 / scale, add = -low.
+///   has_minimum  extent = high - low
+///   levels > 0   extent = the larger of high and -low
+///   levels < 0   extent = high > -low ? high : low
+/// where -0 counts as +0. factor is zero where the scale is zero, and where one of the two is no finite number; true if
+/// there is one of the latter. Arrays have room for kErrorBlock / kExtentRun numbers; those after `runs` get any value.
+bool run_scales(const float* low, const float* high, size_t runs, float levels, bool has_minimum, float* scale,
+                float* factor, float* add) noexcept;
 
 /// The sixteen values of iq4_nl and iq4_xs.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -112,6 +132,7 @@ struct Stages {
   decltype(&block_extents) extents;
   decltype(&block_codes) codes;
   decltype(&measured_codes) codes_measured;
+  decltype(&run_scales) scales;
   decltype(&iq4_codes) codes_iq4;
   decltype(&fp4_codes) codes_fp4;
   decltype(&search_affine) affine;
@@ -125,7 +146,9 @@ void block_extents(const float* x, size_t runs, float* low, float* high) noexcep
 void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
                  const CodeRange& range, uint8_t* codes) noexcept;
 ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
-                         uint8_t* codes) noexcept;
+                         const RunBytes& to) noexcept;
+bool run_scales(const float* low, const float* high, size_t runs, float levels, bool has_minimum, float* scale,
+                float* factor, float* add) noexcept;
 void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept;
 void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes) noexcept;
 void search_affine(const SearchInput& in, const AffineSearch& search, SearchResult& out) noexcept;

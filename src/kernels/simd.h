@@ -298,6 +298,18 @@ XSIMD_INLINE void store_apart(const U8<Arch>& v, uint8_t* first, uint8_t* second
   }
 }
 
+/// The first half of a register.
+template <class Arch>
+XSIMD_INLINE void store_low_half(const U8<Arch>& v, uint8_t* to) noexcept {
+  if constexpr (is_wasm<Arch>) {
+    wasm_v128_store64_lane(to, v.data, 0);
+  } else {
+    std::array<uint8_t, step<Arch>> bytes;
+    v.store_unaligned(bytes.data());
+    std::memcpy(to, bytes.data(), bytes.size() / 2);
+  }
+}
+
 /// Each pair of lanes swapped: 1 0 3 2 ...
 template <class Arch>
 XSIMD_INLINE F<Arch> swap_pairs(const F<Arch>& v) noexcept {

@@ -1,7 +1,12 @@
 #include "kernels/ggml_blocks.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <string>
 
+#include "kernels/ggml_layout.h"
 #include "kernels/ggml_rows.h"
 #include "kernels/ggml_stages.h"
 #include "kernels/variants.h"
@@ -77,30 +82,97 @@ TEST_CASE("the error measured on the way is that of the stored values, to the bi
   }
 }
 
-TEST_CASE("codes of runs: halves, neighbours of halves, and the sign of the extreme") {
-  std::vector<float> x;
-  for (int32_t half = -253; half <= 253; half += 2)
-    for (const int32_t step : {-1, 0, 1}) {
-      const float v = static_cast<float>(half) / 2;
-      x.push_back(step == 0 ? v : std::nextafter(v, static_cast<float>(step) * 1e9f));
+struct RunCase {
+  RunCoding coding;
+  RunPacking packing;
+  float add;
+  int32_t least, greatest;  // halves
+};
+constexpr RunCase kRunCases[] = {
+    {{0, 0, 0, true, false}, RunPacking::bytes, 0, -253, 253},
+    {{8.5f, 15, 8, false, false}, RunPacking::nibbles, 0, -17, 17},
+    {{0.5f, 15, 0, false, true}, RunPacking::nibbles, 1, -3, 31},
+    {{16.5f, 31, 16, false, false}, RunPacking::fifths, 0, -33, 33},
+    {{0.5f, 31, 0, false, true}, RunPacking::fifths, 1, -3, 63},
+};
+
+TEST_CASE("codes of runs: halves, neighbours of halves, the sign of the extreme, and no byte besides their own") {
+  for (const RunCase& test : kRunCases) {
+    std::vector<float> x;
+    for (int32_t half = test.least; half <= test.greatest; ++half)
+      for (const int32_t step : {-1, 0, 1}) {
+        const float v = static_cast<float>(half) / 2;
+        const bool is_end = half == test.least || half == test.greatest;
+        x.push_back(step == 0 || is_end ? v : std::nextafter(v, static_cast<float>(step) * 1e9f));
+      }
+    while (x.size() % kExtentRun != 0 || x.size() < 3 * kExtentRun) x.push_back(-0.0f);
+    const size_t all = x.size() / kExtentRun, size = test.packing == RunPacking::bytes     ? 32
+                                                     : test.packing == RunPacking::nibbles ? 16
+                                                                                           : 20;
+    const size_t stride = size + 3;
+    const std::vector<float> ones(all, 1.0f), add(all, test.add), minimum(all, -1.25f);
+    const RunParameters parameters = {add.data(), ones.data(), ones.data(), minimum.data()};
+    for (size_t begin = 0; begin < all; begin += 32)
+      for (size_t runs = 1; runs <= std::min<size_t>(all - begin, 32); ++runs) {
+        const float* from = x.data() + begin * kExtentRun;
+        std::vector<uint8_t> expected(runs * stride, 0xA5), bytes = expected;
+        const ErrorSums oracle =
+            reference::measured_codes(from, runs, test.coding, parameters, {expected.data(), stride, test.packing});
+        for (size_t i = 0; i < runs * kExtentRun; ++i) {
+          const uint8_t* run = expected.data() + i / kExtentRun * stride;
+          uint8_t codes[kExtentRun] = {};
+          if (test.packing == RunPacking::bytes) std::copy_n(run, kExtentRun, codes);
+          if (test.packing == RunPacking::fifths) unpack_fifth_bits(run, codes);
+          if (test.packing != RunPacking::bytes) unpack_planes<kHalves>(run + size - 16, codes);
+          const float whole = test.coding.is_rounded
+                                  ? std::round(from[i])
+                                  : std::min(test.coding.high, std::floor(from[i] + test.add + test.coding.bias));
+          REQUIRE(codes[i % kExtentRun] == static_cast<uint8_t>(static_cast<int32_t>(whole)));
+        }
+        for_each_arch([&] {
+          std::fill(bytes.begin(), bytes.end(), uint8_t{0xA5});
+          REQUIRE(is_same(measured_codes(from, runs, test.coding, parameters, {bytes.data(), stride, test.packing}),
+                          oracle));
+          REQUIRE(bytes == expected);
+        });
+      }
+  }
+}
+
+TEST_CASE("scales of runs: zeros of either sign, reciprocals that overflow, extents that do") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> ends = {0.0f,    -0.0f, 1.0f,   -1.0f,  2.5f,      -2.5f,     1e-39f,
+                                   -1e-39f, 3e38f, -3e38f, 1e-45f, kInfinity, -kInfinity};
+  std::vector<float> low, high;
+  for (const float a : ends)
+    for (const float b : ends) {
+      low.push_back(std::min(a, b));
+      high.push_back(std::max(a, b));
     }
-  while (x.size() % kExtentRun != 0) x.push_back(-0.0f);
-  const size_t all = x.size() / kExtentRun;
-  const std::vector<float> ones(all, 1.0f), zeros(all, 0.0f), middles(all, -127.0f);
-  for (const RunCoding& coding : {RunCoding{0, 0, 0, true, false}, RunCoding{127.5f, 255, 128, false, false},
-                                  RunCoding{0.5f, 250, 0, false, true}}) {
-    const std::vector<float>& add = coding.has_minimum ? ones : zeros;
-    for (size_t begin = 0; begin < all; begin += 32) {
-      const size_t runs = std::min<size_t>(all - begin, 32);
-      const float* from = x.data() + begin * kExtentRun;
-      const RunParameters parameters = {add.data(), ones.data(), ones.data(), middles.data()};
-      std::vector<uint8_t> expected(runs * kExtentRun), codes(expected.size());
-      const ErrorSums oracle = reference::measured_codes(from, runs, coding, parameters, expected.data());
-      for_each_arch([&] {
-        REQUIRE(is_same(measured_codes(from, runs, coding, parameters, codes.data()), oracle));
-        REQUIRE(codes == expected);
-      });
-    }
+  for (size_t begin = 0; begin < low.size(); begin += 32) {
+    const size_t runs = std::min<size_t>(low.size() - begin, 32);
+    std::vector<float> least(32), most(32);
+    std::copy_n(low.begin() + static_cast<ptrdiff_t>(begin), runs, least.begin());
+    std::copy_n(high.begin() + static_cast<ptrdiff_t>(begin), runs, most.begin());
+    for (const float levels : {-8.0f, -16.0f, 15.0f, 127.0f})
+      for (const bool has_minimum : {false, true}) {
+        if (has_minimum && levels < 0) continue;
+        std::vector<float> expected(96), found(96);
+        const auto scales_by = [&](auto function, std::vector<float>& to) {
+          return function(least.data(), most.data(), runs, levels, has_minimum, to.data(), to.data() + 32,
+                          to.data() + 64);
+        };
+        const bool any_unusable = scales_by(reference::run_scales, expected);
+        for_each_arch([&] {
+          REQUIRE(scales_by(run_scales, found) == any_unusable);
+          for (size_t part = 0; part < 3; ++part)
+            for (size_t i = 0; i < runs; ++i) {
+              const float wanted = expected[part * 32 + i], got = found[part * 32 + i];
+              REQUIRE((std::isnan(wanted) ? std::isnan(got)
+                                          : std::bit_cast<uint32_t>(wanted) == std::bit_cast<uint32_t>(got)));
+            }
+        });
+      }
   }
 }
 
