@@ -153,4 +153,10 @@ struct ErrorSums {
 /// Error between x and y.
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
 
+/// quantize_codes8 with half_even on the real path, and the error of the codes' values, in one pass
+/// (quantize_measured.cpp). At most 1024 elements, which make one block of error_lanes.h: the sums are right if
+/// is_in_range(), the codes always. x.size() and run are multiples of kMeasuredRun.
+inline constexpr size_t kMeasuredRun = 32;
+ErrorSums quantize_measured(std::span<const float> x, const Affine* grids, size_t run, uint8_t* codes) noexcept;
+
 }  // namespace wasmquant::kernels

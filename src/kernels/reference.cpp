@@ -303,6 +303,14 @@ ErrorSums error_in_lanes(std::span<const float> x, const float* y) noexcept {
   return sums;
 }
 
+ErrorSums quantize_measured(std::span<const float> x, const Affine* grids, size_t run, uint8_t* codes) noexcept {
+  float values[kErrorBlock];
+  reference::quantize_codes8(x, grids, run, RoundMethod::half_even, Path::real, codes);
+  const bool is_signed = grids[0].quant_min < 0;
+  reference::dequantize_codes8({codes, x.size()}, is_signed, grids, run, values);
+  return reference::error_in_lanes(x, values);
+}
+
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept {
   ErrorSums total;
   for (size_t begin = 0; begin < x.size(); begin += kErrorBlock) {

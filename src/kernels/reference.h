@@ -24,6 +24,7 @@ void quantize_codes8_each(std::span<const float> x, const float* inverse, const 
                           float quant_max, RoundMethod round, Path path, uint8_t* codes) noexcept;
 void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
                        float* y) noexcept;
+ErrorSums quantize_measured(std::span<const float> x, const Affine* grids, size_t run, uint8_t* codes) noexcept;
 void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
 void divide(std::span<const float> x, const float* divisors, size_t stride, float* y) noexcept;

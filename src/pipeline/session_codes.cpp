@@ -50,10 +50,7 @@ Status TensorSession::search_scales(std::span<const float> x, uint64_t length, u
 kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const QParams> qparams,
                                          std::span<const float> x, uint64_t begin, uint8_t* codes) {
   const QuantizationSpec& spec = task_.layout.spec;
-  if (!stages_) {
-    quantize(g, spec, qparams, kernels::Path::real, x, begin, codes);
-    return quantization_error(g, spec, qparams, x, codes, begin);
-  }
+  if (!stages_) return quantize_measured(g, spec, qparams, x, begin, codes);
   const QParams other{scales_->second_scale(), 0};
   numbers_.resize(x.size());
   stages_->numbers_of(other, x, numbers_.data());

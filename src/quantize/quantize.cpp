@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/error_lanes.h"
 #include "quantize/runs.h"
 
 namespace wasmquant {
@@ -349,6 +350,49 @@ kernels::ErrorSums quantization_error(const Granularity& g, const QuantizationSp
                                       uint64_t begin) noexcept {
   kernels::ErrorSums sums;
   append_quantization_error(g, spec, qparams, x, codes, begin, sums);
+  return sums;
+}
+
+namespace {
+
+// Whether the kernel that does both serves: blocks of the sums are cut by whole runs, or cut them.
+bool is_measured_at_once(const QuantizationSpec& spec, uint64_t run, uint64_t begin) noexcept {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  return dtype.is_integer && dtype.code_bytes() == 1 && spec.round_method == RoundMethod::half_even &&
+         !spec.grid.divides && path_of(spec, Path::real) == Path::real && run % kernels::kMeasuredRun == 0 &&
+         run != 0 && (kErrorBlock % run == 0 || run % kErrorBlock == 0) && begin % kErrorBlock == 0;
+}
+
+}  // namespace
+
+kernels::ErrorSums quantize_measured(const Granularity& g, const QuantizationSpec& spec,
+                                     std::span<const QParams> qparams, std::span<const float> x, uint64_t begin,
+                                     uint8_t* codes) noexcept {
+  kernels::ErrorSums sums;
+  const uint64_t run = g.contiguous_elements();
+  size_t done = 0;
+  if (is_measured_at_once(spec, run, begin)) {
+    const AffineRule grid(spec);
+    Affine grids[kErrorBlock / kernels::kMeasuredRun];
+    for (; done < x.size(); done += kErrorBlock) {
+      const auto block = x.subspan(done, std::min(kErrorBlock, x.size() - done));
+      if (block.size() % kernels::kMeasuredRun != 0) break;
+      const auto length = static_cast<size_t>(std::min<uint64_t>(run, kErrorBlock));
+      const auto scale = static_cast<size_t>((begin + done) / run);
+      for (size_t i = 0; i * length < block.size(); ++i) grids[i] = grid(qparams[scale + i]);
+      const kernels::ErrorSums error = kernels::quantize_measured(block, grids, length, codes + done);
+      if (kernels::is_in_range(error))
+        sums.append(error);
+      else
+        append_quantization_error(g, spec, qparams, block, codes + done, begin + done, sums);
+    }
+    done = std::min(done, x.size());
+  }
+  const std::span<const float> rest = x.subspan(done);
+  if (rest.empty()) return sums;
+  const size_t at = done * code_bytes_of(spec);
+  quantize(g, spec, qparams, Path::real, rest, begin + done, codes + at);
+  append_quantization_error(g, spec, qparams, rest, codes + at, begin + done, sums);
   return sums;
 }
 

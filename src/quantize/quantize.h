@@ -40,4 +40,9 @@ kernels::ErrorSums quantization_error(const Granularity& g, const QuantizationSp
                                       std::span<const QParams> qparams, std::span<const float> x, const uint8_t* codes,
                                       uint64_t begin) noexcept;
 
+/// quantize on the real path, and quantization_error of what it gives.
+kernels::ErrorSums quantize_measured(const Granularity& g, const QuantizationSpec& spec,
+                                     std::span<const QParams> qparams, std::span<const float> x, uint64_t begin,
+                                     uint8_t* codes) noexcept;
+
 }  // namespace wasmquant

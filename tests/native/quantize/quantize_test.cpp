@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -203,6 +204,42 @@ TEST_CASE("the two paths part at ties with odd zero points") {
   spec.round_method = RoundMethod::round;
   quantize(*g, spec, qparams, Path::fake, x, 0, codes.data());
   CHECK(codes == std::vector<uint8_t>{2, 3, 1, 3});
+}
+
+TEST_CASE("quantizing with its error gives the codes and the error of doing both in turn") {
+  std::vector<Setting> all = settings();
+  for (size_t i = 0, count = all.size(); i < count;
+       ++i) {  // runs that blocks of the sums are cut by, and that cut them
+    Setting setting = all[i];
+    if (!info_of(setting.spec.dtype).is_integer || setting.spec.qscheme != QScheme::per_group) continue;
+    for (const int64_t group_size : {32, 128, 1024, 2048}) {
+      setting.shape = {3, 2048};
+      setting.spec.ch_axis = -1;
+      setting.spec.group_size = group_size;
+      all.push_back(setting);
+    }
+  }
+  for (const Setting& setting : all) {
+    const size_t bytes = code_bytes_of(setting.spec);
+    const auto g = granularity_of(setting.shape, setting.spec);
+    REQUIRE(static_cast<bool>(g));
+    std::vector<float> x = normal_values(elements_of(*g), 7, 0.3f);
+    x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
+    std::vector<uint8_t> expected(x.size() * bytes), codes(expected.size());
+    for (const size_t begin : {size_t{0}, size_t{5}, std::min(kErrorBlock, x.size() - 1)}) {
+      const std::span<const float> part = std::span(x).subspan(begin);
+      quantize(*g, setting.spec, qparams, Path::real, part, begin, expected.data());
+      const kernels::ErrorSums error = quantization_error(*g, setting.spec, qparams, part, expected.data(), begin);
+      const kernels::ErrorSums found = quantize_measured(*g, setting.spec, qparams, part, begin, codes.data());
+      CHECK(codes == expected);
+      CHECK(found.count == error.count);
+      CHECK(found.max_abs == error.max_abs);
+      CHECK(found.signal == error.signal);
+      CHECK(found.quantized == error.quantized);
+      CHECK(found.noise == error.noise);
+    }
+  }
 }
 
 TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
