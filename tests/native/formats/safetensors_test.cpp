@@ -19,10 +19,9 @@ std::vector<uint8_t> file_of(const safetensors::Header& header) {
 }
 
 std::vector<uint8_t> file_of(const std::string& header, size_t data_bytes) {
-  std::vector<uint8_t> file(8);
+  std::vector<uint8_t> file(8 + header.size() + data_bytes);
   for (size_t i = 0; i < 8; ++i) file[i] = static_cast<uint8_t>(uint64_t{header.size()} >> (8 * i));
-  file.insert(file.end(), header.begin(), header.end());
-  file.resize(file.size() + data_bytes);
+  std::copy(header.begin(), header.end(), file.begin() + 8);
   return file;
 }
 
