@@ -4,7 +4,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { npyFile } from '../node/npy_file.mjs';
-import { openSample, picture, quantize, sampleFolder, someWeights, startBrowser } from './browser.mjs';
+import {
+  openSample,
+  picture,
+  quantize,
+  sampleFolder,
+  someWeights,
+  startBrowser,
+  writeSafetensors,
+} from './browser.mjs';
 
 let browser;
 before(async () => {
@@ -31,6 +39,23 @@ test('an address is opened by ranges, and quantized', async () => {
   await page.getByRole('alert').getByText('must end in .safetensors').waitFor();
   await picture(page, 'light-address');
   assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a model of another place, whose missing files give no answer that a page may read', async () => {
+  const path = join(browser.folder, 'far.safetensors');
+  await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 64], data: someWeights(64 * 64) }]);
+  const { page, close } = await browser.open();
+  const asked = [];
+  await page.route('https://models.example/**', (route) => {
+    const { pathname } = new URL(route.request().url());
+    asked.push(pathname);
+    return pathname === '/far.safetensors' ? route.fulfill({ path }) : route.abort();
+  });
+  await page.getByLabel('Address of a model').fill('https://models.example/far.safetensors');
+  await page.getByRole('button', { name: 'Open', exact: true }).click();
+  await page.getByText('far.safetensors', { exact: true }).waitFor();
+  assert.equal(asked.filter((name) => name === '/config.json').length, 2);
   await close();
 });
 

@@ -1,7 +1,8 @@
-// Folder runs of the command line with --resume, killed again and again at random times until one comes to its end: it
-// finds what the ones before it finished, and its files are those of an undisturbed run.
+// Folder runs of the command line with --resume, killed again and again until one comes to its end: at random times, and
+// in turn with that when some more files are finished. The last finds what the ones before it finished, and its files
+// are those of an undisturbed run.
 import { spawn } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup/command.mjs';
 import { contentsOf, random, writeShards } from './model.mjs';
@@ -11,7 +12,21 @@ const signals = ['SIGKILL', 'SIGINT', 'SIGTERM'];
 /** Of one output; then the run is left alone. */
 const mostKills = 6;
 
-function quantize(model, out, args, signal, delayMs) {
+const isPartial = (name) => name.endsWith('.partial');
+
+/** Files that the journal of the partial output in `place` calls finished. */
+function finishedIn(place) {
+  const partial = readdirSync(place).find(isPartial);
+  if (partial === undefined) return 0;
+  try {
+    return JSON.parse(readFileSync(join(place, partial, 'wasmquant-run.json'), 'utf8')).files.length;
+  } catch {
+    return 0; // not begun
+  }
+}
+
+/** `isTime(milliseconds since the start)` says when `signal` is sent. */
+function quantize(model, out, args, signal, isTime) {
   return new Promise((resolve) => {
     const start = performance.now();
     const command = [join(root, 'dist/cli.js'), 'quantize', model, '-o', out, '-p', 'int4_wo_128', '-t', '2', '--json'];
@@ -21,9 +36,12 @@ function quantize(model, out, args, signal, delayMs) {
       child[name].setEncoding('utf8').on('data', (part) => {
         text[name] += part;
       });
-    const timer = signal ? setTimeout(() => child.kill(signal), delayMs) : null;
+    const watch = () => {
+      if (!child.killed && isTime(performance.now() - start)) child.kill(signal);
+    };
+    const timer = signal && setInterval(watch, 2);
     child.on('close', (code) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       resolve({ code, ...text, milliseconds: performance.now() - start });
     });
   });
@@ -32,7 +50,7 @@ function quantize(model, out, args, signal, delayMs) {
 export async function resume(folder, count, fault) {
   const model = writeShards(join(folder, 'model'), shards);
   const input = contentsOf(model);
-  const whole = await quantize(model, join(folder, 'whole'), [], null, 0);
+  const whole = await quantize(model, join(folder, 'whole'), [], null);
   if (whole.code !== 0) throw new Error(`the undisturbed run failed: ${whole.stderr}`);
   const finished = contentsOf(join(folder, 'whole'));
   const next = random(count + 3);
@@ -41,10 +59,12 @@ export async function resume(folder, count, fault) {
     const place = join(folder, `place-${run}`);
     mkdirSync(place);
     const out = run % 2 === 0 ? join(place, 'out') : place;
-    const partials = () => readdirSync(place).filter((name) => name.endsWith('.partial'));
+    const partials = () => readdirSync(place).filter(isPartial);
     for (let kill = 0, code = -1; code !== 0; ++kill) {
       const signal = kill < mostKills ? signals[Math.floor(next() * signals.length)] : null;
-      const result = await quantize(model, out, ['--resume'], signal, (0.5 + 0.5 * next()) * whole.milliseconds);
+      const [delayMs, files] = [next() * whole.milliseconds, finishedIn(place) + 1 + Math.floor(next() * 3)];
+      const isTime = kill % 2 === 0 ? () => finishedIn(place) >= files : (milliseconds) => milliseconds >= delayMs;
+      const result = await quantize(model, out, ['--resume'], signal, isTime);
       code = result.code;
       // Killed between its last step and its end.
       if (code === 1 && /"target-exists"/.test(result.stdout) && contentsOf(out) === finished) break;

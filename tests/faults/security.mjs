@@ -8,6 +8,8 @@ import { openLibrary } from '../browser/library_page.mjs';
 import { npyFile, npzFile } from '../node/npy_file.mjs';
 import { findProgram, root } from '../setup/command.mjs';
 import { setUp } from '../setup/setup.mjs';
+import { pageMarkup } from './markup.mjs';
+import { pagePolicy } from './policy.mjs';
 
 const cliPath = join(root, 'dist/cli.js');
 const tiny = join(root, 'tests/files/tiny-llama/model.safetensors');
@@ -277,7 +279,7 @@ async function terminal(folder, check) {
 
 export async function security(folder, _count, fault) {
   const counts = [];
-  const subjects = { noEval, noNetwork, onlyTheTarget, bombs, patterns, prototypes, terminal };
+  const subjects = { noEval, noNetwork, onlyTheTarget, bombs, patterns, prototypes, terminal, pageMarkup, pagePolicy };
   for (const [name, attempt] of Object.entries(subjects)) {
     let [tried, failed] = [0, 0];
     const own = join(folder, name);

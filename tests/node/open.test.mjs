@@ -234,11 +234,12 @@ test('headers longer than the first read are fetched in one more', async (t) => 
   assert.equal(reads.length, 2);
 });
 
-/** Serves a folder; `ranges: false` ignores Range headers. */
-async function serve(t, folder, ranges) {
+/** Serves a folder; `ranges: false` ignores Range headers. What `misbehave` answers itself is not served. */
+async function serve(t, folder, ranges, misbehave = () => false) {
   const requests = [];
   const server = createServer((request, response) => {
     requests.push(`${request.url} ${request.headers.range ?? ''}`);
+    if (misbehave(request, response)) return;
     let bytes;
     try {
       bytes = readFileSync(join(folder, decodeURIComponent(request.url.slice(1))));
@@ -261,6 +262,23 @@ async function serve(t, folder, ranges) {
     server.close();
   });
   return { base: `http://127.0.0.1:${server.address().port}/`, requests };
+}
+
+/** Servers that drop the connection of the first `drops` requests for config.json. */
+for (const drops of [2, Number.POSITIVE_INFINITY]) {
+  test(`config.json beside a URL, when ${drops} connections drop`, async (t) => {
+    let asked = 0;
+    const { base } = await serve(t, tinyLlama, true, (request, response) => {
+      if (!request.url.endsWith('/config.json') || ++asked > drops) return false;
+      response.destroy();
+      return true;
+    });
+    const quantizer = await quantizerFor(t);
+    const opening = modelFor(t, quantizer, `${base}model.safetensors`);
+    if (drops === 2) assert.equal((await opening).config.model_type, 'llama');
+    else await assert.rejects(opening, { code: 'source-invalid', where: `${base}config.json` });
+    assert.ok(asked > 2, `${asked} requests`);
+  });
 }
 
 for (const ranges of [true, false]) {

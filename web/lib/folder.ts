@@ -42,7 +42,7 @@ export function urlFolder(url: URL): Folder {
     open: async (name) => {
       const beside = new URL(encodeURIComponent(name), url);
       beside.search = url.search;
-      return openUrl(beside, true);
+      return openUrl(beside, url);
     },
   };
 }

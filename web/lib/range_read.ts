@@ -3,7 +3,7 @@
 import { textOf } from './errors.js';
 
 /** Waits before further tries, in milliseconds. Whatever arrives starts them anew. */
-const waitsMs = [250, 1000, 4000];
+export const retryWaitsMs = [250, 1000, 4000];
 
 /** Trying again would give the same. */
 class RefusedRange extends Error {}
@@ -60,8 +60,8 @@ export async function readRange(url: string, offset: number, length: number, tag
     } catch (error) {
       if (error instanceof RefusedRange) throw error;
       if (done > before) tries = 0;
-      const wait = waitsMs[tries];
-      if (wait === undefined) throw new Error(`${textOf(error)}, ${waitsMs.length + 1} times`, { cause: error });
+      const wait = retryWaitsMs[tries];
+      if (wait === undefined) throw new Error(`${textOf(error)}, ${retryWaitsMs.length + 1} times`, { cause: error });
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }

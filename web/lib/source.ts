@@ -2,7 +2,7 @@
 // caller's own {size, read}. A FileSource is what the rest of the library knows of them.
 
 import { failure, QuantizationError, textOf } from './errors.js';
-import { readRange } from './range_read.js';
+import { readRange, retryWaitsMs } from './range_read.js';
 import type { ByteSource, Source } from './types.js';
 
 /** What a worker needs to read a file by itself; `main` = it asks the main thread for bytes. All are cloneable. */
@@ -86,22 +86,61 @@ export function nameOfUrl(url: URL): string {
   }
 }
 
+const notFetched = (url: URL, error: unknown) =>
+  failure('source-invalid', url.href, `cannot be fetched: ${textOf(error)}`, error);
+
+/** The first byte, whose answer tells the size. */
+const ask = (url: URL) => fetch(url, { headers: { Range: 'bytes=0-0' } });
+
+async function answers(url: URL): Promise<boolean> {
+  try {
+    await (await ask(url)).body?.cancel();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Asks for a file beside `neighbour`, which has answered before; a connection that fails is tried again. Null for a file
+ * that gives no answer while `neighbour` does: across origins, a browser hides a 404 without CORS headers like that.
+ */
+async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
+  const mayBeHidden = globalThis.location !== undefined && globalThis.location.origin !== url.origin;
+  let isReachable = false;
+  for (let tries = 0; ; ) {
+    try {
+      return await ask(url);
+    } catch (error) {
+      if (mayBeHidden && (await answers(neighbour))) {
+        if (isReachable) return null;
+        isReachable = true; // perhaps only since just now
+        continue;
+      }
+      const wait = retryWaitsMs[tries++];
+      if (wait === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+}
+
 /**
  * A URL. Servers that answer a range with 206 are read by ranges; others are downloaded once into a Blob.
- * Null for a missing file (404, 410) when `optional`.
+ * Null for a missing file (404, 410) beside `neighbour`, the address that was given.
  */
-export async function openUrl(url: URL, optional = false): Promise<FileSource | null> {
+export async function openUrl(url: URL, neighbour: URL | null = null): Promise<FileSource | null> {
   const name = nameOfUrl(url);
-  let response: Response;
+  const isBeside = neighbour !== null && neighbour.href !== url.href;
+  let response: Response | null;
   try {
-    response = await fetch(url, { headers: { Range: 'bytes=0-0' } });
+    response = isBeside ? await askBeside(url, neighbour) : await ask(url);
   } catch (error) {
-    if (optional) return null;
-    throw failure('source-invalid', url.href, `cannot be fetched: ${textOf(error)}`, error);
+    throw notFetched(url, error);
   }
+  if (response === null) return null;
   if (!response.ok) {
     await response.body?.cancel();
-    if (optional && (response.status === 404 || response.status === 410)) return null;
+    if (neighbour && (response.status === 404 || response.status === 410)) return null;
     throw failure('source-invalid', url.href, `the server answered ${response.status} ${response.statusText}`);
   }
   if (response.status !== 206) return openResponse(response, name);
@@ -109,7 +148,10 @@ export async function openUrl(url: URL, optional = false): Promise<FileSource | 
   await response.body?.cancel();
   if (!Number.isSafeInteger(size)) {
     // Content-Range is hidden across origins unless the server exposes it; then the file is downloaded once.
-    return openResponse(await fetch(url), name);
+    const whole = fetch(url).catch((error) => {
+      throw notFetched(url, error);
+    });
+    return openResponse(await whole, name);
   }
   const tag = response.headers.get('etag');
   const remote: RemoteSource = { kind: 'url', name, url: url.href, size, tag };
