@@ -1,6 +1,6 @@
 /** Formats that can be written. */
 export const outputFormats = [
-  // Checkpoints in safetensors files, in the order of the core's formats.def.
+  // Checkpoints in safetensors files, in the order of src/checkpoint/formats.def.
   'compressed-tensors',
   'quark',
   'awq',
