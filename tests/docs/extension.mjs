@@ -84,7 +84,7 @@ export function followGuide() {
     const [, native] = /^formats: (.*)$/m.exec(output);
     const typescript = readFileSync(join(folder, 'web/lib/output_formats.ts'), 'utf8');
     const [, list] = /outputFormats = \[([^\]]*)\]/.exec(typescript);
-    const names = [...list.matchAll(/'([^']+)'/g)].map(([, name]) => name);
+    const names = [...list.matchAll(/^ *'([^']+)',$/gm)].map(([, name]) => name);
     assert.deepEqual(
       names.filter((name) => name !== 'gguf' && name !== 'onnx'),
       native.split(', '),
