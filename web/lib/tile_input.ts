@@ -1,11 +1,12 @@
 // Where a job gets its bytes from and puts its output to. Sources that are read asynchronously (Blob, URL, the main
 // thread) share one implementation: bytes arrive in a buffer and are copied into the heap once.
 
+import { blobReader } from './blob_reader.js';
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
 import type { TileRead } from './module.js';
 import { readRange } from './range_read.js';
-import { checkedLength, type RemoteSource, readBlob, readFailure } from './source.js';
+import { checkedLength, type RemoteSource, readFailure } from './source.js';
 import { place, spansOf } from './tile_read.js';
 
 /** One input file, as a job sees it. */
@@ -49,7 +50,7 @@ const readsAhead = 2;
  * Input from `readBytes`. Tiles that follow each other are asked for before their turn, up to `size`, the end of the file;
  * what is further is not known to be wanted.
  */
-function asyncInput(name: string, size: number, gap: number, readBytes: ReadRange): TileInput {
+function asyncInput(name: string, size: number, gap: number, readBytes: ReadRange, end = () => {}): TileInput {
   let ahead: { begin: number; bytes: Promise<Uint8Array> }[] = [];
   const taken = async (begin: number, length: number): Promise<Uint8Array> => {
     const next = ahead.shift();
@@ -82,6 +83,7 @@ function asyncInput(name: string, size: number, gap: number, readBytes: ReadRang
     },
     close() {
       ahead = [];
+      end();
     },
   };
 }
@@ -89,10 +91,10 @@ function asyncInput(name: string, size: number, gap: number, readBytes: ReadRang
 /** Input for the sources that every host has. `ask` reads in the main thread. */
 export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInput {
   switch (source.kind) {
-    case 'blob':
-      return asyncInput(source.name, source.blob.size, gapBytes.blob, (offset, length) =>
-        readBlob(source.blob, offset, length),
-      );
+    case 'blob': {
+      const reader = blobReader(source.blob);
+      return asyncInput(source.name, source.blob.size, gapBytes.blob, reader.read, reader.close);
+    }
     case 'url':
       return asyncInput(source.name, source.size, gapBytes.url, (offset, length) =>
         readRange(source.url, offset, length, source.tag),
