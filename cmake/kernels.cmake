@@ -24,11 +24,11 @@ endif()
 # What runs once per weight is compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
 if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(hot_kernels ${kernel_sources})
-  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference[a-z_]*|ggml_[a-z0-9_]*)\\.cpp$")
+  list(FILTER hot_kernels EXCLUDE REGEX "/(arch|reference[a-z_]*|quantize_[a-z]*|ggml_[a-z0-9_]*)\\.cpp$")
   set(hot_loops ${core_sources})
   list(FILTER hot_loops INCLUDE REGEX "/(packing/int32_words|packing/transpose|observers/contiguous|quantize/qparams|quantize/block_scale|quantize/runs|observers/histogram|observers/exact_sum|observers/slice_search|observers/moments|algorithms/product|model/norm)\\.cpp$")
-  set(block_kernels ${kernel_sources})  # GGUF blocks
-  list(FILTER block_kernels INCLUDE REGEX "/ggml_[a-z0-9_]*\\.cpp$")
+  set(block_kernels ${kernel_sources})  # what has its error measured on the way
+  list(FILTER block_kernels INCLUDE REGEX "/(quantize_[a-z]*|ggml_[a-z0-9_]*)\\.cpp$")
   list(FILTER block_kernels EXCLUDE REGEX "reference\\.cpp$")
   set(block_recipes ${block_kernels})
   list(FILTER block_recipes INCLUDE REGEX "${scalar_kernels}")
