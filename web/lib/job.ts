@@ -110,7 +110,7 @@ export class JobRunner {
       throw error;
     }
     await this.#context.settle();
-    return { parts, pieces: this.#pieces, written: [...this.#written] };
+    return { parts, pieces: adjoined(this.#pieces), written: [...this.#written] };
   }
 
   async #part(part: JobPart): Promise<PartResult> {
@@ -180,7 +180,7 @@ export class JobRunner {
       written: () => {
         const written = [...this.#written];
         this.#written.clear();
-        return { pieces: this.#pieces.splice(0), written };
+        return { pieces: adjoined(this.#pieces.splice(0)), written };
       },
       sums: (result) => this.#sums(result),
     });
@@ -259,6 +259,24 @@ export class JobRunner {
   #sums({ sums, units }: Sums): Float64Array {
     return units === 0 ? new Float64Array(0) : this.#instance.float64(sums, units * sumsPerUnit);
   }
+}
+
+/** Pieces that lie end to end as one: tiles are small, and writing to a file handle costs a browser much for each call. */
+function adjoined(pieces: Piece[]): Piece[] {
+  const runs: Piece[][] = [];
+  let end = { file: -1, offset: 0 };
+  for (const piece of [...pieces].sort((a, b) => a.file - b.file || a.offset - b.offset)) {
+    if (piece.file === end.file && piece.offset === end.offset) runs.at(-1)?.push(piece);
+    else runs.push([piece]);
+    end = { file: piece.file, offset: piece.offset + piece.bytes.byteLength };
+  }
+  return runs.flatMap((run) => {
+    const [first] = run;
+    if (!first || run.length === 1) return run;
+    const bytes = new Uint8Array(run.reduce((length, piece) => length + piece.bytes.byteLength, 0));
+    for (const piece of run) bytes.set(piece.bytes, piece.offset - first.offset);
+    return [{ ...first, bytes }];
+  });
 }
 
 function joined(arrays: Float64Array[]): Float64Array {
