@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
 import { familyNames, writeExperts, writeFalcon, writeImportance, writeLivelyModel, writeModel } from './gguf_file.mjs';
-import { llama } from './peers.mjs';
+import { completion, llama } from './peers.mjs';
 import { readModel } from './safetensors_file.mjs';
 
 const ownTool = process.env.WASMQUANT_GGUF_TOOL ?? join(root, 'build/release/wasmquant_gguf_tool');
@@ -258,22 +258,11 @@ function compareTexts(work) {
     const text = line.slice(line.indexOf(' ') + 1);
     const path = `${folders[i]}.gguf`;
     own('convert', folders[i], path, 'f32');
-    const flags = [
-      '-n',
-      String(count),
-      '--temp',
-      '0',
-      '-no-cnv',
-      '-t',
-      '1',
-      '--no-warmup',
-      '--ignore-eos',
-      '--no-escape',
-      ...exact,
-    ];
-    const { stdout, output } = llama('llama-completion', '-m', path, '-p', prompt, ...flags);
-    // llama-completion may end before it has printed its last tokens.
-    const theirs = stdout.slice(stdout.indexOf(prompt) + prompt.length).trimEnd();
+    const written = (stdout) => stdout.slice(stdout.indexOf(prompt) + prompt.length).trimEnd();
+    const flags = ['-n', String(count), '--ignore-eos', '--no-escape', ...exact];
+    const isLongEnough = (stdout) => stdout.includes(prompt) && written(stdout).length >= least;
+    const { stdout, output } = completion(path, prompt, flags, isLongEnough);
+    const theirs = written(stdout);
     const same = theirs.length >= least && text.startsWith(theirs);
     report(`text ${writing[i]}`, same ? '' : `${line} != ${theirs || lastLines(output)}`);
   }
@@ -304,9 +293,9 @@ function checkTinyLlama(work) {
 
   compareTypes('tiny-llama', path, { work });
   compareTypes('pure tiny-llama', path, { pure: true });
-  const prompt = ['-p', 'In the beginning God', '-n', '24', '--temp', '0', '-no-cnv', '-t', '1'];
-  const { ok, stdout, output } = llama('llama-completion', '-m', path, ...prompt);
-  report('tiny-llama writes', ok && /In the beginning God [a-z]/.test(stdout) ? '' : lastLines(output));
+  const isWhole = (text) => /In the beginning God [a-z]/.test(text);
+  const { ok, stdout, output } = completion(path, 'In the beginning God', ['-n', '24'], isWhole);
+  report('tiny-llama writes', ok && isWhole(stdout) ? '' : lastLines(output));
 
   own('split', path, join(work, 'parts'), String(2 << 20));
   const parts = readdirSync(work)

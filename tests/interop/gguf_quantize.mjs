@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createQuantizer } from '../../dist/node.js';
 import { main, root } from '../setup/command.mjs';
-import { llama } from './peers.mjs';
+import { completion, llama } from './peers.mjs';
 
 const tinyLlama = join(root, 'tests/files/tiny-llama');
 
@@ -85,13 +85,9 @@ async function importance(quantizer, source, base, work, report) {
 
 /** What is wrong when llama.cpp writes a text with the file; else null. */
 function completes(file) {
-  try {
-    const options = ['-n', '8', '--no-warmup', '-no-cnv', '--temp', '0', '-t', '1'];
-    const text = said('llama-completion', '-m', file, '-p', 'The ', ...options);
-    return /The .{4}/s.test(text) ? null : `wrote ${JSON.stringify(text.slice(-80))}`;
-  } catch (error) {
-    return error.message;
-  }
+  const isWhole = (text) => /The .{4}/s.test(text);
+  const { ok, stdout, output } = completion(file, 'The ', ['-n', '8'], isWhole);
+  return ok && isWhole(stdout) ? null : `wrote ${JSON.stringify(stdout)}: ${output.trim().slice(-400)}`;
 }
 
 /** Parts of a size: llama.cpp runs them, and llama-gguf-split makes one file of them. */

@@ -14,6 +14,17 @@ export function llama(program, ...args) {
   return { ok: status === 0, stdout, output: `${stdout}${stderr}` };
 }
 
+/**
+ * What llama-completion makes of a file and a prompt. It ends without waiting for the thread that prints, so that on a busy
+ * machine a part of the text is lost, or all of it, with exit code 0: it is asked again until `isWhole(stdout)`, a few times.
+ */
+export function completion(file, prompt, flags, isWhole) {
+  const args = ['-m', file, '-p', prompt, '--temp', '0', '-no-cnv', '-t', '1', '--no-warmup', ...flags];
+  let last = llama('llama-completion', ...args);
+  for (let asks = 1; last.ok && !isWhole(last.stdout) && asks < 20; ++asks) last = llama('llama-completion', ...args);
+  return last;
+}
+
 /** A Python script of this folder that prints one JSON line a case. Throws when it gives other than `cases` of them. */
 export function python(script, args, cases) {
   const { status, stdout } = spawnSync(peers, ['run', 'python3', `tests/interop/${script}`, ...args], {
