@@ -135,5 +135,5 @@ fi
     echo "export WASMQUANT_EMSCRIPTEN='$dest/usr/share/emscripten' EM_CONFIG='$dest/emscripten.config'"
     echo "export EMSDK_PYTHON='$dest/usr/bin/python3' EM_PYTHON_HOME='$dest/usr'"
   fi
-} >"$root/tests/setup/toolchain.env.new"
-mv "$root/tests/setup/toolchain.env.new" "$root/tests/setup/toolchain.env"
+} >"$root/tests/setup/toolchain.env.$$"
+mv "$root/tests/setup/toolchain.env.$$" "$root/tests/setup/toolchain.env"
