@@ -44,9 +44,8 @@ void settle_tie(const float* x, float& low, float high) {
   if (*x == high) low = 0;
 }
 
-/// low, or the first zero of the block: the stored minimum keeps its sign.
-float minimum_of(const float* x, float low) {
-  if (low != 0) return low;
+/// The first zero of a block whose minimum is zero: what is stored keeps its sign.
+float first_zero(const float* x) {
   while (*x != 0) ++x;
   return *x;
 }
@@ -99,7 +98,7 @@ ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* 
   uint16_t scale_half[kMaxBlocks], minimum_half[kMaxBlocks];  // as they are stored
   stages.extents(x, blocks, low, high);
   for (size_t i = 0; i < blocks; ++i) {
-    if (has_minimum && low[i] == 0) low[i] = minimum_of(x + i * kBlock, low[i]);
+    if (has_minimum && low[i] == 0) low[i] = first_zero(x + i * kBlock);
     if (is_signed) settle_tie(x + i * kBlock, low[i], high[i]);
   }
   const bool any_unusable = stages.scales(low, high, blocks, simple.levels, has_minimum, scale, factor, add);
