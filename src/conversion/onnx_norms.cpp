@@ -17,7 +17,9 @@ constexpr uint32_t kRawData = 9;  // of TensorProto
 constexpr uint32_t kFirstValue = 1, kValues = 4;
 constexpr uint32_t kBias = 2;  // input of Conv, ConvTranspose and Gemm
 
-bool is_norm(const Node& node) noexcept { return node.op_type == "BatchNormalization" && node.domain.empty(); }
+bool is_norm(const Node& node) noexcept {
+  return node.op_type == "BatchNormalization" && node.domain.empty() && node.graphs.empty();
+}
 
 bool is_inference(const Node& node) noexcept {
   if (node.inputs.size() != kFirstValue + kValues || node.outputs.empty() || node.outputs[0].empty()) return false;

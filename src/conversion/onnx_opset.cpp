@@ -136,12 +136,13 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
       const uint32_t attribute = is_any ? onnx::kNone : attribute_of(node, change.attribute);
       if (is_any ? !is_changed(node) : attribute == onnx::kNone) continue;
       AttributeInput input{n, attribute, change.input, change.becomes == kReal, {}};
-      if (change.becomes == Becomes::flat && node.inputs.size() == 1 && node.outputs.size() == 1) {
+      const bool is_whole = node.graphs.empty();  // as the operators of the table are; a graph inside may have edits
+      if (is_whole && change.becomes == Becomes::flat && node.inputs.size() == 1 && node.outputs.size() == 1) {
         inputs.push_back(std::move(input));
         continue;
       }
-      if (attribute != onnx::kNone && change.becomes != Becomes::nothing && (!input.is_real || has_one_type) &&
-          !node.outputs.empty() &&
+      if (is_whole && attribute != onnx::kNone && change.becomes != Becomes::nothing &&
+          (!input.is_real || has_one_type) && !node.outputs.empty() &&
           read_values(*model.skeleton, node.attributes[attribute], input.is_real, input.values)) {
         inputs.push_back(std::move(input));
         continue;

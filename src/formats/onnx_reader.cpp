@@ -242,6 +242,9 @@ class Reader {
         Tensor tensor;
         TRY_VOID(read_foreign(f.field, tensor));
       } else if (number == 6 || number == 11) {
+        if (model_.nodes[node].op_type == "Constant" && model_.nodes[node].domain.empty())
+          return error_at(ErrorCode::file_invalid, text_of("byte {}", f.field.whole.begin),
+                          "a Constant holds a graph; it may hold one value");
         model_.nodes[node].graphs.push_back(static_cast<uint32_t>(model_.graphs.size()));
         TRY_VOID(this->graph(f.field, graph, node, field.whole));
       } else if (number == 22 || number == 23) {
@@ -269,7 +272,7 @@ class Reader {
       if (other.name == "value")
         return error_at(ErrorCode::file_invalid, shown_name(name), "a Constant has two values");
     if (name.empty()) return {};
-    // Nothing was defined since: the attributes before this one hold no graphs, or the operator would have none.
+    // Nothing was defined since: a Constant holds no graphs.
     for (size_t i = definitions_.size(); i-- > 0;)
       if (definitions_[i].name == name && definitions_[i].graph == graph) {
         definitions_[i].tensor = static_cast<uint32_t>(model_.tensors.size() - 1);

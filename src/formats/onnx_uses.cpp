@@ -11,7 +11,8 @@ namespace {
 
 Use use_of(const Node& node, uint32_t input) noexcept {
   if (is_quantized_operator(node.domain, node.op_type)) return Use::quantized;
-  if (!node.domain.empty()) return Use::other;
+  // No operator of these holds a graph; a node that does all the same stays whole, as edits inside it need.
+  if (!node.domain.empty() || !node.graphs.empty()) return Use::other;
   struct Row {
     std::string_view op_type;
     uint32_t input;

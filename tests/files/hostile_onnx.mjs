@@ -68,6 +68,7 @@ bad('41-graph-twice', message(number(1, 8), bytes(7, matMul), bytes(7, matMul), 
 bad('41-no-opset', message(number(1, 8), bytes(7, message(matMul, bytes(5, raw('w', [2, 2]))))), invalid, 'which versions of operators', '', 'operators without meaning');
 bad('41-opset-twice', message(number(1, 8), bytes(7, matMul), opset, bytes(8, message(bytes(1, ''), number(2, 12)))), invalid, 'two versions of the operators', 'byte', 'which one counts?');
 bad('41-name-twice', model(matMul, bytes(5, raw('w', [2, 2])), bytes(5, raw('w', [2, 2]))), 'tensor-duplicate', 'defined twice', 'w', 'which one counts?');
+bad('41-constant-graph', model(bytes(1, node('Constant', [], ['w'], bytes(5, message(bytes(1, 'g'), bytes(6, message(matMul))))))), invalid, 'a Constant holds a graph', 'byte', 'edits inside what is replaced');
 bad('41-name-missing', model(matMul, bytes(5, raw('', [2, 2]))), invalid, 'a tensor has no name', 'byte', 'nobody can use it');
 bad('41-name-not-utf8', model(matMul, bytes(5, raw(Buffer.from([0xff]), [2, 2]))), invalid, 'not valid UTF-8', 'byte', 'bytes');
 

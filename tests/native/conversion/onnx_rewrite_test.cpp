@@ -292,6 +292,34 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
   CHECK(with(squeeze, 8).error.find("export it anew") != std::string::npos);
 }
 
+TEST_CASE("operators that hold a graph they cannot have stay as they are, with what is in it quantized") {
+  const auto holding = [](Message node) {
+    const Message inside = Message()
+                               .message(1, constant_of("k", raw_tensor("", {64, 32})))
+                               .message(1, node_of("MatMul", {"x", "k"}, {"a"}))
+                               .message(12, value_of("a"));
+    return node.message(5, Message().text(1, "then_branch").message(6, inside).number(20, 5));
+  };
+  for (const OnnxStyle style : {OnnxStyle::weight_only, OnnxStyle::dequantize_linear, OnnxStyle::dynamic}) {
+    const auto with = [&](const Message& node, uint64_t opset) {
+      return rewrite(model_of(Message().message(1, node).message(5, raw_tensor("w", {64, 32})), opset),
+                     spec_of(Dtype::int8, QScheme::per_channel), style);
+    };
+    const Outcome product = with(holding(node_of("MatMul", {"x", "w"}, {"y"}, "m")), 21);
+    CHECK(product.error == "");
+    CHECK(nodes_of(product.file)[0] == "MatMul(x,w)>y");
+    CHECK(read_onnx(product.file)->quantized_nodes > 0);
+    CHECK(nodes_of(with(holding(node_of("BatchNormalization", {"x", "w"}, {"y"}, "n")), 21).file)[0] ==
+          "BatchNormalization(x,w)>y");
+    CHECK(read_onnx(model_of(Message().message(1, holding(node_of("Constant", {}, {"c"})))))
+              .error()
+              .message.find("holds a graph") != std::string::npos);
+  }
+  CHECK(rewrite(model_of(Message().message(1, holding(node_of("Softmax", {"in"}, {"y"}, "s"))), 12),
+                spec_of(Dtype::int8, QScheme::per_channel))
+            .error.find("what Softmax means") != std::string::npos);
+}
+
 TEST_CASE("weights and their layers") {
   const auto model =
       read_onnx(model_of(Message()
