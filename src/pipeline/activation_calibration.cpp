@@ -38,6 +38,13 @@ std::string write_requests(const List<ActivationRequest>& requests) {
   return json::write(rows);
 }
 
+const json::Value& found_for(const ActivationRequest& request, const json::Value& found) noexcept {
+  static const json::Value kNone;
+  for (const json::Value& row : found.items())
+    if (row["layer"].as_string() == request.layer && row["role"].as_string() == name_of(request.role)) return row;
+  return kNone;
+}
+
 std::vector<float> importance_in(const json::Value& found) {
   std::vector<float> means;
   const auto count = static_cast<float>(found["count"].as_number());

@@ -37,6 +37,8 @@ struct ActivationRequest {
 /// For ActivationCalibration::create; "" when there are none.
 std::string write_requests(const List<ActivationRequest>& requests);
 
+/// The row of "found" (ActivationCalibration::finish) that answers the request; null: none does.
+const json::Value& found_for(const ActivationRequest& request, const json::Value& found) noexcept;
 /// Mean squares of input channels, of a row of "found" (ActivationCalibration::finish); none were asked for: empty.
 std::vector<float> importance_in(const json::Value& found);
 

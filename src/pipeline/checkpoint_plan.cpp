@@ -8,6 +8,7 @@
 #include "pipeline/algorithm_list.h"
 #include "pipeline/file_layout.h"
 #include "pipeline/fitting_groups.h"
+#include "pipeline/layer_activations.h"
 #include "pipeline/tensor_scales.h"
 #include "pipeline/untied_head.h"
 
@@ -149,66 +150,18 @@ class Planner {
     count(planned);
   }
 
-  // What a runtime does to the layer's inputs as they come. Static inputs and outputs, and importance of input
-  // channels: asked of calibration, or put in place.
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
     if (planned.task.is_copy) return;
     const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
-    const std::vector<uint64_t>& shape = planned.weight.shape;
-    const bool is_linear = planned.weight.layer_type == "Linear" && shape.size() == 2;
-    for (const ActivationRole role : kActivationRoles) {
-      const bool is_input = role == ActivationRole::input;
-      const Stages& stages = is_input ? config.input_tensors : config.output_tensors;
-      ActivationRequest request{planned.weight.layer, role, is_linear ? shape[is_input ? 1 : 0] : 0};
-      request.importance = is_input && planned.task.layout.spec.observer_options.weighted;
-      if (request.importance && !is_linear)
-        fail(error_at(ErrorCode::not_implemented, planned.task.name,
-                      "\"weighted\" is for linear layers; exclude this one"));
-      if (is_input && !are_static(stages)) {
-        const bool fits = stages.empty() || format_.holds_inputs(stages);
-        if (fits) outcome.inputs = stages;
-        inputs_left_out_ |= !fits;
-      }
-      const auto storage = are_static(stages) ? static_storage(planned, stages, request.features) : std::nullopt;
-      if (storage) {
-        request.spec = storage->spec;
-        request.scales = storage->scale_shape.empty() ? 1 : storage->scale_shape.front();
-        (is_input ? outcome.inputs : outcome.outputs) = stages;
-      }
-      if (!storage && !request.importance) continue;
-      if (const json::Value* found = found_for(request)) {
-        if (storage) {
-          List<KnownTensor> tensors = activation_tensors(request.layer, role, *found, *storage);
-          for (KnownTensor& tensor : tensors) planned.activations.push_back(std::move(tensor));
-        }
-        if (request.importance) planned.task.importance = importance_in(*found);
-      }
-      plan_.requests.push_back(std::move(request));
-    }
-  }
-
-  // None without calibration, or where the format has no place.
-  std::optional<ActivationStorage> static_storage(const PlannedTensor& planned, const Stages& stages,
-                                                  uint64_t channels) {
-    if (!options_.calibrates || !format_.holds_activation_scales()) {
-      static_left_out_ = true;
-      return std::nullopt;
-    }
-    auto storage = activation_storage(stages, channels);
-    if (storage && planned.task.layout.codes != CodeStorage::cast_values && format_.fit(planned.weight, *storage))
-      return storage;
-    fail(error_at(ErrorCode::format_unsupported, planned.weight.layer,
-                  "{} holds static scales of int8, uint8 and fp8 per tensor, quark also per channel, and not these of "
-                  "{}; set is_dynamic to true",
-                  format_.name(), info_of(stages.front().dtype).name));
-    return std::nullopt;
-  }
-
-  const json::Value* found_for(const ActivationRequest& request) const noexcept {
-    for (const json::Value& found : options_.activations.items())
-      if (found["layer"].as_string() == request.layer && found["role"].as_string() == name_of(request.role))
-        return &found;
-    return nullptr;
+    LayerActivations made = plan_activations(planned, config, format_, options_);
+    for (Error& error : made.errors) fail(std::move(error));
+    outcome.inputs = std::move(made.inputs);
+    outcome.outputs = std::move(made.outputs);
+    planned.activations = std::move(made.tensors);
+    planned.task.importance = std::move(made.importance);
+    for (ActivationRequest& request : made.requests) plan_.requests.push_back(std::move(request));
+    inputs_left_out_ |= made.inputs_left_out;
+    static_left_out_ |= made.static_left_out;
   }
 
   void warn_of_static() {

@@ -63,9 +63,8 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
   }
   ActivationRequest request{planned.weight.layer, ActivationRole::input, columns};
   request.importance = true;
-  for (const json::Value& found : options_.activations.items())
-    if (found["layer"].as_string() == request.layer && found["role"].as_string() == name_of(ActivationRole::input))
-      planned.task.importance = importance_in(found);
+  if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
+    planned.task.importance = importance_in(found);
   requests.push_back(std::move(request));
   ++used_;
   return {};

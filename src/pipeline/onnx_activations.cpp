@@ -12,13 +12,6 @@ bool OnnxActivations::takes_static(const conversion::OnnxModelWeight& weight) co
   return false;
 }
 
-const json::Value& OnnxActivations::found_for(const ActivationRequest& request) const noexcept {
-  static const json::Value kNothing;
-  for (const json::Value& found : options_.activations.items())
-    if (found["layer"].as_string() == request.layer && found["role"].as_string() == name_of(request.role)) return found;
-  return kNothing;
-}
-
 Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelWeight& weight, const LayerConfig& layer,
                             List<ActivationRequest>& requests) {
   TensorTask& task = planned.task;
@@ -49,7 +42,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
       request.spec = std::move(storage->spec);
       request.scales = 1;
       planned.reason.text += text_of("; {}s static {}", name_of(role), is_signed ? "int8" : "uint8");
-      const json::Value& found = found_for(request);
+      const json::Value& found = found_for(request, options_.activations);
       conversion::StaticScale scale{1, 0, is_signed};
       if (!found.is_null()) {
         scale.scale = static_cast<float>(found["scale"].items()[0].as_number());
@@ -58,7 +51,8 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
       known_.push_back({weight.tensor, role, scale});
     }
     if (request.importance)
-      if (const json::Value& found = found_for(request); !found.is_null()) task.importance = importance_in(found);
+      if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
+        task.importance = importance_in(found);
     // Two weights may be of one layer; what is asked for is then the same.
     const bool is_known = std::any_of(requests.begin(), requests.end(), [&](const ActivationRequest& other) {
       return other.role == role && other.layer == request.layer;

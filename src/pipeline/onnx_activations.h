@@ -26,7 +26,6 @@ class OnnxActivations {
     ActivationRole role;
     conversion::StaticScale scale;
   };
-  const json::Value& found_for(const ActivationRequest& request) const noexcept;
 
   const onnx::Model& model_;
   const PlanOptions& options_;
