@@ -1,39 +1,16 @@
 // npm run coverage: which lines of src the C++ tests run, by gcov. One line for each room, the files with the most lines
 // that no test runs, and the total; exit code 1 below 90 %.
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildNative } from './build.mjs';
-import { CommandFailed, findProgram, main, needs, root, run } from './command.mjs';
+import { findProgram, main, needs, root, run } from './command.mjs';
+import { runDoctest } from './doctest.mjs';
 import { filesBelow } from './source_files.mjs';
 
 const least = 0.9;
 const filesShown = 10;
-/** Processes that the tests are spread over. What each counted is added up in the files of its objects, under a lock. */
-const parts = 16;
-
 /** Calibrations of a whole model: minutes without optimisation, and small models go through the same lines. */
 const slow = '--test-case-exclude=*lose less than*,*mends 8 bit*';
-
-/** The tests, on every core: the code is not optimised. Throws CommandFailed. */
-async function runTests(program) {
-  const counted = execFileSync(program, [slow, '--count', '--no-intro=true'], { encoding: 'utf8' });
-  const tests = Number(/filters: (\d+)/.exec(counted)?.[1]);
-  if (!(tests > 0)) throw needs(`the tests cannot be counted: ${counted}`);
-  const waiting = Array.from({ length: parts }, (_, part) => [
-    `--first=${Math.floor((part * tests) / parts) + 1}`,
-    `--last=${Math.floor(((part + 1) * tests) / parts)}`,
-  ]);
-  const work = async () => {
-    for (let range = waiting.shift(); range; range = waiting.shift()) {
-      const child = spawn(program, [slow, ...range, '--minimal=true'], { cwd: root, stdio: ['ignore', 2, 2] });
-      const [status] = await once(child, 'close');
-      if (status !== 0) throw new CommandFailed(`${program} ${range.join(' ')}`, status ?? 1);
-    }
-  };
-  await Promise.all(Array.from({ length: availableParallelism() }, work));
-}
 
 /** Runs by line of every file of src, summed over the objects that have code of it (templates, instruction sets). */
 function countLines(folder) {
@@ -67,7 +44,9 @@ function countLines(folder) {
 main(async () => {
   const folder = buildNative('coverage', 'wasmquant_tests');
   for (const note of filesBelow(join('build', 'coverage'), /\.gcda$/)) run('rm', [note]);
-  await runTests(join(folder, 'wasmquant_tests'));
+  // What each process counted is added up in the files of its objects, under a lock.
+  const ran = await runDoctest({ title: 'coverage', command: [join(folder, 'wasmquant_tests')], filters: [slow] });
+  if (ran.exitCode !== 0) return ran.exitCode;
   const rooms = new Map();
   const files = [];
   for (const [name, lines] of countLines(folder)) {

@@ -1,10 +1,12 @@
 // npm test: builds and runs every section, or only those named as arguments. Each section prints its name and time; the
-// last line sums up the tests that the sections' own runners counted (a check without a runner counts as one).
+// last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildAll, buildNative } from './build.mjs';
 import { chromium } from './chromium.mjs';
 import { main, needs, root, runAndKeep, say } from './command.mjs';
+import { runDoctest } from './doctest.mjs';
 import { clangFormat } from './format.mjs';
 import { setUp } from './setup.mjs';
 import { cppFiles, filesBelow } from './source_files.mjs';
@@ -12,40 +14,31 @@ import { cppFiles, filesBelow } from './source_files.mjs';
 const node = process.execPath;
 const bin = (name) => join(root, 'node_modules/.bin', name);
 
-/** Passed and failed tests, from the closing lines of doctest and node:test; null when there are none. */
+/** Passed and failed tests, from the closing lines of node:test; none when there are no such lines. */
 function countTests(output) {
-  let passed = 0;
-  let failed = 0;
-  let found = false;
-  for (const match of output.matchAll(/\[doctest\] test cases: *\d+ *\| *(\d+) passed *\| *(\d+) failed/g)) {
-    passed += Number(match[1]);
-    failed += Number(match[2]);
-    found = true;
-  }
-  for (const match of output.matchAll(/^(?:#|ℹ) (pass|fail) (\d+)$/gm)) {
-    if (match[1] === 'pass') passed += Number(match[2]);
-    else failed += Number(match[2]);
-    found = true;
-  }
-  return found ? { passed, failed } : null;
+  const counts = {};
+  for (const match of output.matchAll(/^(?:#|ℹ) (pass|fail) (\d+)$/gm))
+    counts[`${match[1]}ed`] = (counts[`${match[1]}ed`] ?? 0) + Number(match[2]);
+  return counts;
 }
 
-function nodeTests(folder, env = process.env) {
+/** Test files, `atOnce` at a time: one where tests measure how soon a page answers. */
+async function nodeTests(folder, atOnce, env = process.env) {
   const files = filesBelow(folder, /[._]test\.m?js$/);
   if (files.length === 0) throw needs(`no test files in ${folder}`);
-  return runAndKeep(node, ['--test', '--test-reporter=spec', ...files], { env });
+  const result = await runAndKeep(node, ['--test', '--test-reporter=spec', `--test-concurrency=${atOnce}`, ...files], {
+    env,
+  });
+  return { ...result, ...countTests(result.output) };
 }
 
 /** Runs commands in order and stops at the first that fails. */
 async function inOrder(...commands) {
-  let output = '';
-  for (const [command, args, options] of commands) {
-    if (options?.title) process.stdout.write(`${options.title}\n`);
-    const result = await runAndKeep(command, args, options);
-    output += result.output;
-    if (result.exitCode !== 0) return { exitCode: result.exitCode, output };
+  for (const [command, args] of commands) {
+    const result = await runAndKeep(command, args);
+    if (result.exitCode !== 0) return result;
   }
-  return { exitCode: 0, output };
+  return { exitCode: 0 };
 }
 
 /** Every instruction set of src/kernels/arch.h that this machine has. */
@@ -63,11 +56,11 @@ const sections = {
   native: {
     title: 'C++ tests, native, with sanitizers',
     run: () => {
-      const program = join(buildNative('debug', 'wasmquant_tests'), 'wasmquant_tests');
-      return inOrder(
+      const command = [join(buildNative('debug', 'wasmquant_tests'), 'wasmquant_tests')];
+      return runDoctest(
         ...instructionSets().map((simd) => {
           const env = { ...process.env, ...sanitizers, WASMQUANT_SIMD: simd };
-          return [program, [], { env, title: `WASMQUANT_SIMD=${simd}` }];
+          return { title: simd, command, env };
         }),
       );
     },
@@ -76,14 +69,14 @@ const sections = {
     title: 'the same C++ tests in WebAssembly',
     run: () => {
       const folder = buildNative('wasm', 'wasmquant_tests');
-      return runAndKeep(node, [join(folder, 'wasmquant_tests.cjs')]);
+      return runDoctest({ title: 'simd128', command: [node, join(folder, 'wasmquant_tests.cjs')] });
     },
   },
   node: {
     title: 'library and command line in Node',
     run: () => {
       buildAll();
-      return nodeTests('tests/node');
+      return nodeTests('tests/node', availableParallelism());
     },
   },
   browser: {
@@ -91,7 +84,7 @@ const sections = {
     run: () => {
       const browser = chromium();
       buildAll();
-      return nodeTests('tests/browser', { ...process.env, WASMQUANT_CHROMIUM: browser });
+      return nodeTests('tests/browser', 1, { ...process.env, WASMQUANT_CHROMIUM: browser });
     },
   },
   includes: { title: 'who may include whom', run: () => runAndKeep(node, ['tests/check_includes.mjs']) },
@@ -123,23 +116,21 @@ async function runSection(name) {
   const { title, run } = sections[name];
   process.stdout.write(`\n== ${name}: ${title}\n`);
   const start = performance.now();
-  let exitCode;
-  let counts;
+  let result;
   try {
-    const result = await run();
-    exitCode = result.exitCode;
-    counts = countTests(result.output);
+    result = await run();
   } catch (error) {
     process.stdout.write(`${error.setUp || error.exitCode ? error.message : error.stack}\n`);
-    exitCode = error.exitCode ?? 1;
+    result = { exitCode: error.exitCode ?? 1 };
   }
   const seconds = (performance.now() - start) / 1000;
-  counts ??= exitCode === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
-  if (exitCode !== 0 && counts.failed === 0) counts.failed = 1;
+  const { exitCode } = result;
+  let { passed = exitCode === 0 ? 1 : 0, failed = 0 } = result;
+  if (exitCode !== 0) failed = Math.max(failed, 1);
   process.stdout.write(
     `== ${name}: ${exitCode === 0 ? 'passed' : `FAILED (exit code ${exitCode})`} in ${seconds.toFixed(1)} s\n`,
   );
-  return { name, exitCode, seconds, ...counts };
+  return { name, exitCode, seconds, passed, failed };
 }
 
 main(async (names) => {

@@ -3,11 +3,14 @@
 // every shape, or calibrate a whole model, which the fast build runs.
 import { join } from 'node:path';
 import { buildNative } from './build.mjs';
-import { main, run } from './command.mjs';
+import { main } from './command.mjs';
+import { runDoctest } from './doctest.mjs';
 
 const slow = ['*every length*', '*any shape*', '*tiny-llama*', '*lose less than*', '*mends 8 bit*'];
 
-main(() => {
+main(async () => {
   const folder = buildNative('wasm-debug', 'wasmquant_tests');
-  run(process.execPath, [join(folder, 'wasmquant_tests.cjs'), `--test-case-exclude=${slow.join()}`, '--minimal=true']);
+  const filters = [`--test-case-exclude=${slow.join()}`];
+  const command = [process.execPath, join(folder, 'wasmquant_tests.cjs')];
+  return (await runDoctest({ title: 'SAFE_HEAP', command, filters })).exitCode;
 });
