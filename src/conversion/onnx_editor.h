@@ -48,7 +48,7 @@ class OnnxEditor {
   /// The tensor goes, and the input that it was the default of; `instead` are fields of its graph.
   void drop(const onnx::Tensor& tensor, Pieces instead);
 
-  Pieces apply() { return edits_.apply(literals); }
+  Result<Pieces> apply() { return edits_.apply(literals); }
 
  private:
   Edits edits_;

@@ -1,5 +1,6 @@
 #include "conversion/onnx_edits.h"
 
+#include "core/message.h"
 #include "core/order.h"
 
 namespace wasmquant::conversion {
@@ -14,6 +15,10 @@ Pieces Edits::compose(const onnx::Range& range, size_t& next, std::string& liter
   uint64_t at = range.begin;
   while (next < order_.size() && edits_[order_[next]].range.begin < range.end) {
     const Edit& edit = edits_[order_[next++]];
+    if (edit.range.begin < at || edit.range.end > range.end) {
+      if (!overlap_) overlap_ = edit.range.begin;
+      continue;
+    }
     out.add(onnx::Range{at, edit.range.begin});
     at = edit.range.end;
     if (!edit.is_open) {
@@ -30,7 +35,7 @@ Pieces Edits::compose(const onnx::Range& range, size_t& next, std::string& liter
   return out;
 }
 
-Pieces Edits::apply(std::string& literals) {
+Result<Pieces> Edits::apply(std::string& literals) {
   order_ = sorted_order(edits_.size(), [&](uint32_t a, uint32_t b) {
     const Edit &left = edits_[a], &right = edits_[b];
     if (left.range.begin != right.range.begin) return left.range.begin < right.range.begin;
@@ -38,7 +43,12 @@ Pieces Edits::apply(std::string& literals) {
     return left_is_empty && !right_is_empty;
   });
   size_t next = 0;
-  return compose({0, skeleton_.file_bytes()}, next, literals);
+  Pieces whole = compose({0, skeleton_.file_bytes()}, next, literals);
+  if (overlap_)
+    return error_at(
+        ErrorCode::format_unsupported, text_of("byte {}", *overlap_),
+        "quantizing this graph would change what stands here twice; check the model, or exclude its weights");
+  return whole;
 }
 
 }  // namespace wasmquant::conversion

@@ -1,7 +1,10 @@
 // Edits of a protobuf message: ranges replaced, text put in, and the lengths of all messages around them set right.
 #pragma once
+#include <optional>
+
 #include "conversion/onnx_nodes.h"
 #include "core/list.h"
+#include "core/result.h"
 #include "formats/onnx_skeleton.h"
 
 namespace wasmquant::conversion {
@@ -14,8 +17,9 @@ class Edits {
   void replace(const onnx::Range& range, Pieces pieces);
   /// A field that holds edited fields, and so changes its length. May be said more than once.
   void open(const onnx::Range& field);
-  /// The file with all edits made.
-  Pieces apply(std::string& literals);
+  /// The file with all edits made. Errors: format-unsupported where ranges overlap, as only a graph that no runtime
+  /// takes can make them: nothing of it would be right.
+  Result<Pieces> apply(std::string& literals);
 
  private:
   struct Edit {
@@ -28,6 +32,7 @@ class Edits {
   const onnx::Skeleton& skeleton_;
   List<Edit> edits_;
   List<uint32_t> order_;
+  std::optional<uint64_t> overlap_;  // the first byte that is edited twice
 };
 
 }  // namespace wasmquant::conversion

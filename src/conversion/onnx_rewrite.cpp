@@ -64,7 +64,7 @@ class Rewriter {
     if (options_.norms != nullptr) fold(is_chosen);
     for (uint32_t t = 0; t < model_.tensors.size(); ++t)
       if (!is_chosen[t]) keep(model_.tensors[t]);
-    const Pieces file = editor_.apply();
+    TRY(file, editor_.apply());
     if (file.bytes() > onnx::kMaxMessageBytes)
       return error_at(ErrorCode::format_unsupported, "", "the model takes {} bytes, readers refuse more than {}",
                       file.bytes(), onnx::kMaxMessageBytes);

@@ -292,6 +292,35 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
   CHECK(with(squeeze, 8).error.find("export it anew") != std::string::npos);
 }
 
+TEST_CASE("edits that overlap are an error, edits that touch are not") {
+  const std::string file =
+      model_of(Message().message(1, node_of("Relu", {"x"}, {"y"})).message(1, node_of("Relu", {"y"}, {"z"})));
+  const auto model = read_onnx(file);
+  REQUIRE(model);
+  const onnx::Range first = model->nodes[0].whole, second = model->nodes[1].whole, graph = model->graphs[0].whole;
+  REQUIRE(first.end == second.begin);
+  const auto bytes_with = [&](const std::vector<onnx::Range>& replaced) -> Result<uint64_t> {
+    conversion::Edits edits(*model->skeleton);
+    edits.open(graph);
+    for (const onnx::Range& range : replaced) edits.replace(range, {});
+    std::string literals;
+    auto out = edits.apply(literals);
+    if (!out) return std::move(out.error());
+    return out->bytes();
+  };
+  CHECK(*bytes_with({}) == file.size());
+  CHECK(*bytes_with({second, first}) == file.size() - first.bytes() - second.bytes());
+  CHECK(*bytes_with({first, {first.begin, first.begin}}) == file.size() - first.bytes());
+  for (const auto& wrong : {std::vector{first, first}, std::vector{first, onnx::Range{first.begin + 2, first.end}},
+                            std::vector{onnx::Range{first.begin, second.begin + 2}, second},
+                            std::vector{onnx::Range{second.begin, file.size()}}}) {
+    const auto refused = bytes_with(wrong);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::format_unsupported);
+    CHECK(refused.error().where.starts_with("byte "));
+  }
+}
+
 TEST_CASE("operators that hold a graph they cannot have stay as they are, with what is in it quantized") {
   const auto holding = [](Message node) {
     const Message inside = Message()
