@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import { chromium } from 'playwright-core';
 import { chromium as chromiumPath } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
@@ -23,7 +24,7 @@ const launchArguments = [
 export const sampleFolder = join(root, 'tests/files/tiny-llama');
 const pictures = join(root, 'tests/browser/out');
 
-/** Server, browser and a temporary folder for one test file. `close()` ends all three. */
+/** Server, browser and a temporary folder for the pages. `close()` ends all three. */
 export async function startBrowser() {
   const server = await serve(join(root, 'dist/demo'));
   const browser = await chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
@@ -60,6 +61,13 @@ export async function startBrowser() {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The browser of a test file, closed after its last test. */
+export async function browserOfTests() {
+  const browser = await startBrowser();
+  after(() => browser.close());
+  return browser;
 }
 
 /** Opens the config and waits for its editor. */

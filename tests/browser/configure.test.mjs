@@ -1,25 +1,21 @@
 // Configs in the page: predictions, form, editor with completion and problems in place, dialects, marked rows.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import {
+  browserOfTests,
   configText,
   openConfig,
   openSample,
   picture,
   sampleFolder,
   someWeights,
-  startBrowser,
   writeConfig,
   writeSafetensors,
 } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 const json = async (page) => JSON.parse(await configText(page));
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import { captureActivations } from 'wasmquant/onnxruntime';
 import { drawnPage } from '../interop/drawn_pages.mjs';
@@ -10,13 +10,9 @@ import { npyFile } from '../node/npy_file.mjs';
 import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx_model.mjs';
 import { safetensors } from '../node/written_model.mjs';
 import { npmPeers } from '../setup/npm_peers.mjs';
-import { download, openConfig, picture, startBrowser, storedRuns, writeConfig } from './browser.mjs';
+import { browserOfTests, download, openConfig, picture, storedRuns, writeConfig } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 const shape = [1, 3, 96, 128];
 const pages = [2, 3, 4].map((seed) => drawnPage(shape, seed));

@@ -2,23 +2,19 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { npyFile } from '../node/npy_file.mjs';
 import {
+  browserOfTests,
   openSample,
   picture,
   quantize,
   sampleFolder,
   someWeights,
-  startBrowser,
   writeSafetensors,
 } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 test('an address is opened by ranges, and quantized', async () => {
   const { page, complaints, close } = await browser.open();

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { twoLayers } from '../node/onnx_model.mjs';
 import {
+  browserOfTests,
   configText,
   openConfig,
   openSample,
@@ -12,17 +13,12 @@ import {
   quantize,
   sampleFolder,
   someWeights,
-  startBrowser,
   storedRuns,
   writeConfig,
   writeSafetensors,
 } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 test('a cut-off file is refused with its name and the reason, and the page stays usable', async () => {
   const path = join(browser.folder, 'cut.safetensors');

@@ -3,25 +3,21 @@
 import assert from 'node:assert/strict';
 import { closeSync, ftruncateSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { root } from '../setup/command.mjs';
 import {
+  browserOfTests,
   openConfig,
   openSample,
   picture,
   quantize,
   someWeights,
-  startBrowser,
   storedRuns,
   writeSafetensors,
 } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 const axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 

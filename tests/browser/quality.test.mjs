@@ -2,17 +2,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { createQuantizer } from 'wasmquant';
 import { root } from '../setup/command.mjs';
-import { download, openSample, picture, sampleFolder, startBrowser, storedRuns } from './browser.mjs';
+import { browserOfTests, download, openSample, picture, sampleFolder, storedRuns } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 const text = (use) => readFileSync(join(root, `dist/demo/sample/${use}.txt`), 'utf8');
 

@@ -3,26 +3,22 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import {
+  browserOfTests,
   download,
   openSample,
   picture,
   quantize,
   sampleFolder,
   someWeights,
-  startBrowser,
   storedRuns,
   writeSafetensors,
 } from './browser.mjs';
 
 const MiB = 2 ** 20;
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 /** What Node writes for the sample: the file, and the block for config.json. */
 async function quantizedInNode(preset, format) {

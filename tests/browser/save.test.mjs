@@ -1,14 +1,10 @@
 // Saving all files of a run as one archive, through browser storage and straight into a picked file.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { download, openSample, quantize, startBrowser, storedRuns } from './browser.mjs';
+import { test } from 'node:test';
+import { browserOfTests, download, openSample, quantize, storedRuns } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 /** Files of a zip archive that stores them as they are, by its central directory (APPNOTE 4.3.12). */
 function filesOfZip(bytes) {

@@ -3,16 +3,12 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import { root } from '../setup/command.mjs';
-import { download, openSample, picture, quantize, sampleFolder, startBrowser, writeSafetensors } from './browser.mjs';
+import { browserOfTests, download, openSample, picture, quantize, sampleFolder, writeSafetensors } from './browser.mjs';
 
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+const browser = await browserOfTests();
 
 const worst = 'model.layers.0.mlp.down_proj.weight';
 

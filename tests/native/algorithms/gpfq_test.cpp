@@ -7,12 +7,14 @@
 #include <limits>
 #include <vector>
 
+#include "algorithms/product_error.h"
 #include "config/dialect_grids.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
 #include "random_values.h"
 
 using namespace wasmquant;
+using test_algorithms::output_error;
 
 namespace {
 
@@ -48,18 +50,6 @@ GpfqInputs inputs_of(const std::vector<float>& x, size_t columns) {
   REQUIRE(inputs.add(x, x));
   inputs.finish();
   return inputs;
-}
-
-double output_error(const std::vector<float>& x, const std::vector<float>& w, const std::vector<float>& q,
-                    size_t columns) {
-  double sum = 0;
-  for (size_t t = 0; t < x.size(); t += columns)
-    for (size_t i = 0; i < w.size(); i += columns) {
-      double y = 0;
-      for (size_t j = 0; j < columns; ++j) y += double{x[t + j]} * (double{q[i + j]} - w[i + j]);
-      sum += y * y;
-    }
-  return sum;
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // GPTQ by its properties: what it must equal, what it must not exceed, what must not matter.
 #include "algorithms/gptq.h"
-#include "observers/registry.h"
 
 #include <doctest/doctest.h>
 
@@ -9,11 +8,14 @@
 #include <vector>
 
 #include "algorithms/hessian.h"
+#include "algorithms/product_error.h"
 #include "observers/observer.h"
+#include "observers/registry.h"
 #include "quantize/quantize.h"
 #include "random_values.h"
 
 using namespace wasmquant;
+using test_algorithms::output_error;
 
 namespace {
 
@@ -81,19 +83,6 @@ ErrorFeedback identity_feedback(size_t columns, bool desc_act) {
   return std::move(*feedback);
 }
 
-// Sum of (X (Q - W)^T)^2.
-double loss(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& q,
-            size_t columns) {
-  double total = 0;
-  for (size_t t = 0; t < x.size(); t += columns)
-    for (size_t i = 0; i < weight.size(); i += columns) {
-      double y = 0;
-      for (size_t j = 0; j < columns; ++j) y += double{x[t + j]} * (double{q[i + j]} - weight[i + j]);
-      total += y * y;
-    }
-  return total;
-}
-
 // Every spec whose scales GPTQ can follow.
 std::vector<QuantizationSpec> specs() {
   QuantizationSpec float_zero_point = spec_of(Dtype::uint4, false, QScheme::per_group, 16);
@@ -142,8 +131,8 @@ TEST_CASE("on correlated inputs GPTQ loses less than round to nearest, and its v
     for (const QuantizationSpec& spec : specs())
       for (const bool desc_act : {false, true}) {
         const Quantized q = run_gptq(feedback_of(x, columns, desc_act), spec, {}, weight, rows);
-        CHECK(loss(x, weight, q.values, columns) <
-              0.9 * loss(x, weight, round_to_nearest(weight, rows, spec).values, columns));
+        CHECK(output_error(x, weight, q.values, columns) <
+              0.9 * output_error(x, weight, round_to_nearest(weight, rows, spec).values, columns));
         const Result<Granularity> g = granularity_of({rows, columns}, spec);
         std::vector<float> values(weight.size());
         dequantize(*g, spec, q.qparams, q.codes.data(), weight.size(), 0, values.data());
@@ -202,7 +191,7 @@ TEST_CASE("the block size changes next to nothing, tiles of rows nothing") {
     size_t differing = 0;
     for (size_t i = 0; i < q.codes.size(); ++i) differing += q.codes[i] != whole.codes[i];
     CHECK(differing < q.codes.size() / 100);
-    const double ratio = loss(x, weight, q.values, columns) / loss(x, weight, whole.values, columns);
+    const double ratio = output_error(x, weight, q.values, columns) / output_error(x, weight, whole.values, columns);
     CHECK(ratio == doctest::Approx(1).epsilon(0.01));
   }
   Quantized tiles;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/gguf.h"
+#include "formats/prefix_reader.h"
 
 namespace test_files {
 
@@ -46,20 +47,9 @@ inline std::span<const uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// Asks need, gives a random part of what is missing, and so on; then reads. The reader only ever sees `prefix`.
+/// As a host reads it (prefix_reader.h).
 inline wasmquant::Result<wasmquant::gguf::Index> read_gguf_in_pieces(const std::string& file, std::mt19937& random) {
-  std::vector<uint8_t> prefix;
-  for (;;) {
-    const auto need = wasmquant::gguf::need(prefix, file.size());
-    if (!need) return need.error();
-    if (need->bytes == 0) return wasmquant::gguf::read_index(prefix, file.size());
-    if (need->bytes <= prefix.size() || need->bytes > file.size())
-      return wasmquant::Error{wasmquant::ErrorCode::state_invalid, "need",
-                              "asks for what it has, or for what is not there"};
-    const size_t size = prefix.size() + 1 + random() % (need->bytes - prefix.size());
-    prefix.assign(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
-    prefix.shrink_to_fit();  // a read beyond the piece is then seen by the sanitizer
-  }
+  return read_prefix_in_pieces(bytes_of(file), random, wasmquant::gguf::need, wasmquant::gguf::read_index);
 }
 
 }  // namespace test_files

@@ -6,20 +6,13 @@
 #include <cmath>
 #include <random>
 
+#include "observers/observer_spec.h"
 #include "observers/registry.h"
 
 using namespace wasmquant;
+using test_observers::spec_of;
 
 namespace {
-
-QuantizationSpec spec_of(ObserverId observer, Dtype dtype, bool symmetric) {
-  QuantizationSpec spec;
-  spec.dtype = dtype;
-  spec.symmetric = symmetric;
-  spec.observer = observer;
-  spec.qscheme = info_of(observer).qscheme;
-  return spec;
-}
 
 float scale_of(const QuantizationSpec& spec, const std::vector<float>& x, size_t channel = 0) {
   const auto found = observe_tensor(spec, x, {2, x.size() / 2});

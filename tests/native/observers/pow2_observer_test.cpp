@@ -5,20 +5,13 @@
 
 #include <random>
 
+#include "observers/observer_spec.h"
 #include "observers/registry.h"
 
 using namespace wasmquant;
+using test_observers::spec_of;
 
 namespace {
-
-QuantizationSpec spec_of(Dtype dtype, bool symmetric, ObserverId observer) {
-  QuantizationSpec spec;
-  spec.dtype = dtype;
-  spec.symmetric = symmetric;
-  spec.observer = observer;
-  spec.qscheme = info_of(observer).qscheme;
-  return spec;
-}
 
 struct Expected {
   Dtype dtype;
@@ -48,7 +41,7 @@ void check(const QParams& found, float scale, float zero_point) {
 TEST_CASE("pow2 min-max: the power next to the scale of the range") {
   for (const Expected& e : {Expected{Dtype::int8, true, 0x1p-5f, 0}, Expected{Dtype::uint8, true, 0x1p-5f, 128},
                             Expected{Dtype::int8, false, 0x1p-6f, -64}, Expected{Dtype::uint8, false, 0x1p-6f, 63}}) {
-    const QuantizationSpec spec = spec_of(e.dtype, e.symmetric, ObserverId::PerTensorPowOf2MinMaxObserver);
+    const QuantizationSpec spec = spec_of(ObserverId::PerTensorPowOf2MinMaxObserver, e.dtype, e.symmetric);
     check(after(spec, Votes::every_batch, {{-1, 0, 1, 2, 3}}, {5})[0], e.scale, e.zero_point);
   }
 }
@@ -58,13 +51,13 @@ TEST_CASE("pow2 min-mse: of five powers the one with the least error over the la
                                                    {-4.1f, -1.9f, -.1f, 2.1f, 4.1f, 7.99f, 7.85f}};
   for (const Expected& e : {Expected{Dtype::int8, true, 0x1p-3f, 0}, Expected{Dtype::uint8, true, 0x1p-3f, 128},
                             Expected{Dtype::int8, false, 0x1p-3f, -42}, Expected{Dtype::uint8, false, 0x1p-3f, 85}}) {
-    const QuantizationSpec spec = spec_of(e.dtype, e.symmetric, ObserverId::PerTensorPowOf2MinMSEObserver);
+    const QuantizationSpec spec = spec_of(ObserverId::PerTensorPowOf2MinMSEObserver, e.dtype, e.symmetric);
     check(after(spec, Votes::last_batch, batches, {7})[0], e.scale, e.zero_point);
   }
 }
 
 TEST_CASE("the pair found most often wins, ties go to the first") {
-  const QuantizationSpec spec = spec_of(Dtype::int8, true, ObserverId::PerTensorPowOf2MinMaxObserver);
+  const QuantizationSpec spec = spec_of(ObserverId::PerTensorPowOf2MinMaxObserver, Dtype::int8, true);
   const auto scale = [&](Votes votes, const std::vector<std::vector<float>>& batches) {
     return after(spec, votes, batches, {1})[0].scale;
   };
@@ -76,7 +69,7 @@ TEST_CASE("the pair found most often wins, ties go to the first") {
 
 TEST_CASE("per channel: scales of their own, one step for all in the search, 128 only where all are 127") {
   const std::vector<float> x = {-1, 1, 0.5f, 0, 0, 0};
-  const QuantizationSpec min_max = spec_of(Dtype::uint8, true, ObserverId::PerChannelPowOf2MinMaxObserver);
+  const QuantizationSpec min_max = spec_of(ObserverId::PerChannelPowOf2MinMaxObserver, Dtype::uint8, true);
   const std::vector<QParams> with_zeros = after(min_max, Votes::every_batch, {x}, {2, 3});
   check(with_zeros[0], 0x1p-7f, 127);
   check(with_zeros[1], 1, 0);
@@ -88,15 +81,15 @@ TEST_CASE("per channel: scales of their own, one step for all in the search, 128
   std::normal_distribution<float> normal;
   std::vector<float> weights(4 * 64);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = normal(random) * static_cast<float>(1 + i / 64);
-  const auto narrow = spec_of(Dtype::int4, true, ObserverId::PerChannelPowOf2MinMaxObserver);
-  const auto best = spec_of(Dtype::int4, true, ObserverId::PerChannelPowOf2MinMSEObserver);
+  const auto narrow = spec_of(ObserverId::PerChannelPowOf2MinMaxObserver, Dtype::int4, true);
+  const auto best = spec_of(ObserverId::PerChannelPowOf2MinMSEObserver, Dtype::int4, true);
   const std::vector<QParams> a = after(narrow, Votes::every_batch, {weights}, {4, 64});
   const std::vector<QParams> b = after(best, Votes::every_batch, {weights}, {4, 64});
   for (size_t i = 1; i < 4; ++i) CHECK(b[i].scale / a[i].scale == b[0].scale / a[0].scale);
 }
 
 TEST_CASE("the nearest power is by logarithm: the square root of 2 divides") {
-  QuantizationSpec spec = spec_of(Dtype::uint8, false, ObserverId::PerTensorPowOf2MinMaxObserver);
+  QuantizationSpec spec = spec_of(ObserverId::PerTensorPowOf2MinMaxObserver, Dtype::uint8, false);
   CHECK(pow2_qparams_of(0, 255.0f * 1.4142f, spec).scale == 1);
   CHECK(pow2_qparams_of(0, 255.0f * 1.4143f, spec).scale == 2);
   CHECK(pow2_qparams_of(0, 255.0f * 0.7072f, spec).scale == 1);

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "observers/observer_spec.h"
 #include "observers/registry.h"
 #include "observers/sharing.h"
 #include "quantize/quantize.h"
@@ -16,11 +17,7 @@ using namespace wasmquant;
 namespace {
 
 QuantizationSpec spec_of(ObserverId observer, Dtype dtype, bool symmetric) {
-  QuantizationSpec spec;
-  spec.dtype = dtype;
-  spec.symmetric = symmetric;
-  spec.observer = observer;
-  spec.qscheme = info_of(observer).qscheme;
+  QuantizationSpec spec = test_observers::spec_of(observer, dtype, symmetric);
   spec.ch_axis = spec.qscheme == QScheme::per_group ? -1 : 0;
   spec.group_size = spec.qscheme == QScheme::per_group ? 32 : 0;
   return spec;

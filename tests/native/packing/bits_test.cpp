@@ -6,24 +6,15 @@
 #include <vector>
 
 #include "packing/packing.h"
+#include "packing/random_codes.h"
 
 using namespace wasmquant::packing;
+using test_packing::random_codes;
 using Bytes = std::vector<uint8_t>;
 
 namespace {
 
 constexpr uint8_t kGuard = 0xA5;
-
-// Codes of `bits` bits as bytes: 0..2^bits-1, or two's complement when signed.
-Bytes random_codes(size_t count, uint32_t bits, bool is_signed, uint32_t seed) {
-  std::mt19937 random(seed);
-  Bytes codes(count);
-  for (uint8_t& code : codes) {
-    const uint32_t value = static_cast<uint32_t>(random()) & ((1u << bits) - 1);
-    code = static_cast<uint8_t>(is_signed && value >> (bits - 1) != 0 ? value | ~((1u << bits) - 1) : value);
-  }
-  return codes;
-}
 
 // The stream bit by bit.
 Bytes slow_stream(const Bytes& codes, uint32_t bits) {

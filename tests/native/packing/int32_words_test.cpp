@@ -6,24 +6,16 @@
 #include <vector>
 
 #include "packing/packing.h"
+#include "packing/random_codes.h"
 
 using namespace wasmquant::packing;
+using test_packing::random_codes;
 using Bytes = std::vector<uint8_t>;
 using Words = std::vector<uint32_t>;
 
 namespace {
 
 constexpr uint32_t kGuard = 0xA5A5A5A5;
-
-Bytes random_codes(size_t count, uint32_t bits, bool is_signed, uint32_t seed) {
-  std::mt19937 random(seed);
-  Bytes codes(count);
-  for (uint8_t& code : codes) {
-    const uint32_t value = static_cast<uint32_t>(random()) & ((1u << bits) - 1);
-    code = static_cast<uint8_t>(is_signed && value >> (bits - 1) != 0 ? value | ~((1u << bits) - 1) : value);
-  }
-  return codes;
-}
 
 // Straight from the contract: element i of a row in bits i*bits of that row, offset added, zeros at the end.
 Words slow_words(const Bytes& codes, size_t rows, size_t columns, uint32_t bits, uint32_t offset) {
