@@ -163,12 +163,19 @@ test('search, sorting and details', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await quantize(page);
-  const numbers = async () => {
-    const cells = await page.locator('.cell-sqnr').allInnerTexts();
+  const numbers = async (cell) => {
+    const cells = await page.locator(cell).allInnerTexts();
     return cells.map((text) => Number.parseFloat(text)).filter((value) => !Number.isNaN(value));
   };
+  await page.getByRole('columnheader', { name: 'MSE' }).getByRole('button').click();
+  const squared = await numbers('.cell-mse');
+  assert.equal(squared.length, 28);
+  assert.deepEqual(
+    squared,
+    [...squared].sort((left, right) => right - left),
+  );
   await page.getByRole('columnheader', { name: 'SQNR' }).getByRole('button').click();
-  const ascending = await numbers();
+  const ascending = await numbers('.cell-sqnr');
   assert.ok(ascending.length > 4);
   assert.deepEqual(
     ascending,

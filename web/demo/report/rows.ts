@@ -2,7 +2,7 @@
 import type { Plan, PlannedTensor, Report, TensorError } from 'wasmquant';
 
 export type Row = PlannedTensor & { error: TensorError | null; worst: boolean };
-export type SortKey = 'file' | 'name' | 'size' | 'sqnr';
+export type SortKey = 'file' | 'name' | 'size' | 'mse' | 'sqnr';
 export interface Order {
   key: SortKey;
   descending: boolean;
@@ -37,7 +37,7 @@ function compare(left: Row, right: Row, { key, descending }: Order): number {
   if (key === 'name') return sign * collator.compare(left.name, right.name);
   if (key === 'size') return sign * (left.bytesBefore - right.bytesBefore);
   if (!left.error || !right.error) return Number(!left.error) - Number(!right.error);
-  const difference = left.error.sqnrDb - right.error.sqnrDb;
+  const difference = key === 'mse' ? left.error.mse - right.error.mse : left.error.sqnrDb - right.error.sqnrDb;
   return Number.isNaN(difference) ? 0 : sign * difference;
 }
 

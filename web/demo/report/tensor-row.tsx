@@ -72,13 +72,14 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
             </>
           )}
         </td>
+        <td class="cell-mse">{row.error?.mse.toExponential(1)}</td>
         <td class="cell-sqnr">
           <Sqnr row={row} measured={measured} />
         </td>
       </tr>
       {open.value && (
         <tr class="row-detail">
-          <td colSpan={6}>
+          <td colSpan={7}>
             <TensorDetail row={row} />
           </td>
         </tr>

@@ -42,7 +42,7 @@ export function TensorTable() {
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
     // Third click: back to the order of the file. Sizes start with the largest, errors with the worst.
-    const first = key === 'size';
+    const first = key === 'size' || key === 'mse';
     if (current !== key) order.value = { key, descending: first };
     else if (descending === first) order.value = { key, descending: !first };
     else order.value = { key: 'file', descending: false };
@@ -95,6 +95,7 @@ export function TensorTable() {
               </th>
               <th scope="col">Becomes</th>
               {header('size', 'Size')}
+              {header('mse', 'MSE')}
               {header('sqnr', 'SQNR')}
             </tr>
           </thead>
