@@ -8,6 +8,7 @@
 #include "pipeline/onnx_values.h"
 #include "pipeline/original_model.h"
 #include "pipeline/plan_json.h"
+#include "version.h"
 
 namespace wasmquant::bindings {
 
@@ -48,6 +49,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
                        List<Diagnostic>& diagnostics) {
   TRY(options_json, json::parse(options_text));
   PlanOptions options;
+  options.version = kVersion;
   if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
   if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
   options.tile_bytes = tile_bytes_of(options_json);

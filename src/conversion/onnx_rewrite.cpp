@@ -19,7 +19,8 @@ using onnx::DataType;
 using onnx::Range;
 using onnx::Tensor;
 
-constexpr uint32_t kRawData = 9;  // of TensorProto
+constexpr uint32_t kRawData = 9;         // of TensorProto
+constexpr uint32_t kMetadataProps = 14;  // of ModelProto: StringStringEntry, 1 key, 2 value
 /// Where data begin in an external file, so that it can be mapped.
 constexpr uint64_t kPage = 4096;
 
@@ -55,6 +56,7 @@ class Rewriter {
       return error_at(ErrorCode::argument_invalid, "data_file",
                       "the model takes more than {} bytes and needs a file for external data", options_.largest_model);
     TRY_VOID(set_opsets());
+    for (const auto& [key, value] : options_.properties) set_property(key, value);
     List<bool> is_chosen(model_.tensors.size());
     for (uint32_t c = 0; c < choices_.size(); ++c) {
       is_chosen[choices_[c].tensor] = true;
@@ -104,6 +106,18 @@ class Rewriter {
       if (import.domain == kMicrosoft) needs_microsoft = false;
     if (needs_microsoft) editor_.insert(model_.graphs[0].whole.begin, opset_import(editor_, kMicrosoft, 1));
     return {};
+  }
+
+  void set_property(std::string_view key, std::string_view value) {
+    std::string entry, field;
+    protobuf::append_field(entry, 1, key);
+    const onnx::Skeleton& skeleton = *model_.skeleton;
+    for (onnx::Fields f(skeleton, {0, skeleton.file_bytes()}); f.next();)
+      if (f.field.number == kMetadataProps && skeleton.text(f.field.payload).starts_with(entry))
+        editor_.replace(f.field.whole, {});
+    protobuf::append_field(entry, 2, value);
+    protobuf::append_field(field, kMetadataProps, entry);
+    editor_.insert(model_.graphs[0].whole.begin, editor_.literal(field));
   }
 
   // ---- where values lie

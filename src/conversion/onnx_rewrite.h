@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "checkpoint/activation_scales.h"
 #include "checkpoint/onnx_layout.h"
@@ -58,6 +59,8 @@ struct OnnxOptions {
   uint32_t accuracy_level = 0;
   /// Version of ONNX's own operators that the model is raised to at least, if it can be.
   uint32_t least_opset = 0;
+  /// Entries of metadata_props, key and value; the model's own with the same key go.
+  List<std::pair<std::string, std::string>> properties;
   /// Norms to fold; the model is then that of without_norms(). Their weights are among the choices.
   const List<OnnxNorm>* norms = nullptr;
 };

@@ -251,7 +251,7 @@ class Planner {
     List<std::pair<std::string, std::string>> map;
     for (uint32_t f = 0; f < by_file.size(); ++f) {
       PlannedFile file{one_file ? "model.safetensors" : model_.files()[f].name, {}, 0};
-      TRY_VOID(lay_out_file(file, f, by_file[f], model_.metadata(f)));
+      TRY_VOID(lay_out_file(file, f, by_file[f], metadata_of(f)));
       for (const PlannedTensor* planned : by_file[f])
         for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);
       for (const PlannedTensor* planned : by_file[f])
@@ -261,6 +261,15 @@ class Planner {
     if (model_.is_sharded() || by_file.size() > 1)
       plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after);
     return {};
+  }
+
+  // That of its source, and the version.
+  List<std::pair<std::string, std::string>> metadata_of(uint32_t file) const {
+    List<std::pair<std::string, std::string>> metadata;
+    for (const auto& [key, value] : model_.metadata(file))
+      if (key != kVersionKey) metadata.emplace_back(key, value);
+    if (!options_.version.empty()) metadata.emplace_back(kVersionKey, options_.version);
+    return metadata;
   }
 
   void write_quantization_config() {

@@ -59,6 +59,7 @@ class GgufPlanner {
     choose();
     conversion::describe_recipe(recipe_, converted_.metadata);
     importance_.describe(converted_.metadata);
+    if (!options_.version.empty()) converted_.metadata.set_text(kVersionKey, options_.version);
     TRY_VOID(lay_out());
     TRY_VOID(importance_.report(gguf_.recipe, diagnostics_));
     return std::move(plan_);

@@ -297,6 +297,7 @@ class OnnxPlanner {
     rewriting.data_file = options_.onnx.folder ? data_file.substr(std::strlen(kFolder)) : data_file;
     rewriting.accuracy_level = options_.onnx.accuracy_level;
     rewriting.norms = &folding_.norms();
+    if (!options_.version.empty()) rewriting.properties.emplace_back(kVersionKey, options_.version);
     if (options_.onnx.external_data) rewriting.largest_model = 0;
     DiagnosticList remarks;
     auto rewritten = conversion::rewrite_onnx(onnx_, std::span(choices.data(), choices.size()), rewriting, remarks);

@@ -30,9 +30,14 @@ struct GgufPlanOptions {
   uint64_t shard_bytes = 0;          // of tensor data in a file, about; 0: one file
 };
 
+/// What written files say of who wrote them: a key of their metadata (safetensors __metadata__, GGUF, metadata_props of
+/// ONNX) whose value is PlanOptions::version.
+inline constexpr std::string_view kVersionKey = "wasmquant.version";
+
 struct PlanOptions {
-  std::string format;  // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
-  std::string name;    // of the model, for file names and metadata that have one; empty: not known
+  std::string version;  // of the library; empty: files do not say
+  std::string format;   // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
+  std::string name;     // of the model, for file names and metadata that have one; empty: not known
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
   GgufPlanOptions gguf;

@@ -292,6 +292,24 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
   CHECK(with(squeeze, 8).error.find("export it anew") != std::string::npos);
 }
 
+TEST_CASE("properties are added, in place of the model's own of the same key") {
+  const auto property = [](std::string_view key, std::string_view value) {
+    return Message().text(1, key).text(2, value);
+  };
+  std::string file =
+      model_of(Message().message(1, node_of("MatMul", {"x", "w"}, {"y"})).message(5, raw_tensor("w", {64, 32})));
+  file += Message().message(14, property("tool", "1")).message(14, property("toolbox", "2")).out;
+  conversion::OnnxOptions options;
+  options.properties.emplace_back("tool", "3");
+  const Outcome out = rewrite(file, int4_groups(), OnnxStyle::weight_only, options);
+  const auto model = read_onnx(out.file);
+  REQUIRE(model);
+  std::vector<std::string> found;
+  for (onnx::Fields f(*model->skeleton, {0, out.file.size()}); f.next();)
+    if (f.field.number == 14) found.emplace_back(model->skeleton->text(f.field.payload));
+  CHECK(found == std::vector{property("tool", "3").out, property("toolbox", "2").out});
+}
+
 TEST_CASE("edits that overlap are an error, edits that touch are not") {
   const std::string file =
       model_of(Message().message(1, node_of("Relu", {"x"}, {"y"})).message(1, node_of("Relu", {"y"}, {"z"})));

@@ -1,0 +1,53 @@
+// What written files say of the library that wrote them, once, also when a file is quantized again.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { twoLayers } from './onnx_model.mjs';
+import { memoryStream, modelFor, quantizerFor, tinyLlama } from './scratch.mjs';
+
+const packageVersion = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+const key = 'wasmquant.version';
+
+async function written(t, quantizer, source, config, format) {
+  const out = memoryStream();
+  await quantizer.quantizeModel(await modelFor(t, quantizer, source), config, { target: out.stream, format });
+  return out.bytes();
+}
+const times = (bytes, text) => Buffer.from(bytes).toString('latin1').split(text).length - 1;
+
+test('the library says its version', async (t) => {
+  const quantizer = await quantizerFor(t);
+  assert.equal(quantizer.version.library, packageVersion);
+});
+
+test('safetensors and GGUF have it among their metadata', async (t) => {
+  const quantizer = await quantizerFor(t);
+  for (const [source, config, again, format] of [
+    [`${tinyLlama}/model.safetensors`, 'bfloat16', 'int8', 'compressed-tensors'],
+    [tinyLlama, 'f16', 'q8_0', 'gguf'],
+  ]) {
+    const first = await written(t, quantizer, source, config, format);
+    const second = await written(t, quantizer, first, again, format);
+    for (const bytes of [first, second]) {
+      const { metadata } = await modelFor(t, quantizer, bytes);
+      assert.equal(metadata[key], packageVersion);
+      assert.equal(times(bytes, key), 1);
+    }
+  }
+});
+
+test('ONNX models have it among their properties', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const first = await written(t, quantizer, twoLayers().bytes, 'int8');
+  const second = await written(t, quantizer, first, 'int8');
+  for (const bytes of [first, second]) {
+    const entry = Buffer.concat([
+      Buffer.from([10, key.length]),
+      Buffer.from(key),
+      Buffer.from([18, packageVersion.length]),
+      Buffer.from(packageVersion),
+    ]);
+    assert.equal(times(bytes, entry.toString('latin1')), 1);
+    assert.equal(times(bytes, key), 1);
+  }
+});
