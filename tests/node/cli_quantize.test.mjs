@@ -209,3 +209,31 @@ test('compare: a model with its quantized self, worst first; with itself, exact'
   assert.match(same.stdout, /no tensor differs/);
   assert.match(same.stdout, /^39 tensors compared, 39 exact, /m);
 });
+
+test('every format says how its files are loaded', async (t) => {
+  const folder = scratch(t);
+  const said = async (name, ...flags) => {
+    const { code, stdout, stderr } = await cli(['quantize', tinyLlama, '-o', join(folder, name), ...flags]);
+    assert.equal(code, 0, stderr);
+    return stdout.slice(stdout.indexOf('to load it'));
+  };
+  const path = (name) => JSON.stringify(join(folder, name));
+  const one = await said('one.gguf', '--preset', 'q8_0');
+  assert.ok(one.includes(`llama-completion -m ${path('one.gguf')}`), one);
+  assert.match(one, /wllama\.loadModel/);
+  const parts = await said('parts', '--format', 'gguf', '--preset', 'q8_0', '--shard-size', '1MB');
+  const [first] = readdirSync(join(folder, 'parts')).sort();
+  assert.match(first, /-00001-of-/);
+  assert.ok(parts.includes(`-m ${path(`parts/${first}`)}`), parts);
+  for (const [format, preset, needs] of [
+    ['awq', 'uint4_wo_32', 'gptqmodel'],
+    ['gptq', 'int4_wo_32', 'gptqmodel'],
+    ['quark', 'int8', 'amd-quark'],
+    ['fake-quantized', 'int8', 'transformers'],
+    ['compressed-tensors', 'int8', 'compressed-tensors'],
+  ]) {
+    const text = await said(format, '--preset', preset, '--format', format);
+    assert.ok(text.includes(`AutoModelForCausalLM.from_pretrained(${path(format)}`), text);
+    assert.match(text, new RegExp(`pip install .*${needs}`));
+  }
+});

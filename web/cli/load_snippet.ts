@@ -8,9 +8,13 @@ import { printable } from './terminal.js';
 const kPackages: Partial<Record<OutputFormat, string>> = {
   'compressed-tensors': 'pip install transformers compressed-tensors',
   quark: 'pip install transformers amd-quark',
+  awq: 'pip install transformers gptqmodel',
+  gptq: 'pip install transformers gptqmodel',
   'fake-quantized': 'pip install transformers',
 };
 const kNotes: Partial<Record<OutputFormat, string>> = {
+  awq: "AutoAWQ's layout (GEMM): vLLM serves it, too.",
+  gptq: "GPTQ's layout: vLLM serves it, too.",
   quark: "Quark's own layout: AMD Quark must be installed to load it.",
   'fake-quantized':
     'The weights are plain floats that carry the rounding of the quantized ones: as large as before, and any runtime loads them.',
@@ -40,14 +44,29 @@ function onnxLines(report: Report, output: string, isFolder: boolean): string[] 
   ];
 }
 
+/** llama.cpp, and wllama in the browser's language. Of a model in parts the first is opened. */
+function ggufLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
+  const names = report.files.map(({ name }) => name).filter((name) => /\.gguf$/i.test(name));
+  const path = isFolder ? join(output, names.sort()[0] ?? '') : output;
+  const architecture = model.metadata['general.architecture'] ?? model.config?.model_type;
+  const tool = architecture === 'bert' ? 'llama-embedding' : 'llama-completion';
+  return [
+    '# llama.cpp',
+    `${tool} -m ${pythonString(path)} -p "In the beginning"`,
+    '// npm install @wllama/wllama   (in a page; files: Blobs)',
+    'await wllama.loadModel(files);',
+  ];
+}
+
 /**
  * Lines that say how to load `output` (a path), which the report is of. `isFolder`: it holds config.json and all weights; a single file goes into a model
- * folder first. Empty for formats without a loader that we know.
+ * folder first.
  */
 export function loadLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
   const { format } = report;
   if (format === null) return [];
   if (format === 'onnx') return onnxLines(report, output, isFolder);
+  if (format === 'gguf') return ggufLines(model, report, output, isFolder);
   const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
   const packages = kPackages[format];
   if (packages === undefined) return [];
