@@ -90,6 +90,21 @@ export async function writeConfig(page, config) {
   await page.keyboard.insertText(typeof config === 'string' ? config : JSON.stringify(config));
 }
 
+/**
+ * Keeps every text with `part` that the page shows from now on, however shortly: a wait looks now and then. The function
+ * that is returned gives them.
+ */
+export async function textsShown(page, part) {
+  await page.evaluate((wanted) => {
+    window.shownTexts = [];
+    new MutationObserver((records) => {
+      for (const { target } of records)
+        if (target.textContent.includes(wanted)) window.shownTexts.push(target.textContent);
+    }).observe(document.body, { childList: true, characterData: true, subtree: true });
+  }, part);
+  return () => page.evaluate(() => window.shownTexts);
+}
+
 export function picture(page, name) {
   return page.screenshot({ path: join(pictures, `${name}.png`) });
 }

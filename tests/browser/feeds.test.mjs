@@ -10,7 +10,7 @@ import { npyFile } from '../node/npy_file.mjs';
 import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx_model.mjs';
 import { safetensors } from '../node/written_model.mjs';
 import { npmPeers } from '../setup/npm_peers.mjs';
-import { browserOfTests, download, openConfig, picture, storedRuns, writeConfig } from './browser.mjs';
+import { browserOfTests, download, openConfig, picture, storedRuns, textsShown, writeConfig } from './browser.mjs';
 
 const browser = await browserOfTests();
 
@@ -84,10 +84,10 @@ test('a text detector gets static uint8 inputs in the page: the bytes that Node 
 
   await writeConfig(page, config);
   await page.waitForTimeout(600); // the editor's pause
+  const shown = await textsShown(page, 'Running the model on sample');
   await quantizeButton(page).click();
-  await page.getByText(/Running the model on sample \d of 3/).waitFor({ timeout: 60_000 });
-  await picture(page, 'light-feeding');
   await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 120_000 });
+  assert.match((await shown()).join('\n'), /Running the model on sample \d of 3/);
   assert.ok(loaded.length >= 2, 'its script and its module');
   await picture(page, 'light-static');
   const saved = readFileSync(await download(page, 'ch_PP-OCRv4_det_infer_int8.onnx'));
@@ -185,6 +185,7 @@ test('what the runtime refuses is told, and calibration is cancelled in the midd
   await page.getByText('40 samples').waitFor();
   await quantizeButton(page).click();
   await page.getByText(/Running the model on sample (?:[2-9]|\d\d) of 40/).waitFor({ timeout: 60_000 });
+  await picture(page, 'light-feeding');
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('Cancelled. Nothing was saved.', { exact: true }).first().waitFor();
   assert.deepEqual(await storedRuns(page), []);

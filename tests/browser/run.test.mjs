@@ -236,8 +236,9 @@ test('cancel in the middle leaves the page ready and no files behind', async () 
   assert.deepEqual(await storedRuns(page), []);
   assert.equal(await page.getByRole('link').count(), 0);
 
+  const during = page.waitForFunction(() => document.querySelector('progress')?.value > 0); // looks before it begins
   const finished = quantize(page);
-  await page.waitForFunction(() => document.querySelector('progress')?.value > 0);
+  await during;
   await picture(page, 'light-2-during');
   await finished;
   assert.equal((await storedRuns(page)).length, 1);

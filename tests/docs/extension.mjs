@@ -22,6 +22,7 @@ const tests = [
   'config/write_test.cpp',
   'observers/sharing.h',
   'config/diagnostics.h',
+  'formats/prefix_reader.h',
   'formats/read_file.h',
   'model/model_folder.h',
   'pipeline/calibrated_model.h',

@@ -38,7 +38,7 @@ class Around {
     }
   }
   std::string bytes(const std::string& file) {
-    const conversion::Pieces pieces = edits_.apply(literals_);
+    const conversion::Pieces pieces = take(edits_.apply(literals_));
     conversion::OnnxRewrite rewrite;
     rewrite.literals = literals_;
     rewrite.model = {pieces.segments(), pieces.bytes()};
