@@ -59,6 +59,7 @@ main(async () => {
   const quantizer = await createQuantizer({ threads: 1 });
   const work = mkdtempSync(join(tmpdir(), 'wasmquant-onnx-'));
   const scales = join(work, 'scales.txt');
+  const version = `version=${quantizer.version.library}`;
   const only = process.argv[2];
   let passed = 0;
   let failed = 0;
@@ -103,7 +104,7 @@ main(async () => {
           const calibration = values && (await captured(quantizer, path, feeds, values));
           if (calibration) writeFileSync(scales, calibration.lines);
           const words = spec.split(' ').map((word) => (word.startsWith('static=') ? `scales=${scales}` : word));
-          const { stdout, stderr } = runTool('quantize', path, target, reference, ...words);
+          const { stdout, stderr } = runTool('quantize', path, target, reference, ...words, version);
           const { output, worst } = await quantizeByLibrary(
             quantizer,
             path,

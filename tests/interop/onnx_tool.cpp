@@ -5,6 +5,7 @@
 //   onnx_tool quantize IN OUT REFERENCE SPEC   SPEC: key=value words
 //     style=weight_only|dequantize_linear|dynamic  dtype=int4…  scheme=per_tensor|per_channel|per_group  group=32
 //     symmetric=0|1  only=Linear,Conv2d (layer types)  tensor=NAME  inline=BYTES (largest model without external data)
+//     version=TEXT (that the model says it was written by)
 //     scales=FILE (static inputs and outputs of layers, with style=dequantize_linear)
 // Weights that a form cannot hold are named on stderr and stay.
 #include "onnx_tool.h"
@@ -15,6 +16,7 @@
 #include <map>
 
 #include "conversion/onnx_weights.h"
+#include "pipeline/plan.h"
 
 namespace {
 
@@ -118,6 +120,7 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
   conversion::OnnxOptions options;
   options.data_file = fs::path(to).filename().string() + "_data";
   if (words.contains("inline")) options.largest_model = std::strtoull(words.at("inline").c_str(), nullptr, 10);
+  if (words.contains("version")) options.properties.emplace_back(kVersionKey, words.at("version"));
   DiagnosticList diagnostics;
   const auto rewrite = take(conversion::rewrite_onnx(model, choices, options, diagnostics));
   for (const Diagnostic& diagnostic : diagnostics.items())
