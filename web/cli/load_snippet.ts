@@ -13,8 +13,8 @@ const kPackages: Partial<Record<OutputFormat, string>> = {
   'fake-quantized': 'pip install transformers',
 };
 const kNotes: Partial<Record<OutputFormat, string>> = {
-  awq: "AutoAWQ's layout (GEMM): vLLM serves it, too.",
-  gptq: "GPTQ's layout: vLLM serves it, too.",
+  awq: "AutoAWQ's layout (GEMM), made for vLLM, too.",
+  gptq: "GPTQ's layout, made for vLLM, too.",
   quark: "Quark's own layout: AMD Quark must be installed to load it.",
   'fake-quantized':
     'The weights are plain floats that carry the rounding of the quantized ones: as large as before, and any runtime loads them.',
@@ -60,7 +60,7 @@ function ggufLines(model: Model, report: Report, output: string, isFolder: boole
 
 /**
  * Lines that say how to load `output` (a path), which the report is of. `isFolder`: it holds config.json and all weights; a single file goes into a model
- * folder first.
+ * folder first. Empty for formats without a loader that we know.
  */
 export function loadLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
   const { format } = report;
