@@ -207,6 +207,7 @@ std::string BoundPlan::importance_matrix(std::string text) {
   const auto options = json::parse(text);
   if (!plan_ || !options) return plan_ ? fail(options.error()) : error();
   ImatrixOptions given;
+  given.version = kVersion;
   if ((*options)["dat"].as_bool()) given.format = imatrix::FileFormat::dat;
   given.dataset = (*options)["dataset"].as_string();
   given.chunk_size = static_cast<uint64_t>((*options)["chunkSize"].as_integer());

@@ -177,6 +177,7 @@ Result<std::string> write_gguf(const Matrix& matrix) {
   metadata.set(std::move(datasets).finish(std::string(kDatasets)));
   metadata.set_u32(kChunks, static_cast<uint32_t>(matrix.chunks));
   metadata.set_u32(kChunkSize, static_cast<uint32_t>(matrix.chunk_size));
+  for (const auto& [key, value] : matrix.properties) metadata.set_text(key, value);
   List<gguf::NewTensor> tensors;
   for (const Entry& entry : matrix.entries) {
     tensors.push_back({entry.name + std::string(kSums), GgmlType::f32, {1, entry.sums.size()}});

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/list.h"
@@ -29,9 +30,10 @@ struct Entry {
 
 struct Matrix {
   List<Entry> entries;
-  std::string dataset;      // the text's path; may be empty
-  uint64_t chunks = 0;      // of text; 0: not said
-  uint64_t chunk_size = 0;  // tokens of one; 0: not said
+  std::string dataset;                                   // the text's path; may be empty
+  uint64_t chunks = 0;                                   // of text; 0: not said
+  uint64_t chunk_size = 0;                               // tokens of one; 0: not said
+  List<std::pair<std::string, std::string>> properties;  // other texts, key and value; written to GGUF, not read
 
   /// Null when there is none.
   const Entry* find(std::string_view name) const noexcept;

@@ -107,6 +107,7 @@ Status GgufImportance::report(std::string_view recipe, List<Diagnostic>& diagnos
 Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, const ImatrixOptions& options) {
   imatrix::Matrix matrix;
   matrix.dataset = options.dataset;
+  if (!options.version.empty()) matrix.properties.emplace_back(kVersionKey, options.version);
   uint64_t tokens = 0;
   for (const PlannedTensor& planned : plan.tensors) {
     for (const json::Value& row : found.items()) {

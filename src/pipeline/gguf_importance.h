@@ -47,6 +47,7 @@ struct ImatrixOptions {
   imatrix::FileFormat format = imatrix::FileFormat::gguf;
   std::string dataset;      // what the text is called; may be empty
   uint64_t chunk_size = 0;  // tokens of a sequence; 0: all were one
+  std::string version;      // of the library, as PlanOptions::version
 };
 /// The importance matrix of what calibration found ("found" of ActivationCalibration::finish) for the requests of a
 /// GGUF plan. Errors: argument-invalid when there is nothing in it.

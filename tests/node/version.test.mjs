@@ -36,6 +36,14 @@ test('safetensors and GGUF have it among their metadata', async (t) => {
   }
 });
 
+test('importance matrices have it, where their format has metadata', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const calibration = { tokens: { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] } };
+  assert.equal(times(await quantizer.importanceMatrix(model, { calibration }), key), 1);
+  assert.equal(times(await quantizer.importanceMatrix(model, { calibration, format: 'dat' }), key), 0);
+});
+
 test('ONNX models have it among their properties', async (t) => {
   const quantizer = await quantizerFor(t);
   const first = await written(t, quantizer, twoLayers().bytes, 'int8');
