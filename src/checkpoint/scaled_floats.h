@@ -18,7 +18,10 @@ class ScaledFloats final : public CheckpointFormat {
   bool is_read_only() const noexcept override { return true; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
-  json::Value quantization_config(const Config&, const List<LayerOutcome>&) const override { return nullptr; }
+  json::Value quantization_config(const Config&, const List<LayerOutcome>&,
+                                  const families::ModelFamily&) const override {
+    return nullptr;
+  }
 };
 
 /// Names of scales, after the layer's.

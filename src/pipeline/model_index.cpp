@@ -218,11 +218,32 @@ Status ModelIndex::finish() {
                     "stands in both {} and {}; a model has each tensor once", files_[first.file].name,
                     files_[second.file].name);
   }
+  mark_input_major();
   for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
     if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
   }
   return {};
+}
+
+// GPT-2's Conv1D stores [in, out]. Its bias has an element for each output, which is the second axis then; square
+// matrices are told by those of the same name in other layers.
+void ModelIndex::mark_input_major() {
+  const auto part_of = [](const ModelTensor& tensor) {
+    return std::string_view(tensor.layer).substr(tensor.layer.rfind('.') + 1);
+  };
+  List<std::string> names;
+  for (const ModelTensor& tensor : tensors_) {
+    const std::vector<uint64_t>& shape = tensor.stored.shape;
+    if (tensor.layer_type != "Linear" || shape[0] == shape[1] || !tensor.stored.name.ends_with(".weight")) continue;
+    const ModelTensor* bias = find(text_of("{}.bias", tensor.layer));
+    if (bias == nullptr || bias->stored.shape.size() != 1 || bias->stored.shape[0] != shape[1]) continue;
+    const std::string_view part = part_of(tensor);
+    if (std::find(names.begin(), names.end(), part) == names.end()) names.emplace_back(part);
+  }
+  for (ModelTensor& tensor : tensors_)
+    if (tensor.layer_type == "Linear" && std::find(names.begin(), names.end(), part_of(tensor)) != names.end())
+      tensor.layer_type = kConv1D;
 }
 
 ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {

@@ -28,6 +28,10 @@ struct ModelTensor {
   std::shared_ptr<const QuantizedSource> quantized;  // of original_model(): codes stand for it, `stored` says what of
   std::string layer;                                 // module name
   std::string layer_type;                            // Linear, Embedding, ..., "" when unknown
+  // Of a matrix that is part of a tensor of the file (expert_tensors.h): elements from one stored row to the next, and
+  // whether those rows are inputs.
+  uint64_t pitch = 0;
+  bool is_input_major = false;
 };
 
 class ModelIndex {
@@ -89,6 +93,7 @@ class ModelIndex {
   Status read_npy(uint32_t file, std::span<const uint8_t> prefix);
   Result<onnx::Skeleton::Need> feed_npz(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_onnx();
+  void mark_input_major();
 
   List<File> files_;
   List<FileIndex> indexes_;           // parallel to files_; finish() moves their tensors to tensors_

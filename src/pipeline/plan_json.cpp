@@ -43,7 +43,8 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
 
 }  // namespace
 
-json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diagnostic>& diagnostics) {
+json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics) {
+  const ModelIndex& model = plan.model ? *plan.model : given;
   json::Array tensors, tasks, files;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlannedTensor& planned = plan.tensors[i];

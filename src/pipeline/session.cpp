@@ -68,16 +68,25 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
     if (task_.onnx && task_.onnx->is_varints) {
       read.begin = task_.source.offset;
       read.row_bytes = task_.source_bytes;
-    } else if (layout.column_tiles() || task_.is_transposed()) {
-      const uint64_t source_rows = task_.is_transposed() ? layout.columns : layout.rows;
-      const uint64_t source_columns = task_.is_transposed() ? layout.rows : layout.columns;
-      read.begin = task_.source.offset + source.bytes_of(range.begin);
-      read.row_bytes = source.bytes_of(range.count());
-      read.stride = source.bytes_of(source_columns);
-      read.rows = source_rows;
     } else {
-      read.begin = task_.source.offset + source.bytes_of(range.begin * layout.columns);
-      read.row_bytes = source.bytes_of(range.count() * layout.columns);
+      const bool is_transposed = task_.is_transposed();
+      const uint64_t stored_rows = is_transposed ? layout.columns : layout.rows;
+      const uint64_t stored_columns = is_transposed ? layout.rows : layout.columns;
+      const uint64_t pitch = task_.source_pitch != 0 ? task_.source_pitch : stored_columns;
+      read.stride = source.bytes_of(pitch);
+      if (layout.column_tiles() != is_transposed) {  // the tile's lines are columns of the source
+        read.begin = task_.source.offset + source.bytes_of(range.begin);
+        read.row_bytes = source.bytes_of(range.count());
+        read.rows = stored_rows;
+      } else {
+        read.begin = task_.source.offset + source.bytes_of(range.begin * pitch);
+        read.row_bytes = source.bytes_of(stored_columns);
+        read.rows = range.count();
+        if (pitch == stored_columns) {
+          read.row_bytes *= read.rows;
+          read.rows = 1;
+        }
+      }
     }
   }
   input_.resize(read.row_bytes * read.rows);

@@ -81,6 +81,8 @@ class TensorSession {
   std::span<const float> widened(uint64_t element, uint64_t count);
   /// session_source.cpp: the tile's bytes, once they are read, as widened() takes them. Errors: file-invalid.
   Status arrange(const TileRange& tile);
+  /// The same file: input [columns, width] to turned_ [width, columns].
+  void transpose(uint64_t columns, uint64_t width);
   /// The same file, where the task has factors: the values of a tile times them; bytes of a copy, in their dtype.
   void multiply(const TileRange& tile);
   void multiply_copy(const TileRange& bytes);

@@ -44,7 +44,16 @@ Status TensorSession::arrange(const TileRange& tile) {
     return {};
   }
   if (!layout.source_transposed) return {};
-  const uint64_t width = tile.count(), columns = layout.columns;
+  // Column tiles have the source's rows as their lines.
+  if (layout.column_tiles())
+    transpose(tile.count(), layout.rows);
+  else
+    transpose(layout.columns, tile.count());
+  if (task_.factors.any()) multiply(tile);
+  return {};
+}
+
+void TensorSession::transpose(uint64_t columns, uint64_t width) {
   turned_.resize(width * columns);
   is_turned_ = false;
   float square[kSquare * kSquare];
@@ -63,8 +72,6 @@ Status TensorSession::arrange(const TileRange& tile) {
     }
   }
   is_turned_ = true;
-  if (task_.factors.any()) multiply(tile);
-  return {};
 }
 
 void TensorSession::multiply(const TileRange& tile) {
