@@ -13,6 +13,27 @@ constexpr Renamed kRenamed[] = {
 #include "families/loader_names.def"
 };
 
+// Where a class with a head keeps the model below it. Files hold names with this prefix or without it, and the loader adds
+// or removes it. `first`: the first part of a name that lacks it.
+struct BasePrefix {
+  std::string_view types, prefix, first;
+};
+constexpr BasePrefix kBasePrefixes[] = {
+    {"bloom gpt2 falcon gptj gpt_neo gpt_bigcode codegen openai-gpt", "transformer", "h"},
+    {"mpt dbrx", "transformer", "blocks"},
+    {"bert", "bert", "encoder"},
+    {"roberta xlm-roberta camembert", "roberta", "encoder"},
+    {"deberta deberta-v2", "deberta", "encoder"},
+    {"electra", "electra", "encoder"},
+    {"mpnet", "mpnet", "encoder"},
+    {"albert", "albert", "encoder"},
+    {"distilbert", "distilbert", "transformer"},
+    {"opt", "model", "decoder"},
+    {"gpt_neox", "gpt_neox", "layers"},
+    {"mamba mamba2", "backbone", "layers"},
+    {"", "model", "layers"},  // all others
+};
+
 // Heads by the classes that tie them: a part of the class's name.
 struct Head {
   std::string_view name, classes;
@@ -91,12 +112,30 @@ std::string renamed(std::string_view rules, std::string_view layer) {
   return name;
 }
 
+bool has_head(const ModelFamily& family) {
+  for (const std::string_view part : {"For", "LMHead", "MTModel"})
+    if (family.architecture.find(part) != std::string::npos) return true;
+  return false;
+}
+
+std::string with_base_prefix(const ModelFamily& family, std::string_view layer) {
+  if (family.architecture.empty()) return std::string(layer);
+  for (const BasePrefix& row : kBasePrefixes) {
+    if (!row.types.empty() && !is_word(row.types, family.model_type)) continue;
+    std::string_view rest = layer;
+    const std::string_view first = next_part(rest);
+    if (has_head(family)) return first == row.first ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
+    return std::string(first == row.prefix && !rest.empty() ? rest : layer);
+  }
+  return std::string(layer);
+}
+
 }  // namespace
 
 std::string loader_name(const ModelFamily& family, std::string_view layer) {
   for (const Renamed& row : kRenamed)
     if (is_word(row.types, family.model_type)) return renamed(row.rules, layer);
-  return std::string(layer);
+  return with_base_prefix(family, layer);
 }
 
 List<std::string_view> tied_heads(const ModelFamily& family) {

@@ -142,13 +142,12 @@ class Planner {
     left_by_default_ |= planned.reason.rule == Rule::default_exclusion;
     if (!resolved.weight.empty()) describe_storage(tensor, planned, resolved.weight);
     if (!resolved.weight.empty() && planned.task.source_bytes != 0) {
-      auto layout = fitted_layout(planned, resolved.weight);
-      if (!layout) {
-        fail(std::move(layout.error()));
+      if (Status done = lay_out(tensor, planned, resolved.weight); !done) {
+        fail(std::move(done.error()));
         return;
       }
-      planned.task.layout = std::move(*layout);
-      planned.task.layout.source_transposed = tensor.is_input_major;
+    }
+    if (!planned.task.layout.components.empty()) {
       widen_output(planned.task.layout);
     } else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major) {
       if (Status done = keep_values(tensor, planned); !done) {
@@ -170,12 +169,28 @@ class Planner {
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) {
       LayerOutcome outcome{tensor.layer, planned.weight.layer_type, families::loader_name(family_, tensor.layer), {}, {}, {}};
       if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
-      if (planned.reason.rule != Rule::default_exclusion) outcome.weight = stages_of(planned.task);
+      if (!planned.is_left) outcome.weight = stages_of(planned.task);
       check_loader(outcome);
       add_activations(planned, outcome);
       outcomes_.push_back(std::move(outcome));
     }
     count(planned);
+  }
+
+  // Leaves the layout empty where the format has no place for this layer, and only a preset's global spec covers it.
+  Status lay_out(const ModelTensor& tensor, PlannedTensor& planned, const Stages& stages) {
+    auto layout = fitted_layout(planned, stages);
+    if (layout) {
+      planned.task.layout = std::move(*layout);
+      planned.task.layout.source_transposed = tensor.is_input_major;
+      return {};
+    }
+    if (layout.error().code != ErrorCode::format_unsupported || !config_.default_exclusions ||
+        planned.reason.rule != Rule::global)
+      return std::move(layout.error());
+    planned.reason = {Rule::not_quantizable, "", layout.error().message};
+    if (!first_unfit_) first_unfit_ = std::move(layout.error());
+    return {};
   }
 
   // How a weight that the format stores as it lies in the model lies there.
@@ -210,6 +225,7 @@ class Planner {
     TRY(layout, format_.layout(planned.weight, plain));
     planned.task.layout = std::move(layout);
     planned.task.layout.source_transposed = tensor.is_input_major;
+    planned.is_left = true;
     if (tensor.quantized) {
       planned.reason.text += "; its decoded values are written as BF16";
       ++decoded_;
@@ -239,9 +255,13 @@ class Planner {
 
   // No success that did nothing.
   void check_something_is_quantized() {
-    if (failures_ != 0 || !left_by_default_) return;
+    if (failures_ != 0 || (!left_by_default_ && !first_unfit_)) return;
     for (const PlannedTensor& planned : plan_.tensors)
-      if (!planned.task.is_copy && planned.reason.rule != Rule::default_exclusion) return;
+      if (!planned.task.is_copy && !planned.is_left) return;
+    if (first_unfit_) {
+      fail(std::move(*first_unfit_));
+      return;
+    }
     for (const PlannedTensor& planned : plan_.tensors) {
       if (planned.reason.rule != Rule::default_exclusion) continue;
       fail(error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -253,7 +273,7 @@ class Planner {
   }
 
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
-    if (planned.task.is_copy) return;
+    if (planned.task.is_copy || planned.is_left) return;
     const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     LayerActivations made = plan_activations(planned, config, format_, options_);
     for (Error& error : made.errors) fail(std::move(error));
@@ -322,7 +342,7 @@ class Planner {
     for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
     plan_.bytes_before += planned.task.source_bytes;
     plan_.bytes_after += planned.bytes_after;
-    if (planned.task.is_copy) return;
+    if (planned.task.is_copy || planned.is_left) return;
     ++plan_.quantized_count;
     plan_.quantized_elements += planned.task.layout.rows * planned.task.layout.columns;
     plan_.quantized_bytes += planned.bytes_after;
@@ -401,6 +421,7 @@ class Planner {
   bool inputs_left_out_ = false, static_left_out_ = false, left_by_default_ = false;
   uint64_t failures_ = 0, requantized_ = 0, widened_ = 0, decoded_ = 0, unloadable_ = 0;
   Error first_failure_;
+  std::optional<Error> first_unfit_;  // of layers that the format has no place for, and that are left
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ struct PlannedTensor {
   WeightDescription weight;
   Reason reason;
   TensorTask task;
+  bool is_left = false;  // its values go over as they are, decoded or rearranged
   uint64_t bytes_after = 0;
   List<KnownTensor> activations;  // static scales of the layer's inputs and outputs
 

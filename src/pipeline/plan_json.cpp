@@ -2,6 +2,7 @@
 
 #include "config/write.h"
 #include "core/list.h"
+#include "pipeline/coverage.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -97,8 +98,11 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
   out.set("format", plan.format);
   out.set("tensors", std::move(tensors));
   out.set("files", std::move(files));
-  out.set("totals", totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
-                                plan.quantized_elements, plan.quantized_bytes));
+  const Coverage coverage = coverage_of(plan, given);
+  json::Value totals = totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
+                                   plan.quantized_elements, plan.quantized_bytes);
+  totals.set("coverage", to_json(coverage));
+  out.set("totals", std::move(totals));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
   out.set("configChanges", plan.config_changes);

@@ -73,6 +73,11 @@ export interface QuarkConfig extends CommonConfig {
   resolution?: 'field' | 'replace' | null;
   /** Groups that do not divide an axis: an error (the default), or smaller ones that do. */
   indivisible_groups?: 'error' | 'fallback' | null;
+  /**
+   * Whether layers that recipes leave alone stay as they are unless an entry names them: routers, convolutions, towers, state-space parameters,
+   * heads... Presets say true; default false.
+   */
+  default_exclusions?: boolean | null;
 }
 
 /** How aihwkit finds a range. */
