@@ -22,9 +22,14 @@ export class FamilyLoader {
       this.#stderr = `${this.#stderr}${text}`.slice(-2000);
     });
     this.#process.stdin.on('error', () => {});
-    createInterface({ input: this.#process.stdout }).on('line', (line) =>
-      this.#waiting.shift()?.resolve(JSON.parse(line)),
-    );
+    createInterface({ input: this.#process.stdout }).on('line', (line) => {
+      const { resolve, reject } = this.#waiting.shift() ?? {};
+      try {
+        resolve?.(JSON.parse(line));
+      } catch {
+        reject?.(new Error(`load_family.py printed: ${line}`));
+      }
+    });
     this.#process.on('close', (code) => {
       this.#ended = new Error(`load_family.py ended with exit code ${code}: ${this.#stderr}`);
       for (const { reject } of this.#waiting.splice(0)) reject(this.#ended);

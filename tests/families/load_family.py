@@ -26,7 +26,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import modeling_utils
 
-from stored_weights import decode, differs_from_rounding, read_config, read_tensors
+from model_outputs import difference, outputs
+from stored_weights import block_of, decode, differs_from_rounding, read_config, read_tensors, stack_experts
 
 # The loader makes such weights bfloat16 whatever is asked for.
 ALWAYS_BFLOAT16 = ("mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized")
@@ -40,41 +41,11 @@ INPUT_MAJOR = {
     "qwen3_vl_moe": r"\.experts\.(gate_up|down)_proj$",
     "dbrx": r"\.experts\.mlp\.w2$",
 }
-UNLIKE = 1e300  # JSON has no infinity
 KINDS = ("missing_keys", "unexpected_keys", "mismatched_keys")
 
 
 def keys_of(info):
     return {kind: set(map(str, info[kind] or ())) for kind in KINDS}
-
-
-def floats(value):
-    """Every floating-point tensor of a model's output, in order."""
-    if torch.is_tensor(value):
-        return [value] if value.is_floating_point() else []
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [tensor for part in value for tensor in floats(part)] if isinstance(value, (list, tuple)) else []
-
-
-@torch.no_grad()
-def outputs(model, inputs):
-    ready = {name: tensor.to(model.dtype) if tensor.is_floating_point() else tensor for name, tensor in inputs.items()}
-    return floats(dict(model(**ready).items()))
-
-
-def difference(found, expected):
-    """Greatest relative difference of two lists of tensors; UNLIKE when shapes or special values differ."""
-    if len(found) != len(expected) or any(a.shape != b.shape for a, b in zip(found, expected)):
-        return UNLIKE
-    worst = 0.0
-    for a, b in zip(found, expected):
-        a, b = a.double(), b.double()
-        if not torch.equal(torch.isfinite(a), torch.isfinite(b)):
-            return UNLIKE
-        a, b = a.nan_to_num(0, 0, 0), b.nan_to_num(0, 0, 0)
-        worst = max(worst, ((a - b).norm() / b.norm().clamp_min(1e-30)).item())
-    return worst
 
 
 def class_of(folder):
@@ -141,18 +112,22 @@ def check_loaded(source, found, keys, dtype, expected, weights):
             "change": difference(found, source.keys_and_outputs(dtype)[1])}
 
 
-def check_compressed(source, case):
-    folder, quantized = case["compressed"], case["quantized"]["compressed"]
-    block = read_config(folder)["quantization_config"]
+def decoded_of(source, folder):
+    """(all tensors of a compressed-tensors folder as the source has them, decoded; names of the quantized ones)"""
+    decoded, names = stack_experts(*decode(folder), source.tensors, source.is_input_major)
+    return {name: tensor.to(source.tensors[name].dtype) if name in names else tensor for name, tensor in decoded.items()}, names
+
+
+def check_compressed(source, case, decoded, names):
+    folder = case["compressed"]
+    block = block_of(folder)
     layouts = {block["format"], *(group.get("format") for group in block["config_groups"].values())}
     dtype = torch.bfloat16 if layouts & set(ALWAYS_BFLOAT16) else "auto"
-    decoded, names = decode(folder)
-    weights = problem_of_names(names, quantized) or carried_problem(source, decoded, names)
-    state = {name: decoded[name].to(tensor.dtype) for name, tensor in source.tensors.items()}
-    expected = outputs(load_state(source.folder, state, dtype), source.inputs)
+    weights = problem_of_names(names, case["quantized"]["compressed"]) or carried_problem(source, decoded, names)
+    expected = outputs(load_state(source.folder, decoded, dtype), source.inputs)
     model, keys = load(folder, dtype)
     found = outputs(model, source.inputs)
-    return check_loaded(source, found, keys, dtype, expected, weights), {name: state[name] for name in names}, found
+    return {**check_loaded(source, found, keys, dtype, expected, weights), "outputs": found}
 
 
 def check_fake(source, case, decoded):
@@ -212,16 +187,17 @@ def attempt(check, *args):
 
 
 def check_case(source, case):
-    outcome, decoded, found = {"name": case["name"]}, {}, None
+    outcome, decoded = {"name": case["name"]}, {}
     if "compressed" in case:
-        checked = attempt(check_compressed, source, case)
-        if isinstance(checked, tuple):
-            checked, decoded, found = checked
-        else:
-            decoded = decode(case["compressed"])[0]
-        outcome["compressed"] = checked
-    if "lines" in case:
-        outcome["lines"] = attempt(check_lines, source, case, found or [])
+        found = attempt(decoded_of, source, case["compressed"])
+        if isinstance(found, tuple):
+            state, names = found
+            decoded = {name: state[name] for name in names}
+            found = attempt(check_compressed, source, case, state, names)
+        expected = found.pop("outputs", [])
+        outcome["compressed"] = found
+        if "lines" in case:
+            outcome["lines"] = attempt(check_lines, source, case, expected)
     if "fake" in case:
         outcome["fake"] = attempt(check_fake, source, case, decoded)
     return outcome

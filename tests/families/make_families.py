@@ -64,6 +64,8 @@ def rename(folder, name_of):
 
 def write(model, folder, variant):
     names = variant.get("names")
+    if variant.get("own_head"):
+        model.config.tie_word_embeddings = False
     shard = {"max_shard_size": variant["shard_bytes"]} if "shard_bytes" in variant else {}
     model.save_pretrained(folder, save_original_format=names != "modules", **shard)
     if names == "base":
@@ -86,7 +88,7 @@ def make(out, name):
     config = transformers.AutoConfig.for_model(model_type, **json.loads(json.dumps({**settings, **variant.get("config", {})})))
     model = getattr(transformers, model_class)(config).float().eval()
     if variant.get("own_head"):
-        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.clone())
+        model.lm_head.weight = torch.nn.Parameter(0.1 * torch.randn(model.lm_head.weight.shape))
     shake(model)
     inputs = inputs_of(kind)
     output = model(**inputs)

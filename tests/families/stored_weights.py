@@ -47,9 +47,14 @@ def scheme_of(layer, block):
     raise ValueError(f"no group of config.json is for the layer {layer}")
 
 
+def block_of(folder):
+    """quantization_config; nothing when no weight is quantized."""
+    return read_config(folder).get("quantization_config") or {"format": None, "config_groups": {}}
+
+
 def decode(folder):
-    """Tensors of a compressed-tensors folder, decoded: (all of them by their names in the source, names of the decoded ones)."""
-    block = read_config(folder)["quantization_config"]
+    """Tensors of a compressed-tensors folder, decoded: (all of them by name, names of the decoded ones)."""
+    block = block_of(folder)
     stored = read_tensors(folder)
     layers = [name.removesuffix("_scale") for name in stored if name.endswith(".weight_scale")]
     values, used = {}, set()
@@ -62,7 +67,22 @@ def decode(folder):
     return {**{name: tensor for name, tensor in stored.items() if name not in used}, **values}, set(layers)
 
 
-def fake_dtype(source):
+def stack_experts(decoded, names, sources, is_input_major):
+    """Experts that are one tensor in the source and a layer each in the file, stacked as they were. Same arguments and results as `decode`."""
+    stacked, parts = {}, set()
+    for name in sources:
+        module, _, kind = name.removesuffix(".weight").rpartition(".")
+        if name in decoded or kind not in ("gate_up_proj", "down_proj"):
+            continue
+        halves = ("gate_proj", "up_proj") if kind == "gate_up_proj" else (kind,)
+        layers = [[f"{module}.{expert}.{half}.weight" for half in halves] for expert in range(sources[name].shape[0])]
+        stack = torch.stack([torch.cat([decoded[layer] for layer in expert]) for expert in layers])
+        stacked[name] = stack.mT.contiguous() if is_input_major(name) else stack
+        parts.update(layer for expert in layers for layer in expert)
+    return {**{name: tensor for name, tensor in decoded.items() if name not in parts}, **stacked}, names - parts | set(stacked)
+
+
+def stored_scale_dtype(source):
     return source.dtype if source.dtype in (torch.float16, torch.bfloat16) else torch.float32
 
 
@@ -73,7 +93,7 @@ def round_to_nearest(weight, preset):
     rows = weight.float().reshape(-1, weight.shape[-1])
     groups = rows.reshape(rows.shape[0], -1, settings.get("group_size", rows.shape[1]))
     scale, zero_point = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
-    scale = scale.to(fake_dtype(weight)).float()
+    scale = scale.to(stored_scale_dtype(weight)).float()
     values = fake_quantize(rows, scale, zero_point, args).reshape(weight.shape)
     return values, scale.repeat_interleave(groups.shape[-1], 1).reshape(weight.shape)
 
