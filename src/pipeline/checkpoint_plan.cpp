@@ -167,7 +167,7 @@ class Planner {
     }
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) {
-      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, families::loader_name(family_, tensor.layer), {}, {}, {}};
+      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, {}, {}, {}, families::loader_name(family_, tensor.layer)};
       if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
       if (!planned.is_left) outcome.weight = stages_of(planned.task);
       check_loader(outcome);

@@ -8,7 +8,7 @@ using namespace wasmquant;
 namespace {
 
 LayerOutcome layer_of(const char* name, bool is_quantized, const char* loader_name = "", const char* type = "Linear") {
-  LayerOutcome layer{name, type, loader_name, {}, {}, {}};
+  LayerOutcome layer{name, type, {}, {}, {}, loader_name};
   if (is_quantized) layer.weight = Stages(1);
   return layer;
 }
@@ -23,9 +23,9 @@ std::string ignored(const List<LayerOutcome>& layers, const char* config = "") {
 
 TEST_CASE("kept layers by both of their names, embeddings and quantized layers not at all") {
   CHECK(ignored({layer_of("model.layers.0.up_proj", true), layer_of("model.layers.1.up_proj", false),
-                 layer_of("visual.merger", false, "model.visual.merger"),
+                 layer_of("h.0.mlp.up", false, "transformer.h.0.mlp.up"),
                  layer_of("model.embed_tokens", false, "", "Embedding")}) ==
-        R"(["model.layers.1.up_proj","visual.merger","model.visual.merger"])");
+        R"(["model.layers.1.up_proj","h.0.mlp.up","transformer.h.0.mlp.up"])");
 }
 
 TEST_CASE("a tower is one pattern as long as all of it is kept") {
