@@ -100,7 +100,6 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
                                 plan.quantized_elements, plan.quantized_bytes));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
-  out.set("configChanges", plan.config_changes);
   out.set("tasks", std::move(tasks));
   return out;
 }
