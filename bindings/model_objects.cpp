@@ -7,6 +7,7 @@
 #include "pipeline/gguf_importance.h"
 #include "pipeline/onnx_values.h"
 #include "pipeline/original_model.h"
+#include "pipeline/output_config.h"
 #include "pipeline/plan_json.h"
 #include "version.h"
 
@@ -223,6 +224,12 @@ std::string BoundPlan::importance_matrix(std::string text) {
 }
 
 std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
+
+std::string BoundPlan::output_config(std::string original) const {
+  if (!plan_) return error();
+  auto text = wasmquant::output_config(*plan_, original);
+  return text ? ok(std::move(*text)) : fail(text.error());
+}
 
 BoundTensorSession::BoundTensorSession(std::string text) {
   auto task = read_task(text);

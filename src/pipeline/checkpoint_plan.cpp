@@ -382,7 +382,7 @@ class Planner {
       plan_.files.push_back(std::move(file));
     }
     if (model_.is_sharded() || by_file.size() > 1)
-      plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after);
+      plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after, model_.shard_map_text());
     return {};
   }
 

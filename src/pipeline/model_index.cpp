@@ -43,6 +43,7 @@ struct NameOfTensor {
 Result<List<std::string>> ModelIndex::read_shard_map(std::string_view text) {
   TRY(map, safetensors::read_shard_map(text));
   shard_map_ = std::move(map);
+  shard_map_text_ = std::move(shard_map_->text);
   return shard_map_->files;
 }
 
@@ -252,6 +253,7 @@ ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
   for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
   out.companions_ = companions_;
   out.is_sharded_ = is_sharded();
+  out.shard_map_text_ = shard_map_text_;
   out.is_npy_ = is_npy_;
   out.tensors_ = std::move(tensors);
   out.by_name_ = sorted_by_name(out.tensors_.size(), NameOfTensor{out.tensors_});

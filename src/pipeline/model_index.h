@@ -71,6 +71,8 @@ class ModelIndex {
   }
   const ModelTensor* find(std::string_view name) const noexcept;
   bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
+  /// Text of model.safetensors.index.json with an empty weight_map; "" where there is none.
+  std::string_view shard_map_text() const noexcept { return shard_map_text_; }
   /// Files are GGUF: the metadata of the first part.
   bool is_gguf() const noexcept { return !parts_.empty(); }
   const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
@@ -105,6 +107,7 @@ class ModelIndex {
   List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> companions_;
   std::optional<safetensors::ShardMap> shard_map_;
+  std::string shard_map_text_;
   bool is_sharded_ = false;
   List<ModelTensor> tensors_;
   List<uint32_t> by_name_;  // indexes of tensors_, sorted by name

@@ -105,7 +105,6 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
   out.set("totals", std::move(totals));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
-  out.set("configChanges", plan.config_changes);
   out.set("tasks", std::move(tasks));
   return out;
 }

@@ -130,7 +130,7 @@ QuantizationSpec words_spec(Dtype dtype, const StoredTensor& scales, const Weigh
 Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text) {
   StoredWeightReader reader;
   if (config_text.empty()) return reader;
-  TRY(document, json::parse(config_text));
+  TRY(document, json::parse(config_text, json::kPython));
   const json::Value& block = document["quantization_config"];
   if (block.is_null()) return reader;
   reader.method_ = block["quant_method"].as_string();
