@@ -42,7 +42,8 @@ namespace {
 
 void append(List<double>& out, const kernels::ErrorSums& sums) {
   for (const double value :
-       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)})
+       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count),
+        static_cast<double>(sums.x_not_finite), static_cast<double>(sums.y_not_finite)})
     out.push_back(value);
 }
 

@@ -39,7 +39,7 @@ export interface CommonConfig {
   $schema?: string | null;
   /** Classes of layers whose names and shapes say something else, by exact name or pattern. */
   layer_types?: Record<string, LayerType> | null;
-  /** NaN and infinities in weights: an error that names them (the default), or clamped. */
+  /** NaN and infinities in weights, and finite ones that would be stored as such: an error that names them (the default), or clamped. */
   non_finite?: 'error' | 'saturate' | null;
 }
 

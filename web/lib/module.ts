@@ -92,7 +92,7 @@ export interface BoundTensorSession {
   /** Adds the state of another session of the same task. JSON null. */
   takeState(pointer: number, bytes: number): string;
   /** Quantizes and packs the tile whose bytes were read last. JSON `{writes: TileWrite[], sums: pointer, units: number}`;
-   * sums = units × 5 float64: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+   * sums = units × 7 float64: Σx², Σy², Σ(x−y)², max|x−y|, count; x, then y, that are NaN or infinite. */
   run(tile: number): string;
   delete(): void;
 }
