@@ -37,6 +37,7 @@ struct WeightDescription {
   std::vector<uint64_t> shape;
   StorageDtype source = StorageDtype::F32;
   PackMethod pack_method = PackMethod::reorder;  // quark only
+  json::Value stored{};  // of formats that are only read: an object of what their layouts need besides; else null
 };
 
 class CheckpointFormat {
