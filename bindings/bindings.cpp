@@ -130,6 +130,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)
       .function("layerValues", &BoundModelIndex::layer_values)
+      .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)
       .function("setCompanion", &BoundModelIndex::set_companion);
   class_<BoundPlan>("Plan")
       .function("error", &BoundPlan::error)

@@ -32,6 +32,9 @@ class BoundModelIndex : Counted {
   std::string read_shard_map(std::string text);
   std::string finish();
   std::string layer_values() const;
+  std::string set_inline_bytes(uint32_t tensor, Address bytes, uint32_t length) {
+    return reply(index_.set_inline_bytes(tensor, std::string(pointer<const char>(bytes), length)));
+  }
   void set_companion(std::string name, Address bytes, uint32_t length) {
     index_.set_companion(std::move(name), std::string(pointer<const char>(bytes), length));
   }

@@ -43,6 +43,7 @@ struct WeightDescription {
   std::string tensor;           // name of the tensor where that is not layer.weight
   uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
   bool is_input_major = false;  // a matrix is [in, out]
+  json::Value stored{};  // of formats that are only read: an object of what their layouts need besides; else null
 };
 
 /// What becomes of the experts of a model.

@@ -1,5 +1,6 @@
 // What every checkpoint format does alike when it lays out a weight.
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/read_only_format.h"
 
 namespace wasmquant {
 
@@ -87,6 +88,19 @@ WeightLayout ggml_layout(const std::vector<uint64_t>& shape, StorageDtype source
   layout.components.push_back(
       {Role::codes, std::move(name), stored, shape, info_of(stored).bytes_of(layout.rows * layout.columns)});
   return layout;
+}
+
+QuantizationSpec groups_of(Dtype dtype, ScaleFormat scale_format, uint64_t size) noexcept {
+  QuantizationSpec spec;
+  spec.dtype = dtype;
+  spec.scale_format = scale_format;
+  spec.symmetric = info_of(dtype).is_signed;
+  spec.qscheme = QScheme::per_group;
+  spec.observer = scale_format == ScaleFormat::float32 ? ObserverId::PerGroupMinMaxObserver
+                                                       : ObserverId::PerBlockMXObserver;
+  spec.ch_axis = -1;
+  spec.group_size = static_cast<int64_t>(size);
+  return spec;
 }
 
 StorageDtype scale_storage(const QuantizationSpec& spec) noexcept {

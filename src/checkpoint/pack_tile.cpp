@@ -35,6 +35,8 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
       case Role::group_index:
         for (size_t d = 0; d < layout.shape.size(); ++d) std::memcpy(slices[c] + 8 * d, &layout.shape[d], 8);
         break;
+      default:  // only read
+        break;
     }
   }
 }
@@ -59,9 +61,10 @@ void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<co
       case Role::zero_point:
         unpack_zero_points(layout, scales, slices[c], qparams);
         break;
-      case Role::second_scale:
-      case Role::shape:
-      case Role::group_index:
+      case Role::bias:
+        unpack_biases(component.dtype, scales, slices[c], qparams);
+        break;
+      default:
         break;
     }
   }

@@ -3,6 +3,8 @@
 namespace wasmquant {
 namespace {
 
+constexpr uint64_t kNvfp4Group = 16, kMxGroup = 32;
+
 constexpr uint64_t blocks_of(uint64_t length, uint64_t block) { return (length + block - 1) / block; }
 
 // Side of the blocks along one axis, given their number: what config.json says, 128, or another power of two.
@@ -14,16 +16,26 @@ uint64_t block_side(uint64_t length, uint64_t count, uint64_t stated) {
 
 }  // namespace
 
-std::optional<QuantizationSpec> scaled_floats_spec(StorageDtype weight, const std::vector<uint64_t>& shape,
-                                                   StorageDtype scale, const std::vector<uint64_t>& scale_shape,
+std::optional<QuantizationSpec> scaled_floats_spec(Dtype dtype, const std::vector<uint64_t>& shape, StorageDtype scale,
+                                                   const std::vector<uint64_t>& stored_scale_shape,
                                                    const uint64_t (&block)[2]) {
-  const auto dtype = small_float_of(weight);
-  const bool is_power = scale == StorageDtype::F8_E8M0 || scale == StorageDtype::U8;
-  if (!dtype || shape.empty() || (!is_power && (small_float_of(scale) || !is_quantizable(scale)))) return std::nullopt;
+  if (shape.empty()) return std::nullopt;
+  std::vector<uint64_t> scale_shape = stored_scale_shape;
+  if (scale_shape.size() == 4 && scale_shape[1] == 1 && scale_shape[3] == 1)
+    scale_shape = {scale_shape[0], scale_shape[2]};
+  if (scale == StorageDtype::F8_E4M3 || scale == StorageDtype::U8) {
+    const bool is_nvfp4 = scale == StorageDtype::F8_E4M3;
+    const uint64_t group = is_nvfp4 ? kNvfp4Group : kMxGroup;
+    std::vector<uint64_t> groups = shape;
+    groups.back() /= group;
+    if ((is_nvfp4 && dtype != Dtype::fp4) || shape.back() % group != 0 || scale_shape != groups) return std::nullopt;
+    return groups_of(dtype, is_nvfp4 ? ScaleFormat::e4m3 : ScaleFormat::e8m0, group);
+  }
+  if (scale != StorageDtype::F8_E8M0 && (small_float_of(scale) || !is_quantizable(scale))) return std::nullopt;
   uint64_t scales = 1;
   for (const uint64_t d : scale_shape) scales *= d;
   QuantizationSpec spec;
-  spec.dtype = *dtype;
+  spec.dtype = dtype;
   const bool is_matrix = shape.size() == 2 && scale_shape.size() == 2;
   if (is_matrix && scale_shape[0] == shape[0] && scale_shape[1] > 1) {
     if (shape[1] % scale_shape[1] != 0) return std::nullopt;
@@ -46,7 +58,6 @@ std::optional<QuantizationSpec> scaled_floats_spec(StorageDtype weight, const st
     spec.block_columns = static_cast<uint32_t>(block_side(shape[1], scale_shape[1], block[1]));
     if (spec.block_rows == 0 || spec.block_columns == 0) return std::nullopt;
   }
-  if (scale == StorageDtype::U8 && (spec.qscheme != QScheme::per_group || spec.group_size != 32)) return std::nullopt;
   return spec;
 }
 
@@ -59,6 +70,12 @@ Result<WeightLayout> ScaledFloats::layout(const WeightDescription& weight, const
   layout.bits = info_of(stored).bits;
   layout.codes = is_nibbles ? CodeStorage::rows_bit_stream : CodeStorage::rows_bytes;
   add_component(layout, weight, Role::codes, "weight", stored, weight.shape);
+  if (layout.spec.scale_format == ScaleFormat::e4m3) {
+    layout.reciprocal_second_scale = weight.stored["reciprocal"].as_bool();
+    add_component(layout, weight, Role::scale, "weight_scale", StorageDtype::F8_E4M3, layout.granularity.scale_shape);
+    add_component(layout, weight, Role::second_scale, "weight_scale_2", StorageDtype::F32, {1});
+    return std::move(layout);
+  }
   add_component(layout, weight, Role::scale, "weight_scale", StorageDtype::F32,
                 layout.spec.qscheme == QScheme::per_tensor ? std::vector<uint64_t>{1} : layout.granularity.scale_shape);
   return std::move(layout);

@@ -109,8 +109,20 @@ void pack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes,
     case CodeStorage::ggml_rows:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
+    case CodeStorage::row_pair_nibbles:
+    case CodeStorage::lookup_nibbles:
       return;
   }
+}
+
+// Of [rows / 2, columns] bytes.
+void unpack_row_pairs(CodeMatrix m, bool is_signed, const uint8_t* in, uint8_t* codes) noexcept {
+  const auto code_of = [is_signed](uint32_t nibble) {
+    return static_cast<uint8_t>(is_signed ? (nibble ^ 8) - 8 : nibble);
+  };
+  for (uint64_t row = 0; row < m.rows; ++row)
+    for (uint64_t column = 0; column < m.columns; ++column)
+      codes[row * m.columns + column] = code_of(in[row / 2 * m.columns + column] >> (row % 2 * 4) & 15u);
 }
 
 void unpack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, uint8_t* scratch,
@@ -153,11 +165,15 @@ void unpack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, 
       packing::transpose_bytes(scratch, m.columns, m.rows, codes);
       return;
     }
+    case CodeStorage::row_pair_nibbles:
+      unpack_row_pairs(m, is_signed, in, codes);
+      return;
     case CodeStorage::rows_blocks:
     case CodeStorage::rows_block_float:
     case CodeStorage::ggml_rows:
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
+    case CodeStorage::lookup_nibbles:
       return;
   }
 }

@@ -100,4 +100,9 @@ void unpack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMa
   for (uint64_t i = 0; i < m.count(); ++i) q[m.internal(i)].scale = storage.load(in + i * info_of(dtype).bits / 8);
 }
 
+void unpack_biases(StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept {
+  const ScaleStorage storage{dtype, ScaleFormat::float32, 1.0f, false};
+  for (uint64_t i = 0; i < m.count(); ++i) q[m.internal(i)].zero_point = storage.load(in + i * info_of(dtype).bits / 8);
+}
+
 }  // namespace wasmquant

@@ -27,5 +27,7 @@ void pack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatr
 /// `stored_second_scale`: as stored_second gave it.
 void unpack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in,
                    float stored_second_scale, std::span<QParams> q) noexcept;
+/// Floats of `dtype`, arranged like the scales, to the zero points.
+void unpack_biases(StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept;
 
 }  // namespace wasmquant

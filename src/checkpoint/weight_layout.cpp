@@ -4,21 +4,24 @@
 namespace wasmquant {
 namespace {
 
-// Groups along the columns of one row; 1 for per_channel and per_tensor.
+// Scales of one row, which may be a matrix itself; 1 for per_channel and per_tensor.
 uint64_t groups_per_row(const WeightLayout& layout) noexcept {
-  return layout.spec.qscheme == QScheme::per_group ? layout.granularity.blocks() : 1;
+  if (layout.spec.qscheme != QScheme::per_group) return 1;
+  return layout.scales_in_tiles() ? layout.columns / layout.granularity.contiguous_elements()
+                                  : layout.granularity.blocks();
 }
 
 }  // namespace
 
 bool WeightLayout::scales_in_tiles() const noexcept {
   const uint64_t contiguous = granularity.contiguous_elements();
-  return contiguous != 0 && columns % contiguous == 0 && spec.scale_format != ScaleFormat::e4m3;
+  return contiguous != 0 && columns % contiguous == 0 && (is_stored || spec.scale_format != ScaleFormat::e4m3);
 }
 
 uint64_t WeightLayout::line_multiple() const noexcept {
   if (codes == CodeStorage::ggml_rows || codes == CodeStorage::source_values) return whole_lines;
   if (column_tiles()) return scales_in_tiles() ? granularity.block : 1;
+  if (codes == CodeStorage::row_pair_nibbles) return 2;
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
   if (zero_point == ZeroPointStorage::nibble_words) return 8;
@@ -28,7 +31,7 @@ uint64_t WeightLayout::line_multiple() const noexcept {
 
 Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
   const bool first = tile.begin == 0;
-  const bool of_whole_tensor = is_known(component.role) || component.role == Role::second_scale;
+  const bool of_whole_tensor = is_known(component.role) || is_of_whole_tensor(component.role);
   if (of_whole_tensor || (component.role != Role::codes && !layout.scales_in_tiles())) {
     return first ? Slice{0, component.bytes} : Slice{};
   }
@@ -42,6 +45,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
   uint64_t lines_per_row = 1;
   if (component.role == Role::codes) {
     if (layout.codes == CodeStorage::columns_words) lines_per_row = layout.bits == 3 ? 32 : 32 / layout.bits;
+    if (layout.codes == CodeStorage::row_pair_nibbles) lines_per_row = 2;
   } else {
     if (layout.column_tiles()) {
       lines_per_row = layout.granularity.block;
@@ -60,7 +64,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
   if (layout.reads_group_index && component.role != Role::codes) return {0, component.bytes};
   if (is_known(component.role)) return {};
-  if (component.role == Role::second_scale || (component.role != Role::codes && !layout.scales_in_tiles()))
+  if (is_of_whole_tensor(component.role) || (component.role != Role::codes && !layout.scales_in_tiles()))
     return {0, component.bytes};
   return slice_of(layout, component, tile);
 }

@@ -22,8 +22,28 @@
 namespace wasmquant {
 
 /// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
-enum class Role : uint8_t { codes, scale, second_scale, zero_point, shape, group_index };
+/// Of layouts that are only read: bias, a float for each scale, added to the scaled code; column_factor, a float for
+/// each column; lookup, F32 [16], the number of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of scales
+/// that are codes themselves.
+enum class Role : uint8_t {
+  codes,
+  scale,
+  second_scale,
+  zero_point,
+  shape,
+  group_index,
+  bias,
+  column_factor,
+  lookup,
+  scale_lookup,
+  scale_of_scales
+};
 constexpr bool is_known(Role role) { return role == Role::shape || role == Role::group_index; }
+/// Every tile needs all of it.
+constexpr bool is_of_whole_tensor(Role role) {
+  return role == Role::second_scale || role == Role::column_factor || role == Role::lookup ||
+         role == Role::scale_lookup || role == Role::scale_of_scales;
+}
 
 /// One tensor of the file.
 struct Component {
@@ -54,6 +74,8 @@ enum class CodeStorage : uint8_t {
   columns_int32,         // [columns, rows] int32, one code each
   columns_words,  // [columns * bits / 32, rows] int32: a row's codes are a bit stream down the words, low bits first
   ggml_rows,      // [rows, columns] in blocks of a GGUF type, scales among the codes
+  row_pair_nibbles,  // [rows / 2, columns] bytes: two rows in each, the first in the low nibble. Only read
+  lookup_nibbles,    // bytes of two codes, the first in the high nibble, that count numbers of a table. Only read
 };
 
 enum class ZeroPointStorage : uint8_t {
@@ -85,6 +107,13 @@ struct WeightLayout {
   bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
+
+  // Layouts that are only read.
+  bool is_stored = false;    // the second scale is known from the start, so that scales go with their lines
+  uint64_t matrix_rows = 0;  // a line is a matrix of so many rows, and its values are that matrix transposed; 0: not so
+  float factor = 1.0f;       // values are multiplied by it last
+  uint32_t scale_block = 0;  // lookup_nibbles: so many scales that are codes share a scale_of_scales ...
+  float scale_offset = 0;    // ... and this is added to them
 
   Stages all_stages() const { return stages.empty() ? Stages{spec} : stages; }
   bool column_tiles() const noexcept {
@@ -128,11 +157,11 @@ float storable_scale(const WeightLayout& layout, float scale, float second_scale
 /// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices`
 /// parallel to components. `second_scale`: of scale_format e4m3,
 /// or of the other stage of two. `scratch` holds at least the tile's element count, for
-/// transposed layouts. Not for source_values, cast_values and rows_block_float.
+/// transposed layouts. Not for source_values, cast_values, rows_block_float and what is only read.
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
                std::span<const QParams> qparams, float second_scale, uint8_t* scratch,
                std::span<uint8_t* const> slices) noexcept;
-/// The reverse.
+/// The reverse; not for lookup_nibbles (lookup_codes.h). Biases become zero points of `qparams`.
 void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                  uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
 /// Of layouts with reads_group_index: the codes of the tile, and the scales of all groups, [rows, groups].

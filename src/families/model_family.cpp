@@ -7,7 +7,7 @@ namespace wasmquant::families {
 Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
   ModelFamily family;
   if (config_text.empty()) return family;
-  TRY(config, json::parse(config_text));
+  TRY(config, json::parse(config_text, json::kPython));
   const json::Value& text = config["text_config"].is_object() ? config["text_config"] : config;
   family.model_type = config["model_type"].as_string();
   if (&text != &config) family.text_model_type = text["model_type"].as_string();

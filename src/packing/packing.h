@@ -57,7 +57,8 @@ void pack_block_row(std::span<const int8_t> codes, const BlockFloatFormat& forma
 void unpack_block_row(const uint8_t* bytes, uint64_t columns, const BlockFloatFormat& format, uint8_t* exponents,
                       uint8_t* shifts, int8_t* codes) noexcept;
 
-// ---- transpose.cpp: [rows, columns] bytes to [columns, rows], blocked for the cache.
+// ---- transpose.cpp: [rows, columns] to [columns, rows], blocked for the cache.
 void transpose_bytes(const uint8_t* in, uint64_t rows, uint64_t columns, uint8_t* out) noexcept;
+void transpose_floats(const float* in, uint64_t rows, uint64_t columns, float* out) noexcept;
 
 }  // namespace wasmquant::packing

@@ -1,6 +1,6 @@
 // [rows, columns] bytes to [columns, rows]. Tiles of 8 x 8 bytes are turned inside eight 64-bit words (three rounds of
 // exchanging halves: 4 x 4, 2 x 2, single bytes); tiles go in blocks of 64 x 64, whose 64 + 64 cache lines stay
-// resident.
+// resident. Floats go in blocks of 16 x 16, sixteen to a line.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace wasmquant::packing {
 namespace {
 
-constexpr uint64_t kTile = 8, kBlock = 64;
+constexpr uint64_t kTile = 8, kBlock = 64, kFloatBlock = 16;
 
 // Exchanges, between words `a` (lower row) and `b`, the fields that `mask` selects in a (after the shift) and in b.
 inline void exchange(uint64_t& a, uint64_t& b, uint32_t shift, uint64_t mask) noexcept {
@@ -39,6 +39,13 @@ void transpose_bytes(const uint8_t* in, uint64_t rows, uint64_t columns, uint8_t
           transpose_tile(in + r * columns + c, columns, out + c * rows + r, rows);
   for (uint64_t r = 0; r < rows; ++r)  // the edges: last columns of whole rows, all columns of the last rows
     for (uint64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c) out[c * rows + r] = in[r * columns + c];
+}
+
+void transpose_floats(const float* in, uint64_t rows, uint64_t columns, float* out) noexcept {
+  for (uint64_t r0 = 0; r0 < rows; r0 += kFloatBlock)
+    for (uint64_t c0 = 0; c0 < columns; c0 += kFloatBlock)
+      for (uint64_t c = c0; c < std::min(c0 + kFloatBlock, columns); ++c)
+        for (uint64_t r = r0; r < std::min(r0 + kFloatBlock, rows); ++r) out[c * rows + r] = in[r * columns + c];
 }
 
 }  // namespace wasmquant::packing

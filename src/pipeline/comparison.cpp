@@ -29,6 +29,11 @@ bool is_plain(const WeightLayout& layout) {
   return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8;
 }
 
+// Parameters that are stored in codes are weights whatever they are called.
+bool is_weight(const OriginalTensor& tensor) {
+  return tensor.plain == nullptr || layer_name_of(tensor.name).role == TensorRole::weight;
+}
+
 class Comparer {
  public:
   Comparer(const ModelIndex& reference, StoredWeightReader left, const ModelIndex& quantized, StoredWeightReader right,
@@ -63,7 +68,7 @@ class Comparer {
       if (Status added = add(tensor, other, counterpart.change); !added) not_compared(tensor.name, added.error());
     }
     for (size_t i = 0; i < right.size(); ++i)
-      if (is_paired[i] == 0 && layer_name_of(right[i].name).role == TensorRole::weight)
+      if (is_paired[i] == 0 && is_weight(right[i]))
         not_compared(right[i].name, Error{ErrorCode::tensor_missing, "", "is not in the reference model"});
     return std::move(out_);
   }
@@ -101,7 +106,7 @@ class Comparer {
   }
 
   Status add(const OriginalTensor& tensor, const OriginalTensor* other, const ValueChange& change) {
-    if (layer_name_of(tensor.name).role != TensorRole::weight) {
+    if (!is_weight(tensor) && (other == nullptr || other->plain != nullptr)) {
       // Biases and bare parameters are never packed.
       if (other == nullptr || other->weight.shape != tensor.weight.shape || !is_quantizable(other->weight.source))
         return Error{ErrorCode::tensor_missing, "", "is not in the quantized model with this shape"};
@@ -116,6 +121,8 @@ class Comparer {
     if (pair.right_weight.shape.empty()) pair.right_weight.shape = pair.weight.shape;
     TRY(left, left_.find(reference_, pair.weight));
     TRY(right, right_.find(quantized_, pair.right_weight));
+    pair.weight = std::move(left.weight);
+    pair.right_weight = std::move(right.weight);
     pair.left = std::move(left.task);
     pair.right = std::move(right.task);
     pair.left_format = std::move(left.format);
@@ -133,7 +140,8 @@ class Comparer {
     TensorTask &left = pair.left, &right = pair.right;
     const WeightLayout &l = left.layout, &r = right.layout;
     const bool is_turned = left.change.is_transposed || right.change.is_transposed;
-    if (is_turned ? l.rows != r.columns || l.columns != r.rows : l.rows != r.rows || l.columns != r.columns)
+    const bool is_same = (l.rows == r.rows && l.columns == r.columns) || l.shape == r.shape;
+    if (is_turned ? l.rows != r.columns || l.columns != r.rows : !is_same)
       return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] here and [{}, {}] there", l.rows, l.columns, r.rows,
                       r.columns);
     if (is_turned && !is_plain(left.change.is_transposed ? l : r))
@@ -151,14 +159,19 @@ class Comparer {
                         kMaxWholeElements);
       lines = std::max(l.rows, l.columns);
     } else {
-      const uint64_t multiple = std::lcm(std::max<uint64_t>(head, 1), std::lcm(l.line_multiple(), r.line_multiple()));
+      uint64_t multiple = std::lcm(std::max<uint64_t>(head, 1), std::lcm(l.line_multiple(), r.line_multiple()));
+      if (l.columns != r.columns) multiple = std::lcm(multiple, whole_source_lines(r, l));
       lines = (lines + multiple - 1) / multiple * multiple;
+      if (std::min(lines, r.lines()) > kMaxWholeElements / std::max<uint64_t>(r.line_elements(), 1))
+        return error_at(ErrorCode::memory_budget, "", "has to be decoded in parts of more than {} elements",
+                        kMaxWholeElements);
     }
     const uint64_t all = by_columns_right ? r.columns : r.rows;
     for (TensorTask* task : {&left, &right}) {
       task->tile_lines = lines;
       task->tiles = (all + lines - 1) / std::max<uint64_t>(lines, 1);
     }
+    if (l.columns != r.columns && !is_turned) left.tile_lines = source_lines(r, lines, l);
     return {};
   }
 
@@ -189,9 +202,13 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
   if (reference.onnx() != nullptr && quantized.onnx() != nullptr) return compare_onnx(reference, quantized, tile_bytes);
   if (reference.onnx() != nullptr || quantized.onnx() != nullptr)
     return error_at(ErrorCode::format_unsupported, "model", "an ONNX model is compared with another one alone");
-  TRY(left, StoredWeightReader::create(reference.is_gguf() ? std::string_view() : reference_config));
-  TRY(right, StoredWeightReader::create(quantized.is_gguf() ? std::string_view() : quantized_config));
-  const bool is_quantized = left.is_quantized();
+  const auto reader_of = [](const ModelIndex& model, std::string_view config) {
+    if (model.is_gguf()) return StoredWeightReader::create({});
+    return StoredWeightReader::create(config, model.companion("hf_quant_config.json"));
+  };
+  TRY(left, reader_of(reference, reference_config));
+  TRY(right, reader_of(quantized, quantized_config));
+  const bool is_quantized = !reference_config.empty() && left.has_codes(reference);
   auto compared = Comparer(reference, std::move(left), quantized, std::move(right), tile_bytes).run();
   if (compared && is_quantized)
     compared->diagnostics.push_back({Severity::note, "reference-quantized", "",

@@ -30,14 +30,22 @@ class TensorDecoder {
 
  private:
   TileRange range_of(uint64_t tile) const noexcept;
-  std::span<const float> stored_values(uint64_t tile);
+  // decoder_values.cpp
+  std::span<const float> stored_values(const TileRange& range);
+  std::span<const float> block_float_values(const TileRange& range);
   /// Of a layout with reads_group_index. Columns of groups that are not there become NaN.
   std::span<const float> indexed_values(const TileRange& range);
+  /// values_ of codes_ and qparams_, whose zero points are biases: code * scale + bias.
+  void add_biases();
+  /// values_ times the layout's factors, of columns and of all.
+  void multiply();
   /// [rows, columns] to [columns, rows].
   std::span<const float> turned(std::span<const float> values, uint64_t rows, uint64_t columns);
 
   TensorTask task_;
   bool by_columns_;
+  List<const uint8_t*> slice_pointers() const;
+
   List<Bytes> slices_;
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;

@@ -50,11 +50,12 @@ class Planner {
     }
     const StorageDtype dtype = family_ != nullptr ? plain->stored.dtype : StorageDtype::F32;
     const WeightDescription weight{std::move(layer), type, {rows, columns}, dtype, reader_.pack_method()};
-    if (plain != nullptr && is_quantizable(plain->stored.dtype) && plain->stored.shape != weight.shape)
+    if (plain != nullptr && is_quantizable(plain->stored.dtype) && plain->stored.shape != weight.shape &&
+        !reader_.are_codes(index_, *plain))
       return wrong_shape(*plain, weight.shape);
     TRY(found, reader_.find(index_, weight));
     set_change(found.task, at.change);
-    return add(step, slot, found.task, found.format, weight, can_stream && !found.task.layout.column_tiles());
+    return add(step, slot, found.task, found.format, found.weight, can_stream && !found.task.layout.column_tiles());
   }
 
   /// A norm's weight or a bias, [length].
@@ -169,7 +170,8 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
-  TRY(reader, StoredWeightReader::create(model.is_gguf() ? std::string_view() : config_text));
+  TRY(reader, StoredWeightReader::create(model.is_gguf() ? std::string_view() : config_text,
+                                         model.companion("hf_quant_config.json")));
   const conversion::Family* const family = model.is_gguf() ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
 

@@ -53,7 +53,8 @@ void ForwardSession::load(uint64_t tile) {
   first_row_ = 0;
   if (is_streamed_) {
     rows_ = values;
-    first_row_ = static_cast<uint32_t>(range.begin);
+    // A line may be several rows.
+    first_row_ = static_cast<uint32_t>(range.begin * columns / std::max<size_t>(pass_.architecture().hidden, 1));
     return;
   }
   std::vector<float>& target = *target_of(slot_);

@@ -220,6 +220,8 @@ Status ModelIndex::finish() {
                     files_[second.file].name);
   }
   mark_input_major();
+  for (uint32_t i = 0; i < tensors_.size() && !is_gguf(); ++i)
+    if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
   for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
     if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
@@ -267,6 +269,17 @@ const ModelTensor* ModelIndex::find(std::string_view name) const noexcept {
   return found.stored.name == name ? &found : nullptr;
 }
 
+Status ModelIndex::set_inline_bytes(uint32_t tensor, std::string bytes) {
+  if (tensor >= tensors_.size()) return error_at(ErrorCode::argument_invalid, "tensor", "no such tensor");
+  return inline_tensors_.set(tensor, tensors_[tensor].stored, std::move(bytes));
+}
+
+std::optional<std::string_view> ModelIndex::inline_bytes(std::string_view name) const noexcept {
+  const ModelTensor* const tensor = find(name);
+  if (tensor == nullptr) return std::nullopt;
+  return inline_tensors_.bytes(static_cast<uint32_t>(tensor - tensors_.begin()));
+}
+
 json::Value ModelIndex::to_json() const {
   json::Array tensors;
   tensors.reserve(tensors_.size());
@@ -295,6 +308,9 @@ json::Value ModelIndex::to_json() const {
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));
+  json::Array wanted;
+  for (const uint32_t tensor : inline_tensors_.wanted()) wanted.emplace_back(int64_t{tensor});
+  out.set("inlineTensors", std::move(wanted));
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "formats/npz.h"
 #include "formats/safetensors_index.h"
 #include "formats/tensor_index.h"
+#include "pipeline/inline_tensors.h"
 #include "pipeline/onnx_index.h"
 
 namespace wasmquant {
@@ -84,6 +85,12 @@ class ModelIndex {
   /// Parallel to tensors() of an ONNX model.
   const List<OnnxTensor>& onnx_tensors() const noexcept { return onnx_tensors_; }
 
+  /// Tensors whose bytes are to be given once finish() has listed them (inline_tensors.h); indexes into tensors().
+  List<uint32_t> inline_tensors() const { return inline_tensors_.wanted(); }
+  Status set_inline_bytes(uint32_t tensor, std::string bytes);
+  /// Nothing where they were not given, or the tensor is none of these.
+  std::optional<std::string_view> inline_bytes(std::string_view name) const noexcept;
+
   /// Files beside the weights that a conversion reads (config.json, tokenizer.json, ...); may come at any time.
   void set_companion(std::string name, std::string bytes);
   /// Empty when it is not there.
@@ -106,6 +113,7 @@ class ModelIndex {
   std::unique_ptr<OnnxIndex> onnx_;
   List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> companions_;
+  InlineTensors inline_tensors_;
   std::optional<safetensors::ShardMap> shard_map_;
   std::string shard_map_text_;
   bool is_sharded_ = false;

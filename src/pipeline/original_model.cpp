@@ -8,8 +8,8 @@ namespace wasmquant {
 Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
   std::unique_ptr<ModelIndex> original;
   if (model.is_gguf() || model.onnx() != nullptr) return original;
-  TRY(reader, StoredWeightReader::create(model.companion("config.json")));
-  if (!reader.is_quantized() && !reader.has_scaled_floats(model)) return original;
+  TRY(reader, StoredWeightReader::create(model.companion("config.json"), model.companion("hf_quant_config.json")));
+  if (!reader.has_codes(model)) return original;
   List<ModelTensor> tensors;
   for (OriginalTensor& each : reader.originals(model)) {
     if (each.plain != nullptr) {
@@ -26,7 +26,7 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
     tensor.file = found.task.components.front().file;
     for (const Component& component : found.task.layout.components) tensor.stored.end += component.bytes;
     auto source = std::make_shared<QuantizedSource>();
-    source->text = write_task(found.task, found.format, each.weight);
+    source->text = write_task(found.task, found.format, found.weight);
     source->task = std::move(found.task);
     tensor.quantized = std::move(source);
   }

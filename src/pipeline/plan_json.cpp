@@ -23,6 +23,10 @@ void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
     row.set("spec", std::move(type));
     return;
   }
+  if (!is_plain && layout.codes == CodeStorage::lookup_nibbles) {  // numbers of a table are no dtype of ours
+    row.set("spec", json::Value());
+    return;
+  }
   row.set("spec", is_plain ? json::Value() : config::to_canonical_json(layout.spec));
   if (is_plain || layout.stages.empty()) return;
   json::Array stages;

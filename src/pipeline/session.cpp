@@ -1,6 +1,7 @@
 #include "pipeline/session.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/list.h"
 #include "pipeline/decoder.h"
@@ -35,7 +36,7 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(v
   if (task_.quantized && !task_.is_float32) {
     TensorTask source = task_.quantized->task;
     const bool is_across = source.layout.column_tiles() != layout.column_tiles();
-    source.tile_lines = is_across ? source.layout.lines() : task_.tile_lines;
+    source.tile_lines = is_across ? source.layout.lines() : source_lines(layout, task_.tile_lines, source.layout);
     decoder_ = std::make_unique<TensorDecoder>(std::move(source), false);
   }
   if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout, largest_scale());
@@ -43,6 +44,19 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(v
 }
 
 TensorSession::~TensorSession() = default;
+
+uint64_t source_lines(const WeightLayout& layout, uint64_t lines, const WeightLayout& source) noexcept {
+  const uint64_t elements = layout.line_elements(), source_elements = source.line_elements();
+  if (lines >= layout.lines() || elements == 0 || source_elements == 0) return std::max<uint64_t>(source.lines(), 1);
+  return std::max<uint64_t>(lines * elements / source_elements, 1);
+}
+
+uint64_t whole_source_lines(const WeightLayout& layout, const WeightLayout& source) noexcept {
+  const uint64_t elements = layout.line_elements(), all = std::max<uint64_t>(layout.lines(), 1);
+  uint64_t whole;
+  if (elements == 0 || __builtin_mul_overflow(source.line_elements(), source.line_multiple(), &whole)) return all;
+  return std::clamp<uint64_t>(whole / std::gcd(whole, elements), 1, all);
+}
 
 uint64_t unit_lines_of(const WeightLayout& layout) noexcept {
   const uint64_t multiple = layout.line_multiple();

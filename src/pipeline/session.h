@@ -49,6 +49,12 @@ struct TileResult {
 /// Lines of one unit, the parts over which sums are taken; tiles are whole units.
 uint64_t unit_lines_of(const WeightLayout& layout) noexcept;
 
+/// Lines of `layout` whose elements are whole multiples of lines of `source`, the same tensor in codes: their smallest
+/// number, all where no smaller one is.
+uint64_t whole_source_lines(const WeightLayout& layout, const WeightLayout& source) noexcept;
+/// Lines of `source` that have the elements of so many lines of `layout`, a multiple of the above or all.
+uint64_t source_lines(const WeightLayout& layout, uint64_t lines, const WeightLayout& source) noexcept;
+
 class TensorSession {
  public:
   explicit TensorSession(TensorTask task);

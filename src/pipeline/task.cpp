@@ -133,7 +133,10 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   const uint64_t line_bytes = std::max<uint64_t>(
       is_widened ? layout.line_elements() * 4 : info_of(layout.source).bytes_of(layout.line_elements()), 1);
   uint64_t unit = unit_lines_of(layout);
-  if (task.quantized) unit = std::lcm(unit, task.quantized->task.layout.line_multiple());
+  if (task.quantized) {
+    const uint64_t whole = whole_source_lines(layout, task.quantized->task.layout);
+    if (__builtin_mul_overflow(unit / std::gcd(unit, whole), whole, &unit)) unit = std::max<uint64_t>(layout.lines(), 1);
+  }
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
   task.tiles = (layout.lines() + task.tile_lines - 1) / task.tile_lines;
 }
@@ -196,6 +199,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     if (weight.is_input_major) out.set("input_major", true);
     if (task.layout.source_transposed) out.set("source_transposed", true);
     out.set("natural_order", weight.pack_method == PackMethod::order);
+    if (!weight.stored.is_null()) out.set("stored", weight.stored);
     if (task.layout.reads_group_index) out.set("group_index", true);
     out.set("saturate", task.non_finite == NonFinite::saturate);
     json::Array dtypes;  // scales may be stored in another dtype than the format's own choice
@@ -260,6 +264,7 @@ Result<TensorTask> read_task(std::string_view text) {
   weight.is_input_major = in["input_major"].as_bool();
   if ((weight.experts != 0 || weight.is_input_major) && weight.shape.size() != (weight.experts != 0 ? 3 : 2))
     return bad_task("shape");
+  weight.stored = in["stored"];
   const CheckpointFormat* format = checkpoint_format_named(in["format"].as_string());
   if (!source || format == nullptr) return bad_task("dtype or format");
   weight.source = *source;
@@ -283,7 +288,8 @@ Result<TensorTask> read_task(std::string_view text) {
     return bad_task("components");
   for (size_t c = 0; c < dtypes.size(); ++c) {
     const auto dtype = any_dtype_named(dtypes[c].as_string());
-    if (!dtype || (info_of(*dtype).is_ggml() && *dtype != task.layout.components[c].dtype))
+    const bool is_fixed = task.layout.codes == CodeStorage::lookup_nibbles || (dtype && info_of(*dtype).is_ggml());
+    if (!dtype || (is_fixed && *dtype != task.layout.components[c].dtype))
       return bad_task("component dtype");
     set_dtype(task.layout.components[c], *dtype);
   }

@@ -13,8 +13,12 @@ import type { Diagnostic, InputFormat, Model, TensorInfo } from './types.js';
 /** First read of each file, in bytes: most headers fit, and one request is enough. */
 const firstReadBytes = 256 * 1024;
 
-/** Files beside safetensors that a conversion to GGUF reads. */
-const convertedFiles = [
+/** Tensors of a few bytes that are read at once. */
+const inlineReads = 16;
+
+/** Files next to safetensors that say how they were quantized, or that a conversion to GGUF reads. */
+const siblingFiles = [
+  'hf_quant_config.json',
   'tokenizer.json',
   'tokenizer_config.json',
   'tokenizer.model',
@@ -28,6 +32,16 @@ interface IndexJson {
   /** Pairs, because a key may be any text. */
   metadata: [string, string][];
   diagnostics: Diagnostic[];
+  /** Indexes of tensors whose bytes say how others are stored. */
+  inlineTensors: number[];
+}
+
+/** A tensor whose bytes say how others are stored. */
+interface InlineTensor {
+  tensor: number;
+  file: number;
+  begin: number;
+  bytes: number;
 }
 
 /** What belongs to a file: external data, and files with headers of their own. */
@@ -92,10 +106,11 @@ export class OpenedModel implements Model {
   readonly #index: BoundModelIndex;
   readonly #files: ModelFiles;
   readonly #weights: FileSource[];
+  readonly #inlineTensors: InlineTensor[];
   #closed = false;
 
   private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, weights: FileSource[]) {
-    const { format, tensors, metadata, diagnostics } = instance.call<IndexJson>(() => index.finish());
+    const { format, tensors, metadata, diagnostics, inlineTensors } = instance.call<IndexJson>(() => index.finish());
     this.format = format;
     this.name = nameOf(files.name ?? weights[0]?.name ?? '');
     const name = (file: number) => weights[file]?.name ?? '';
@@ -104,6 +119,10 @@ export class OpenedModel implements Model {
     this.metadata = Object.fromEntries(metadata);
     this.config = files.config === null ? null : readConfig(instance, files.config);
     this.diagnostics = diagnostics;
+    this.#inlineTensors = inlineTensors.flatMap((tensor) => {
+      const info = tensors[tensor];
+      return info ? [{ tensor, file: info.file, begin: info.begin, bytes: info.bytes }] : [];
+    });
     this.#instance = instance;
     this.#index = index;
     this.#files = files;
@@ -134,6 +153,7 @@ export class OpenedModel implements Model {
       }
       const model = new OpenedModel(instance, index, files, added);
       if (model.format === 'safetensors') await model.#readCompanions();
+      await model.#readInlineTensors();
       return model;
     } catch (error) {
       instance.free(index);
@@ -159,10 +179,25 @@ export class OpenedModel implements Model {
         this.#instance.run(() => this.#index.setCompanion(name, pointer, bytes.byteLength)),
       );
     if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
-    for (const name of convertedFiles) {
+    for (const name of siblingFiles) {
       const bytes = await this.#files.beside(name);
       if (bytes) add(name, bytes);
     }
+  }
+
+  async #readInlineTensors(): Promise<void> {
+    const read = async ({ tensor, file, begin, bytes }: InlineTensor) => {
+      const source = this.#weights[file];
+      if (!source) throw new RangeError(`file ${file} of the model does not exist`);
+      const content = await source.read(begin, bytes);
+      this.#instance.withBytes(content, (pointer) =>
+        this.#instance.call<null>(() => this.#index.setInlineBytes(tensor, pointer, content.byteLength)),
+      );
+    };
+    for (let at = 0; at < this.#inlineTensors.length; at += inlineReads)
+      await Promise.all(this.#inlineTensors.slice(at, at + inlineReads).map(read));
+    const files = new Set(this.#inlineTensors.map(({ file }) => file));
+    await Promise.all([...files].map((file) => this.#weights[file]?.close()));
   }
 
   /** Small files that folder outputs carry over. */

@@ -42,8 +42,11 @@ export interface BoundModelIndex {
   feed(file: number, pointer: number, length: number): string;
   /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
   readShardMap(text: string): string;
-  /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics}`. */
+  /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics,
+   * inlineTensors: number[]}`: tensors whose bytes say how others are stored, to be given by `setInlineBytes`. */
   finish(): string;
+  /** The bytes of a tensor that `finish` listed among `inlineTensors`. JSON null. */
+  setInlineBytes(tensor: number, pointer: number, bytes: number): string;
   /** Of ONNX models: JSON of `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
   /** A file beside the weights that a conversion reads. */

@@ -7,6 +7,7 @@
 #include "packing/packing.h"
 
 using wasmquant::packing::transpose_bytes;
+using wasmquant::packing::transpose_floats;
 
 TEST_CASE("transpose: out[c, r] = in[r, c], nothing beyond the end") {
   std::mt19937 random(1);
@@ -22,5 +23,11 @@ TEST_CASE("transpose: out[c, r] = in[r, c], nothing beyond the end") {
         for (size_t c = 0; c < columns; ++c) wrong += out[c * rows + r] != in[r * columns + c];
       CHECK(wrong == 0);
       CHECK(out.back() == 0xA5);
+      std::vector<float> floats(in.begin(), in.end()), turned(rows * columns + 1, -1);
+      transpose_floats(floats.data(), rows, columns, turned.data());
+      for (size_t r = 0; r < rows; ++r)
+        for (size_t c = 0; c < columns; ++c) wrong += turned[c * rows + r] != floats[r * columns + c];
+      CHECK(wrong == 0);
+      CHECK(turned.back() == -1);
     }
 }

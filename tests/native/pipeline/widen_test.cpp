@@ -83,7 +83,7 @@ TEST_CASE("scaled floats: the scheme follows from the scale's shape") {
   const auto spec = [](std::vector<uint64_t> shape, std::vector<uint64_t> scale, StorageDtype dtype = StorageDtype::F32,
                        uint64_t rows = 0, uint64_t columns = 0) {
     const uint64_t block[2] = {rows, columns};
-    return scaled_floats_spec(StorageDtype::F8_E4M3, shape, dtype, scale, block);
+    return scaled_floats_spec(Dtype::fp8_e4m3, shape, dtype, scale, block);
   };
   CHECK(spec({8, 16}, {})->qscheme == QScheme::per_tensor);
   CHECK(spec({8, 16}, {1})->qscheme == QScheme::per_tensor);

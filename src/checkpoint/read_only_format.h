@@ -1,0 +1,23 @@
+// What the formats have in common whose weights are read and never written.
+#pragma once
+#include "checkpoint/checkpoint_format.h"
+
+namespace wasmquant {
+
+class ReadOnlyFormat : public CheckpointFormat {
+ public:
+  bool is_read_only() const noexcept final { return true; }
+  bool holds_inputs(const Stages&) const final { return false; }
+  json::Value quantization_config(const Config&, const List<LayerOutcome>&,
+                                  const families::ModelFamily&) const final {
+    return nullptr;
+  }
+
+ protected:
+  ~ReadOnlyFormat() = default;
+};
+
+/// Groups of `size` elements along the last axis.
+QuantizationSpec groups_of(Dtype dtype, ScaleFormat scale_format, uint64_t size) noexcept;
+
+}  // namespace wasmquant

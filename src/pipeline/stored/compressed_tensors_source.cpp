@@ -1,0 +1,123 @@
+// compressed-tensors describes itself: dtype and shapes of the stored tensors say all but signedness, which does not
+// change values.
+#include <algorithm>
+
+#include "config/config_api.h"
+#include "config/resolve.h"
+#include "pipeline/stored/scale_scheme.h"
+#include "pipeline/stored/source_format.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr std::string_view kFormat = "compressed-tensors";
+
+// Floats: how scales are stored follows from their dtype, and blocks of rows from their shape. Scales of one byte are
+// of groups of a fixed size (MX 32, NVFP4 16), also where a row has only one.
+void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightDescription& weight) {
+  if (scale.dtype == StorageDtype::U8 || scale.dtype == StorageDtype::F8_E4M3) {
+    const bool is_mx = scale.dtype == StorageDtype::U8;
+    spec.scale_format = is_mx ? ScaleFormat::e8m0 : ScaleFormat::e4m3;
+    spec.qscheme = QScheme::per_group;
+    spec.observer = ObserverId::PerBlockMXObserver;
+    spec.ch_axis = -1;
+    spec.group_size = is_mx ? 32 : 16;
+    return;
+  }
+  const bool has_blocks = scale.shape.size() == 2 && weight.shape.size() == 2 && scale.shape[0] != weight.shape[0] &&
+                          scale.shape[0] != 0 && scale.shape[1] != 0;
+  if (!has_blocks) return;
+  spec.qscheme = QScheme::per_block;
+  spec.observer = ObserverId::PerBlock2DMinMaxObserver;
+  spec.block_rows = static_cast<uint32_t>(weight.shape[0] / scale.shape[0]);
+  spec.block_columns = static_cast<uint32_t>(weight.shape[1] / scale.shape[1]);
+}
+
+Result<QuantizationSpec> spec_of(const ModelIndex& model, const WeightDescription& weight) {
+  QuantizationSpec spec;
+  const ModelTensor* packed = tensor_of(model, weight.layer, "weight_packed");
+  const ModelTensor* scale = tensor_of(model, weight.layer, "weight_scale");
+  const ModelTensor* plain = tensor_of(model, weight.layer, "weight");
+  spec.symmetric = tensor_of(model, weight.layer, "weight_zero_point") == nullptr;
+  set_scheme(spec, scale->stored.shape, weight, 1);
+  if (packed != nullptr && packed->stored.dtype == StorageDtype::U8) {
+    spec.dtype = Dtype::fp4;
+    set_blocks(spec, scale->stored, weight);
+    return spec;
+  }
+  if (packed != nullptr) {
+    for (const Dtype dtype : {Dtype::int2, Dtype::int4, Dtype::int8}) {
+      spec.dtype = dtype;
+      if (packed->stored.shape.size() == 2 && weight.shape.size() == 2 &&
+          packed->stored.shape[1] == packing::words_per_row(weight.shape[1], info_of(dtype).bits)) {
+        return spec;
+      }
+    }
+    return error_at(ErrorCode::shape_mismatch, packed->stored.name,
+                    "its words fit neither 2, 4 nor 8 bits a code for this weight");
+  }
+  if (plain != nullptr && plain->stored.dtype == StorageDtype::I8) {
+    spec.dtype = Dtype::int8;
+    return spec;
+  }
+  if (plain != nullptr && plain->stored.dtype == StorageDtype::F8_E4M3) {
+    spec.dtype = Dtype::fp8_e4m3;
+    set_blocks(spec, scale->stored, weight);
+    return spec;
+  }
+  return error_at(ErrorCode::dtype_unsupported, text_of("{}.weight_scale", weight.layer),
+                  "belongs to no weight that compressed-tensors stores with a scale");
+}
+
+class CompressedTensorsSource final : public SourceFormat {
+ public:
+  explicit CompressedTensorsSource(Config config) : config_(std::move(config)) {}
+
+  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+    const auto [layer, part] = split_name(tensor.stored.name);
+    if (part == "weight_packed") return TensorUse::codes;
+    if (is_part_of_scaled_weight(part)) return TensorUse::part;
+    const bool has_codes = part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr ||
+                                                !is_quantizable(tensor.stored.dtype));
+    return has_codes ? TensorUse::codes : TensorUse::plain;
+  }
+
+  List<std::vector<uint64_t>> possible_shapes(const ModelIndex&, const ModelTensor& codes) const override {
+    const std::vector<uint64_t>& stored = codes.stored.shape;
+    if (stored.size() != 2) return {stored};
+    if (codes.stored.dtype == StorageDtype::U8) return {{stored[0], 2 * stored[1]}};
+    if (codes.stored.dtype != StorageDtype::I32) return {stored};
+    const Resolved resolved = Resolver(config_).resolve(weight_name(codes), stored, true);
+    if (resolved.weight.empty()) return {};
+    const uint32_t bits = std::max<uint32_t>(info_of(resolved.weight.front().dtype).bits, 1);
+    return {{stored[0], stored[1] * (32 / bits)}, {}};
+  }
+
+  Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
+    if (tensor_of(model, weight.layer, "weight_scale") == nullptr) return std::optional<StoredWeight>();
+    if (const ModelTensor* index = tensor_of(model, weight.layer, "weight_g_idx"))
+      return error_at(ErrorCode::dtype_unsupported, index->stored.name,
+                      "says that the columns of this weight are grouped out of order (actorder \"group\"), which is "
+                      "not decoded");
+    TRY(spec, spec_of(model, weight));
+    TRY(found, locate(model, kFormat, weight, {spec}));
+    return std::optional(std::move(found));
+  }
+
+  PackMethod pack_method() const noexcept override {
+    return config_.export_info.value_or(ExportInfo{}).pack_method;
+  }
+
+ private:
+  Config config_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SourceFormat>> compressed_tensors_source(const json::Value& block) {
+  auto parsed = config::parse_text(json::write(block), kFormat);
+  return std::unique_ptr<SourceFormat>(
+      std::make_unique<CompressedTensorsSource>(parsed ? std::move(parsed->config) : Config()));
+}
+
+}  // namespace wasmquant

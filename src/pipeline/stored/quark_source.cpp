@@ -1,0 +1,82 @@
+// AMD Quark's exports: the config says the scheme, shapes of scales correct it where they say more.
+#include "config/config_api.h"
+#include "config/resolve.h"
+#include "pipeline/stored/scale_scheme.h"
+#include "pipeline/stored/source_format.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr std::string_view kFormat = "quark";
+
+class QuarkSource final : public SourceFormat {
+ public:
+  explicit QuarkSource(Config config) : config_(std::move(config)) {}
+
+  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+    const auto [layer, part] = split_name(tensor.stored.name);
+    if (is_part_of_scaled_weight(part)) return TensorUse::part;
+    const bool has_codes = part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr ||
+                                                !is_quantizable(tensor.stored.dtype));
+    return has_codes ? TensorUse::codes : TensorUse::plain;
+  }
+
+  List<std::vector<uint64_t>> possible_shapes(const ModelIndex&, const ModelTensor& codes) const override {
+    const std::vector<uint64_t>& stored = codes.stored.shape;
+    if (stored.size() != 2) return {stored};
+    // Codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16.
+    constexpr struct {
+      uint64_t codes, elements;
+    } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
+    List<std::vector<uint64_t>> shapes{stored};
+    for (const auto& factor : kFactors) {
+      const uint64_t columns = stored[1] * factor.codes / factor.elements;
+      shapes.push_back({stored[0], columns});
+      shapes.push_back({columns, stored[0]});
+    }
+    return shapes;
+  }
+
+  Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
+    const ModelTensor* plain = tensor_of(model, weight.layer, "weight");
+    const ModelTensor* scale = tensor_of(model, weight.layer, "weight_scale");
+    const bool may_be_blocks = plain != nullptr && plain->stored.dtype == StorageDtype::U8;
+    if (scale == nullptr && !may_be_blocks) return std::optional<StoredWeight>();
+    const Resolved resolved = Resolver(config_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
+    Stages stages = resolved.weight;
+    const bool has_blocks = may_be_blocks && stages.size() == 1 && info_of(stages.front().dtype).is_block();
+    if (!has_blocks) {  // block dtypes have no scales next to them
+      if (scale == nullptr) return std::optional<StoredWeight>();
+      if (stages.empty())
+        return error_at(ErrorCode::config_invalid, weight.layer,
+                        "has a scale, but quantization_config does not quantize it");
+      correct(stages, *scale, weight);
+    }
+    TRY(found, locate(model, kFormat, weight, stages));
+    return std::optional(std::move(found));
+  }
+
+  PackMethod pack_method() const noexcept override {
+    return config_.export_info.value_or(ExportInfo{}).pack_method;
+  }
+
+ private:
+  static void correct(Stages& stages, const ModelTensor& scale, const WeightDescription& weight) {
+    QuantizationSpec& spec = stages.front();
+    const DtypeInfo& dtype = info_of(spec.dtype);
+    const bool is_to_the_letter = !dtype.is_integer || spec.scale_format != ScaleFormat::float32;
+    if (stages.size() == 1 && !is_to_the_letter)
+      set_scheme(spec, scale.stored.shape, weight, dtype.bits != 3 ? 0 : 1);  // all but int3 lie transposed
+  }
+
+  Config config_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
+  TRY(parsed, config::parse_text(json::write(block), kFormat));
+  return std::unique_ptr<SourceFormat>(std::make_unique<QuarkSource>(std::move(parsed.config)));
+}
+
+}  // namespace wasmquant

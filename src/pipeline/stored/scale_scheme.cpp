@@ -1,0 +1,36 @@
+#include "pipeline/stored/scale_scheme.h"
+
+namespace wasmquant {
+
+void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight,
+                size_t group_axis) {
+  const uint64_t columns = weight.shape.size() == 2 ? weight.shape[1] : 0;
+  if (scale_shape.size() == 2 && scale_shape[group_axis] > 1 && columns % scale_shape[group_axis] == 0) {
+    spec.qscheme = QScheme::per_group;
+    spec.observer = ObserverId::PerGroupMinMaxObserver;
+    spec.ch_axis = -1;
+    spec.group_size = static_cast<int64_t>(columns / scale_shape[group_axis]);
+  } else if (scale_shape.size() == 2 || (scale_shape.size() == 1 && !weight.shape.empty() &&
+                                         scale_shape[0] == weight.shape[0] && scale_shape[0] != 1)) {
+    spec.qscheme = QScheme::per_channel;
+    spec.observer = ObserverId::PerChannelMinMaxObserver;
+    spec.ch_axis = 0;
+  } else {
+    spec.qscheme = QScheme::per_tensor;
+    spec.observer = ObserverId::PerTensorMinMaxObserver;
+  }
+}
+
+bool is_part_of_scaled_weight(std::string_view part) noexcept {
+  for (const std::string_view name : {"weight_shape", "weight_g_idx", "weight_global_scale", "input_global_scale"})
+    if (part == name) return true;
+  for (const std::string_view what : {"weight", "bias", "input", "output", "q", "k", "v", "kv", "prob"}) {
+    if (!part.starts_with(what)) continue;
+    const std::string_view rest = part.substr(what.size());
+    for (const std::string_view kind : {"_scale", "_zero_point", "_scale_2", "_zero_point_2"})
+      if (rest == kind) return true;
+  }
+  return false;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,65 @@
+#include "pipeline/stored/source_format.h"
+
+#include <algorithm>
+
+namespace wasmquant {
+
+std::string SourceFormat::weight_name(const ModelTensor& codes) const {
+  return text_of("{}.weight", split_name(codes.stored.name).layer);
+}
+
+const ModelTensor* tensor_of(const ModelIndex& model, std::string_view layer, std::string_view suffix) {
+  return model.find(text_of("{}.{}", layer, suffix));
+}
+
+SplitName split_name(std::string_view name) noexcept {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return {"", name};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+Result<const ModelTensor*> need_tensor(const ModelIndex& model, const std::string& name) {
+  const ModelTensor* tensor = model.find(name);
+  if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, name, "is not in the quantized model");
+  return tensor;
+}
+
+Error wrong_tensor(const ModelTensor& tensor, std::string_view format, const Component& expected) {
+  return error_at(ErrorCode::shape_mismatch, tensor.stored.name, "holds {}; {} stores {} for this weight",
+                  describe(tensor.stored.dtype, tensor.stored.shape), format, describe(expected.dtype, expected.shape));
+}
+
+Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, WeightDescription weight,
+                            const Stages& stages, bool reads_group_index) {
+  StoredWeight found;
+  found.format = format;
+  TRY(layout, checkpoint_format_named(format)->layout(weight, stages));
+  found.task.name = text_of("{}.weight", weight.layer);
+  layout.reads_group_index = reads_group_index && layout.codes == CodeStorage::columns_words;
+  found.task.components.resize(layout.components.size());
+  found.task.layout = std::move(layout);
+  found.weight = std::move(weight);
+  for (size_t c = 0; c < found.task.layout.components.size(); ++c) {
+    const Component& component = found.task.layout.components[c];
+    const ModelTensor* tensor = model.find(component.name);
+    if (tensor == nullptr && is_known(component.role) && !found.task.layout.reads_group_index) continue;
+    if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, component.name, "is not in the quantized model");
+    const StorageDtype dtype = tensor->stored.dtype;
+    const bool can_be_any_float =
+        component.role == Role::scale || component.role == Role::bias || component.role == Role::column_factor;
+    const bool is_float = is_quantizable(dtype) && !small_float_of(dtype) && !info_of(dtype).is_ggml();
+    const bool is_e4m3_in_bytes = component.dtype == StorageDtype::F8_E4M3 && dtype == StorageDtype::U8;
+    if (tensor->stored.shape != component.shape ||
+        (dtype != component.dtype && !(can_be_any_float && (is_float || is_e4m3_in_bytes))))
+      return wrong_tensor(*tensor, format, component);
+    if (!is_e4m3_in_bytes) set_dtype(found.task.layout.components[c], dtype);
+    found.task.components[c] = {tensor->file, tensor->stored.begin};
+  }
+  return found;
+}
+
+}  // namespace wasmquant
