@@ -110,6 +110,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
   function("dequantizeTensor", &dequantize_tensor);
   function("comparison", &comparison);
   function("errorBetween", &error_between);
+  function("modelConfig", &model_config);
   function("forwardPlan", &forward_plan);
   function("calibratedAlgorithms", &calibrated_algorithms);
   class_<BoundObserver>("Observer")
@@ -139,7 +140,8 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("activationRequests", &BoundPlan::activation_requests)
       .function("constants", &BoundPlan::constants)
       .function("importanceMatrix", &BoundPlan::importance_matrix)
-      .function("shardMap", &BoundPlan::shard_map);
+      .function("shardMap", &BoundPlan::shard_map)
+      .function("outputConfig", &BoundPlan::output_config);
   class_<BoundActivationCalibration>("ActivationCalibration")
       .constructor<std::string>()
       .function("secondPass", &BoundActivationCalibration::second_pass)

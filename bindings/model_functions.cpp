@@ -6,6 +6,43 @@
 #include "pipeline/forward_plan.h"
 
 namespace wasmquant::bindings {
+namespace {
+
+void add_constants(const json::Value& value, json::Array& path, json::Array& out) {
+  if (value.is_number() && !value.is_finite()) {
+    json::Value& row = out.emplace_back();
+    row.set("path", json::Value(path));
+    row.set("value", std::isnan(value.as_number()) ? "NaN" : value.as_number() > 0 ? "Infinity" : "-Infinity");
+  }
+  for (const auto& [name, member] : value.members()) {
+    path.emplace_back(name);
+    add_constants(member, path, out);
+    path.pop_back();
+  }
+  for (const json::Value& item : value.items()) {
+    path.emplace_back(static_cast<int64_t>(&item - value.items().data()));
+    add_constants(item, path, out);
+    path.pop_back();
+  }
+}
+
+}  // namespace
+
+std::string model_config(std::string text) {
+  auto config = json::parse(text, json::kPython);
+  if (!config)
+    return fail(
+        error_at(ErrorCode::json_invalid, "config.json", "{}: {}", config.error().where, config.error().message));
+  if (!config->is_object())
+    return fail(error_at(ErrorCode::json_invalid, "config.json", "expected a JSON object, found {}",
+                         json::describe(config->kind())));
+  json::Array path, constants;
+  add_constants(*config, path, constants);
+  json::Value out;
+  out.set("config", std::move(*config));
+  out.set("constants", std::move(constants));
+  return ok(std::move(out));
+}
 
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options_text) {
   const auto options = json::parse(options_text);
@@ -17,7 +54,7 @@ std::string forward_plan(const BoundModelIndex& model, std::string config, std::
 }
 
 BoundForwardPass::BoundForwardPass(std::string config, std::string options_text) {
-  const auto document = json::parse(config), options = json::parse(options_text);
+  const auto document = json::parse(config, json::kPython), options = json::parse(options_text);
   if (!document || !options) {
     error_ = document ? options.error() : document.error();
     return;

@@ -14,6 +14,11 @@
 
 namespace wasmquant::bindings {
 
+/// config.json of a model as {"config": object, "constants": [{"path", "value"}]}: `constants` are the numbers that
+/// JSON has no words for ("Infinity", "-Infinity", "NaN"), null in `config`; a path has names and indexes.
+/// Errors: json-invalid.
+std::string model_config(std::string text);
+
 /// The steps of a forward pass, as forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options);
 

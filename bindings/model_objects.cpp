@@ -7,6 +7,7 @@
 #include "pipeline/gguf_importance.h"
 #include "pipeline/onnx_values.h"
 #include "pipeline/original_model.h"
+#include "pipeline/output_config.h"
 #include "pipeline/plan_json.h"
 #include "version.h"
 
@@ -41,7 +42,8 @@ namespace {
 
 void append(List<double>& out, const kernels::ErrorSums& sums) {
   for (const double value :
-       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count)})
+       {sums.signal, sums.quantized, sums.noise, static_cast<double>(sums.max_abs), static_cast<double>(sums.count),
+        static_cast<double>(sums.x_not_finite), static_cast<double>(sums.y_not_finite)})
     out.push_back(value);
 }
 
@@ -52,6 +54,8 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.version = kVersion;
   if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
   if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
+  options.include_towers = options_json["include_towers"].as_bool();
+  options.include_experts = options_json["include_experts"].as_bool();
   options.tile_bytes = tile_bytes_of(options_json);
   options.calibrates = options_json["calibrates"].as_bool();
   options.activations = options_json["activations"];
@@ -221,6 +225,12 @@ std::string BoundPlan::importance_matrix(std::string text) {
 }
 
 std::string BoundPlan::shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
+
+std::string BoundPlan::output_config(std::string original) const {
+  if (!plan_) return error();
+  auto text = wasmquant::output_config(*plan_, original);
+  return text ? ok(std::move(*text)) : fail(text.error());
+}
 
 BoundTensorSession::BoundTensorSession(std::string text) {
   auto task = read_task(text);

@@ -55,6 +55,7 @@ class BoundPlan : Counted {
   std::string constants() const;
   std::string importance_matrix(std::string options);
   std::string shard_map() const;
+  std::string output_config(std::string original) const;
 
  private:
   Result<std::unique_ptr<ModelIndex>> original_;  // of a quantized checkpoint

@@ -10,7 +10,8 @@ import { filesBelow } from './setup/source_files.mjs';
 const rooms = {
   core: [],
   numeric: ['core'],
-  config: ['core', 'numeric'],
+  families: ['core'],
+  config: ['core', 'numeric', 'families'],
   formats: ['core', 'numeric'],
   conversion: ['core', 'numeric', 'config', 'formats', 'checkpoint'],
   packing: ['core', 'numeric'],
@@ -19,10 +20,11 @@ const rooms = {
   observers: ['core', 'numeric', 'config', 'kernels', 'quantize'],
   algorithms: ['core', 'numeric', 'config', 'kernels', 'quantize', 'observers'],
   model: ['core', 'numeric', 'kernels'],
-  checkpoint: ['core', 'numeric', 'config', 'kernels', 'quantize', 'packing'],
+  checkpoint: ['core', 'numeric', 'families', 'config', 'kernels', 'quantize', 'packing'],
   pipeline: [
     'core',
     'numeric',
+    'families',
     'config',
     'formats',
     'packing',

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/ignored_modules.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -129,16 +130,6 @@ json::Value activations_block(const QuantizationSpec& spec) {
   return block;
 }
 
-// The loader casts scales to the model's dtype. A scale rounded there after the codes were chosen would move every
-// value, so unless the config asks for a scale type, scales are of the weight's own dtype and the codes are chosen for
-// those.
-QuantizationSpec with_loaded_scales(QuantizationSpec spec, StorageDtype source) {
-  if (spec.scale_type != ScaleType::float_ || spec.scale_format != ScaleFormat::float32) return spec;
-  if (source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
-  if (source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
-  return spec;
-}
-
 void add_packed(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
   const uint64_t rows = layout.rows, columns = layout.columns;
@@ -190,7 +181,7 @@ void add_block_scaled(WeightLayout& layout, const WeightDescription& weight) {
 }  // namespace
 
 Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, const Stages& stages) const {
-  const QuantizationSpec spec = with_loaded_scales(stages.front(), weight.source);
+  const QuantizationSpec spec = with_source_scales(stages.front(), weight.source);
   TRY(layout, begin_layout(weight, {spec}));
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
@@ -214,7 +205,7 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
 }
 
 bool CompressedTensors::fit(const WeightDescription& weight, ActivationStorage& storage) const {
-  storage.spec = with_loaded_scales(storage.spec, weight.source);
+  storage.spec = with_source_scales(storage.spec, weight.source);
   const DtypeInfo& dtype = info_of(storage.spec.dtype);
   storage.scale_shape = {1};
   storage.has_zero_point = has_zero_point(storage.spec);
@@ -229,19 +220,30 @@ bool CompressedTensors::holds_inputs(const Stages& inputs) const {
          (spec.qscheme == QScheme::per_tensor || (spec.qscheme == QScheme::per_channel && is_last_axis(spec.ch_axis)));
 }
 
-json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
+ExpertStorage CompressedTensors::expert_storage(const families::ModelFamily& family, bool include_experts) const {
+  // transformers' quantizers/base.py: SequentialLlama4TextExperts.
+  const bool is_replaced = family.is("llama4") || family.is("llama4_text");
+  return include_experts || is_replaced ? ExpertStorage::per_expert : ExpertStorage::left;
+}
+
+bool CompressedTensors::hides_weight(const Stages& stages) const {
+  const QuantizationSpec& spec = stages.front();
+  if (info_of(spec.dtype).is_plain_cast()) return false;
+  const Compressor compressor = compressor_of(spec);
+  return compressor == Compressor::pack_quantized || compressor == Compressor::mxfp4_pack_quantized ||
+         compressor == Compressor::nvfp4_pack_quantized;
+}
+
+json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers,
+                                                   const families::ModelFamily& family) const {
   struct Group {
     QuantizationSpec spec;
     Stages inputs, outputs;
     json::Array targets;
   };
   List<Group> groups;
-  json::Array ignore;
   for (const LayerOutcome& layer : layers) {
-    if (layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast()) {
-      if (layer.layer_type == "Linear") ignore.emplace_back(layer.layer);
-      continue;
-    }
+    if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight.front();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
       return g.spec == spec && g.inputs == layer.inputs && g.outputs == layer.outputs;
@@ -251,6 +253,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);
+    if (!layer.loader_layer.empty()) group->targets.emplace_back(layer.loader_layer);
   }
   // One scheme: every Linear that is not ignored. Several: each layer by its exact name, which needs no precedence
   // rule.
@@ -278,7 +281,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
   block.set("format", format);
   block.set("quantization_status", "compressed");
   block.set("config_groups", std::move(config_groups));
-  block.set("ignore", std::move(ignore));
+  block.set("ignore", ignored_modules(layers, family));
   block.set("kv_cache_scheme", nullptr);
   block.set("global_compression_ratio", nullptr);
   block.set("sparsity_config", json::Object{});

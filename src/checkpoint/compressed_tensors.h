@@ -26,7 +26,14 @@ class CompressedTensors final : public CheckpointFormat {
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
+  /// Per expert where transformers replaces the fused class by single layers (Llama 4), else left: no fused class takes
+  /// compressed weights. `include_experts`: per expert, which vLLM reads.
+  ExpertStorage expert_storage(const families::ModelFamily& family, bool include_experts) const override;
+  bool hides_weight(const Stages& stages) const override;
+  /// `ignore` names every Linear module of the loaded model that keeps its weight, under both of its names, towers and
+  /// experts by a pattern each where all of their layers do, and heads that have no tensor because they are tied.
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+                                  const families::ModelFamily& family) const override;
 };
 
 }  // namespace wasmquant

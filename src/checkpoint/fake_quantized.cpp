@@ -1,6 +1,8 @@
 // Fake-quantized checkpoints: the weights in their own dtype after quantize and dequantize, under their own names. Any
-// runtime that loads the original loads these; nothing gets smaller. Holds every spec.
+// runtime that loads the original loads these; nothing gets smaller. Holds every spec. Scales are rounded to the
+// weight's dtype, as in compressed-tensors.
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/stacked_weight.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -10,11 +12,18 @@ class FakeQuantized final : public CheckpointFormat {
   std::string_view name() const noexcept override { return "fake-quantized"; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
+  ExpertStorage expert_storage(const families::ModelFamily&, bool) const override { return ExpertStorage::as_stored; }
+  bool holds_input_major() const noexcept override { return true; }
+  json::Value quantization_config(const Config&, const List<LayerOutcome>&,
+                                  const families::ModelFamily&) const override {
+    return nullptr;
+  }
 };
 
 Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, const Stages& stages) const {
-  TRY(layout, begin_layout(weight, stages));
+  TRY(seen, stacked_weight(weight, stages));
+  if (seen.stages.size() == 1) seen.stages.front() = with_source_scales(seen.stages.front(), weight.source);
+  TRY(layout, begin_layout(seen.weight, seen.stages));
   if (info_of(layout.spec.dtype).is_plain_cast()) return cast_layout(std::move(layout), weight);
   if (info_of(layout.spec.dtype).is_block() && layout.granularity.inner != 1)
     return error_at(ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
@@ -24,8 +33,6 @@ Result<WeightLayout> FakeQuantized::layout(const WeightDescription& weight, cons
   add_component(layout, weight, Role::codes, "weight", weight.source, weight.shape);
   return std::move(layout);
 }
-
-json::Value FakeQuantized::quantization_config(const Config&, const List<LayerOutcome>&) const { return nullptr; }
 
 const CheckpointFormat& fake_quantized_format() noexcept {
   static constexpr FakeQuantized format;

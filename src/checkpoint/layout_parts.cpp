@@ -38,7 +38,15 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
   uint64_t elements = 1;
   for (const uint64_t dimension : shape) elements *= dimension;
   const uint64_t bytes = info_of(dtype).bytes_of(elements);
-  layout.components.push_back({role, text_of("{}.{}", weight.layer, suffix), dtype, std::move(shape), bytes});
+  std::string name = weight.tensor.empty() ? text_of("{}.{}", weight.layer, suffix) : weight.tensor;
+  layout.components.push_back({role, std::move(name), dtype, std::move(shape), bytes});
+}
+
+QuantizationSpec with_source_scales(QuantizationSpec spec, StorageDtype source) {
+  if (spec.scale_type != ScaleType::float_ || spec.scale_format != ScaleFormat::float32) return spec;
+  if (source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
+  if (source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
+  return spec;
 }
 
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,

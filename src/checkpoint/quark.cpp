@@ -174,11 +174,15 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   }
 }
 
-json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers) const {
+json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers,
+                                       const families::ModelFamily&) const {
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
-  for (const LayerOutcome& layer : layers)
-    exported.push_back({layer.layer, layer.layer_type, layer.weight.empty() ? nullptr : &layer.weight});
+  for (const LayerOutcome& layer : layers) {
+    const Stages* const weight = layer.weight.empty() ? nullptr : &layer.weight;
+    exported.push_back({layer.layer, layer.layer_type, weight});
+    if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight});
+  }
   const bool has_static = std::any_of(layers.begin(), layers.end(), has_activation_scales);
   return config::quantization_config(
       config, exported, {config.export_info.value_or(ExportInfo{}).pack_method, WeightFormat::real_quantized},

@@ -8,7 +8,10 @@ class ReadOnlyFormat : public CheckpointFormat {
  public:
   bool is_read_only() const noexcept final { return true; }
   bool holds_inputs(const Stages&) const final { return false; }
-  json::Value quantization_config(const Config&, const List<LayerOutcome>&) const final { return nullptr; }
+  json::Value quantization_config(const Config&, const List<LayerOutcome>&,
+                                  const families::ModelFamily&) const final {
+    return nullptr;
+  }
 
  protected:
   ~ReadOnlyFormat() = default;

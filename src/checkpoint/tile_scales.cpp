@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "kernels/kernels.h"
 #include "numeric/e8m0.h"
@@ -68,7 +69,8 @@ ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noex
 }
 
 float stored_second(const WeightLayout& layout, float second_scale) noexcept {
-  return layout.reciprocal_second_scale ? 1.0f / second_scale : second_scale;
+  if (!layout.reciprocal_second_scale) return second_scale;
+  return std::min(1.0f / second_scale, std::numeric_limits<float>::max());  // infinite for weights below 8e-36
 }
 
 float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept {

@@ -88,11 +88,13 @@ Status Awq::check(const List<LayerOutcome>& layers) const {
   return {};
 }
 
-json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
+json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& layers,
+                                     const families::ModelFamily&) const {
   json::Array kept;
   uint64_t group = 0;
   for (const LayerOutcome& layer : layers) {
     if (is_kept(layer)) kept.emplace_back(layer.layer);
+    if (is_kept(layer) && !layer.loader_layer.empty()) kept.emplace_back(layer.loader_layer);
     if (group_of(layer) != 0) group = group_of(layer);
   }
   if (group == 0) return nullptr;
@@ -152,7 +154,8 @@ Status Gptq::check(const List<LayerOutcome>& layers) const {
   return {};
 }
 
-json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers) const {
+json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers,
+                                     const families::ModelFamily&) const {
   const LayerOutcome* first = nullptr;
   bool keeps_head = true;
   for (const LayerOutcome& layer : layers) {
@@ -166,10 +169,13 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
     if (layer.layer_type != "Linear" || layer.layer == "lm_head") continue;
     if (is_kept(layer)) {
       dynamic.set(text_of("-:{}", exact(layer.layer)), json::Value(json::Object{}));
+      if (!layer.loader_layer.empty())
+        dynamic.set(text_of("-:{}", exact(layer.loader_layer)), json::Value(json::Object{}));
     } else if (group_of(layer) != group || bits_of(layer) != bits) {
       json::Value own;
       if (bits_of(layer) != bits) own.set("bits", bits_of(layer));
       own.set("group_size", group_of(layer));
+      if (!layer.loader_layer.empty()) dynamic.set(text_of("+:{}", exact(layer.loader_layer)), json::Value(own));
       dynamic.set(text_of("+:{}", exact(layer.layer)), std::move(own));
     }
   }

@@ -21,7 +21,8 @@ class Awq final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   Status check(const List<LayerOutcome>& layers) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+                                  const families::ModelFamily& family) const override;
 };
 
 class Gptq final : public CheckpointFormat {
@@ -30,7 +31,8 @@ class Gptq final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   Status check(const List<LayerOutcome>& layers) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers) const override;
+  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+                                  const families::ModelFamily& family) const override;
 };
 
 }  // namespace wasmquant

@@ -55,6 +55,7 @@ constexpr Key kMapKeys[] = {
     {"append_default_conversions", kBool, nullptr, "false"},
     {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
     {"layer_types", kObject},
+    {"default_exclusions", kBool},
     {"$schema", kString},
 };
 

@@ -40,6 +40,7 @@ constexpr Key kConfigRows[] = {
     {"exclude", kArray | kNames, nullptr, "[]"},
     {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
     {"layer_types", kObject},
+    {"default_exclusions", kBool},
     {"$schema", kString},
 };
 constexpr Keys kConfig{kConfigRows, "BrevitasConfig"};

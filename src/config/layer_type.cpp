@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/vocabulary.h"
+#include "families/expert_weights.h"
 
 namespace wasmquant {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // names with the same ending are something else (x_embedder and embed_out are Linear).
 constexpr std::string_view kEmbeddingEndings[] = {"embedding", "embeddings", "_embed", "_embeds", "_emb", "_embd"};
 constexpr std::string_view kEmbeddingNames[] = {
-    "embed",           "embeds",         "emb", "embd", "embedder", "embed_tokens",
+    "embed",           "embeds",         "emb", "embd", "embedder", "embed_tokens",         "embed_tokens_per_layer",
     "embed_positions", "embed_in",       "wte", "wpe",  "shared",   "relative_attention_bias",
     "tokens_embed",    "positions_embed"};
 constexpr std::string_view kNormNames[] = {"ln", "bn", "ln_f", "gn"};
@@ -70,6 +71,7 @@ LayerName layer_name_of(std::string_view tensor_name) noexcept {
 std::string_view layer_type_of(std::string_view tensor_name, std::span<const uint64_t> shape) noexcept {
   const LayerName name = layer_name_of(tensor_name);
   const std::string_view part = last_part(name.layer);
+  if (shape.size() == 3 && families::is_expert_tensor(tensor_name, {shape.begin(), shape.end()})) return kExperts;
   if (name.role == TensorRole::other) return "";
   if (name.role == TensorRole::bias || shape.size() == 1) return is_norm_name(part) ? "Norm" : "";
   // A norm over several axes; "norm" elsewhere in the name is no sign (norm_proj, adanorm_linear are Linear).
@@ -81,6 +83,8 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
       return "Conv1d";
     case 4:
       return "Conv2d";
+    case 5:
+      return "Conv3d";
     default:
       return "";
   }
@@ -88,6 +92,7 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
 
 bool is_quantizable_type(std::string_view layer_type) noexcept {
   const auto& types = config::kLayerTypes;
+  if (layer_type == kExperts || layer_type == kConv1D) return true;
   return std::find(types.begin(), types.end(), layer_type) != types.end();
 }
 

@@ -38,6 +38,7 @@ constexpr Key kConfigKeys[] = {
     {"indivisible_groups", kString},
     {"non_finite", kString},
     {"layer_types", kObject},
+    {"default_exclusions", kBool},
     {"dialect", kString},
     {"$schema", kString},
 };
@@ -270,6 +271,7 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
   const Dialect used = asked.value_or(*own);
   Config config = used == Dialect::quark ? parse_config(*block, where, out) : parse_dialect(used, *block, where, out);
   read_known_types(*block, where, config, out);
+  config.default_exclusions = (*block)["default_exclusions"].as_bool();
   return config;
 }
 

@@ -29,11 +29,11 @@ namespace {
   R"({"dialect":"aihwkit","module_qconfig_map":{"Linear":{"quantized_module":"QuantLinear","module_qconfig":)" \
   R"({"weight_quant":{"n_bits":)" bits                                                                         \
   R"(,"symmetric":true,"per_channel":true,"range_estimator":"current_minmax"}}}},)"                            \
-  R"("excluded_modules":["lm_head"]})"
+  R"("excluded_modules":["lm_head"],"default_exclusions":true})"
 #define WASMQUANT_BREVITAS(bits, param)                                                                     \
   R"({"dialect":"brevitas","brevitas_version":"0.12.1","global_quant_config":{"weight":{"bit_width":)" bits \
   R"(,"qscheme":"per_channel","symmetric":true,"param_type":")" param                                       \
-  R"("}},"pre_quant_opt_config":[],"algo_config":[],"exclude":["lm_head"]})"
+  R"("}},"pre_quant_opt_config":[],"algo_config":[],"exclude":["lm_head"],"default_exclusions":true})"
 
 // Names follow Quark's template schemes ("wo" = weights only).
 constexpr Preset kPresets[] = {
@@ -159,7 +159,7 @@ std::string Preset::config_text() const {
     text += R"(,"input_tensors":)";
     text += inputs;
   }
-  text += R"(},"exclude":["lm_head"],"indivisible_groups":"fallback"})";
+  text += R"(},"exclude":["lm_head"],"indivisible_groups":"fallback","default_exclusions":true})";
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include "config/object_reader.h"
 #include "core/message.h"
 #include "core/order.h"
+#include "numeric/dtype.h"
 
 namespace wasmquant {
 
@@ -45,6 +46,11 @@ bool needs_naming(std::string_view type) {
   return false;
 }
 
+// What a config calls the class: matrices of experts and GPT-2's transposed ones are linear layers.
+std::string_view class_of(std::string_view layer_type) {
+  return layer_type == kExperts || layer_type == kConv1D ? "Linear" : layer_type;
+}
+
 Resolved kept(Rule rule, std::string where, std::string text) {
   return {{}, {rule, std::move(where), std::move(text)}};
 }
@@ -55,6 +61,8 @@ std::string_view name_of(Rule rule) noexcept {
   switch (rule) {
     case Rule::excluded:
       return "excluded";
+    case Rule::default_exclusion:
+      return "default-exclusion";
     case Rule::layer_name:
       return "layer-name";
     case Rule::layer_glob:
@@ -81,7 +89,8 @@ json::Value to_json(const Reason& reason) {
   return members;
 }
 
-Resolver::Resolver(const Config& config) : config_(config) {
+Resolver::Resolver(const Config& config, const families::DefaultExclusions* exclusions)
+    : config_(config), exclusions_(config.default_exclusions ? exclusions : nullptr) {
   for (uint32_t i = 0; i < config.exclude.size(); ++i) {
     const std::string& entry = config.exclude[i];
     exclude_names_.emplace_back(entry, i);
@@ -169,7 +178,7 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     break;
   }
   for (const auto& [type, config] : config_.layer_type) {
-    if (type != layer_type) continue;
+    if (type != class_of(layer_type)) continue;
     add(Rule::layer_type, config, type);
     break;
   }
@@ -216,13 +225,18 @@ std::string Resolver::describe(const Candidate& candidate) const {
 }
 
 Resolved Resolver::resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage) {
+  return resolve(tensor_name, layer_type_of(tensor_name, shape), shape, quantizable_storage);
+}
+
+Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_type, std::span<const uint64_t> shape,
+                           bool quantizable_storage) {
   const auto [layer, role] = layer_name_of(tensor_name);
-  if (role != TensorRole::weight) {
+  if (role != TensorRole::weight && own_type != kExperts) {
     count(layer, "", false);
     return kept(Rule::not_a_weight, {},
                 role == TensorRole::bias ? "biases stay as they are" : "only tensors called *.weight are quantized");
   }
-  const std::string_view type = type_of(layer, layer_type_of(tensor_name, shape));
+  const std::string_view type = type_of(layer, own_type);
   const bool quantizable = is_quantizable_type(type) || (type == "LayerNorm" && config_.dialect == Dialect::aihwkit);
   count(layer, type, quantizable && quantizable_storage);
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
@@ -238,6 +252,24 @@ Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_t
   return decide(layer, type);
 }
 
+const families::DefaultExclusion* Resolver::default_exclusion(std::string_view layer, std::string_view layer_type,
+                                                              const List<Candidate>& found) const {
+  const families::DefaultExclusion* row = exclusions_ == nullptr ? nullptr : exclusions_->find(layer, layer_type);
+  if (row == nullptr) return nullptr;
+  bool is_first = true;
+  for (const Candidate& candidate : found) {
+    if (candidate.config->weight.empty()) continue;
+    // Whole models are cast to 16 bits.
+    if (std::exchange(is_first, false) && info_of(candidate.config->weight.front().dtype).is_plain_cast())
+      return nullptr;
+    const bool names = candidate.rule == Rule::layer_name ||
+                       (candidate.rule == Rule::layer_glob && families::names_row(*row, candidate.name)) ||
+                       (candidate.rule == Rule::layer_type && row->match == families::DefaultExclusion::Match::type);
+    if (names) return nullptr;
+  }
+  return row;
+}
+
 Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
   if (const int64_t entry = find_exclude(layer, nullptr); entry >= 0) {
     const std::string& name = config_.exclude[static_cast<size_t>(entry)];
@@ -247,6 +279,9 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
   }
 
   const List<Candidate> found = candidates(layer, type);
+  if (const families::DefaultExclusion* row = default_exclusion(layer, type, found))
+    return kept(Rule::default_exclusion, text_of("{}/default_exclusions", config_.where),
+                text_of("default exclusion {q}: {}", row->id, row->text));
   std::string passed_over;
   for (const Candidate& deciding : found) {
     const std::string name = describe(deciding);

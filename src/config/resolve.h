@@ -1,9 +1,9 @@
 // Which spec a tensor gets, and why.
-//   exclude > exact layer name > first matching layer glob > layer type > global (not for Embedding, nor for LSTM, GRU
-//   and RNN)
+//   exclude > exact layer name > first matching layer glob > default exclusions, where the config has them > layer type
+//   > global (not for Embedding, nor for LSTM, GRU and RNN)
 // `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
-// Quark's code does. Only `.weight` tensors of two or more axes, of quantizable classes, in F32, F16 or BF16, are
-// candidates.
+// Quark's code does. Only `.weight` tensors of two or more axes and tensors of experts, of quantizable classes, in F32,
+// F16 or BF16, are candidates. Experts and Conv1D are Linear to a config.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,11 +16,13 @@
 #include "config/name_match.h"
 #include "config/spec.h"
 #include "core/list.h"
+#include "families/default_exclusions.h"
 
 namespace wasmquant {
 
 enum class Rule : uint8_t {
   excluded,
+  default_exclusion,
   layer_name,
   layer_glob,
   layer_type,
@@ -51,10 +53,16 @@ struct Resolved {
 /// A config made ready for many lookups. Remembers which patterns matched. The config must outlive it.
 class Resolver {
  public:
-  explicit Resolver(const Config& config);
+  /// `exclusions`: the layers that a config with default_exclusions leaves alone unless it names them; null for none.
+  /// Must outlive this, too.
+  explicit Resolver(const Config& config, const families::DefaultExclusions* exclusions = nullptr);
 
   /// `quantizable_storage`: the values are F32, F16 or BF16.
   Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
+
+  /// The same where the layer's class is known: `own_type`, unless the config says another.
+  Resolved resolve(std::string_view tensor_name, std::string_view own_type, std::span<const uint64_t> shape,
+                   bool quantizable_storage);
 
   /// The same for what is known to be the weight of a layer, whatever its name, in F32, F16 or BF16. `own_type`: the
   /// layer's class, unless the config says another.
@@ -94,6 +102,9 @@ class Resolver {
   int64_t find_exclude(std::string_view layer, Usage* usage) const;
   /// What decides about a weight that can be quantized.
   Resolved decide(std::string_view layer, std::string_view layer_type) const;
+  /// The row that leaves the layer alone, unless one of the candidates names what it is about; else null.
+  const families::DefaultExclusion* default_exclusion(std::string_view layer, std::string_view layer_type,
+                                                      const List<Candidate>& found) const;
   /// Exact name, first glob, type, global: those that apply, in order.
   List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);
@@ -105,6 +116,7 @@ class Resolver {
   std::string hint_for(std::string_view pattern) const;
 
   const Config& config_;
+  const families::DefaultExclusions* exclusions_;
   Index exclude_names_, layer_names_;
   List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: exact names, too
   Usage usage_;

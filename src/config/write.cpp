@@ -138,6 +138,7 @@ Value to_json(const Config& config) {
   put(members, "resolution", word_of(config.resolution, kResolutions));
   put(members, "indivisible_groups", word_of(config.indivisible_groups, kIndivisibleGroups));
   put(members, "non_finite", word_of(config.non_finite, kNonFinite));
+  if (config.default_exclusions) put(members, "default_exclusions", true);
   if (config.export_info) {
     put(members, "quant_method", "quark");
     put(members, "export", export_to_json(*config.export_info));

@@ -124,7 +124,10 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
   json::Value value = to_json(block);
   json::Object members;
   for (auto& [key, member] : value.members()) {
-    if (key == "resolution" || key == "indivisible_groups" || key == "non_finite" || key == "layer_types") continue;
+    bool is_ours = false;
+    for (const char* own : {"resolution", "indivisible_groups", "non_finite", "layer_types", "default_exclusions"})
+      is_ours |= key == own;
+    if (is_ours) continue;
     members.emplace_back(key, std::move(member));
   }
   for (std::string_view none : {"algo_config", "softmax_quant_spec", "version"})

@@ -34,7 +34,7 @@ std::optional<uint32_t> ConfigReader::count(std::string_view names) const noexce
 
 std::optional<double> ConfigReader::number(std::string_view names) const noexcept {
   const json::Value* value = find(names);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
+  if (value == nullptr || !value->is_finite()) return std::nullopt;
   return value->as_number();
 }
 

@@ -21,6 +21,7 @@ class ConfigReader {
   const json::Value* find(std::string_view names) const noexcept;
   /// Whole numbers from 1 to 2^32 - 1.
   std::optional<uint32_t> count(std::string_view names) const noexcept;
+  /// Finite numbers.
   std::optional<double> number(std::string_view names) const noexcept;
   std::string_view text(std::string_view names) const noexcept;
 

@@ -12,7 +12,7 @@ namespace wasmquant::conversion {
 namespace {
 
 Result<json::Value> parse_config(std::string_view text) {
-  auto config = json::parse(text);
+  auto config = json::parse(text, json::kPython);
   if (config) return config;
   config.error().where = text_of("config.json: {}", config.error().where);
   return config;
@@ -134,7 +134,7 @@ class Converter {
       if (tensor.name == "token_types.weight" && tensor.shape.size() == 2)
         out_.metadata.set_u32("tokenizer.ggml.token_type_count", static_cast<uint32_t>(tensor.shape[0]));
     if (files_.pooling.empty()) return;
-    const auto pooling = json::parse(files_.pooling);
+    const auto pooling = json::parse(files_.pooling, json::kPython);
     if (!pooling) return;
     // llama.cpp's enum llama_pooling_type
     constexpr std::pair<const char*, uint32_t> kModes[] = {

@@ -50,7 +50,7 @@ class TokenizerWriter {
 
   Status run() {
     if (!files_.tokenizer_config.empty()) {
-      auto settings = json::parse(files_.tokenizer_config);
+      auto settings = json::parse(files_.tokenizer_config, json::kPython);
       if (!settings) return in_file(std::move(settings.error()), "tokenizer_config.json");
       settings_ = std::move(*settings);
     }

@@ -1,4 +1,4 @@
-// json::Value from events: a stack of open containers, and the check for duplicate keys when an object closes.
+// json::Value from events: a stack of open containers, and what becomes of duplicate keys when an object closes.
 #include "core/json.h"
 
 #include <cstddef>
@@ -17,6 +17,25 @@ Value number_of(const Event& event) {
   if (event.is_negative) return Value(static_cast<int64_t>(~event.magnitude + 1));  // at most 2^63: fits
   if (event.magnitude < kLimit) return Value(static_cast<int64_t>(event.magnitude));
   return Value(static_cast<double>(event.magnitude));
+}
+
+// One member of each name, where the first of that name stands, with the value of the last: what Python's dict holds.
+void keep_last(Object& members) {
+  const auto name_of = [&](uint32_t i) -> std::string_view { return members[i].first; };
+  const List<uint32_t> order = sorted_by_name(members.size(), name_of);
+  List<bool> is_repeated(members.size());
+  for (size_t i = 1, first = 0; i < order.size(); ++i) {
+    if (members[order[i]].first != members[order[first]].first) {
+      first = i;
+      continue;
+    }
+    is_repeated[order[i]] = true;
+    members[order[first]].second = std::move(members[order[i]].second);
+  }
+  Object kept;
+  for (size_t i = 0; i < members.size(); ++i)
+    if (!is_repeated[i]) kept.push_back(std::move(members[i]));
+  members = std::move(kept);
 }
 
 }  // namespace
@@ -49,10 +68,11 @@ Status TreeBuilder::on(const Event& event) {
       break;
     case EventKind::object_end: {
       // A hostile object may have millions of keys, so it is sorted once rather than searched per key.
-      const Object& members = open_.back()->members();
+      Object& members = open_.back()->members();
       const auto duplicate =
           first_repeated(members.size(), [&](uint32_t i) -> std::string_view { return members[i].first; });
-      if (duplicate) return duplicate_error(*duplicate);
+      if (duplicate && grammar_ == Grammar::strict) return duplicate_error(*duplicate);
+      if (duplicate) keep_last(members);
       open_.pop_back();
       break;
     }
@@ -86,7 +106,7 @@ Error TreeBuilder::duplicate_error(size_t index) const {
 }
 
 Result<Value> parse(std::string_view text, const Limits& limits) {
-  TreeBuilder builder;
+  TreeBuilder builder(limits.grammar);
   TRY_VOID(parse_events(text, limits, builder));
   return std::move(builder.root());
 }

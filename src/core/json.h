@@ -1,5 +1,6 @@
 // Bounded JSON: text in and out, never trusted. RFC 8259, valid UTF-8, no lone surrogates, no NaN or Infinity,
-// object order kept, duplicate keys refused. Depth, size and node limits hold before memory is spent.
+// object order kept, duplicate keys refused; files that Python wrote are read as Python reads them (Grammar::python).
+// Depth, size and node limits hold before memory is spent.
 // Parsing and number printing are RapidJSON's (hidden in json_events.cpp and json_write.cpp); value type and limits are
 // ours.
 #pragma once
@@ -15,11 +16,20 @@
 
 namespace wasmquant::json {
 
+enum class Grammar : uint8_t {
+  strict,  // RFC 8259; a key that appears twice in an object is an error
+  python   // Python's json module: Infinity, -Infinity and NaN, too; of members of one name the last counts
+};
+
 struct Limits {
   uint64_t max_bytes = 64ull << 20;
   uint32_t max_depth = 64;
   uint64_t max_nodes = 4'000'000;
+  Grammar grammar = Grammar::strict;
 };
+
+/// For the files of a checkpoint: config.json and its siblings are written by Python.
+inline constexpr Limits kPython{.grammar = Grammar::python};
 
 class Value;
 using Array = List<Value>;
@@ -28,7 +38,8 @@ using Object = List<Member>;  // insertion order
 
 enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
 
-/// One JSON value. Whole numbers in the range of int64 are `integer`; all other numbers are `real`.
+/// One JSON value. Whole numbers in the range of int64 are `integer`; all other numbers are `real`, which are finite
+/// unless Python's grammar was asked for.
 class Value {
  public:
   // Defined in json_value.cpp, all of them: values are made and dropped in hundreds of places, and this code is
@@ -56,6 +67,7 @@ class Value {
   bool is_bool() const noexcept { return kind_ == Kind::boolean; }
   bool is_integer() const noexcept { return kind_ == Kind::integer; }
   bool is_number() const noexcept { return kind_ == Kind::integer || kind_ == Kind::real; }
+  bool is_finite() const noexcept;  // a number, and neither infinite nor NaN
   bool is_string() const noexcept { return kind_ == Kind::string; }
   bool is_array() const noexcept { return kind_ == Kind::array; }
   bool is_object() const noexcept { return kind_ == Kind::object; }

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "core/decimal.h"
@@ -47,6 +48,7 @@ struct AbortingAllocator {
 constexpr uint64_t kReaderMaxBytes = 0x7fff'ffff;
 
 constexpr char kLoneSurrogate[] = "a string holds a lone surrogate escape; surrogates come in pairs";
+constexpr char kNoValue[] = "expected a JSON value";
 constexpr char kNumberTooBig[] = "a number is too large for a double (at most 1.797e308)";
 
 Error json_error(uint64_t offset, const std::string& message) {
@@ -100,8 +102,10 @@ class Handler {
     return value(event);
   }
   bool RawNumber(const char* text, unsigned length, bool) {
+    const std::string_view number(text, length);
+    if (const size_t letter = number.find_first_of("IN"); letter != number.npos) return constant(number, letter);
     Event& event = fresh(EventKind::integer);
-    read_number({text, length}, event);
+    read_number(number, event);
     if (event.kind == EventKind::real && !std::isfinite(event.real)) return refuse(kNumberTooBig, length);
     return value(event);
   }
@@ -155,6 +159,17 @@ class Handler {
     --depth_;
     return send(fresh(kind));
   }
+  // The reader takes more words for numbers ("Inf", "-NaN", "NaN.5") than Python does. `letter`: index of the first.
+  bool constant(std::string_view word, size_t letter) {
+    const bool is_nan = word == "NaN";
+    if (limits_.grammar != Grammar::python || !(is_nan || word == "Infinity" || word == "-Infinity"))
+      return refuse(text_of("{}, found '{}'", kNoValue, word.substr(letter, 1)),
+                    static_cast<unsigned>(word.size() - letter));
+    Event& event = fresh(EventKind::real);
+    event.real = is_nan ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    if (letter > 0) event.real = -event.real;
+    return value(event);
+  }
   bool checked_text(EventKind kind, std::string_view text) {
     if (has_lone_surrogate(text)) return refuse(kLoneSurrogate);
     fresh(kind).text = text;
@@ -179,7 +194,7 @@ class Handler {
 std::string_view syntax_message(rapidjson::ParseErrorCode code) {
   switch (code) {
     case rapidjson::kParseErrorDocumentEmpty:
-      return "expected a JSON value";
+      return kNoValue;
     case rapidjson::kParseErrorDocumentRootNotSingular:
       return "expected nothing after the JSON value";
     case rapidjson::kParseErrorObjectMissName:
@@ -207,7 +222,7 @@ std::string_view syntax_message(rapidjson::ParseErrorCode code) {
     case rapidjson::kParseErrorNumberMissExponent:
       return "a number needs digits in its exponent";
     default:
-      return "expected a JSON value";
+      return kNoValue;
   }
 }
 
@@ -248,7 +263,8 @@ Status parse_events(std::string_view text, const Limits& limits, Listener& liste
   Handler handler(stream, limits, listener, first_byte);
   AbortingAllocator allocator;
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, AbortingAllocator> reader(&allocator);
-  const rapidjson::ParseResult result = reader.Parse<rapidjson::kParseNumbersAsStringsFlag>(stream, handler);
+  constexpr unsigned kFlags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
   if (!handler.status()) return std::move(handler.status());
   const size_t offset = result.IsError() ? result.Offset() : stream.Tell();
   if (!result.IsError() && offset == text.size()) return {};

@@ -29,7 +29,7 @@ struct Event {
   bool is_negative = false;  // integer: a minus sign was written; "-0" is negative with magnitude 0
   uint32_t depth = 0;        // containers open around this token; a container's own begin and end have equal depths
   uint64_t magnitude = 0;  // integer: exact absolute value, up to 2^64 - 1 (2^63 when negative); larger ones are `real`
-  double real = 0;         // real: finite
+  double real = 0;         // real: finite in strict grammar
   std::string_view text;   // string, key: unescaped valid UTF-8, gone when the listener returns
   uint64_t byte = 0;       // offset of a bracket, or just past any other token
 };

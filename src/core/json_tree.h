@@ -5,9 +5,11 @@
 
 namespace wasmquant::json {
 
-/// Takes events that make one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys.
+/// Takes events that make one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys in strict
+/// grammar.
 class TreeBuilder final : public Listener {
  public:
+  explicit TreeBuilder(Grammar grammar = Grammar::strict) : grammar_(grammar) {}
   Status on(const Event& event) override;
   Value& root() noexcept { return root_; }
 
@@ -15,6 +17,7 @@ class TreeBuilder final : public Listener {
   Value* add(Value value);
   Error duplicate_error(size_t index) const;
 
+  Grammar grammar_;
   Value root_;
   List<Value*> open_;  // containers not yet closed, outermost first
 };

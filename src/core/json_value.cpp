@@ -1,4 +1,6 @@
 // The members of json::Value that its header does not define.
+#include <cmath>
+
 #include "core/json.h"
 
 namespace wasmquant::json {
@@ -25,6 +27,8 @@ bool operator==(const Value& a, const Value& b) {
   return a.kind_ == b.kind_ && a.integer_ == b.integer_ && a.real_ == b.real_ && a.string_ == b.string_ &&
          a.array_ == b.array_ && a.object_ == b.object_;
 }
+
+bool Value::is_finite() const noexcept { return is_number() && std::isfinite(as_number()); }
 
 const Value* Value::find(std::string_view key) const noexcept {
   for (const Member& member : object_)

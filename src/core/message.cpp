@@ -1,5 +1,7 @@
 #include "core/message.h"
 
+#include <cmath>
+
 #include "core/json.h"
 
 namespace wasmquant {
@@ -31,6 +33,8 @@ void append_value(std::string& out, const void* value, Kind kind) {
       return append_number(out, int64_t{*static_cast<const int32_t*>(value)});
     case Kind::i64:
       return append_number(out, *static_cast<const int64_t*>(value));
+    case Kind::f32:
+      return append_number(out, *static_cast<const float*>(value));
     default:
       return append_number(out, *static_cast<const uint64_t*>(value));
   }
@@ -72,6 +76,43 @@ void append_number(std::string& out, uint64_t number) {
 void append_number(std::string& out, int64_t number) {
   if (number < 0) out += '-';
   append_number(out, number < 0 ? ~static_cast<uint64_t>(number) + 1 : static_cast<uint64_t>(number));
+}
+
+void append_number(std::string& out, float number) {
+  if (std::isnan(number)) {
+    out += "NaN";
+    return;
+  }
+  if (std::signbit(number)) out += '-';
+  double rest = std::fabs(static_cast<double>(number));
+  if (std::isinf(rest)) {
+    out += "Infinity";
+    return;
+  }
+  constexpr int kDigits = 6, kMostZeros = 5;  // of 100000, and of 0.00001 before its first digit
+  if (rest == 0) {
+    out += '0';
+    return;
+  }
+  int exponent = 0;  // rest * 10^exponent is the number; rest in [10^5, 10^6)
+  for (; rest >= 1e6; ++exponent) rest /= 10;
+  for (; rest < 1e5; --exponent) rest *= 10;
+  auto digits = static_cast<uint64_t>(rest + 0.5);
+  for (; digits % 10 == 0; ++exponent) digits /= 10;
+  std::string text;
+  append_number(text, digits);
+  const int magnitude = static_cast<int>(text.size()) + exponent;  // digits before the point
+  if (magnitude > kDigits + kMostZeros || magnitude < 1 - kMostZeros) {
+    if (text.size() > 1) text.insert(1, ".");
+    out += text_of("{}e{}", text, magnitude - 1);
+  } else if (magnitude <= 0) {
+    out += "0." + std::string(static_cast<size_t>(-magnitude), '0') + text;
+  } else if (exponent >= 0) {
+    out += text + std::string(static_cast<size_t>(exponent), '0');
+  } else {
+    text.insert(static_cast<size_t>(magnitude), ".");
+    out += text;
+  }
 }
 
 std::string quoted(std::string_view text) {

@@ -1,7 +1,8 @@
 // Sentences with gaps: one literal and what goes into it, because each part put together by itself would cost a call of
 // WebAssembly in hundreds of places.
 //   return error_at(ErrorCode::file_invalid, name, "found {} items, allowed are {}", count, limit);
-// {} is text or a whole number as it is, {q} is text in double quotes, shortened when very long.
+// {} is text or a whole number as it is, a float with six significant digits; {q} is text in double quotes, shortened
+// when very long.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@ namespace wasmquant {
 
 namespace message {
 
-enum class Kind : char { literal, pointer, string, view, u32, i32, u64, i64 };
+enum class Kind : char { literal, pointer, string, view, u32, i32, u64, i64, f32 };
 
 template <class T>
 constexpr Kind kind_of() {
@@ -22,6 +23,7 @@ constexpr Kind kind_of() {
   if constexpr (std::is_same_v<T, const char*>) return Kind::pointer;
   if constexpr (std::is_same_v<T, std::string>) return Kind::string;
   if constexpr (std::is_same_v<T, std::string_view>) return Kind::view;
+  if constexpr (std::is_same_v<T, float>) return Kind::f32;
   if constexpr (std::is_integral_v<T>) {
     if (sizeof(T) == 8) return std::is_signed_v<T> ? Kind::i64 : Kind::u64;
     if (sizeof(T) == 4) return std::is_signed_v<T> ? Kind::i32 : Kind::u32;
@@ -57,6 +59,8 @@ Error error_at(ErrorCode code, const Where& where, const char* pattern, const T&
 
 void append_number(std::string& out, uint64_t number);
 void append_number(std::string& out, int64_t number);
+/// Six significant digits, for messages: 65504, -0.125, 1.5e30, NaN, -Infinity. Equal on every platform.
+void append_number(std::string& out, float number);
 
 /// `text` in double quotes, shortened when very long.
 std::string quoted(std::string_view text);

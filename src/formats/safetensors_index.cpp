@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/json_edit.h"
 #include "core/json_events.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -17,6 +18,7 @@ namespace {
 using json::Event;
 using json::EventKind;
 
+constexpr json::Limits kLimits{.max_bytes = kMaxHeaderBytes, .max_depth = 64, .max_nodes = ~uint64_t{0}};
 constexpr size_t kMaxShards = 10'000;
 constexpr size_t kMaxFileNameBytes = 255;  // of common file systems
 
@@ -47,6 +49,8 @@ class ShardMapListener final : public json::Listener {
     }
     if (!in_weight_map_) return {};
     if (event.depth == 1) {
+      if (event.kind == EventKind::object_begin) begin_ = static_cast<size_t>(event.byte) + 1;
+      if (event.kind == EventKind::object_end) end_ = static_cast<size_t>(event.byte);
       if (event.kind == EventKind::object_begin || event.kind == EventKind::object_end) return {};
       return invalid("weight_map", text_of("must be an object of tensor names and file names, found {}", found(event)));
     }
@@ -60,7 +64,7 @@ class ShardMapListener final : public json::Listener {
     return add_file(event.text);
   }
 
-  Result<ShardMap> finish() {
+  Result<ShardMap> finish(std::string_view text) {
     if (!has_weight_map_) return invalid("weight_map", "is missing; it maps tensor names to file names");
     const auto& tensors = map_.tensors;
     if (const auto twice =
@@ -76,6 +80,8 @@ class ShardMapListener final : public json::Listener {
     }
     map_.files = std::move(files);
     for (auto& [tensor, file] : map_.tensors) file = place[file];
+    map_.text = text.substr(0, begin_);
+    map_.text += text.substr(end_);
     return std::move(map_);
   }
 
@@ -111,7 +117,8 @@ class ShardMapListener final : public json::Listener {
   }
 
   ShardMap map_;
-  List<uint32_t> sorted_;  // indices into map_.files, by name
+  List<uint32_t> sorted_;       // indices into map_.files, by name
+  size_t begin_ = 0, end_ = 0;  // of what stands between the braces of weight_map
   bool in_weight_map_ = false;
   bool has_weight_map_ = false;
 };
@@ -124,10 +131,9 @@ struct Place {
 }  // namespace
 
 Result<ShardMap> read_shard_map(std::string_view text) {
-  const json::Limits limits{.max_bytes = kMaxHeaderBytes, .max_depth = 64, .max_nodes = ~uint64_t{0}};
   ShardMapListener listener;
-  TRY_VOID(json::parse_events(text, limits, listener));
-  return listener.finish();
+  TRY_VOID(json::parse_events(text, kLimits, listener));
+  return listener.finish(text);
 }
 
 Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped) {
@@ -161,18 +167,26 @@ Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std:
   return {};
 }
 
-std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes) {
-  std::string out = "{\n  \"metadata\": {\n    \"total_size\": ";
-  append_number(out, total_bytes);
-  out += "\n  },\n  \"weight_map\": {";
+std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes,
+                            std::string_view original) {
+  constexpr std::string_view kMetadata[] = {"metadata"}, kTotalSize[] = {"metadata", "total_size"},
+                             kWeightMap[] = {"weight_map"};
+  const std::string total = text_of("{}", total_bytes);
+  std::string map = "{";
   for (const auto& entry : tensor_to_file) {
-    out += &entry == tensor_to_file.data() ? "\n    " : ",\n    ";
-    json::append_quoted(out, entry.first);
-    out += ": ";
-    json::append_quoted(out, entry.second);
+    map += &entry == tensor_to_file.data() ? "\n  " : ",\n  ";
+    json::append_quoted(map, entry.first);
+    map += ": ";
+    json::append_quoted(map, entry.second);
   }
-  out += tensor_to_file.empty() ? "}\n}\n" : "\n  }\n}\n";
-  return out;
+  map += tensor_to_file.empty() ? "}" : "\n}";
+  auto text = json::set_member(original.empty() ? "{}\n" : original, kTotalSize, total, kLimits);
+  if (!text) {  // metadata that is not an object says nothing
+    json::Value metadata;
+    metadata.set("total_size", total_bytes);
+    text = json::set_member(original, kMetadata, json::write(metadata, 2), kLimits);
+  }
+  return std::move(*json::set_member(*text, kWeightMap, map, kLimits));
 }
 
 }  // namespace wasmquant::safetensors

@@ -15,6 +15,7 @@ namespace wasmquant::safetensors {
 struct ShardMap {
   List<std::string> files;                         // sorted by name
   List<std::pair<std::string, uint32_t>> tensors;  // name, index into files
+  std::string text;                                // as it was read, but for an empty weight_map
 };
 /// Errors: json-invalid, file-invalid (a shard name that is not a plain file name: slash, backslash, "..", empty, NUL,
 /// drive letter; more than 10,000 shards), tensor-duplicate.
@@ -25,7 +26,9 @@ Result<ShardMap> read_shard_map(std::string_view text);
 /// Tensors of a file that the map does not mention go to `unmapped`, by file and offset.
 Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped);
 
-/// The text of an index for these files. total_size = sum of the tensors' bytes.
-std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes);
+/// The text of an index for these files. total_size = sum of the tensors' bytes. `original`: ShardMap::text of the
+/// model, whose other members stay byte for byte, or "".
+std::string write_shard_map(const List<std::pair<std::string, std::string>>& tensor_to_file, uint64_t total_bytes,
+                            std::string_view original = {});
 
 }  // namespace wasmquant::safetensors

@@ -52,7 +52,7 @@ struct ErrorRegisters {
     max_abs = simd::larger<Arch>(max_abs, pass.max_abs);
   }
   ErrorSums sums(size_t count) const noexcept {
-    return {sum_of(signal), sum_of(quantized), sum_of(noise), xsimd::reduce_max(max_abs), count};
+    return {sum_of(signal), sum_of(quantized), sum_of(noise), xsimd::reduce_max(max_abs), count, 0, 0};
   }
 
  private:

@@ -130,7 +130,8 @@ void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offse
 
 // ---- error_stats.cpp
 
-/// Sums over one run of elements, for SQNR, MSE, max abs error and cosine. Non-finite pairs are left out.
+/// Sums over one run of elements, for SQNR, MSE, max abs error and cosine. Pairs with a NaN or an infinity are counted
+/// beside them, not summed.
 /// The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then float64; error_lanes.h), so
 /// the result depends on the run alone, not on the architecture. A 1024-block whose float32 sums overflow or underflow
 /// (an energy not in [1e-30, 1e30]) is summed again in float64.
@@ -139,7 +140,9 @@ struct ErrorSums {
   double quantized = 0;  // sum of y^2
   double noise = 0;      // sum of (x - y)^2
   float max_abs = 0;     // max |x - y|
-  uint64_t count = 0;
+  uint64_t count = 0;    // pairs summed
+  uint64_t x_not_finite = 0;
+  uint64_t y_not_finite = 0;
 
   /// Adds the later run `next`.
   void append(const ErrorSums& next) noexcept {
@@ -148,7 +151,10 @@ struct ErrorSums {
     noise += next.noise;
     max_abs = next.max_abs > max_abs ? next.max_abs : max_abs;
     count += next.count;
+    x_not_finite += next.x_not_finite;
+    y_not_finite += next.y_not_finite;
   }
+  bool all_finite() const noexcept { return (x_not_finite | y_not_finite) == 0; }
 };
 /// Error between x and y.
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;

@@ -274,7 +274,10 @@ void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offse
 ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept {
   ErrorSums sums;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (!is_finite(x[i]) || !is_finite(y[i])) continue;
+    const bool has_x = is_finite(x[i]), has_y = is_finite(y[i]);
+    sums.x_not_finite += has_x ? 0 : 1;
+    sums.y_not_finite += has_y ? 0 : 1;
+    if (!has_x || !has_y) continue;
     const double original = x[i], value = y[i], difference = original - value;
     sums.signal += original * original;
     sums.quantized += value * value;

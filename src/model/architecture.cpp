@@ -52,7 +52,7 @@ Status read_size(const json::Value& config, const char* key, uint32_t fallback, 
 }
 
 float number_or(const json::Value& value, float fallback) {
-  return value.is_number() ? static_cast<float>(value.as_number()) : fallback;
+  return value.is_finite() ? static_cast<float>(value.as_number()) : fallback;
 }
 
 Status read_activation(const json::Value& config, const Family& family, Activation& out) {
@@ -158,7 +158,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
   TRY_VOID(read_windows(config, *family, out));
   TRY_VOID(read_rope(config, out.rope, out.sliding_rope));
 
-  if (const json::Value& epsilon = config["rms_norm_eps"]; epsilon.is_number()) out.norm_epsilon = epsilon.as_number();
+  if (const json::Value& epsilon = config["rms_norm_eps"]; epsilon.is_finite()) out.norm_epsilon = epsilon.as_number();
   out.norm_plus_one = family->is_gemma;
   out.post_norms = family->post_norms;
   out.head_norms = family->head_norms;

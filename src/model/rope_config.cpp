@@ -6,7 +6,7 @@ namespace wasmquant::model {
 namespace {
 
 void read_number(const json::Value& value, double& out) {
-  if (value.is_number() && value.as_number() > 0) out = value.as_number();
+  if (value.is_finite() && value.as_number() > 0) out = value.as_number();
 }
 
 Status read_scaling(const json::Value& scaling, const char* where, Rope& out) {

@@ -1,7 +1,9 @@
 #include "pipeline/changed_weight.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/message.h"
 #include "pipeline/decoder.h"
@@ -43,6 +45,13 @@ Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> w
     (is_bf16 ? kernels::narrow_bf16 : kernels::narrow_f16)(weight, bits);
     (is_bf16 ? kernels::widen_bf16 : kernels::widen_f16)(std::span(bits, weight.size()), out.values.data());
   }
+  for (size_t i = 0; i < weight.size(); ++i)
+    if (std::isfinite(weight[i]) && !std::isfinite(out.values[i]))
+      return error_at(
+          ErrorCode::value_overflow, task.name,
+          "would become {} at element {}, which is beyond {}. Give it a spec, such as bfloat16, or leave the "
+          "algorithm out that changes it",
+          weight[i], i, float_name_of(dtype));
   return out;
 }
 
@@ -89,7 +98,9 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
 }  // namespace
 
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
-  TensorScales scales(task.layout);
+  const bool saturates = task.non_finite == NonFinite::saturate;
+  const float largest = saturates ? value_limit_of(task.layout).largest_scale : std::numeric_limits<float>::infinity();
+  TensorScales scales(task.layout, largest);
   const uint32_t passes = TensorScales::passes_of_observer(task.layout);
   if (!task.importance.empty()) TRY_VOID(scales.weigh(task.importance));
   TRY_VOID(scales.begin());

@@ -36,13 +36,13 @@ struct StoredChange {
 };
 
 /// `weight` [elements of the task] in C order. `scales`: instead of those that would be observed. `original`: what the
-/// error is measured against. Errors: value-not-finite, state-invalid, format-unsupported.
+/// error is measured against. Errors: value-not-finite, value-overflow, state-invalid, format-unsupported.
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
                                    std::span<const float> original);
 
 /// The same for rows [first_row, first_row + values.size() / columns) of a matrix whose tiles are `tile_rows` rows
 /// each; `first_row` begins one. Vectors are one row. Errors: format-unsupported where rows cannot be stored by
-/// themselves (scales for the whole tensor, transposed codes); value-not-finite.
+/// themselves (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.
 Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
                                         std::span<const float> values);
 

@@ -5,7 +5,10 @@
 #include "config/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
+#include "families/default_exclusions.h"
+#include "families/loader_names.h"
 #include "pipeline/algorithm_list.h"
+#include "pipeline/expert_tensors.h"
 #include "pipeline/file_layout.h"
 #include "pipeline/fitting_groups.h"
 #include "pipeline/layer_activations.h"
@@ -18,16 +21,30 @@ namespace {
 // Elements of the largest tile: its input, codes and output then stay below 1 GiB.
 constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
 
+// Whole models are cast tensor by tensor, as they lie.
+bool only_casts(const Config& config) {
+  const auto is_cast = [](const LayerConfig& layer) {
+    return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
+  };
+  bool all = is_cast(config.global);
+  for (const auto& [name, layer] : config.layer) all &= is_cast(layer);
+  for (const auto& [type, layer] : config.layer_type) all &= is_cast(layer);
+  return all;
+}
+
 class Planner {
  public:
-  Planner(const ModelIndex& model, const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-          List<Diagnostic>& diagnostics)
+  Planner(const ModelIndex& model, const families::ModelFamily& family, ExpertStorage experts, const Config& config,
+          const CheckpointFormat& format, const PlanOptions& options, List<Diagnostic>& diagnostics)
       : model_(model),
+        family_(family),
+        experts_(experts),
         config_(config),
         format_(format),
         options_(options),
         diagnostics_(diagnostics),
-        resolver_(config),
+        exclusions_(family, {!options.include_towers, experts == ExpertStorage::left, !format.holds_input_major()}),
+        resolver_(config, &exclusions_),
         asked_(asked_algorithms(config)) {}
 
   Result<Plan> run() {
@@ -51,6 +68,7 @@ class Planner {
                                       "rounded to it",
                                       widened_),
                               ""});
+    check_something_is_quantized();
     if (failures_ != 0) {
       if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
       return first_failure_;
@@ -108,29 +126,34 @@ class Planner {
     planned.weight.layer = tensor.layer;
     planned.weight.layer_type = resolver_.type_of(tensor.layer, tensor.layer_type);
     planned.weight.shape = stored.shape;
+    if (!stored.name.ends_with(".weight")) planned.weight.tensor = stored.name;
     planned.weight.source = stored.dtype;
     if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
     planned.task.name = stored.name;
     planned.task.source = {tensor.file, stored.begin};
     planned.task.source_bytes = stored.end - stored.begin;
+    planned.task.source_pitch = tensor.pitch;
     planned.task.quantized = tensor.quantized;
     planned.task.non_finite = config_.non_finite;
 
-    Resolved resolved = resolver_.resolve(stored.name, stored.shape, is_quantizable(stored.dtype, stored.shape));
+    Resolved resolved = resolver_.resolve(stored.name, tensor.layer_type, stored.shape,
+                                          is_quantizable(stored.dtype, stored.shape));
     planned.reason = std::move(resolved.reason);
+    left_by_default_ |= planned.reason.rule == Rule::default_exclusion;
+    if (!resolved.weight.empty()) describe_storage(tensor, planned, resolved.weight);
     if (!resolved.weight.empty() && planned.task.source_bytes != 0) {
-      auto layout = fitted_layout(planned, resolved.weight);
-      if (!layout) {
-        fail(std::move(layout.error()));
+      if (Status done = lay_out(tensor, planned, resolved.weight); !done) {
+        fail(std::move(done.error()));
         return;
       }
-      planned.task.layout = std::move(*layout);
+    }
+    if (!planned.task.layout.components.empty()) {
       widen_output(planned.task.layout);
-    } else if (tensor.quantized) {
-      fail(error_at(ErrorCode::format_unsupported, stored.name,
-                    "is quantized in this model, and the config leaves it out: codes of another format do not go over. "
-                    "Give it a spec, such as bfloat16"));
-      return;
+    } else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major) {
+      if (Status done = keep_values(tensor, planned); !done) {
+        fail(std::move(done.error()));
+        return;
+      }
     } else {
       planned.task.is_copy = true;
       planned.task.layout.components.push_back(
@@ -142,16 +165,115 @@ class Planner {
       fail(std::move(fits.error()));
       return;
     }
-    if (layer_name_of(stored.name).role == TensorRole::weight && is_quantizable_type(planned.weight.layer_type)) {
-      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, stages_of(planned.task), {}, {}};
+    const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
+    if (is_layer && is_quantizable_type(planned.weight.layer_type)) {
+      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, {}, {}, {}, families::loader_name(family_, tensor.layer)};
+      if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
+      if (!planned.is_left) outcome.weight = stages_of(planned.task);
+      check_loader(outcome);
       add_activations(planned, outcome);
       outcomes_.push_back(std::move(outcome));
     }
     count(planned);
   }
 
+  // Leaves the layout empty where the format has no place for this layer, and only a preset's global spec covers it.
+  Status lay_out(const ModelTensor& tensor, PlannedTensor& planned, const Stages& stages) {
+    auto layout = fitted_layout(planned, stages);
+    if (layout) {
+      planned.task.layout = std::move(*layout);
+      planned.task.layout.source_transposed = tensor.is_input_major;
+      return {};
+    }
+    if (layout.error().code != ErrorCode::format_unsupported || !config_.default_exclusions ||
+        planned.reason.rule != Rule::global)
+      return std::move(layout.error());
+    planned.reason = {Rule::not_quantizable, "", layout.error().message};
+    if (!first_unfit_) first_unfit_ = std::move(layout.error());
+    return {};
+  }
+
+  // How a weight that the format stores as it lies in the model lies there.
+  void describe_storage(const ModelTensor& tensor, PlannedTensor& planned, Stages& stages) {
+    const bool is_cast = info_of(stages.front().dtype).is_plain_cast();
+    WeightDescription& weight = planned.weight;
+    if (weight.layer_type == kConv1D) {
+      if (!is_cast && !format_.holds_input_major())
+        fail(error_at(ErrorCode::format_unsupported, planned.task.name,
+                      "is stored as [inputs, outputs] (Conv1D), which {} cannot hold. Exclude the layer, or write "
+                      "fake-quantized",
+                      format_.name()));
+      weight.is_input_major = true;
+    }
+    if (weight.layer_type != kExperts) return;
+    const auto experts = experts_of(model_, tensor, family_);
+    if (!is_cast && (!experts || experts_ != ExpertStorage::as_stored)) {
+      stages = Stages();
+      planned.reason = {Rule::not_quantizable, "",
+                        experts ? text_of("{} does not hold the experts of this family", format_.name())
+                                : std::string("the axes of these experts cannot be told from shapes and config.json")};
+      return;
+    }
+    weight.experts = weight.shape[0];
+    weight.is_input_major = experts && experts->is_input_major;
+  }
+
+  // Values as they are, where the bytes cannot go over: codes of another format, parts of tensors that lie transposed.
+  Status keep_values(const ModelTensor& tensor, PlannedTensor& planned) {
+    Stages plain(1);
+    plain.front().dtype = Dtype::bfloat16;
+    TRY(layout, format_.layout(planned.weight, plain));
+    planned.task.layout = std::move(layout);
+    planned.task.layout.source_transposed = tensor.is_input_major;
+    planned.is_left = true;
+    if (tensor.quantized) {
+      planned.reason.text += "; its decoded values are written as BF16";
+      ++decoded_;
+    } else {
+      set_dtype(planned.task.layout.components.front(), tensor.stored.dtype);
+    }
+    return {};
+  }
+
+  // A warning for configs that ask for it in so many words; presets are to load.
+  void check_loader(const LayerOutcome& layer) {
+    if (layer.weight.empty() || !format_.hides_weight(layer.weight) ||
+        !families::needs_plain_weight(family_, layer.layer))
+      return;
+    if (unloadable_++ != 0) return;
+    const std::string message =
+        text_of("transformers cannot load packed weights of this family ({}): its class reads a tensor called weight "
+                "while it loads, which this dtype has not",
+                family_.model_type);
+    constexpr const char* kHint =
+        "take int8 or fp8_per_channel, which load, or write quark, gptq or fake-quantized";
+    if (config_.default_exclusions)
+      fail(error_at(ErrorCode::format_unsupported, layer.layer, "{}; {}", message, std::string(kHint)));
+    else
+      diagnostics_.push_back({Severity::warning, "loader-limit", layer.layer, message, kHint});
+  }
+
+  // No success that did nothing.
+  void check_something_is_quantized() {
+    if (failures_ != 0 || (!left_by_default_ && !first_unfit_)) return;
+    for (const PlannedTensor& planned : plan_.tensors)
+      if (!planned.task.is_copy && !planned.is_left) return;
+    if (first_unfit_) {
+      fail(std::move(*first_unfit_));
+      return;
+    }
+    for (const PlannedTensor& planned : plan_.tensors) {
+      if (planned.reason.rule != Rule::default_exclusion) continue;
+      fail(error_at(ErrorCode::format_unsupported, planned.task.name,
+                    "nothing of this model would be quantized as {}: this weight is left by {}. Name it in the config, "
+                    "or write another format",
+                    format_.name(), planned.reason.text));
+      return;
+    }
+  }
+
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
-    if (planned.task.is_copy) return;
+    if (planned.task.is_copy || planned.is_left) return;
     const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     LayerActivations made = plan_activations(planned, config, format_, options_);
     for (Error& error : made.errors) fail(std::move(error));
@@ -181,8 +303,9 @@ class Planner {
       return layout;
     const QuantizationSpec& spec = stages.front();
     const std::vector<uint64_t>& shape = planned.weight.shape;
-    const auto axis =
+    auto axis =
         static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(shape.size()) : spec.ch_axis);
+    if (planned.weight.is_input_major) axis = shape.size() - 2;
     return format_.layout(planned.weight,
                           {fall_back(spec, shape[axis], planned.task.name, planned.reason, diagnostics_)});
   }
@@ -219,7 +342,7 @@ class Planner {
     for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
     plan_.bytes_before += planned.task.source_bytes;
     plan_.bytes_after += planned.bytes_after;
-    if (planned.task.is_copy) return;
+    if (planned.task.is_copy || planned.is_left) return;
     ++plan_.quantized_count;
     plan_.quantized_elements += planned.task.layout.rows * planned.task.layout.columns;
     plan_.quantized_bytes += planned.bytes_after;
@@ -259,7 +382,7 @@ class Planner {
       plan_.files.push_back(std::move(file));
     }
     if (model_.is_sharded() || by_file.size() > 1)
-      plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after);
+      plan_.shard_map = safetensors::write_shard_map(map, plan_.bytes_after, model_.shard_map_text());
     return {};
   }
 
@@ -275,7 +398,7 @@ class Planner {
   void write_quantization_config() {
     const bool any = std::any_of(outcomes_.begin(), outcomes_.end(),
                                  [](const LayerOutcome& layer) { return !layer.weight.empty(); });
-    if (any) plan_.quantization_config = format_.quantization_config(config_, outcomes_);
+    if (any) plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
     const AskedAlgorithm* const rotation = find_online_rotation(asked_);
     if (!any || rotation == nullptr || format_.name() != "quark") return;
     json::Array algorithms;
@@ -284,24 +407,34 @@ class Planner {
   }
 
   const ModelIndex& model_;
+  const families::ModelFamily& family_;
+  const ExpertStorage experts_;
   const Config& config_;
   const CheckpointFormat& format_;
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
+  const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   const List<AskedAlgorithm> asked_;
   Plan plan_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false, static_left_out_ = false;
-  uint64_t failures_ = 0, requantized_ = 0, widened_ = 0;
+  bool inputs_left_out_ = false, static_left_out_ = false, left_by_default_ = false;
+  uint64_t failures_ = 0, requantized_ = 0, widened_ = 0, decoded_ = 0, unloadable_ = 0;
   Error first_failure_;
+  std::optional<Error> first_unfit_;  // of layers that the format has no place for, and that are left
 };
 
 }  // namespace
 
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const CheckpointFormat& format,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
-  return Planner(model, config, format, options, diagnostics).run();
+  TRY(family, families::ModelFamily::read(model.companion("config.json")));
+  ExpertStorage experts = format.expert_storage(family, options.include_experts);
+  if (only_casts(config)) experts = ExpertStorage::as_stored;
+  std::unique_ptr<ModelIndex> split = experts == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
+  auto plan = Planner(split ? *split : model, family, experts, config, format, options, diagnostics).run();
+  if (plan) plan->model = std::move(split);
+  return plan;
 }
 
 }  // namespace wasmquant

@@ -43,6 +43,7 @@ struct NameOfTensor {
 Result<List<std::string>> ModelIndex::read_shard_map(std::string_view text) {
   TRY(map, safetensors::read_shard_map(text));
   shard_map_ = std::move(map);
+  shard_map_text_ = std::move(shard_map_->text);
   return shard_map_->files;
 }
 
@@ -218,6 +219,7 @@ Status ModelIndex::finish() {
                     "stands in both {} and {}; a model has each tensor once", files_[first.file].name,
                     files_[second.file].name);
   }
+  mark_input_major();
   for (uint32_t i = 0; i < tensors_.size() && !is_gguf(); ++i)
     if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
   for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
@@ -227,12 +229,33 @@ Status ModelIndex::finish() {
   return {};
 }
 
+// GPT-2's Conv1D stores [in, out]. Its bias has an element for each output, which is the second axis then; square
+// matrices are told by those of the same name in other layers.
+void ModelIndex::mark_input_major() {
+  const auto part_of = [](const ModelTensor& tensor) {
+    return std::string_view(tensor.layer).substr(tensor.layer.rfind('.') + 1);
+  };
+  List<std::string> names;
+  for (const ModelTensor& tensor : tensors_) {
+    const std::vector<uint64_t>& shape = tensor.stored.shape;
+    if (tensor.layer_type != "Linear" || shape[0] == shape[1] || !tensor.stored.name.ends_with(".weight")) continue;
+    const ModelTensor* bias = find(text_of("{}.bias", tensor.layer));
+    if (bias == nullptr || bias->stored.shape.size() != 1 || bias->stored.shape[0] != shape[1]) continue;
+    const std::string_view part = part_of(tensor);
+    if (std::find(names.begin(), names.end(), part) == names.end()) names.emplace_back(part);
+  }
+  for (ModelTensor& tensor : tensors_)
+    if (tensor.layer_type == "Linear" && std::find(names.begin(), names.end(), part_of(tensor)) != names.end())
+      tensor.layer_type = kConv1D;
+}
+
 ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
   ModelIndex out;
   out.files_ = files_;
   for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
   out.companions_ = companions_;
   out.is_sharded_ = is_sharded();
+  out.shard_map_text_ = shard_map_text_;
   out.is_npy_ = is_npy_;
   out.tensors_ = std::move(tensors);
   out.by_name_ = sorted_by_name(out.tensors_.size(), NameOfTensor{out.tensors_});

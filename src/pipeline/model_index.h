@@ -29,6 +29,10 @@ struct ModelTensor {
   std::shared_ptr<const QuantizedSource> quantized;  // of original_model(): codes stand for it, `stored` says what of
   std::string layer;                                 // module name
   std::string layer_type;                            // Linear, Embedding, ..., "" when unknown
+  // Of a matrix that is part of a tensor of the file (expert_tensors.h): elements from one stored row to the next, and
+  // whether those rows are inputs.
+  uint64_t pitch = 0;
+  bool is_input_major = false;
 };
 
 class ModelIndex {
@@ -68,6 +72,8 @@ class ModelIndex {
   }
   const ModelTensor* find(std::string_view name) const noexcept;
   bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
+  /// Text of model.safetensors.index.json with an empty weight_map; "" where there is none.
+  std::string_view shard_map_text() const noexcept { return shard_map_text_; }
   /// Files are GGUF: the metadata of the first part.
   bool is_gguf() const noexcept { return !parts_.empty(); }
   const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
@@ -96,6 +102,7 @@ class ModelIndex {
   Status read_npy(uint32_t file, std::span<const uint8_t> prefix);
   Result<onnx::Skeleton::Need> feed_npz(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_onnx();
+  void mark_input_major();
 
   List<File> files_;
   List<FileIndex> indexes_;           // parallel to files_; finish() moves their tensors to tensors_
@@ -108,6 +115,7 @@ class ModelIndex {
   List<std::pair<std::string, std::string>> companions_;
   InlineTensors inline_tensors_;
   std::optional<safetensors::ShardMap> shard_map_;
+  std::string shard_map_text_;
   bool is_sharded_ = false;
   List<ModelTensor> tensors_;
   List<uint32_t> by_name_;  // indexes of tensors_, sorted by name

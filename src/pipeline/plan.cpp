@@ -4,6 +4,7 @@
 #include "config/dialects.h"
 #include "pipeline/algorithm_list.h"
 #include "pipeline/checkpoint_plan.h"
+#include "pipeline/coverage.h"
 #include "pipeline/gguf_plan.h"
 #include "pipeline/onnx_plan.h"
 
@@ -28,8 +29,10 @@ Diagnostic requantized_warning(uint64_t tensors) {
           "start from F32, F16 or BF16 where you can"};
 }
 
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                       List<Diagnostic>& diagnostics) {
+namespace {
+
+Result<Plan> make_any_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+                           List<Diagnostic>& diagnostics) {
   TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
   const bool is_recipe = parsed.config.dialect == Dialect::gguf;
   const std::string asked = !options.format.empty()        ? options.format
@@ -72,6 +75,20 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}, gguf and onnx", asked,
                     checkpoint_format_names());
   return make_checkpoint_plan(model, parsed.config, *format, options, diagnostics);
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+                       List<Diagnostic>& diagnostics) {
+  auto plan = make_any_plan(model, config_text, options, diagnostics);
+  if (!plan || plan->format == "onnx" || plan->quantized_count == 0) return plan;
+  const Coverage coverage = coverage_of(*plan, model);
+  if (!coverage.is_low()) return plan;
+  List<Diagnostic> all = {low_coverage_warning(coverage)};
+  for (Diagnostic& d : diagnostics) all.push_back(std::move(d));
+  diagnostics = std::move(all);
+  return plan;
 }
 
 }  // namespace wasmquant

@@ -2,6 +2,7 @@
 // file contains and where, and the tasks that fill it.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ struct PlanOptions {
   std::string version;  // of the library; empty: files do not say
   std::string format;   // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
   std::string name;     // of the model, for file names and metadata that have one; empty: not known
+  bool include_towers = false;   // default exclusions leave towers and projectors in
+  bool include_experts = false;  // experts are quantized also where transformers cannot load them
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
   GgufPlanOptions gguf;
@@ -52,6 +55,7 @@ struct PlannedTensor {
   WeightDescription weight;
   Reason reason;
   TensorTask task;
+  bool is_left = false;  // its values go over as they are, decoded or rearranged
   uint64_t bytes_after = 0;
   List<KnownTensor> activations;  // static scales of the layer's inputs and outputs
 
@@ -81,6 +85,7 @@ struct SourceRange {
 
 struct Plan {
   std::string format;
+  std::shared_ptr<const ModelIndex> model;  // what `tensors` are of where that is not the model that was given
   List<PlannedTensor> tensors;  // in the model's order
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration has to find for it

@@ -2,6 +2,7 @@
 
 #include "config/write.h"
 #include "core/list.h"
+#include "pipeline/coverage.h"
 #include "pipeline/tensor_scales.h"
 
 namespace wasmquant {
@@ -47,7 +48,8 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
 
 }  // namespace
 
-json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diagnostic>& diagnostics) {
+json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics) {
+  const ModelIndex& model = plan.model ? *plan.model : given;
   json::Array tensors, tasks, files;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     const PlannedTensor& planned = plan.tensors[i];
@@ -100,11 +102,13 @@ json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diag
   out.set("format", plan.format);
   out.set("tensors", std::move(tensors));
   out.set("files", std::move(files));
-  out.set("totals", totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
-                                plan.quantized_elements, plan.quantized_bytes));
+  const Coverage coverage = coverage_of(plan, given);
+  json::Value totals = totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
+                                   plan.quantized_elements, plan.quantized_bytes);
+  totals.set("coverage", to_json(coverage));
+  out.set("totals", std::move(totals));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
-  out.set("configChanges", plan.config_changes);
   out.set("tasks", std::move(tasks));
   return out;
 }

@@ -1,7 +1,6 @@
 #include "pipeline/session.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "core/list.h"
@@ -30,7 +29,7 @@ Granularity consecutive_scales(uint64_t count, uint64_t length) {
   return g;
 }
 
-TensorSession::TensorSession(TensorTask task) : task_(std::move(task)) {
+TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(value_limit_of(task_.layout)) {
   const WeightLayout& layout = task_.layout;
   slices_.resize(layout.components.size());
   if (task_.is_copy) return;
@@ -40,7 +39,7 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)) {
     source.tile_lines = is_across ? source.layout.lines() : source_lines(layout, task_.tile_lines, source.layout);
     decoder_ = std::make_unique<TensorDecoder>(std::move(source), false);
   }
-  if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout);
+  if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout, largest_scale());
   stages_ = progressive_stages(layout);
 }
 
@@ -82,16 +81,25 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
     if (task_.onnx && task_.onnx->is_varints) {
       read.begin = task_.source.offset;
       read.row_bytes = task_.source_bytes;
-    } else if (layout.column_tiles() || task_.is_transposed()) {
-      const uint64_t source_rows = task_.is_transposed() ? layout.columns : layout.rows;
-      const uint64_t source_columns = task_.is_transposed() ? layout.rows : layout.columns;
-      read.begin = task_.source.offset + source.bytes_of(range.begin);
-      read.row_bytes = source.bytes_of(range.count());
-      read.stride = source.bytes_of(source_columns);
-      read.rows = source_rows;
     } else {
-      read.begin = task_.source.offset + source.bytes_of(range.begin * layout.columns);
-      read.row_bytes = source.bytes_of(range.count() * layout.columns);
+      const bool is_transposed = task_.is_transposed();
+      const uint64_t stored_rows = is_transposed ? layout.columns : layout.rows;
+      const uint64_t stored_columns = is_transposed ? layout.rows : layout.columns;
+      const uint64_t pitch = task_.source_pitch != 0 ? task_.source_pitch : stored_columns;
+      read.stride = source.bytes_of(pitch);
+      if (layout.column_tiles() != is_transposed) {  // the tile's lines are columns of the source
+        read.begin = task_.source.offset + source.bytes_of(range.begin);
+        read.row_bytes = source.bytes_of(range.count());
+        read.rows = stored_rows;
+      } else {
+        read.begin = task_.source.offset + source.bytes_of(range.begin * pitch);
+        read.row_bytes = source.bytes_of(stored_columns);
+        read.rows = range.count();
+        if (pitch == stored_columns) {
+          read.row_bytes *= read.rows;
+          read.rows = 1;
+        }
+      }
     }
   }
   input_.resize(read.row_bytes * read.rows);
@@ -108,23 +116,6 @@ std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) 
   return std::span<const float>(block_.data(), count);
 }
 
-Error TensorSession::not_finite(std::span<const float> x, uint64_t first_element) const {
-  const auto at = std::find_if(x.begin(), x.end(), [](float v) { return !std::isfinite(v); });
-  uint64_t element = first_element + static_cast<uint64_t>(at - x.begin()), columns = task_.layout.columns;
-  if (task_.layout.source_transposed) {  // as the source has it
-    element = element % columns * task_.layout.rows + element / columns;
-    columns = task_.layout.rows;
-  }
-  std::string message = std::isnan(*at) ? "NaN" : *at > 0 ? "+Infinity" : "-Infinity";
-  message += text_of(" at element {}", element);
-  if (task_.layout.shape.size() > 1) {
-    message += text_of(" (row {}, column {})", element / columns, element % columns);
-  }
-  return error_at(ErrorCode::value_not_finite, task_.name,
-                  "{}; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\"",
-                  message);
-}
-
 Status TensorSession::observe(uint64_t tile) {
   if (!scales_) return error_at(ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass");
   if (!task_.importance.empty() && !std::exchange(is_weighed_, true)) TRY_VOID(scales_->weigh(task_.importance));
@@ -132,19 +123,22 @@ Status TensorSession::observe(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TRY_VOID(arrange(range));
   const uint64_t columns = task_.layout.columns;
-  if (!task_.layout.column_tiles()) return observe_run(0, range.count() * columns, range.begin * columns);
-  for (uint64_t row = 0; row < task_.layout.rows; ++row)
-    TRY_VOID(observe_run(row * range.count(), range.count(), row * columns + range.begin));
+  bool all_finite = true;
+  if (task_.layout.column_tiles()) {
+    for (uint64_t row = 0; row < task_.layout.rows; ++row)
+      all_finite &= observe_run(row * range.count(), range.count(), row * columns + range.begin);
+  } else {
+    all_finite = observe_run(0, range.count() * columns, range.begin * columns);
+  }
+  if (!all_finite && !saturates()) return first_not_finite(range);
   return {};
 }
 
-Status TensorSession::observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor) {
-  for (uint64_t at = 0; at < count; at += kBlockElements) {
-    const std::span<const float> x = widened(in_tile + at, std::min(kBlockElements, count - at));
-    const int64_t bad = scales_->update(x, in_tensor + at);
-    if (bad >= 0 && task_.non_finite == NonFinite::error) return not_finite(x, in_tensor + at);
-  }
-  return {};
+bool TensorSession::observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor) {
+  bool all_finite = true;
+  for (uint64_t at = 0; at < count; at += kBlockElements)
+    all_finite &= scales_->update(widened(in_tile + at, std::min(kBlockElements, count - at)), in_tensor + at) < 0;
+  return all_finite;
 }
 
 Status TensorSession::next_pass() { return scales_->next_pass(); }
@@ -169,7 +163,7 @@ void TensorSession::add_padding(uint64_t tile, uint64_t end, List<TileWrite>& wr
 }
 
 Status TensorSession::give_scales(std::span<const QParams> qparams, float second_scale) {
-  if (!scales_) scales_ = std::make_unique<TensorScales>(task_.layout);
+  if (!scales_) scales_ = std::make_unique<TensorScales>(task_.layout, largest_scale());
   return scales_->give(qparams, second_scale, task_.name);
 }
 
@@ -177,7 +171,7 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TileResult result;
   if (task_.is_copy) {
-    if (task_.factors.any()) multiply_copy(range);
+    if (task_.factors.any()) TRY_VOID(multiply_copy(range));
     const Location& to = task_.components.front();
     result.writes.push_back({to.file, to.offset + range.begin, input_.data(), range.count()});
     add_padding(tile, to.offset + task_.source_bytes, result.writes);
@@ -185,7 +179,10 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   }
   const WeightLayout& layout = task_.layout;
   TRY_VOID(arrange(range));
-  if (scales_) TRY_VOID(scales_->finish(task_.name));
+  if (scales_) {
+    TRY_VOID(scales_->finish(task_.name));
+    scales_may_lose_ = limit_.depends_on_scales() && limit_.may_lose(scales_->qparams());
+  }
   sums_.clear();
   for (size_t c = 0; c < slices_.size(); ++c) slices_[c].resize(slice_of(layout, layout.components[c], range).bytes);
   if (layout.codes == CodeStorage::ggml_rows) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "checkpoint/value_limit.h"
 #include "core/bytes.h"
 #include "core/list.h"
 #include "core/result.h"
@@ -77,7 +78,7 @@ class TensorSession {
   /// Instead of observing: TensorScales::give. Not for casts, copies and block dtypes.
   Status give_scales(std::span<const QParams> qparams, float second_scale);
   /// Quantizes the tile whose bytes were read last. Results are good until the next call. Errors: value-not-finite,
-  /// state-invalid, format-unsupported (TensorScales::finish).
+  /// value-overflow, state-invalid, format-unsupported (TensorScales::finish).
   Result<TileResult> run(uint64_t tile);
 
  private:
@@ -87,21 +88,56 @@ class TensorSession {
   std::span<const float> widened(uint64_t element, uint64_t count);
   /// session_source.cpp: the tile's bytes, once they are read, as widened() takes them. Errors: file-invalid.
   Status arrange(const TileRange& tile);
+  /// The same file: input [columns, width] to turned_ [width, columns].
+  void transpose(uint64_t columns, uint64_t width);
   /// The same file, where the task has factors: the values of a tile times them; bytes of a copy, in their dtype.
   void multiply(const TileRange& tile);
-  void multiply_copy(const TileRange& bytes);
-  /// Consecutive elements of the tile's input, and of the tensor.
-  Status observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor);
-  Error not_finite(std::span<const float> x, uint64_t first_element) const;
+  /// Errors: value-overflow.
+  Status multiply_copy(const TileRange& bytes);
+  /// Consecutive elements of the tile's input, and of the tensor; whether all are finite.
+  bool observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor);
+
+  // session_limits.cpp. Elements are numbered as in the layout; messages name them as the source has them.
+  bool saturates() const noexcept { return task_.non_finite == NonFinite::saturate; }
+  /// Of those that the config allows: infinity unless it saturates.
+  float largest_scale() const noexcept;
+  std::string place_of(uint64_t element) const;
+  Error not_finite(uint64_t element, float x) const;
+  Error overflow(uint64_t element, float x, const std::string& what) const;
+  /// One of both, of an element for which ValueLimit::is_lost, or that is not finite.
+  Error lost(uint64_t element, float x, float y, float scale) const;
+  /// Of the tile; the first row has it, or of column tiles the first column.
+  Error first_not_finite(const TileRange& tile);
+  /// Whether values of codes with these scales have to be looked at.
+  bool may_lose(std::span<const QParams> qparams) const noexcept;
+  /// Of elements, their values as they are read back, and their scales, which `g` deals out from flat element `begin`
+  /// on (none: `qparams` empty): the error of the first one that is lost. `sums` is their error, `element` the number
+  /// of the first. Errors: value-not-finite, value-overflow.
+  Status check(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
+               std::span<const float> x, uint64_t begin, const float* y, uint64_t element) const;
+  /// The same for codes, as encode() made them.
+  Status check_codes(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
+                     std::span<const float> x, uint64_t begin, const uint8_t* codes, uint64_t element);
+  /// Values of codes, into values_.
+  void read_back(const Granularity& g, std::span<const QParams> qparams, const uint8_t* codes, uint64_t count,
+                 uint64_t begin);
+  /// The same for a tile of columns, the first column first.
+  Status check_columns(const TileRange& tile);
+  /// x, or where the config saturates a copy in numbers_ whose finite values (`infinities`: and infinities) are within
+  /// the limit.
+  std::span<const float> clamped(std::span<const float> x, bool infinities);
+  /// check() for rows in a GGUF type. Where a block's scale is infinite, its largest element is named.
+  Status check_blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x, const uint8_t* blocks,
+                      uint64_t element);
 
   // session_codes.cpp
   Status run_rows(const TileRange& tile);
   Status run_columns(const TileRange& tile);
   /// Scales of consecutive elements, `length` each: x is made of them and begins at `first_element`; `first_scale` is
   /// the tensor's.
-  Status find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
-                     std::span<QParams> qparams);
-  Status search_scales(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);
+  void find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
+                   std::span<QParams> qparams);
+  void search_scales(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);
   /// Codes of x, and their error.
   kernels::ErrorSums encode(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x,
                             uint64_t begin, uint8_t* codes);
@@ -120,9 +156,11 @@ class TensorSession {
                      kernels::ErrorSums& error) const;
   void add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes);
 
+  /// values_ as they are stored; what rounding does to them is part of the error.
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);
 
   TensorTask task_;
+  ValueLimit limit_;
   std::unique_ptr<TensorDecoder> decoder_;  // of a quantized source
   Bytes input_;
   std::vector<float> turned_;  // the tile of a layout with source_transposed, or of a quantized source
@@ -135,6 +173,7 @@ class TensorSession {
   List<Bytes> slices_;
   List<kernels::ErrorSums> sums_;
   bool is_weighed_ = false;
+  bool scales_may_lose_ = false;          // those of scales_
   std::unique_ptr<TensorScales> scales_;  // where all tiles are observed first
   std::optional<TwoStages> stages_;       // progressive ones
 };

@@ -14,28 +14,27 @@ constexpr uint64_t kBlockElements = 8192;
 
 }  // namespace
 
-Status TensorSession::find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale,
-                                  uint64_t first_element, std::span<QParams> qparams) {
+void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
+                                std::span<QParams> qparams) {
   if (scales_) {
     const std::span<const QParams> known = scales_->qparams().subspan(first_scale, qparams.size());
     std::copy(known.begin(), known.end(), qparams.begin());
-    return {};
+    return;
   }
   const WeightLayout& layout = task_.layout;
-  if (!info_of(layout.spec.observer).finds_range()) {
-    TRY_VOID(search_scales(x, length, first_element, qparams));
-  } else if (!observe_contiguous(x, length, layout.spec, qparams) && task_.non_finite == NonFinite::error) {
-    return not_finite(x, first_element);
-  }
+  if (info_of(layout.spec.observer).finds_range())
+    observe_contiguous(x, length, layout.spec, qparams);
+  else
+    search_scales(x, length, first_element, qparams);
   if (layout.codes != CodeStorage::source_values && layout.spec.scale_format != ScaleFormat::float32)
     for (QParams& q : qparams) q.scale = storable_scale(layout, q.scale, 1.0f);
-  return {};
+  if (saturates())
+    for (QParams& q : qparams) q.scale = std::min(q.scale, limit_.largest_scale);
 }
 
 // Observers that search each scale by itself.
-Status TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
-                                    std::span<QParams> qparams) {
-  if (task_.non_finite == NonFinite::error && kernels::find_non_finite(x) >= 0) return not_finite(x, first_element);
+void TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
+                                  std::span<QParams> qparams) {
   const QuantizationSpec& spec = task_.layout.spec;
   const std::vector<float>& importance = task_.importance;
   SliceSearch search(spec, info_of(spec.observer).method, spec.observer_options);
@@ -44,7 +43,6 @@ Status TensorSession::search_scales(std::span<const float> x, uint64_t length, u
     qparams[i] =
         search(x.subspan(i * length, length), importance.empty() ? nullptr : importance.data() + column).qparams;
   }
-  return {};
 }
 
 kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const QParams> qparams,
@@ -79,14 +77,21 @@ Status TensorSession::run_rows(const TileRange& tile) {
     codes_.resize(count);
     scratch_.resize(count);
     kernels::ErrorSums sums;
+    const auto take = [&](const Granularity& g, std::span<const QParams> q, std::span<const float> x, uint64_t first,
+                          uint64_t at) {
+      uint8_t* const codes = codes_.data() + at;
+      const kernels::ErrorSums error = encode(g, q, x, first, codes);
+      sums.append(error);
+      return check_codes(error, g, q, x, first, codes, in_tensor + at);
+    };
     for (uint64_t at = 0; at < count; at += block) {
       const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
       if (in_tiles) {
         const std::span<QParams> q = std::span(qparams_).subspan(at / length, x.size() / length);
-        TRY_VOID(find_scales(x, length, (in_tensor + at) / length, in_tensor + at, q));
-        sums.append(encode(consecutive_scales(q.size(), length), q, x, 0, codes_.data() + at));
+        find_scales(x, length, (in_tensor + at) / length, in_tensor + at, q);
+        TRY_VOID(take(consecutive_scales(q.size(), length), q, x, 0, at));
       } else {
-        sums.append(encode(layout.granularity, scales_->qparams(), x, in_tensor + at, codes_.data() + at));
+        TRY_VOID(take(layout.granularity, scales_->qparams(), x, in_tensor + at, at));
       }
     }
     sums_.push_back(sums);
@@ -113,13 +118,14 @@ Status TensorSession::run_columns(const TileRange& tile) {
     const std::span<const float> x = widened(row * width, width);
     const std::span<QParams> q = std::span(qparams_).subspan(row * groups, groups);
     const uint64_t first_element = row * layout.columns + tile.begin;
-    TRY_VOID(find_scales(x, length, first_element / length, first_element, q));
+    find_scales(x, length, first_element / length, first_element, q);
     for (uint64_t begin = 0; begin < width; begin += band) {
       const uint64_t count = std::min(band, width - begin), scales = count / length;
       sums_[begin / band].append(encode(consecutive_scales(scales, length), q.subspan(begin / length, scales),
                                         x.subspan(begin, count), 0, codes_.data() + row * width + begin));
     }
   }
+  TRY_VOID(check_columns(tile));
   List<uint8_t*> out(slices_.size());
   for (size_t c = 0; c < slices_.size(); ++c) out[c] = slices_[c].data();
   pack_tile(layout, tile, codes_.data(), qparams_, scales_ ? scales_->second_scale() : 1.0f, scratch_.data(), out);

@@ -62,14 +62,13 @@ Status TensorSession::run_ggml(const TileRange& tile) {
   const GgmlType type = *ggml_type_of(stored.dtype);
   const uint64_t step = unit_lines();
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
-    const uint64_t lines = std::min(step, tile.end - begin), count = lines * layout.columns;
-    const std::span<const float> x = changed_rows(tile, begin, lines);
+    const uint64_t lines = std::min(step, tile.end - begin);
+    // Infinities count as 0 in blocks, as NaN does; in plain types they become the largest value.
+    const std::span<const float> x = clamped(changed_rows(tile, begin, lines), info_of(type).block == 1);
     uint8_t* out = slices_.front().data() + stored.bytes_of((begin - tile.begin) * layout.columns);
     kernels::ErrorSums error;
     quantize_rows(type, x.data(), begin, lines, out, error);
-    // Counted elements are finite, and so are their values.
-    if (error.count != count && task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
-      return not_finite(x, begin * layout.columns);
+    TRY_VOID(check_blocks(error, type, x, out, begin * layout.columns));
     sums_.push_back(error);
   }
   return {};

@@ -1,6 +1,7 @@
 // Tiles whose source lies otherwise than the layout: codes of quantized checkpoints, floats of 8 and 4 bits, numbers
 // that are stored as varints, and matrices that lie transposed (weights of ONNX models).
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "formats/onnx.h"
@@ -44,7 +45,16 @@ Status TensorSession::arrange(const TileRange& tile) {
     return {};
   }
   if (!layout.source_transposed) return {};
-  const uint64_t width = tile.count(), columns = layout.columns;
+  // Column tiles have the source's rows as their lines.
+  if (layout.column_tiles())
+    transpose(tile.count(), layout.rows);
+  else
+    transpose(layout.columns, tile.count());
+  if (task_.factors.any()) multiply(tile);
+  return {};
+}
+
+void TensorSession::transpose(uint64_t columns, uint64_t width) {
   turned_.resize(width * columns);
   is_turned_ = false;
   float square[kSquare * kSquare];
@@ -63,8 +73,6 @@ Status TensorSession::arrange(const TileRange& tile) {
     }
   }
   is_turned_ = true;
-  if (task_.factors.any()) multiply(tile);
-  return {};
 }
 
 void TensorSession::multiply(const TileRange& tile) {
@@ -82,18 +90,25 @@ void TensorSession::multiply(const TileRange& tile) {
       *x++ *= task_.factors.of(is_transposed ? column * layout.rows + row : row * layout.columns + column);
 }
 
-void TensorSession::multiply_copy(const TileRange& bytes) {
+Status TensorSession::multiply_copy(const TileRange& bytes) {
   const StorageDtype dtype = task_.layout.components.front().dtype;
-  const uint64_t size = info_of(dtype).bits / 8, count = bytes.count() / size;
-  values_.resize(count);
+  const uint64_t size = info_of(dtype).bits / 8, count = bytes.count() / size, first = bytes.begin / size;
+  numbers_.resize(count);
   if (dtype == StorageDtype::F32) {
-    std::memcpy(values_.data(), input_.data(), bytes.count());
+    std::memcpy(numbers_.data(), input_.data(), bytes.count());
   } else {
     const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(input_.data()), count);
-    (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, values_.data());
+    (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, numbers_.data());
   }
-  for (uint64_t i = 0; i < count; ++i) values_[i] *= task_.factors.of(bytes.begin / size + i);
+  values_.resize(count);
+  for (uint64_t i = 0; i < count; ++i) values_[i] = numbers_[i] * task_.factors.of(first + i);
   store(dtype, count, input_.data());
+  for (uint64_t i = 0; i < count && !saturates(); ++i)
+    if (std::isfinite(numbers_[i]) && !std::isfinite(values_[i]))
+      return error_at(ErrorCode::value_overflow, task_.name,
+                      "{} {} times {}, of the batch norm it takes up, is beyond {}", numbers_[i], place_of(first + i),
+                      task_.factors.of(first + i), float_name_of(dtype));
+  return {};
 }
 
 }  // namespace wasmquant

@@ -1,5 +1,6 @@
 // Tiles of values and of block dtypes.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "pipeline/session.h"
@@ -27,12 +28,12 @@ Status TensorSession::run_blocks(const TileRange& tile) {
     kernels::ErrorSums sums;
     for (uint64_t line = begin; line < std::min(begin + step, tile.end); ++line) {
       const uint64_t in_tile = line - tile.begin;
-      const std::span<const float> x = widened(in_tile * layout.columns, layout.columns);
-      if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
-        return not_finite(x, line * layout.columns);
+      const std::span<const float> x = clamped(widened(in_tile * layout.columns, layout.columns), true);
       kernels::quantize_block_float(x, format, exponents.data(), shifts.data(), codes.data());
       kernels::dequantize_block_float(codes, format, exponents.data(), shifts.data(), values_.data());
-      sums.append(kernels::error_between(x, values_.data()));
+      const kernels::ErrorSums error = kernels::error_between(x, values_.data());
+      TRY_VOID(check(error, layout.granularity, {}, x, 0, values_.data(), line * layout.columns));
+      sums.append(error);
       packing::pack_block_row(codes, format, exponents.data(), shifts.data(),
                               slices_.front().data() + in_tile * row_bytes);
     }
@@ -52,9 +53,10 @@ void TensorSession::simulate(const Granularity& g, std::span<const QParams> qpar
   stages_->values_of(other, y);
 }
 
-// values_ as they are stored; what rounding to 16 bits does to them is part of the error.
 void TensorSession::store(StorageDtype dtype, uint64_t count, uint8_t* out) {
   const std::span<float> y = std::span(values_).first(count);
+  if (saturates())
+    for (float& v : y) v = std::fabs(v) > limit_.largest ? std::copysign(limit_.largest, v) : v;
   if (dtype == StorageDtype::F32) {
     std::memcpy(out, y.data(), 4 * count);
     return;
@@ -84,23 +86,28 @@ Status TensorSession::run_values(const TileRange& tile) {
     for (uint64_t at = 0; at < count; at += block) {
       const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
       if (values_.size() < x.size()) values_.resize(x.size());
-      if (is_cast || is_block) {
-        if (task_.non_finite == NonFinite::error && !kernels::reduce_absmax(x).all_finite)
-          return not_finite(x, in_tensor + at);
-        if (is_block)
-          fake_quantize_blocks(layout.granularity, layout.spec, x, values_.data());
-        else
-          std::copy(x.begin(), x.end(), values_.begin());
+      if (is_block) {
+        fake_quantize_blocks(layout.granularity, layout.spec, x, values_.data());
+      } else if (is_cast) {
+        std::copy(x.begin(), x.end(), values_.begin());
       } else if (in_tiles) {
         qparams_.resize(x.size() / length);
-        TRY_VOID(find_scales(x, length, (in_tensor + at) / length, in_tensor + at, qparams_));
+        find_scales(x, length, (in_tensor + at) / length, in_tensor + at, qparams_);
         simulate(consecutive_scales(qparams_.size(), length), qparams_, x, 0);
       } else {
         simulate(layout.granularity, scales_->qparams(), x, in_tensor + at);
       }
       uint8_t* out = slices_.front().data() + (in_tile + at) * (info_of(stored).bits / 8);
       store(stored, x.size(), out);
-      sums.append(kernels::error_between(x, values_.data()));
+      const kernels::ErrorSums error = kernels::error_between(x, values_.data());
+      sums.append(error);
+      if (in_tiles) {
+        const Granularity g = consecutive_scales(qparams_.size(), length);
+        TRY_VOID(check(error, g, qparams_, x, 0, values_.data(), in_tensor + at));
+      } else {
+        const std::span<const QParams> q = scales_ ? scales_->qparams() : std::span<const QParams>();
+        TRY_VOID(check(error, layout.granularity, q, x, in_tensor + at, values_.data(), in_tensor + at));
+      }
     }
     sums_.push_back(sums);
   }

@@ -53,7 +53,7 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
 Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text, std::string_view modelopt_text) {
   json::Value document;
   if (!config_text.empty()) {
-    TRY(parsed, json::parse(config_text));
+    TRY(parsed, json::parse(config_text, json::kPython));
     document = std::move(parsed);
   }
   const json::Value* block = &document["quantization_config"];

@@ -152,6 +152,7 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
   out.set("name", task.name);
   out.set("source", location_json(task.source));
   out.set("bytes", task.source_bytes);
+  if (task.source_pitch != 0) out.set("pitch", task.source_pitch);
   json::Array components;
   for (const Location& at : task.components) components.push_back(location_json(at));
   out.set("components", std::move(components));
@@ -193,6 +194,10 @@ std::string write_task(const TensorTask& task, std::string_view format, const We
     json::Array stages;
     for (const QuantizationSpec& stage : task.layout.all_stages()) stages.push_back(config::to_json(stage));
     out.set("stages", std::move(stages));
+    if (!weight.tensor.empty()) out.set("tensor", weight.tensor);
+    if (weight.experts != 0) out.set("experts", weight.experts);
+    if (weight.is_input_major) out.set("input_major", true);
+    if (task.layout.source_transposed) out.set("source_transposed", true);
     out.set("natural_order", weight.pack_method == PackMethod::order);
     if (!weight.stored.is_null()) out.set("stored", weight.stored);
     if (task.layout.reads_group_index) out.set("group_index", true);
@@ -214,6 +219,7 @@ Result<TensorTask> read_task(std::string_view text) {
   task.name = in["name"].as_string();
   task.source = read_location(in["source"]);
   task.source_bytes = count_of(in["bytes"]);
+  task.source_pitch = count_of(in["pitch"]);
   for (const json::Value& at : in["components"].items()) task.components.push_back(read_location(at));
   task.tile_lines = std::max<uint64_t>(count_of(in["tile_lines"]), 1);
   task.tiles = count_of(in["tiles"]);
@@ -253,6 +259,11 @@ Result<TensorTask> read_task(std::string_view text) {
   weight.layer_type = in["layer_type"].as_string();
   if (in["natural_order"].as_bool()) weight.pack_method = PackMethod::order;
   weight.shape = read_shape(in["shape"]);
+  weight.tensor = in["tensor"].as_string();
+  weight.experts = count_of(in["experts"]);
+  weight.is_input_major = in["input_major"].as_bool();
+  if ((weight.experts != 0 || weight.is_input_major) && weight.shape.size() != (weight.experts != 0 ? 3 : 2))
+    return bad_task("shape");
   weight.stored = in["stored"];
   const CheckpointFormat* format = checkpoint_format_named(in["format"].as_string());
   if (!source || format == nullptr) return bad_task("dtype or format");
@@ -265,6 +276,9 @@ Result<TensorTask> read_task(std::string_view text) {
   if (stages.empty() || stages.size() > 2) return bad_task("stages");
   TRY(layout, format->layout(weight, stages));
   task.layout = std::move(layout);
+  task.layout.source_transposed = in["source_transposed"].as_bool();
+  const uint64_t stored_row = task.layout.source_transposed ? task.layout.rows : task.layout.columns;
+  if (task.source_pitch != 0 && task.source_pitch < stored_row) return bad_task("pitch");
   if (in["reverts"].as_bool()) read_change(in, task);
   task.layout.reads_group_index = in["group_index"].as_bool();
   if (task.layout.reads_group_index && task.layout.codes != CodeStorage::columns_words) return bad_task("group_index");

@@ -57,6 +57,7 @@ struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: where the weight's bytes are read
   uint64_t source_bytes = 0;
+  uint64_t source_pitch = 0;  // elements from one stored row of the source to the next; 0: they follow each other
   std::shared_ptr<const QuantizedSource> quantized;  // the source is codes: decoded on the way, tile by tile
   List<Location> components;                         // parallel to layout.components
   bool is_copy = false;  // bytes go over as they are: of the layout only the component counts, the tensor itself

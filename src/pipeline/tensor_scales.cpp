@@ -1,5 +1,7 @@
 #include "pipeline/tensor_scales.h"
 
+#include <algorithm>
+
 #include "core/message.h"
 #include "observers/registry.h"
 
@@ -62,7 +64,8 @@ Status TensorScales::check(const WeightLayout& layout, const std::string& name) 
                   info_of(layout.spec.observer).name, elements, kMaxKeptElements);
 }
 
-TensorScales::TensorScales(const WeightLayout& layout) : layout_(layout), spec_(layout.spec) {
+TensorScales::TensorScales(const WeightLayout& layout, float largest)
+    : layout_(layout), spec_(layout.spec), largest_(largest) {
   if (shared(layout))
     ranges_ = std::make_unique<RangeObserver>(layout.granularity, layout.spec);
   else
@@ -129,7 +132,7 @@ Status TensorScales::give(std::span<const QParams> qparams, float second_scale, 
 
 void TensorScales::round_to_storage() noexcept {
   if (layout_.codes == CodeStorage::source_values) return;
-  for (QParams& q : qparams_) q.scale = storable_scale(layout_, q.scale, second_scale_);
+  for (QParams& q : qparams_) q.scale = std::min(storable_scale(layout_, q.scale, second_scale_), largest_);
 }
 
 Status TensorScales::finish_ranges() {

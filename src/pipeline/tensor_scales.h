@@ -5,6 +5,7 @@
 // session sees the whole tensor, as often as they ask, and its state is the finished scales.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,8 +36,8 @@ class TensorScales {
   /// be observed.
   static Status check(const WeightLayout& layout, const std::string& name);
 
-  /// `layout` outlives it.
-  explicit TensorScales(const WeightLayout& layout);
+  /// `layout` outlives it. Larger scales than `largest` become `largest`, which the layout can hold.
+  explicit TensorScales(const WeightLayout& layout, float largest = std::numeric_limits<float>::infinity());
 
   /// Before begin(): Observer::weigh, where an observer finds the scales.
   Status weigh(std::span<const float> importance) { return observer_ ? observer_->weigh(importance) : Status(); }
@@ -69,6 +70,7 @@ class TensorScales {
 
   const WeightLayout& layout_;
   QuantizationSpec spec_;
+  float largest_;
   std::unique_ptr<RangeObserver> ranges_;
   std::unique_ptr<Observer> observer_;
   std::vector<QParams> qparams_;

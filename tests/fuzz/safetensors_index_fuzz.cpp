@@ -31,6 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto again = safetensors::read_shard_map(safetensors::write_shard_map(entries, size));
   require(again && again->files == map->files && again->tensors == map->tensors);
+  const auto kept = safetensors::read_shard_map(safetensors::write_shard_map(entries, size, map->text));
+  require(kept && kept->files == map->files && kept->tensors == map->tensors);
 
   List<std::string> unmapped;
   require(static_cast<bool>(safetensors::check_shards(*map, files, unmapped)) && unmapped.empty());

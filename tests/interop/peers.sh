@@ -29,8 +29,11 @@ debootstrap_root() {
   say "making .peers/ from Debian $suite ($packages), about 260 MB to fetch"
   rm -rf "$root"
   mkdir -p "$root"
+  # The machine's own mirror.
+  local mirror
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | sort -u | head -1)
   debootstrap --variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg "$suite" "$root" \
-    http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$root/debootstrap.log" 2>&1 ||
+    "$mirror" /usr/share/debootstrap/scripts/sid >"$root/debootstrap.log" 2>&1 ||
     { tail -20 "$root/debootstrap.log" >&2; say "debootstrap failed"; exit 1; }
   cp /etc/resolv.conf "$root/etc/resolv.conf"
 }

@@ -56,7 +56,7 @@ test('a sharded folder: files, text, report', async (t) => {
     [...rates].sort((a, b) => a - b),
     'worst first',
   );
-  assert.match(stdout, /AutoModelForCausalLM\.from_pretrained\("/);
+  assert.match(stdout, /LlamaForCausalLM\.from_pretrained\("/);
 
   const report = JSON.parse(readFileSync(reportPath, 'utf8'));
   const measured = report.tensors.filter((tensor) => tensor.action === 'quantize');
@@ -233,7 +233,7 @@ test('every format says how its files are loaded', async (t) => {
     ['compressed-tensors', 'int8', 'compressed-tensors'],
   ]) {
     const text = await said(format, '--preset', preset, '--format', format);
-    assert.ok(text.includes(`AutoModelForCausalLM.from_pretrained(${path(format)}`), text);
+    assert.ok(text.includes(`LlamaForCausalLM.from_pretrained(${path(format)}`), text);
     assert.match(text, new RegExp(`pip install .*${needs}`));
   }
 });

@@ -1,6 +1,6 @@
 // npm run test:interop: our output files loaded by independent programs. Prepares the programs, then runs
 // tests/interop/onnx.mjs, onnx_chromium.mjs, transformers_js.mjs and wllama.mjs, whose peers come from npm, and interop.mjs,
-// words.mjs, hostile.mjs, small_floats.mjs, gguf_quantize.mjs and gguf.mjs, whose peers are Debian packages, unpacked
+// words.mjs, hostile.mjs, small_floats.mjs, gguf_quantize.mjs, gguf_limits.mjs and gguf.mjs, whose peers are Debian packages, unpacked
 // meanwhile. Where those cannot be had (no root), it says so and leaves them out; under CI that is a failure.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,6 +27,6 @@ main(async () => {
     return process.env.CI ? 1 : 0;
   }
   if (status !== 0) throw new CommandFailed('tests/interop/peers.sh create', status ?? 1);
-  for (const name of ['interop', 'words', 'hostile', 'small_floats', 'gguf_quantize', 'gguf'])
+  for (const name of ['interop', 'words', 'hostile', 'small_floats', 'gguf_quantize', 'gguf_limits', 'gguf'])
     run(process.execPath, [`tests/interop/${name}.mjs`]);
 });

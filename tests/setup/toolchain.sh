@@ -87,9 +87,11 @@ unpack() { # PACKAGE...
   fi
   say "unpacking $* (Debian $suite) into .toolchain"
   rm -rf "$dest"
-  local state=$dest/.apt keyring=/usr/share/keyrings/debian-archive-keyring.gpg deb name
+  local state=$dest/.apt keyring=/usr/share/keyrings/debian-archive-keyring.gpg deb name mirror
   mkdir -p "$state"/{lists/partial,cache/archives/partial} "$dest/include"
-  printf "deb [signed-by=$keyring] http://deb.debian.org/debian %s main\n" "$suite" "$patchelf_suite" >"$state/sources.list"
+  # The machine's own mirror.
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | sort -u | head -1)
+  printf "deb [signed-by=$keyring] $mirror %s main\n" "$suite" "$patchelf_suite" >"$state/sources.list"
   : >"$state/status"
   private_apt update
   private_apt -y --download-only install "$@"

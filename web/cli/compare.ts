@@ -48,7 +48,13 @@ export function errorColumns(colors: Colors): Column<Measured>[] {
     { title: 'sqnr', align: 'right', cell: ({ error }) => decibelText(error.sqnrDb) },
     { title: 'mse', align: 'right', cell: ({ error }) => errorText(error.mse), paint: dim, spare: 2 },
     { title: 'max error', align: 'right', cell: ({ error }) => errorText(error.maxAbs), paint: dim },
-    { title: 'cosine', align: 'right', cell: ({ error }) => error.cosine.toFixed(6), paint: dim, spare: 1 },
+    {
+      title: 'cosine',
+      align: 'right',
+      cell: ({ error }) => (error.nonFinite ? '' : error.cosine.toFixed(6)),
+      paint: dim,
+      spare: 1,
+    },
     { title: 'before', align: 'right', cell: (tensor) => bytesText(tensor.bytesBefore), paint: dim, spare: 3 },
     { title: 'after', align: 'right', cell: (tensor) => bytesText(tensor.bytesAfter) },
   ];
@@ -77,7 +83,9 @@ function compareLines(
   return [
     `${colors.bold(printable(paths[0]))} ${colors.dim('against')} ${colors.bold(printable(paths[1]))}`,
     '',
-    ...(shown.length > 0 ? [...table(shown, errorColumns(colors), { colors, columns })] : ['no tensor differs']),
+    ...(shown.length > 0
+      ? [...table(shown, errorColumns(colors), { colors, columns })]
+      : [measured.length > 0 ? 'no tensor differs' : 'nothing was compared']),
     ...(hidden > 0
       ? [colors.dim(`and ${plural(hidden, 'tensor')} with smaller errors; --all shows every tensor`)]
       : []),
@@ -98,7 +106,8 @@ async function compare(context: Context, paths: [string, string], options: Compa
   try {
     const document = await quantizer.compare(reference, quantized, { signal, onProgress: bar.update });
     if (options.report !== undefined) await writeReport(options.report, document);
-    return { document, lines: compareLines(paths, document, options, context) };
+    const failed = document.diagnostics.some(({ severity }) => severity === 'error');
+    return { document, lines: compareLines(paths, document, options, context), failed };
   } finally {
     bar.stop();
   }

@@ -1,7 +1,6 @@
 /** How the files that were just written are loaded, for people who know the runtime but not this format. */
 import { join } from 'node:path';
 import type { Model, OutputFormat, Report } from '../lib/node.js';
-import { architectureOf } from './model_source.js';
 import { printable } from './terminal.js';
 
 /** What the runtime needs beside transformers. */
@@ -58,6 +57,33 @@ function ggufLines(model: Model, report: Report, output: string, isFolder: boole
   ];
 }
 
+/** Names that transformers looks for; an index lists the shards. */
+const kWeightFiles = ['model.safetensors', 'model.safetensors.index.json'];
+
+/** How a class is imported and called. */
+interface Loader {
+  name: string;
+  /** Arguments behind the path. */
+  options: string;
+}
+
+/** The class that config.json names, or a sentence that says what is missing. Without the class there is no telling which head the weights have. */
+function loaderOf(config: Record<string, unknown>, report: Report): Loader | string {
+  const { architectures } = config;
+  const name: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
+  if (typeof name !== 'string' || !/^[A-Za-z_]\w*$/.test(name))
+    return 'config.json names no class ("architectures": ["…"]), so transformers cannot tell what these weights are.';
+  // Code beside the weights, or in a repository: {"AutoModelForCausalLM": "[repository--]modeling_file.Class"}
+  const code = Object.entries(Object(config.auto_map) as Record<string, unknown>).find(
+    ([auto, place]) => /^AutoModel\w*$/.test(auto) && typeof place === 'string' && place.endsWith(`.${name}`),
+  );
+  if (!code) return { name, options: '' };
+  const file = `${String(code[1]).slice(0, -name.length - 1)}.py`;
+  if (!file.includes('--') && !report.files.some((written) => written.name === file))
+    return `config.json says that the model's code is in ${printable(file)} (auto_map), which is not beside the weights; copy it there to load them.`;
+  return { name: code[0], options: ', trust_remote_code=True' };
+}
+
 /**
  * Lines that say how to load `output` (a path), which the report is of. `isFolder`: it holds config.json and all weights; a single file goes into a model
  * folder first. Empty for formats without a loader that we know.
@@ -85,11 +111,17 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
         : ', and quantization_config in its config.json (wasmquant plan --json shows it)';
     return [...note, `To load it with transformers it needs its config.json beside it${block}.`];
   }
-  const loader = architectureOf(model).endsWith('ForCausalLM') ? 'AutoModelForCausalLM' : 'AutoModel';
+  if (!report.files.some(({ name }) => kWeightFiles.includes(name))) {
+    const other = report.files.find(({ name }) => /\.safetensors$/i.test(name))?.name ?? '';
+    return [...note, `transformers looks for ${kWeightFiles.join(' or ')}; this is ${printable(other)}.`];
+  }
+  const loader = loaderOf(model.config, report);
+  if (typeof loader === 'string') return [...note, loader];
+  const dtype = isBfloat16 ? 'bfloat16' : 'auto';
   return [
     ...note,
     `# ${packages}`,
-    `from transformers import ${loader}`,
-    `model = ${loader}.from_pretrained(${pythonString(output)}, dtype="${isBfloat16 ? 'bfloat16' : 'auto'}")`,
+    `from transformers import ${loader.name}`,
+    `model = ${loader.name}.from_pretrained(${pythonString(output)}, dtype="${dtype}"${loader.options})`,
   ];
 }

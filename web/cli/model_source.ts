@@ -13,7 +13,7 @@ export async function openModel(quantizer: Quantizer, argument: string, signal: 
 }
 
 /** First class in config.json's `architectures`, or ''. */
-export function architectureOf(model: Model): string {
+function architectureOf(model: Model): string {
   const architectures = model.config?.architectures;
   const first: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
   return typeof first === 'string' ? first : '';

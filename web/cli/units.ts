@@ -50,14 +50,16 @@ export function elementCount(shape: number[]): number {
   return shape.reduce((count, dimension) => count * dimension, 1);
 }
 
-/** `18.21 dB`; `exact` when nothing differs. JSON turns Infinity into null, so null means the same. */
+/** `18.21 dB`; `exact` when nothing differs, `-∞ dB` when not all values are finite. JSON turns Infinity into null, so null means exact, too. */
 export function decibelText(sqnrDb: number | null): string {
+  if (sqnrDb === Number.NEGATIVE_INFINITY) return '-∞ dB';
   if (sqnrDb === null || sqnrDb === Number.POSITIVE_INFINITY) return 'exact';
   return `${sqnrDb.toFixed(2)} dB`;
 }
 
 /** `3.05e-4`: errors span many decades. */
 export function errorText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '∞';
   return value === 0 ? '0' : value.toExponential(2);
 }
 

@@ -115,7 +115,7 @@ export async function findConfig(
     plan,
     tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
   });
-  const base = { exclude: [...exclude], indivisible_groups: 'fallback' };
+  const base = { exclude: [...exclude], indivisible_groups: 'fallback', default_exclusions: true };
   const candidate = (spec: QuantizationSpec): Candidate => {
     return { spec, ...planned({ global_quant_config: { weight: spec }, ...base }) };
   };

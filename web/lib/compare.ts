@@ -4,7 +4,7 @@ import { dispatch, type ResultSink } from './dispatch.js';
 import { comparedTiles, sizesFor } from './memory.js';
 import type { OpenedModel } from './model.js';
 import { ProgressMeter } from './progress.js';
-import { tensorReport, totalsOf } from './report.js';
+import { nonFiniteRemarks, tensorReport, totalsOf } from './report.js';
 import { reader, type Workshop } from './run.js';
 import { Schedule, type WorkItem } from './schedule.js';
 import type { Diagnostic, PlannedTensor, Progress, Report } from './types.js';
@@ -26,6 +26,14 @@ const noOutput: ResultSink = {
   accept() {},
   hasRoom: () => true,
   changed: () => new Promise(() => {}),
+};
+
+const nothingCompared: Diagnostic = {
+  severity: 'error',
+  code: 'nothing-compared',
+  where: '',
+  message: 'the two models have no weight in common that can be compared',
+  hint: 'give the model, and what was made of it',
 };
 
 export async function compareModels(
@@ -78,12 +86,13 @@ export async function compareModels(
   }
   progress.finish('read');
   const tensors = pairs.map((pair, item) => tensorReport(pair.report, schedule.error(item)));
+  if (tensors.length === 0) diagnostics.unshift(nothingCompared);
   return {
     format: null,
     tensors,
     files: quantized.files,
     totals: totalsOf(tensors),
-    diagnostics,
+    diagnostics: [...nonFiniteRemarks(tensors), ...diagnostics],
     durationMs: performance.now() - started,
     threads: memory.threads,
   };

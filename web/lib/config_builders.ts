@@ -52,11 +52,14 @@ export interface QuarkConfigParts {
   layerTypes?: Record<string, Stages | QuarkLayerConfig>;
   inputs?: Stages;
   indivisibleGroups?: 'error' | 'fallback';
+  /** Whether routers, convolutions, towers and the like stay as they are, as in presets. Default false. */
+  defaultExclusions?: boolean;
 }
 
 /** A config in Quark's dialect: `weight` for every layer but lm_head, embeddings and what `parts` says. */
 export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): QuarkConfig {
-  const { exclude = ['lm_head'], layers = {}, layerTypes = {}, inputs, indivisibleGroups = 'error' } = parts;
+  const { exclude = ['lm_head'], layers = {}, layerTypes = {}, inputs } = parts;
+  const { indivisibleGroups = 'error', defaultExclusions = false } = parts;
   const converted = (map: typeof layers) =>
     Object.fromEntries(Object.entries(map).map(([name, value]) => [name, layerOf(value)]));
   return {
@@ -65,6 +68,7 @@ export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): Quark
     layer_quant_config: converted(layers),
     exclude,
     indivisible_groups: indivisibleGroups,
+    ...(defaultExclusions && { default_exclusions: true }),
   };
 }
 

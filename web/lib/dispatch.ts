@@ -1,6 +1,7 @@
 // The loop that keeps workers busy: hands out jobs while output has room, takes results, stops at the first failure.
 
 import { linkedController } from './abort.js';
+import { QuantizationError } from './errors.js';
 import type { Pool, RunContext } from './pool.js';
 import type { Job, JobResult } from './protocol.js';
 import type { Advance, Schedule } from './schedule.js';
@@ -14,7 +15,27 @@ export interface ResultSink {
   changed(): Promise<void>;
 }
 
-/** Runs a whole schedule. Rejects with the first failure, or `signal.reason`, when no worker is at it any more. */
+/** A job under way. `work` rejects only where the whole run has to stop. */
+interface Running {
+  job: Job;
+  controller: AbortController;
+  work: Promise<void>;
+}
+
+/** Whether the values of a weight are at fault: of several such failures the first in the model is reported. */
+const isOfValues = (error: unknown) =>
+  error instanceof QuantizationError && (error.code === 'value-not-finite' || error.code === 'value-overflow');
+
+/** Whether a job's tiles come before those of another. */
+function isBefore({ parts: [a] }: Job, { parts: [b] }: Job): boolean {
+  if (!a || !b) return false;
+  return a.item < b.item || (a.item === b.item && a.first < b.first);
+}
+
+/**
+ * Runs a whole schedule. Rejects with the first failure, or `signal.reason`, when no worker is at it any more. After a failure
+ * of values the jobs before it are still done, so that the error does not depend on the number of workers.
+ */
 export async function dispatch(
   pool: Pool,
   context: RunContext,
@@ -30,30 +51,51 @@ export async function dispatch(
     stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
   });
   aborted.catch(() => {});
-  const running = new Set<Promise<void>>();
+  const running = new Set<Running>();
+  const first: { failure: { job: Job; error: unknown } | null } = { failure: null };
+  const fail = (job: Job, error: unknown) => {
+    if (first.failure && !isBefore(job, first.failure.job)) return;
+    first.failure = { job, error };
+    for (const other of running) if (isBefore(job, other.job)) other.controller.abort(error);
+  };
   const start = (job: Job) => {
-    const work: Promise<void> = pool.run(context, job, stop.signal).then((result) => {
-      running.delete(work);
-      sink.accept(result);
-      onAdvance(schedule.complete(job, result));
-    });
+    const { controller, unlink: forget } = linkedController(stop.signal);
+    const finish = async () => {
+      try {
+        const result = await pool.run(context, job, controller.signal);
+        running.delete(entry);
+        sink.accept(result);
+        onAdvance(schedule.complete(job, result));
+      } catch (error) {
+        running.delete(entry);
+        if (isOfValues(error))
+          fail(job, error); // of a job that was aborted for it, too
+        else throw error;
+      } finally {
+        forget();
+      }
+    };
+    const entry: Running = { job, controller, work: Promise.resolve() };
+    running.add(entry);
+    entry.work = finish();
     // A failure is seen by the race below; this keeps later ones from being reported as unhandled.
-    work.catch(() => {});
-    running.add(work);
+    entry.work.catch(() => {});
   };
   try {
     while (!schedule.done) {
-      while (running.size < workers && sink.hasRoom(running.size)) {
+      let isOut = false; // of jobs that may be started now
+      while (!isOut && running.size < workers && sink.hasRoom(running.size)) {
         const job = schedule.next();
-        if (!job) break;
-        start(job);
+        isOut = !job || (first.failure !== null && !isBefore(job, first.failure.job));
+        if (job && !isOut) start(job);
       }
-      if (schedule.done) break;
-      await Promise.race([...running, sink.changed(), aborted]);
+      if (schedule.done || (first.failure && isOut && running.size === 0)) break;
+      await Promise.race([...[...running].map(({ work }) => work), sink.changed(), aborted]);
     }
+    if (first.failure) throw first.failure.error;
   } catch (error) {
     stop.abort(error);
-    await Promise.allSettled(running);
+    await Promise.allSettled([...running].map(({ work }) => work));
     throw error;
   } finally {
     unlink();

@@ -41,6 +41,10 @@ class Ranges {
     for (let i = 0; i < x.length; ++i) {
       const [was = 0, is = 0] = [x[i], y[i]];
       const channel = this.channelOf(first + i);
+      if (!Number.isFinite(was) || !Number.isFinite(is)) {
+        this.sums[2 * channel + 1] = Number.POSITIVE_INFINITY;
+        continue;
+      }
       this.low = Math.min(this.low, was, is);
       this.high = Math.max(this.high, was, is);
       this.lows[channel] = Math.min(this.lows[channel] ?? is, is);
@@ -93,7 +97,8 @@ export async function runDistribution(
     const decoders: [BoundTensorDecoder, BoundTensorDecoder] = [decoder(left), decoder(right)];
     const ranges = new Ranges(channels, inner);
     await eachTile(instance, decoders, tiles, read, ranges.see);
-    const { low, high, count, grid, lows, highs, sums } = ranges;
+    const { count, grid, lows, highs, sums } = ranges;
+    const [low, high] = ranges.low <= ranges.high ? [ranges.low, ranges.high] : [0, 0]; // no value is finite
     const [original, quantized] = [new Array<number>(bins).fill(0), new Array<number>(bins).fill(0)];
     const scale = high > low ? bins / (high - low) : 0;
     const binOf = (value: number) => Math.min(bins - 1, Math.floor((value - low) * scale));
@@ -105,6 +110,7 @@ export async function runDistribution(
       for (let i = 0; i < x.length; ++i) {
         const [was = 0, is = 0] = [x[i], y[i]];
         const channel = ranges.channelOf(first + i);
+        if (!Number.isFinite(was) || !Number.isFinite(is)) continue;
         add(original, binOf(was));
         add(quantized, binOf(is));
         if (was < (lows[channel] ?? was) || was > (highs[channel] ?? was)) beyond += 1;

@@ -1,6 +1,6 @@
 // How the values of one tensor lie, before and after.
 
-/** Values of a weight and of what became of it, counted side by side. */
+/** Values of a weight and of what became of it, counted side by side. Pairs with NaN or infinity are in no bin. */
 export interface Distribution {
   /** Range of both, and so of the bins. */
   low: number;
@@ -15,7 +15,8 @@ export interface Distribution {
   /** Elements outside of the range that their channel has after quantization. */
   beyond: number;
   /**
-   * Per channel (first axis) 10·log10(Σx² / Σ(x−y)²); Infinity where nothing changed. Null where the stored layout is
+   * Per channel (first axis) 10·log10(Σx² / Σ(x−y)²); Infinity where nothing changed, -Infinity where a value
+   * is NaN or infinite. Null where the stored layout is
    * transposed.
    */
   channelSqnrDb: Float64Array | null;

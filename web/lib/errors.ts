@@ -12,6 +12,7 @@ export const coreErrorCodes = [
   'shape-mismatch',
   'group-size-invalid',
   'value-not-finite',
+  'value-overflow',
   'format-unknown',
   'file-truncated',
   'file-invalid',

@@ -4,7 +4,9 @@
 import { failure } from './errors.js';
 import { batchSize } from './evaluate.js';
 import { forwardPlanOf } from './forward_plan.js';
+import type { Instance } from './instance.js';
 import type { OpenedModel } from './model.js';
+import { readConfig } from './model_config.js';
 import { ProgressMeter } from './progress.js';
 import type { ForwardStep } from './protocol.js';
 import { reader, type Workshop } from './run.js';
@@ -29,9 +31,8 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
 }
 
 /** Tokens that end a text, by config.json. */
-function endsOf(configText: string): number[] {
-  const config = JSON.parse(configText) as { eos_token_id?: unknown };
-  return [config.eos_token_id].flat().filter((id) => typeof id === 'number');
+function endsOf(instance: Instance, configText: string): number[] {
+  return [readConfig(instance, configText).eos_token_id].flat().filter((id) => typeof id === 'number');
 }
 
 /** What `added` adds to the text of `prompt`: a decoder may treat the beginning of a text in its own way. */
@@ -68,7 +69,7 @@ export async function continueText(
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const tensors = steps.flatMap((step) => step.tensors);
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const ends = endsOf(plan.config);
+  const ends = endsOf(instance, plan.config);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
   const context = pool.context(
     { inputs: [model.weights.map((source) => source.remote)], outputs: [] },

@@ -4,6 +4,7 @@
 import { defineDisposeSymbols } from './disposable.js';
 import { failure } from './errors.js';
 import type { Instance } from './instance.js';
+import { readConfig } from './model_config.js';
 import type { ModelFiles } from './model_files.js';
 import type { BoundModelIndex } from './module.js';
 import type { FileSource } from './source.js';
@@ -90,20 +91,6 @@ function nameOf(where: string): string {
   return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf|onnx|np[yz])$/i, '') || 'model';
 }
 
-function parseConfig(text: string | null): Record<string, unknown> | null {
-  if (text === null) return null;
-  let config: unknown;
-  try {
-    config = JSON.parse(text);
-  } catch (error) {
-    throw failure('json-invalid', 'config.json', `is not JSON: ${error instanceof Error ? error.message : ''}`, error);
-  }
-  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    throw failure('json-invalid', 'config.json', 'is not a JSON object');
-  }
-  return config as Record<string, unknown>;
-}
-
 defineDisposeSymbols();
 
 export class OpenedModel implements Model {
@@ -130,7 +117,7 @@ export class OpenedModel implements Model {
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
     this.tensors = tensors.map((tensor) => ({ ...tensor, file: name(tensor.file) }));
     this.metadata = Object.fromEntries(metadata);
-    this.config = parseConfig(files.config);
+    this.config = files.config === null ? null : readConfig(instance, files.config);
     this.diagnostics = diagnostics;
     this.#inlineTensors = inlineTensors.flatMap((tensor) => {
       const info = tensors[tensor];

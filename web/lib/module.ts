@@ -75,6 +75,8 @@ export interface BoundPlan {
   importanceMatrix(options: string): string;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
+  /** Of a folder output: JSON text of its config.json; `original` is that of the model, "" for none of either. */
+  outputConfig(original: string): string;
   delete(): void;
 }
 
@@ -93,7 +95,7 @@ export interface BoundTensorSession {
   /** Adds the state of another session of the same task. JSON null. */
   takeState(pointer: number, bytes: number): string;
   /** Quantizes and packs the tile whose bytes were read last. JSON `{writes: TileWrite[], sums: pointer, units: number}`;
-   * sums = units × 5 float64: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+   * sums = units × 7 float64: Σx², Σy², Σ(x−y)², max|x−y|, count; x, then y, that are NaN or infinite. */
   run(tile: number): string;
   delete(): void;
 }
@@ -239,6 +241,9 @@ export interface WasmquantModule {
   TensorDecoder: new (task: string) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `{sums: pointer, units}`. */
   errorBetween(x: number, y: number, count: number): string;
+  /** JSON `{config, constants: [{path: (string | number)[], value}]}` of the text of a config.json: numbers that JSON has no
+   * words for (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
+  modelConfig(text: string): string;
   /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}`.
    * `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: nothing is calibrated, so that GGUF goes, too. */
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;

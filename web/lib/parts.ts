@@ -7,7 +7,7 @@ import { failure } from './errors.js';
 import type { Instance } from './instance.js';
 import type { PlannedFile } from './output_files.js';
 import type { PreparedRun } from './plan.js';
-import { totalsOf } from './report.js';
+import { infiniteError, totalsOf } from './report.js';
 import { type SmallFile, textFile } from './small_files.js';
 import type { Diagnostic, Report, ShardPart, TensorError } from './types.js';
 
@@ -158,8 +158,11 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
   };
 }
 
-const measured = (error: TensorError | null): TensorError | null =>
-  error && { ...error, sqnrDb: error.sqnrDb ?? Number.POSITIVE_INFINITY }; // which JSON has no word for
+/** An error as JSON has it, which has no word for infinity. */
+function measured(error: TensorError | null): TensorError | null {
+  if (error?.nonFinite) return infiniteError(error.nonFinite);
+  return error && { ...error, sqnrDb: error.sqnrDb ?? Number.POSITIVE_INFINITY };
+}
 
 /** The report of the whole run; records of all parts, in order. Its time is that of the longest part. */
 export function mergedReport(records: readonly PartRecord[]): Report {

@@ -26,8 +26,6 @@ export interface PlanSettings extends TileSizes {
 /** What the core says of a plan, and callers do not see. */
 export interface PlanBesides {
   tasks: PlanTask[];
-  /** Keys of config.json that the output needs. */
-  configChanges: object | null;
 }
 
 /** What a plan has to know of its model before it can be run: bytes of a file. */
@@ -59,8 +57,8 @@ export function withPlan<T>(
   );
   try {
     instance.call<null>(() => bound.error());
-    const { tasks, configChanges, ...plan } = instance.call<Plan & PlanBesides>(() => bound.json());
-    return use(bound, plan, { tasks, configChanges });
+    const { tasks, ...plan } = instance.call<Plan & PlanBesides>(() => bound.json());
+    return use(bound, plan, { tasks });
   } finally {
     instance.free(bound);
   }
@@ -78,7 +76,8 @@ export interface PreparedRun {
   tasks: PlanTask[];
   items: WorkItem[];
   files: PlannedFile[];
-  configChanges: object | null;
+  /** Text of config.json of a folder output, and of the index of its shards; "" for none. */
+  outputConfig: string;
   shardMap: string;
   /** What calibration has to find, as the core takes it; "" for nothing. */
   requests: string;
@@ -96,7 +95,7 @@ export async function prepareRun(
   settings: PlanSettings,
 ): Promise<PreparedRun> {
   const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan, besides) => ({
-    run: prepare(instance, bound, plan, besides),
+    run: prepare(instance, model, bound, plan, besides),
     wanted: instance.call<Constant[]>(() => bound.constants()),
   }));
   if (wanted.length === 0) return run;
@@ -114,13 +113,19 @@ export async function prepareRun(
     config,
     choices,
     settings,
-    (bound, plan, besides) => prepare(instance, bound, plan, besides),
+    (bound, plan, besides) => prepare(instance, model, bound, plan, besides),
     constants,
   );
 }
 
 /** Copies literals, tasks and the index out of a bound plan. */
-function prepare(instance: Instance, bound: BoundPlan, plan: Plan, { tasks, configChanges }: PlanBesides): PreparedRun {
+function prepare(
+  instance: Instance,
+  model: OpenedModel,
+  bound: BoundPlan,
+  plan: Plan,
+  { tasks }: PlanBesides,
+): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = instance.copyOut(known.pointer, known.bytes);
@@ -146,7 +151,7 @@ function prepare(instance: Instance, bound: BoundPlan, plan: Plan, { tasks, conf
     tasks,
     items,
     files,
-    configChanges,
+    outputConfig: instance.call<string>(() => bound.outputConfig(model.configText)),
     shardMap: instance.run(() => bound.shardMap()),
     requests: instance.run(() => bound.activationRequests()),
   };

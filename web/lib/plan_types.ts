@@ -57,14 +57,16 @@ export interface Totals {
   bitsPerWeight: number;
 }
 
-/** Error of a tensor against its original. */
+/** Error of a tensor against its original. Where either holds NaN or infinity, the error is infinite. */
 export interface TensorError {
-  /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal. */
+  /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal, -Infinity when not all values are finite. */
   sqnrDb: number;
   mse: number;
   maxAbs: number;
-  /** Cosine of the angle between x and y. */
+  /** Cosine of the angle between x and y; NaN when not all values are finite. */
   cosine: number;
+  /** Values that are NaN or infinite, in each of the two; only where there are any. */
+  nonFinite?: { reference: number; quantized: number };
 }
 
 /** One tensor of a report. */

@@ -11,8 +11,8 @@
 import type { PlainError } from './errors.js';
 import type { RemoteSource } from './source.js';
 
-/** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count. */
-export const sumsPerUnit = 5;
+/** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; how many x, and y, are NaN or infinite. */
+export const sumsPerUnit = 7;
 
 /** Files of one run. */
 export interface ContextFiles {

@@ -1,7 +1,10 @@
-// Error of a tensor from its sums, and the totals of a report.
+// Error of a tensor from its sums, what is to be said about errors, and the totals of a report.
 
 import { sumsPerUnit } from './protocol.js';
-import type { PlannedTensor, TensorError, TensorReport, Totals } from './types.js';
+import type { Diagnostic, PlannedTensor, TensorError, TensorReport, Totals } from './types.js';
+
+/** Below this the noise has a third of the weights' energy, or more. */
+const lowestSqnrDb = 5;
 
 /** Running sums of one tensor. Units are added in their order, so the last bit does not depend on who computed them. */
 export class ErrorSums {
@@ -10,21 +13,29 @@ export class ErrorSums {
   #dd = 0;
   #maxAbs = 0;
   #count = 0;
+  #lostX = 0;
+  #lostY = 0;
 
-  /** Adds units × 5 float64: Σx², Σy², Σ(x−y)², max|x−y|, count. */
+  /** Adds units × 7 float64 (`sumsPerUnit`). */
   add(units: Float64Array): void {
     for (let at = 0; at + sumsPerUnit <= units.length; at += sumsPerUnit) {
-      const [xx = 0, yy = 0, dd = 0, maxAbs = 0, count = 0] = units.subarray(at, at + sumsPerUnit);
+      const [xx = 0, yy = 0, dd = 0, maxAbs = 0, count = 0, lostX = 0, lostY = 0] = units.subarray(
+        at,
+        at + sumsPerUnit,
+      );
       this.#xx += xx;
       this.#yy += yy;
       this.#dd += dd;
       this.#maxAbs = Math.max(this.#maxAbs, maxAbs);
       this.#count += count;
+      this.#lostX += lostX;
+      this.#lostY += lostY;
     }
   }
 
   /** Null when nothing was compared. */
   result(): TensorError | null {
+    if (this.#lostX + this.#lostY > 0) return infiniteError({ reference: this.#lostX, quantized: this.#lostY });
     if (this.#count === 0) return null;
     const [xx, yy, dd] = [this.#xx, this.#yy, this.#dd];
     return {
@@ -34,6 +45,12 @@ export class ErrorSums {
       cosine: cosineOf(xx, yy, dd),
     };
   }
+}
+
+/** Of a tensor with so many values that are NaN or infinite. */
+export function infiniteError(nonFinite: { reference: number; quantized: number }): TensorError {
+  const infinite = Number.POSITIVE_INFINITY;
+  return { sqnrDb: -infinite, mse: infinite, maxAbs: infinite, cosine: Number.NaN, nonFinite };
 }
 
 /** Σxy = (Σx² + Σy² − Σ(x−y)²) / 2. Two zero vectors count as parallel. */
@@ -47,6 +64,29 @@ function cosineOf(xx: number, yy: number, dd: number): number {
 export function tensorReport(tensor: PlannedTensor, error: TensorError | null): TensorReport {
   const { outputs: _, ...rest } = tensor;
   return { ...rest, error };
+}
+
+/** Warnings about weights that hold NaN or infinity. */
+export function nonFiniteRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
+  const values = (count: number) => `${count} ${count === 1 ? 'value' : 'values'}`;
+  return tensors.flatMap(({ name, error }): Diagnostic[] => {
+    if (!error?.nonFinite) return [];
+    const { reference, quantized } = error.nonFinite;
+    const message = `${values(reference)} of the reference and ${values(quantized)} of the quantized weight are NaN or infinite, so that its error is infinite`;
+    const hint = 'fix the checkpoint, or exclude the layer';
+    return [{ severity: 'warning', code: 'value-not-finite', where: name, message, hint }];
+  });
+}
+
+/** What the errors of a run say: the same, and warnings about weights of which little is left. */
+export function errorRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
+  const low = tensors.flatMap(({ name, error }): Diagnostic[] => {
+    if (!error || error.nonFinite || !(error.sqnrDb < lowestSqnrDb)) return [];
+    const message = `keeps an SQNR of only ${Math.floor(error.sqnrDb)} dB, rounded down`;
+    const hint = 'give it more bits or another dtype, or exclude it';
+    return [{ severity: 'warning', code: 'sqnr-low', where: name, message, hint }];
+  });
+  return [...nonFiniteRemarks(tensors), ...low];
 }
 
 /** Totals of a comparison: sizes of both models and bits per element of what is quantized. */

@@ -54,12 +54,17 @@ function inputOf({ name, size, identity }: FileSource): string {
 }
 
 const textOfError = (error: TensorError | null) =>
-  error && [error.sqnrDb, error.mse, error.maxAbs, error.cosine].map(String); // JSON knows no infinity
+  error && [
+    ...[error.sqnrDb, error.mse, error.maxAbs, error.cosine].map(String), // JSON knows no infinity
+    ...(error.nonFinite ? [String(error.nonFinite.reference), String(error.nonFinite.quantized)] : []),
+  ];
 
 function errorOfText(text: string[] | null): TensorError | null {
   if (text === null) return null;
-  const [sqnrDb = Number.NaN, mse = Number.NaN, maxAbs = Number.NaN, cosine = Number.NaN] = text.map(Number);
-  return { sqnrDb, mse, maxAbs, cosine };
+  const [sqnrDb = Number.NaN, mse = Number.NaN, maxAbs = Number.NaN, cosine = Number.NaN, reference, quantized] =
+    text.map(Number);
+  const error = { sqnrDb, mse, maxAbs, cosine };
+  return reference === undefined || quantized === undefined ? error : { ...error, nonFinite: { reference, quantized } };
 }
 
 /**

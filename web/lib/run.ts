@@ -10,7 +10,7 @@ import { OutputFiles } from './output_files.js';
 import type { PlanChoices, PreparedRun } from './plan.js';
 import type { Pool, RunContext } from './pool.js';
 import { ProgressMeter } from './progress.js';
-import { tensorReport } from './report.js';
+import { errorRemarks, tensorReport } from './report.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 import { Schedule } from './schedule.js';
@@ -182,15 +182,16 @@ export async function quantizeInto(
     const errors = new Map(
       run.tasks.map(({ tensor }, number) => [tensor, calibratedErrors.get(number) ?? errorOf(number)]),
     );
+    const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null));
     const whole: Report = {
       format: plan.format,
-      tensors: plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null)),
+      tensors,
       files: [
         ...plan.files.map((file) => ({ ...file, name: (plan.format !== 'onnx' && target.fileName) || file.name })),
         ...small.map(({ name, bytes }) => ({ name, bytes })),
       ],
       totals: plan.totals,
-      diagnostics: [...plan.diagnostics, ...notes],
+      diagnostics: [...plan.diagnostics, ...notes, ...errorRemarks(tensors)],
       ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
       ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
       durationMs: performance.now() - started,

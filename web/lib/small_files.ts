@@ -1,11 +1,9 @@
 // The files beside the weights of a folder output: index, config.json, and what is carried over from the model.
 
-import { configJson, indexName } from './config_json.js';
 import type { OpenedModel } from './model.js';
 import type { PreparedRun } from './plan.js';
 import type { FileSource } from './source.js';
 import type { OutputTarget } from './target.js';
-import type { Plan } from './types.js';
 
 /** Bytes of one read when a file is carried over. */
 const copyBytes = 8 * 1024 * 1024;
@@ -54,28 +52,19 @@ function carriedFile(source: FileSource): SmallFile {
   return smallFile(source.name, source.size, chunks);
 }
 
-/** What transformers.js must know of an ONNX model whose weights are in a file of their own. */
-function externalDataConfig(config: Record<string, unknown> | null, plan: Plan): string | null {
-  const [data, model] = plan.files;
-  if (plan.format !== 'onnx' || !data || !model || config === null) return null;
-  const key = 'transformers.js_config';
-  const own = Object(config[key]) as Record<string, unknown>;
-  const formats = Object(own.use_external_data_format) as object;
-  const name = model.name.slice(model.name.lastIndexOf('/') + 1);
-  const use_external_data_format = { ...formats, [name]: 1 };
-  return `${JSON.stringify({ ...config, [key]: { ...own, use_external_data_format } }, null, 2)}\n`;
+/** Name of the index of sharded weights: `model-00001-of-00002.safetensors` gives `model.safetensors.index.json`. */
+function indexName(firstShard: string): string {
+  const stem = /^(.*?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(firstShard)?.[1] ?? 'model';
+  return `${stem}.safetensors.index.json`;
 }
 
 /** In the order they are written. config.json is last: with it, the folder is a model. */
 export async function smallFiles(
   model: OpenedModel,
-  { plan, shardMap, configChanges }: PreparedRun,
+  { plan, shardMap, outputConfig }: PreparedRun,
 ): Promise<SmallFile[]> {
   const files = (await model.companions()).map(carriedFile);
   if (shardMap !== '') files.push(textFile(indexName(plan.files[0]?.name ?? ''), shardMap));
-  const config =
-    externalDataConfig(model.config, plan) ??
-    configJson(model.configText, model.config, plan.quantizationConfig, configChanges);
-  if (config !== null) files.push(textFile('config.json', config));
+  if (outputConfig !== '') files.push(textFile('config.json', outputConfig));
   return files;
 }

@@ -148,7 +148,7 @@ export interface Model extends AsyncDisposable {
   files: { name: string; bytes: number }[];
   tensors: TensorInfo[];
   metadata: Record<string, string>;
-  /** config.json beside the weights, when there is one. */
+  /** config.json beside the weights; null when there is none. As in Python, `Infinity` and `NaN` are numbers, and of members of one name the last counts. */
   config: Record<string, unknown> | null;
   /** Remarks on the files, such as tensors that an index does not mention. */
   diagnostics: Diagnostic[];

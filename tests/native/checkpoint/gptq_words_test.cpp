@@ -71,10 +71,10 @@ TEST_CASE("gptq: one version in a model") {
   const Status mixed = Gptq().check({a, b});
   REQUIRE_FALSE(bool(mixed));
   CHECK(mixed.error().where == "b");
-  const json::Value block = Gptq().quantization_config({}, {a, c});
+  const json::Value block = Gptq().quantization_config({}, {a, c}, {});
   CHECK(block["bits"].as_integer() == 4);
   CHECK(block["dynamic"]["+:^c$"]["bits"].as_integer() == 8);
-  CHECK(Gptq().quantization_config({}, {b})["checkpoint_format"].as_string() == "gptq_v2");
+  CHECK(Gptq().quantization_config({}, {b}, {})["checkpoint_format"].as_string() == "gptq_v2");
 }
 
 namespace {

@@ -33,7 +33,7 @@ TEST_CASE("layer classes are told from names and shapes") {
       {"vision.embeddings.patch_embedding.weight", {64, 3, 16, 16}, "Conv2d"},
       {"conv1.weight", {64, 3, 7, 7}, "Conv2d"},
       {"encoder.conv1.weight", {64, 80, 3}, "Conv1d"},
-      {"patch_embed.proj.weight", {64, 3, 2, 14, 14}, ""},
+      {"patch_embed.proj.weight", {64, 3, 2, 14, 14}, "Conv3d"},
       {"model.norm.weight", {64}, "Norm"},
       {"model.layers.0.input_layernorm.weight", {64}, "Norm"},
       {"h.0.ln_1.weight", {64}, "Norm"},
@@ -44,7 +44,8 @@ TEST_CASE("layer classes are told from names and shapes") {
       {"act.weight", {1}, ""},
       {"q_proj.bias", {64}, ""},
       {"logit_scale", {}, ""},
-      {"experts.gate_up_proj", {8, 64, 128}, ""},
+      {"experts.gate_up_proj", {8, 64, 128}, "Experts"},
+      {"block_sparse_moe.input_linear.weight", {8, 64, 128}, "Experts"},
       {"weight", {4, 4}, "Linear"},
   };
   for (const Case& c : cases) {

@@ -81,9 +81,11 @@ TEST_CASE("each tensor gets its spec from the right place") {
       {"model.norm.weight", v, "", "not-quantizable", ""},
       {"norm1.weight", v, "", "not-quantizable", ""},
       {"act.weight", v, "", "not-quantizable", ""},
-      {"video.weight", {8, 3, 2, 2, 2}, "", "not-quantizable", ""},
+      {"video.weight", {8, 3, 2, 2, 2}, "int8", "global", "/global_quant_config/weight"},
+      {"odd.weight", {8, 3, 2, 2, 2, 2}, "", "not-quantizable", ""},
       {"model.layers.0.self_attn.q_proj.bias", v, "", "not-a-weight", ""},
-      {"model.layers.0.experts.gate_up_proj", {4, 8, 8}, "", "not-a-weight", ""},
+      {"model.layers.0.experts.gate_up_proj", {4, 8, 8}, "int8", "global", "/global_quant_config/weight"},
+      {"model.layers.0.experts.gate_up_proj_bias", {4, 8}, "", "not-a-weight", ""},
       {"model.inv_freq", v, "", "not-a-weight", ""},
       {"weight", m, "int8", "global", "/global_quant_config/weight"},
   };
@@ -305,7 +307,37 @@ TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
   const Config preset = config_of("int8");
   Resolver of_preset(preset);
   of_preset.resolve("a.weight", m, true);
-  const auto notes = of_preset.unused_patterns();
-  REQUIRE(notes.size() == 1);
-  CHECK(notes[0].severity == Severity::note);
+  CHECK(of_preset.unused_patterns().empty());
+
+  // What a person adds to a preset may be a slip.
+  const Config edited = config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}, "default_exclusions": true,
+    "exclude": ["lm_head", "visal.*"]})");
+  Resolver of_edited(edited);
+  of_edited.resolve("a.weight", m, true);
+  const auto warnings = of_edited.unused_patterns();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].where == "/exclude/1");
+  CHECK(warnings[0].severity == Severity::warning);
+}
+
+TEST_CASE("default exclusions give way to rules that name a layer, and leave casts alone") {
+  const families::ModelFamily family;
+  const families::DefaultExclusions exclusions(family, {});
+  const std::vector<uint64_t> m = {8, 8};
+  const auto rule_of = [&](const Config& config, const char* tensor) {
+    return name_of(Resolver(config, &exclusions).resolve(tensor, m, true).reason.rule);
+  };
+  const Config preset = config_of("int8");
+  CHECK(rule_of(preset, "l.0.mlp.gate.weight") == "default-exclusion");
+  CHECK(rule_of(preset, "l.0.mlp.gate_proj.weight") == "global");
+  CHECK(rule_of(config_of("bfloat16"), "l.0.mlp.gate.weight") == "global");
+  const Config named = config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}, "default_exclusions": true,
+    "layer_quant_config": {"*.mlp.gate": {"weight": {"dtype": "int16"}}, "*": {"weight": {"dtype": "int4"}},
+                           "l.1.router": {"weight": {"dtype": "int16"}}}})");
+  CHECK(rule_of(named, "l.0.mlp.gate.weight") == "layer-glob");
+  CHECK(rule_of(named, "l.1.router.weight") == "layer-name");
+  CHECK(rule_of(named, "l.0.router.weight") == "default-exclusion");
+  CHECK(rule_of(named, "l.0.up.weight") == "layer-glob");
+  const Config plain = config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}})");
+  CHECK(rule_of(plain, "l.0.mlp.gate.weight") == "global");
 }

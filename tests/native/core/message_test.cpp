@@ -18,6 +18,28 @@ TEST_CASE("gaps take text and whole numbers of every kind") {
   CHECK(text_of("{}{}", 0u, std::string_view("{}\0{q}", 6)) == std::string("0{}\0{q}", 7));
 }
 
+TEST_CASE("gaps take floats, with six digits and no more zeros than can be read") {
+  const std::pair<float, const char*> texts[] = {{0.0f, "0"},
+                                                 {-0.0f, "-0"},
+                                                 {65504.0f, "65504"},
+                                                 {1e6f, "1000000"},
+                                                 {-1.5f, "-1.5"},
+                                                 {0.1f, "0.1"},
+                                                 {1.0f / 3, "0.333333"},
+                                                 {999999.5f, "1000000"},
+                                                 {1e-9f, "1e-9"},
+                                                 {1.25e-5f, "0.0000125"},
+                                                 {1.5e30f, "1.5e30"},
+                                                 {3.4028235e38f, "3.40282e38"},
+                                                 {1e-45f, "1.4013e-45"},
+                                                 {1e11f, "1e11"},
+                                                 {12345678.0f, "12345700"},
+                                                 {std::numeric_limits<float>::infinity(), "Infinity"},
+                                                 {-std::numeric_limits<float>::infinity(), "-Infinity"},
+                                                 {std::numeric_limits<float>::quiet_NaN(), "NaN"}};
+  for (const auto& [number, text] : texts) CHECK(text_of("{}", number) == text);
+}
+
 TEST_CASE("quoted gaps escape and shorten") {
   CHECK(text_of("key {q}!", "a\"b") == "key \"a\\\"b\"!");
   CHECK(wasmquant::quoted(std::string(80, 'x')) == '"' + std::string(80, 'x') + '"');

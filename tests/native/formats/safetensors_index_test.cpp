@@ -28,6 +28,24 @@ TEST_CASE("shard map: text is pinned and reads back") {
   CHECK(safetensors::read_shard_map(empty)->tensors.empty());
 }
 
+TEST_CASE("shard map: other members of a model's index stay byte for byte") {
+  const auto written = [](std::string_view text) {
+    const auto map = safetensors::read_shard_map(text);
+    REQUIRE(map);
+    return safetensors::write_shard_map({{"a.q", "2"}, {"a.scale", "2"}}, 7, map->text);
+  };
+  CHECK(written("{\n\t\"metadata\": {\n\t\t\"total_parameters\": 1e09,\n\t\t\"total_size\": 32.0\n\t},\n"
+                "\t\"weight_map\": {\n\t\t\"a\": \"1\"\n\t},\n\t\"by\": [12345678901234567890]\n}") ==
+        "{\n\t\"metadata\": {\n\t\t\"total_parameters\": 1e09,\n\t\t\"total_size\": 7\n\t},\n"
+        "\t\"weight_map\": {\n\t\t\"a.q\": \"2\",\n\t\t\"a.scale\": \"2\"\n\t},\n\t\"by\": [12345678901234567890]\n}");
+  CHECK(written(R"({"weight_map": {"a": "1"}, "metadata": {}})") ==
+        R"({"weight_map": {"a.q": "2", "a.scale": "2"}, "metadata": {"total_size": 7}})");
+  CHECK(written(R"({"weight_map":{"a":"1"}})") ==
+        R"({"weight_map":{"a.q":"2","a.scale":"2"},"metadata":{"total_size":7}})");
+  CHECK(written(R"({"metadata":"none","weight_map":{}})") ==
+        R"({"metadata":{"total_size":7},"weight_map":{"a.q":"2","a.scale":"2"}})");
+}
+
 TEST_CASE("shard map: 10,000 files are read, one more is refused") {
   List<std::pair<std::string, std::string>> entries;
   for (int i = 0; i < 10'000; ++i) entries.emplace_back("t" + std::to_string(i), std::to_string(i * 7919 % 10'000));

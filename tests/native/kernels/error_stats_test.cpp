@@ -8,7 +8,8 @@ bool same(const ErrorSums& a, const ErrorSums& b) {
   return std::bit_cast<uint64_t>(a.signal) == std::bit_cast<uint64_t>(b.signal) &&
          std::bit_cast<uint64_t>(a.quantized) == std::bit_cast<uint64_t>(b.quantized) &&
          std::bit_cast<uint64_t>(a.noise) == std::bit_cast<uint64_t>(b.noise) &&
-         std::bit_cast<uint32_t>(a.max_abs) == std::bit_cast<uint32_t>(b.max_abs) && a.count == b.count;
+         std::bit_cast<uint32_t>(a.max_abs) == std::bit_cast<uint32_t>(b.max_abs) && a.count == b.count &&
+         a.x_not_finite == b.x_not_finite && a.y_not_finite == b.y_not_finite;
 }
 
 TEST_CASE("error sums equal their oracles to the last bit") {
@@ -49,7 +50,7 @@ TEST_CASE("sums beyond float32 are taken in float64") {
   });
 }
 
-TEST_CASE("non-finite pairs are left out, zeros give zeros") {
+TEST_CASE("non-finite pairs are counted by themselves, zeros give zeros") {
   for_each_arch([] {
     std::vector<float> x(100, 2.0f), y(100, 1.0f);
     x[7] = std::numeric_limits<float>::infinity();
@@ -59,10 +60,16 @@ TEST_CASE("non-finite pairs are left out, zeros give zeros") {
     CHECK(sums.signal == 98 * 4.0);
     CHECK(sums.noise == 98.0);
     CHECK(sums.max_abs == 1.0f);
+    CHECK(sums.x_not_finite == 1);
+    CHECK(sums.y_not_finite == 1);
+    CHECK_FALSE(sums.all_finite());
+    sums.append(sums);
+    CHECK(sums.x_not_finite + sums.y_not_finite == 4);
     const std::vector<float> zero(100, 0.0f);
     sums = error_between(zero, zero.data());
     CHECK(sums.count == 100);
     CHECK(sums.signal == 0.0);
+    CHECK(sums.all_finite());
     CHECK(sums.max_abs == 0.0f);
     CHECK(error_between({}, nullptr).count == 0);
   });

@@ -341,7 +341,7 @@ TEST_CASE("mxfp4's exponent is that of the logarithm rounded to float32") {
       const double exact = std::log2(static_cast<double>(v));
       const int expected = static_cast<int>(std::floor(static_cast<float>(exact))) + 125;
       INFO(e << " - " << k);
-      CHECK(exponent_of(v) == static_cast<uint8_t>(expected));
+      CHECK(exponent_of(v) == (expected == -1 ? 0 : static_cast<uint8_t>(expected)));  // 255 means NaN
     }
   }
 }

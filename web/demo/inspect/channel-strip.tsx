@@ -26,7 +26,7 @@ function draw(canvas: HTMLCanvasElement, sqnr: Float64Array): void {
   context.fillRect(0, 0, values.length, 1);
   context.fillStyle = style.getPropertyValue('--plot-bad').trim();
   for (const [column, value] of values.entries()) {
-    const goodness = Number.isFinite(value) ? (high > low ? (value - low) / (high - low) : 0.5) : 1;
+    const goodness = Number.isFinite(value) ? (high > low ? (value - low) / (high - low) : 0.5) : value > 0 ? 1 : 0;
     context.globalAlpha = 1 - goodness;
     context.fillRect(column, 0, 1, 1);
   }

@@ -1,0 +1,83 @@
+#include "checkpoint/ignored_modules.h"
+
+#include <algorithm>
+
+#include "families/default_exclusions.h"
+#include "families/loader_names.h"
+#include "families/module_path.h"
+
+namespace wasmquant {
+namespace {
+
+// The module that a tower's pattern names: "visual" of "model.visual.blocks.0.attn.qkv"; "" for other layers.
+std::string_view tower_of(std::string_view layer) {
+  const size_t end = families::tower_end(layer);
+  return end == std::string_view::npos || end == layer.size() ? std::string_view()
+                                                              : families::last_part(layer.substr(0, end));
+}
+
+// Groups of layers that one pattern names.
+class Patterns {
+ public:
+  explicit Patterns(const List<LayerOutcome>& layers) {
+    for (const LayerOutcome& layer : layers) {
+      const std::string_view group = group_of(layer.layer);
+      if (group.empty() || keeps_weight(layer)) continue;
+      if (!contains(quantized_, group)) quantized_.push_back(group);
+    }
+  }
+
+  /// The pattern for a layer that keeps its weight; empty where layers of its group do not, or it has none.
+  std::string pattern_of(std::string_view layer) const {
+    const std::string_view group = group_of(layer);
+    if (group.empty() || contains(quantized_, group)) return {};
+    return text_of("re:(.*\\.)?{}\\..*", group);
+  }
+
+ private:
+  static std::string_view group_of(std::string_view layer) {
+    return families::has_part(layer, "experts") ? std::string_view("experts") : tower_of(layer);
+  }
+  static bool contains(const List<std::string_view>& list, std::string_view item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  }
+
+  List<std::string_view> quantized_;  // groups with a quantized layer
+};
+
+void add_once(json::Array& out, std::string_view name) {
+  for (const json::Value& known : out)
+    if (known.as_string() == name) return;
+  out.emplace_back(name);
+}
+
+}  // namespace
+
+bool keeps_weight(const LayerOutcome& layer) noexcept {
+  return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
+}
+
+json::Array ignored_modules(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+  const Patterns patterns(layers);
+  json::Array patterned, named;
+  for (const LayerOutcome& layer : layers) {
+    const bool is_experts = layer.layer_type == "Experts";
+    if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
+    if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
+      add_once(patterned, pattern);
+    } else {
+      named.emplace_back(layer.layer);
+      if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
+    }
+  }
+  for (const std::string_view head : families::tied_heads(family)) {
+    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerOutcome& layer) {
+      return layer.layer == head || layer.loader_layer == head;
+    });
+    if (!has_tensor) named.emplace_back(head);
+  }
+  for (json::Value& name : named) patterned.push_back(std::move(name));
+  return patterned;
+}
+
+}  // namespace wasmquant

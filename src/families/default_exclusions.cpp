@@ -1,0 +1,94 @@
+#include "families/default_exclusions.h"
+
+#include "families/module_path.h"
+
+namespace wasmquant::families {
+namespace {
+
+using Match = DefaultExclusion::Match;
+
+constexpr DefaultExclusion kRows[] = {
+#define WASMQUANT_DEFAULT_EXCLUSION(id, match, words, text) {#id, Match::match, words, text},
+#include "families/default_exclusions.def"
+};
+constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major";
+
+// Calls `test(word)` until one answers true.
+template <class Test>
+bool any_word(std::string_view words, const Test& test) {
+  while (!words.empty()) {
+    const size_t space = words.find(' ');
+    if (test(words.substr(0, space))) return true;
+    words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
+  }
+  return false;
+}
+
+bool is_word(std::string_view words, std::string_view text) {
+  return any_word(words, [&](std::string_view word) { return word == text; });
+}
+
+bool has_any_part(std::string_view layer, std::string_view words) {
+  while (!layer.empty())
+    if (is_word(words, next_part(layer))) return true;
+  return false;
+}
+
+}  // namespace
+
+bool DefaultExclusions::applies(const DefaultExclusion& row) const noexcept {
+  if (row.id == kTower) return rows_.tower;
+  if (row.id == kExpert) return rows_.expert;
+  if (row.id == kInputMajor) return rows_.input_major;
+  return true;
+}
+
+// DeepSeek and GLM number the layer that predicts further tokens as if it were one more of the decoder. Encoder-decoder
+// models count their two stacks apart, and towers count for themselves.
+bool DefaultExclusions::is_behind_last(std::string_view layer) const noexcept {
+  return family_.hidden_layers > 0 && family_.architecture.ends_with("ForCausalLM") &&
+         tower_end(layer) == std::string_view::npos && !has_part(layer, "encoder") && !has_part(layer, "decoder") &&
+         layer_index_of(layer) >= family_.hidden_layers;
+}
+
+bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
+  if (row.match == Match::type) return pattern.find("conv") != std::string_view::npos;
+  return any_word(row.words, [&](std::string_view word) { return pattern.find(word) != std::string_view::npos; });
+}
+
+const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const noexcept {
+  for (const DefaultExclusion& row : kRows) {
+    bool matches = false;
+    switch (row.match) {
+      case Match::part:
+        matches = has_any_part(layer, row.words);
+        break;
+      case Match::ending:
+        matches = any_word(row.words, [&](std::string_view word) { return ends_with_parts(layer, word); });
+        break;
+      case Match::type:
+        matches = is_word(row.words, type);
+        break;
+      case Match::experts:
+        matches = type == "Experts" || has_part(layer, "experts");
+        break;
+      case Match::layers:
+        matches = has_any_part(layer, row.words) || is_behind_last(layer);
+        break;
+    }
+    if (matches && applies(row)) return &row;
+  }
+  return nullptr;
+}
+
+size_t tower_end(std::string_view layer) noexcept {
+  std::string_view words;
+  for (const DefaultExclusion& row : kRows)
+    if (row.id == kTower) words = row.words;
+  std::string_view rest = layer;
+  while (!rest.empty())
+    if (is_word(words, next_part(rest))) return layer.size() - rest.size() - (rest.empty() ? 0 : 1);
+  return std::string_view::npos;
+}
+
+}  // namespace wasmquant::families

@@ -1,0 +1,94 @@
+#include "families/expert_weights.h"
+
+#include "families/module_path.h"
+
+namespace wasmquant::families {
+namespace {
+
+constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts";
+
+// What a fused tensor is called behind its parent, and the matrices in it.
+struct FusedName {
+  std::string_view name;   // last part of the tensor's module
+  bool is_gate_up;
+  std::string_view gate, up;
+  std::string_view parent;  // where it is another module than the tensor's own
+};
+constexpr FusedName kFusedNames[] = {
+    {"gate_up_proj", true, "gate_proj", "up_proj", ""},
+    {"down_proj", false, "down_proj", "", ""},
+    {"gate_proj", false, "gate_proj", "", ""},
+    {"up_proj", false, "up_proj", "", ""},
+    {"input_linear", true, "w1", "w3", "experts"},
+    {"output_linear", false, "w2", "", "experts"},
+};
+
+std::string_view module_of(std::string_view name) {
+  return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
+}
+
+const FusedName* fused_name(std::string_view name) {
+  const std::string_view part = last_part(module_of(name));
+  for (const FusedName& row : kFusedNames)
+    if (row.name == part) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
+  const FusedName* const row = shape.size() == 3 ? fused_name(name) : nullptr;
+  return row != nullptr && (!row->parent.empty() || has_part(module_of(name), kExpertsPart));
+}
+
+ExpertSiblings expert_siblings(std::string_view name) {
+  const std::string_view module = module_of(name), part = last_part(module);
+  const std::string parent(module.substr(0, module.size() - part.size()));
+  const std::string ending(name.substr(module.size()));
+  const bool is_granite = part == "input_linear" || part == "output_linear";
+  return {parent + (is_granite ? "input_linear" : "gate_up_proj") + ending,
+          parent + (is_granite ? "output_linear" : "down_proj") + ending};
+}
+
+std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,
+                                          const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
+                                          const ModelFamily& family) {
+  const FusedName* const row = fused_name(name);
+  if (!is_expert_tensor(name, shape)) return std::nullopt;
+  ExpertTensor found;
+  found.experts = shape[0];
+  if (gate_up.size() == 3 && down.size() == 3) {
+    const bool output_major = gate_up[1] == 2 * down[2] && gate_up[2] == down[1];
+    const bool input_major = gate_up[2] == 2 * down[1] && gate_up[1] == down[2];
+    if (output_major == input_major) return std::nullopt;
+    found.is_input_major = input_major;
+  } else if (family.is("gpt_oss") || family.is("llama4_text") || family.is("llama4")) {
+    found.is_input_major = true;
+  }
+  found.rows = shape[found.is_input_major ? 2 : 1];
+  found.columns = shape[found.is_input_major ? 1 : 2];
+  found.is_gate_up = row->is_gate_up && found.rows % 2 == 0 && !family.is("gpt_oss");
+  found.gate = row->is_gate_up && !found.is_gate_up ? row->name : row->gate;
+  found.up = row->up;
+  const std::string_view module = module_of(name);
+  found.parent = module.substr(0, module.size() - row->name.size() - 1);
+  if (!row->parent.empty()) found.parent += "." + std::string(row->parent);
+  return found;
+}
+
+List<ExpertMatrix> ExpertTensor::matrices() const {
+  List<ExpertMatrix> out;
+  const uint64_t halves = is_gate_up ? 2 : 1, height = rows / halves;
+  for (uint64_t e = 0; e < experts; ++e)
+    for (uint64_t half = 0; half < halves; ++half) {
+      ExpertMatrix& matrix = out.emplace_back();
+      matrix.layer = parent + "." + std::to_string(e) + "." + std::string(half == 0 ? gate : up);
+      matrix.rows = height;
+      matrix.columns = columns;
+      matrix.first = e * rows * columns + half * height * (is_input_major ? 1 : columns);
+      matrix.pitch = is_input_major ? rows : columns;
+    }
+  return out;
+}
+
+}  // namespace wasmquant::families

@@ -1,0 +1,56 @@
+// Weights of experts that a checkpoint stores in one tensor: how the single matrices lie in it, and what they are called
+// where a format stores each by itself.
+//   [E, out, in]   rows are outputs, as in nn.Linear: transformers' fused classes (Qwen3.5-MoE, Gemma 4, ...)
+//   [E, in, out]   rows are inputs: Llama 4, gpt-oss
+// A fused gate_up tensor holds the gate's outputs in its first half and those of up in its second. In gpt-oss the two
+// alternate, and every reader keeps them so: there it is one matrix.
+// Source: transformers' modeling files and conversion_mapping.py; vLLM's make_expert_params_mapping for the names.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/list.h"
+#include "families/model_family.h"
+
+namespace wasmquant::families {
+
+/// One matrix of an expert tensor.
+struct ExpertMatrix {
+  std::string layer;          // "model.layers.0.mlp.experts.3.gate_proj"
+  uint64_t rows = 0, columns = 0;  // [out, in]
+  uint64_t first = 0;         // element of the tensor that is its first
+  uint64_t pitch = 0;         // elements from one stored row to the next
+};
+
+struct ExpertTensor {
+  uint64_t experts = 0, rows = 0, columns = 0;  // of an expert: [out, in]
+  bool is_input_major = false;                  // stored as [in, out]
+  bool is_gate_up = false;                      // the outputs are two matrices, gate before up
+  std::string parent;                           // module of the experts: "model.layers.0.mlp.experts"
+  std::string_view gate, up;                    // names of the matrices; `gate` alone unless is_gate_up
+
+  /// Expert by expert, gate before up.
+  List<ExpertMatrix> matrices() const;
+};
+
+/// Whether a tensor of that name and shape holds the weights of several experts: three axes, below a part `experts`
+/// (or called input_linear, output_linear: Granite), and no convolution.
+bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
+
+/// How the matrices lie in it. `gate_up` and `down`: shapes of the module's two tensors, empty where it has no such
+/// tensor; they tell which axis is which: out of gate_up = 2 * in of down.
+/// Nothing when it cannot be told.
+std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,
+                                          const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
+                                          const ModelFamily& family);
+
+/// Names of the tensors that stand for gate_up and down beside a tensor of experts.
+struct ExpertSiblings {
+  std::string gate_up, down;
+};
+ExpertSiblings expert_siblings(std::string_view name);
+
+}  // namespace wasmquant::families

@@ -1,0 +1,160 @@
+#include "families/loader_names.h"
+
+#include "families/module_path.h"
+
+namespace wasmquant::families {
+namespace {
+
+struct Renamed {
+  std::string_view types, rules;
+};
+constexpr Renamed kRenamed[] = {
+#define WASMQUANT_RENAMED(types, rules) {types, rules},
+#include "families/loader_names.def"
+};
+
+// Where a class with a head keeps the model below it. Files hold names with this prefix or without it, and the loader adds
+// or removes it. `first`: the first part of a name that lacks it.
+struct BasePrefix {
+  std::string_view types, prefix, first;
+};
+constexpr BasePrefix kBasePrefixes[] = {
+    {"bloom gpt2 falcon gptj gpt_neo gpt_bigcode codegen openai-gpt", "transformer", "h"},
+    {"mpt dbrx", "transformer", "blocks"},
+    {"bert", "bert", "encoder"},
+    {"roberta xlm-roberta camembert", "roberta", "encoder"},
+    {"deberta deberta-v2", "deberta", "encoder"},
+    {"electra", "electra", "encoder"},
+    {"mpnet", "mpnet", "encoder"},
+    {"albert", "albert", "encoder"},
+    {"distilbert", "distilbert", "transformer"},
+    {"opt", "model", "decoder"},
+    {"gpt_neox", "gpt_neox", "layers"},
+    {"mamba mamba2", "backbone", "layers"},
+    {"", "model", "layers"},  // all others
+};
+
+// Heads by the classes that tie them: a part of the class's name.
+struct Head {
+  std::string_view name, classes;
+};
+constexpr Head kHeads[] = {
+    {"lm_head", "ForCausalLM LMHead ForConditionalGeneration MTModel ForImageTextToText"},
+    {"cls.predictions.decoder", "ForMaskedLM ForPreTraining LMHead BertForCausalLM"},
+    {"lm_head.decoder", "ForMaskedLM RobertaForCausalLM CamembertForCausalLM GenerationDecoder"},
+    {"lm_head.out_proj", "T5Gemma"},
+    {"predictions.decoder", "Albert"},
+    {"decoder", "ModernBert"},
+    {"generator_lm_head", "Electra ConvBert"},
+    {"vocab_projector", "DistilBert"},
+    {"proj_out", "Whisper Moonshine CohereAsr"},
+    {"embed_out", "GPTNeoX"},
+    {"output_projection", "BioGpt TrOCR"},
+    {"decoder.output_projection", "TrOCR FSMT"},
+    {"text_decoder.cls.predictions.decoder", "Blip"},
+    {"mlm_score.decoder", "BridgeTower Vilt"},
+    {"pred_layer.proj", "WithLMHead"},
+    {"entity_predictions.decoder", "Luke"},
+    {"output", "GitForCausalLM"},
+    {"text_model.lm_head", "Kosmos2"},
+    {"head", "Rwkv"},
+    {"lm_loss", "XLNet"},
+    {"text_decoder_postnet.lm_head", "SpeechT5"},
+};
+
+// Families whose _init_weights reads the weight of linear layers; `parts`: only of layers with such a part.
+struct PlainWeight {
+  std::string_view types, parts;
+};
+constexpr PlainWeight kPlainWeights[] = {
+    {"albert clip clip_vision_model clip_text_model detr dinov2 dinov2_with_registers dinov3_vit falcon gpt2 hubert "
+     "mamba mamba2 modernbert modernbert-decoder mt5 recurrent_gemma rwkv siglip siglip_vision_model siglip_text_model "
+     "siglip2 siglip2_vision_model swinv2 switch_transformers t5 umt5 wav2vec2",
+     ""},
+    {"gpt_bigcode", "c_proj"},
+    {"gemma3 llava llava_next llava_onevision paligemma aya_vision lfm2_vl vipllava video_llava", "vision_tower"},
+};
+
+bool is_word(std::string_view words, std::string_view text) {
+  if (text.empty()) return false;
+  while (!words.empty()) {
+    const size_t space = words.find(' ');
+    if (words.substr(0, space) == text) return true;
+    words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
+  }
+  return false;
+}
+
+std::string_view next_word(std::string_view& words) {
+  const size_t space = words.find(' ');
+  const std::string_view word = words.substr(0, space);
+  words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
+  return word;
+}
+
+std::string renamed(std::string_view rules, std::string_view layer) {
+  std::string name(layer);
+  bool is_anchored = false;
+  while (!rules.empty()) {
+    const std::string_view rule = next_word(rules);
+    const size_t equals = rule.find('=');
+    std::string_view from = rule.substr(0, equals);
+    const std::string_view to = rule.substr(equals + 1);
+    if (from.starts_with('^')) {
+      from.remove_prefix(1);
+      if (is_anchored || !name.starts_with(from)) continue;
+      name.replace(0, from.size(), to);
+      is_anchored = true;
+    } else if (const size_t at = name.find(from); at != std::string::npos) {
+      name.replace(at, from.size(), to);
+    }
+  }
+  return name;
+}
+
+bool has_head(const ModelFamily& family) {
+  for (const std::string_view part : {"For", "LMHead", "MTModel"})
+    if (family.architecture.find(part) != std::string::npos) return true;
+  return false;
+}
+
+std::string with_base_prefix(const ModelFamily& family, std::string_view layer) {
+  if (family.architecture.empty()) return std::string(layer);
+  for (const BasePrefix& row : kBasePrefixes) {
+    if (!row.types.empty() && !is_word(row.types, family.model_type)) continue;
+    std::string_view rest = layer;
+    const std::string_view first = next_part(rest);
+    if (has_head(family)) return first == row.first ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
+    return std::string(first == row.prefix && !rest.empty() ? rest : layer);
+  }
+  return std::string(layer);
+}
+
+}  // namespace
+
+std::string loader_name(const ModelFamily& family, std::string_view layer) {
+  for (const Renamed& row : kRenamed)
+    if (is_word(row.types, family.model_type)) return renamed(row.rules, layer);
+  return with_base_prefix(family, layer);
+}
+
+List<std::string_view> tied_heads(const ModelFamily& family) {
+  List<std::string_view> heads;
+  for (const Head& head : kHeads) {
+    std::string_view classes = head.classes;
+    while (!classes.empty())
+      if (family.architecture.find(next_word(classes)) != std::string::npos) {
+        heads.push_back(head.name);
+        break;
+      }
+  }
+  return heads;
+}
+
+bool needs_plain_weight(const ModelFamily& family, std::string_view layer) noexcept {
+  for (const PlainWeight& row : kPlainWeights)
+    if (is_word(row.types, family.model_type)) return row.parts.empty() || has_part(layer, row.parts);
+  return false;
+}
+
+}  // namespace wasmquant::families

@@ -1,0 +1,29 @@
+#include "families/model_family.h"
+
+#include "core/json.h"
+
+namespace wasmquant::families {
+
+Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
+  ModelFamily family;
+  if (config_text.empty()) return family;
+  TRY(config, json::parse(config_text, json::kPython));
+  const json::Value& text = config["text_config"].is_object() ? config["text_config"] : config;
+  family.model_type = config["model_type"].as_string();
+  if (&text != &config) family.text_model_type = text["model_type"].as_string();
+  if (const json::Array& classes = config["architectures"].items(); !classes.empty())
+    family.architecture = classes[0].as_string();
+  family.hidden_layers = text["num_hidden_layers"].as_integer();
+  family.is_quantized = config["quantization_config"].is_object();
+  return family;
+}
+
+bool ModelFamily::generates() const noexcept {
+  if (architecture.empty()) return true;
+  return architecture.find("For") == std::string::npos
+             ? false
+             : architecture.ends_with("ForCausalLM") || architecture.ends_with("ForConditionalGeneration") ||
+                   architecture.ends_with("ForSpeechSeq2Seq") || architecture.ends_with("ForImageTextToText");
+}
+
+}  // namespace wasmquant::families

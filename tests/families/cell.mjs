@@ -1,0 +1,101 @@
+// A cell of the table: a family, a preset (perhaps with rules) and a format. The command line quantizes as a person would; load_family.py loads.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../setup/command.mjs';
+import { isLoadersLimit } from './cases.mjs';
+
+/** Largest relative difference of an output that counts as equal. */
+const tolerance = 1e-5;
+
+/** `wasmquant quantize`: `{ ok, stdout, stderr, report }`. */
+function quantize(source, output, args) {
+  const report = `${output}.report.json`;
+  const command = ['dist/cli.js', 'quantize', source, '-o', output, '-r', report, '--no-color', ...args];
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      const written = code === 0 && existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : null;
+      resolve({ ok: code === 0, code, stdout, stderr, report: written });
+    });
+  });
+}
+
+const quantizedNames = ({ tensors }) => tensors.filter(({ action }) => action === 'quantize').map(({ name }) => name);
+
+/** The lines under "to load it": the Python that is printed, as it is. */
+export function loadLines(stdout) {
+  const lines = stdout.split('\n');
+  const start = lines.indexOf('to load it');
+  if (start < 0) return [];
+  const end = lines.indexOf('', start);
+  const own = lines.slice(start + 1, end < 0 ? undefined : end).map((line) => line.slice(2));
+  return own.filter((line) => /^(#|from |import |\w+ = )/.test(line));
+}
+
+/** Why weights of a plan stay as they are, the largest first. */
+function reasonsLeft({ tensors }) {
+  const bytes = new Map();
+  for (const { action, layerType, reason, bytesBefore } of tensors)
+    if (action === 'copy' && layerType !== 'Norm') bytes.set(reason.text, (bytes.get(reason.text) ?? 0) + bytesBefore);
+  return [...bytes].sort((a, b) => b[1] - a[1]).map(([text]) => text);
+}
+
+/** `{ verdict, text }` of what load_family.py found. */
+function judge(found) {
+  if (found.error) return { verdict: 'failed', text: found.error };
+  if (Object.keys(found.keys).length > 0) return { verdict: 'wrong', text: `keys: ${JSON.stringify(found.keys)}` };
+  if (found.weights) return { verdict: 'wrong', text: found.weights };
+  if (!(found.difference <= tolerance)) return { verdict: 'wrong', text: `outputs differ by ${found.difference}` };
+  return null;
+}
+
+/** Of a written folder: right, or left when nothing in it is quantized. */
+function verdictOf(run, found) {
+  const problem = judge(found);
+  if (problem) return problem;
+  if (run.report.totals.quantized === 0) return { verdict: 'left', text: reasonsLeft(run.report)[0] ?? '' };
+  if (!(found.change > 0)) return { verdict: 'wrong', text: 'the outputs are those of the source' };
+  return { verdict: 'right', text: '' };
+}
+
+function verdictOfRefusal({ code, stderr }) {
+  const text = stderr.split('\n').find((line) => line.startsWith('error')) ?? stderr;
+  return { verdict: code === 1 && isLoadersLimit(stderr) ? 'refused' : 'failed', text };
+}
+
+/** Both formats and the printed lines of one family and preset: `{ compressed, fake, lines }`, each `{ verdict, text }`. */
+export async function runCase(loader, families, work, { family, preset, args = [] }) {
+  const source = join(families, family);
+  const [compressed, fake] = await Promise.all([
+    quantize(source, join(work, 'compressed'), ['--preset', preset, ...args]),
+    quantize(source, join(work, 'fake'), ['--preset', preset, '--format', 'fake-quantized', ...args]),
+  ]);
+  const lines = loadLines(compressed.stdout);
+  const outcome = await loader.ask({
+    name: family,
+    preset: args.some((arg) => arg.startsWith('-l') || arg === '--layer') ? null : preset,
+    source,
+    inputs: `${source}.inputs.safetensors`,
+    quantized: {
+      ...(compressed.ok && { compressed: quantizedNames(compressed.report) }),
+      ...(fake.ok && { fake: quantizedNames(fake.report) }),
+    },
+    ...(compressed.ok && { compressed: join(work, 'compressed') }),
+    ...(fake.ok && { fake: join(work, 'fake') }),
+    ...(compressed.ok && lines.length > 0 && { lines }),
+  });
+  return {
+    compressed: compressed.ok ? verdictOf(compressed, outcome.compressed) : verdictOfRefusal(compressed),
+    fake: fake.ok ? verdictOf(fake, outcome.fake) : verdictOfRefusal(fake),
+    ...(outcome.lines && { lines: judge(outcome.lines) ?? { verdict: 'right', text: '' } }),
+  };
+}

@@ -1,0 +1,70 @@
+// How much of large mixtures of experts is quantized: `wasmquant plan` on their real shapes, in every format that can hold them.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from '../setup/command.mjs';
+import { largeModels, parametersOf, writeWithoutData } from './large_models.mjs';
+
+/** Of all parameters; the rest are the embedding and the head, routers, norms, and a vision tower. */
+const least = 0.95;
+
+/** compressed-tensors holds experts as vLLM reads them; transformers does not, so they are asked for. */
+const arguments_ = {
+  'compressed-tensors': ['--preset', 'int4_wo_32', '--include-experts'],
+  quark: ['--preset', 'int4_wo_32'],
+  awq: ['--preset', 'uint4_wo_32'],
+  gptq: ['--preset', 'int4_wo_32'],
+  'fake-quantized': ['--preset', 'mxfp4'],
+};
+
+function plan(folder, format, args) {
+  const command = ['dist/cli.js', 'plan', folder, '--format', format, '--json', ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 1 << 29,
+  });
+  if (status !== 0)
+    return { problem: `wasmquant plan ended with exit code ${status}: ${stderr}${stdout}`.slice(0, 600) };
+  return JSON.parse(stdout);
+}
+
+/** What is wrong with a plan's coverage, or null. `tensors`: shapes by name. */
+function problemOf({ problem, totals, tensors: planned }, tensors) {
+  if (problem) return problem;
+  const parameters = Object.values(tensors).reduce((sum, shape) => sum + parametersOf(shape), 0);
+  const quantized = new Set(planned.filter(({ action }) => action === 'quantize').map(({ name }) => name));
+  const counted = Object.entries(tensors).reduce(
+    (sum, [name, shape]) => sum + (quantized.has(name) ? parametersOf(shape) : 0),
+    0,
+  );
+  const { coverage } = totals;
+  if (!coverage) return 'the plan has no totals.coverage';
+  if (coverage.parameters !== parameters)
+    return `coverage.parameters is ${coverage.parameters}, the model has ${parameters}`;
+  if (coverage.quantizedParameters !== counted)
+    return `coverage.quantizedParameters is ${coverage.quantizedParameters}, the tensors of the plan have ${counted}`;
+  if (counted < least * parameters)
+    return `${((100 * counted) / parameters).toFixed(1)} % of the parameters are quantized`;
+  return null;
+}
+
+/** Prints a line a model and format; the number of those that are wrong. */
+export function checkCoverage(work) {
+  let failed = 0;
+  for (const [name, model] of Object.entries(largeModels)) {
+    const folder = join(work, name);
+    const { config, tensors } = model();
+    writeWithoutData(folder, { config, tensors });
+    for (const [format, args] of Object.entries(arguments_)) {
+      const planned = plan(folder, format, args);
+      const problem = problemOf(planned, tensors);
+      if (problem) failed++;
+      const coverage = planned.totals?.coverage;
+      const text =
+        problem ??
+        `${((100 * coverage.quantizedParameters) / coverage.parameters).toFixed(1)} % of ${(coverage.parameters / 1e9).toFixed(1)} G parameters`;
+      process.stdout.write(`${name.padEnd(16)} ${format.padEnd(18)} ${problem ? 'FAILED' : 'ok'}  ${text}\n`);
+    }
+  }
+  return failed;
+}

@@ -1,0 +1,127 @@
+// npm run test:families: tiny checkpoints of many model families, made here by transformers, quantized by the command line and loaded by
+// transformers with the class that their config.json names. A line a family and a line a set of rules, with two marks for each preset, of the
+// compressed-tensors folder and of the fake-quantized one:
+//   =  the outputs are those of the source carrying the dequantized weights (relative difference at most 1e-5), no key missing or unexpected
+//   -  loads, and nothing is quantized, for a reason that is listed         r  refused, because transformers cannot load such a file
+//   W  wrong values or keys                                                 F  does not load, or was not written
+// First the share of large mixtures of experts that is quantized (coverage.mjs). Exit code 1 for any W or F, for too little coverage, and when a
+// smaller share of the cells is right than cases.mjs says.
+//   --family NAME (repeatable)   --preset NAME (repeatable)   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { buildAll } from '../setup/build.mjs';
+import { CommandFailed, main, root } from '../setup/command.mjs';
+import { leastShare, presets, rules } from './cases.mjs';
+import { runCase } from './cell.mjs';
+import { checkCoverage } from './coverage.mjs';
+import { FamilyLoader, python } from './family_loader.mjs';
+import { Table } from './table.mjs';
+
+const options = {
+  family: { type: 'string', multiple: true },
+  preset: { type: 'string', multiple: true },
+  third: { type: 'string' },
+  keep: { type: 'boolean' },
+};
+const cannotBeMadeHere = 3;
+const millisecondsADay = 86_400_000;
+
+/** Lines that make_families.py prints; transformers' own, in brackets, are dropped. Throws when it fails. */
+async function makeFamilies(...args) {
+  const child = python('make_families.py', args, ['ignore', 'pipe', 'inherit']);
+  const lines = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (!line.startsWith('[')) lines.push(line);
+  });
+  const [code] = await once(child, 'close');
+  const notMade = lines.filter((line) => line.includes('NOT MADE'));
+  if (code !== 0) throw new Error(`make_families.py ended with exit code ${code}\n${notMade.join('\n')}`);
+  return lines;
+}
+
+/** The families of a run: named, or every third of them, or all. */
+async function choose({ family, third }) {
+  const known = await makeFamilies('--list');
+  const unknown = (family ?? []).filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
+  if (family) return family;
+  if (third === undefined) return known;
+  const chosen = third === 'date' ? Math.floor(Date.now() / millisecondsADay) % 3 : Number(third);
+  process.stdout.write(`third ${chosen} of the families\n`);
+  return known.filter((_, i) => i % 3 === chosen);
+}
+
+/** Runs cases, two at a time between the command line and the loader; `done(case, outcome)` in their order. */
+async function runAll(cases, families, work, done) {
+  const loader = new FamilyLoader();
+  const running = [];
+  const finishFirst = async () => {
+    const [item, outcome] = running.shift();
+    done(item, await outcome);
+  };
+  try {
+    for (const [i, item] of cases.entries()) {
+      const folder = join(work, String(i));
+      mkdirSync(folder);
+      const outcome = runCase(loader, families, folder, item).finally(() => rmSync(folder, { recursive: true }));
+      outcome.catch(() => {}); // thrown where it is awaited, in order
+      running.push([item, outcome]);
+      if (running.length >= 2) await finishFirst();
+    }
+    while (running.length > 0) await finishFirst();
+  } finally {
+    loader.close();
+  }
+}
+
+/** The table of `families`, printed as it grows. */
+async function tabulate(names, chosen, families, work) {
+  const table = new Table();
+  const cases = [
+    ...names.flatMap((family) => chosen.map((preset) => ({ family, preset }))),
+    ...rules.filter(({ family, preset }) => names.includes(family) && chosen.includes(preset)),
+  ];
+  process.stdout.write(`${names.length} families × ${chosen.join(', ')}, then with rules\n`);
+  let row = [];
+  await runAll(cases, families, work, (item, outcome) => {
+    row.push(table.add(item, outcome));
+    if (!item.args && row.length < chosen.length) return;
+    const title = item.args ? [item.family, item.preset, ...item.args].join(' ') : item.family;
+    process.stdout.write(`${title.padEnd(26)} ${row.join('  ')}\n`);
+    row = [];
+  });
+  process.stdout.write(`\n${table.summary()}\n`);
+  return table;
+}
+
+main(async (args) => {
+  const { values } = parseArgs({ args, options });
+  buildAll();
+  const work = mkdtempSync(join(tmpdir(), 'wasmquant-families-'));
+  try {
+    const uncovered = values.family ? 0 : checkCoverage(work);
+    const peers = [join(root, 'tests/interop/peers.sh'), 'create'];
+    const { status } = spawnSync('bash', peers, { cwd: root, stdio: ['ignore', 2, 2] });
+    if (status === cannotBeMadeHere) {
+      process.stdout.write('families: not loaded, because transformers cannot be installed here (see above)\n');
+      return process.env.CI || uncovered > 0 ? 1 : 0;
+    }
+    if (status !== 0) throw new CommandFailed('tests/interop/peers.sh create', status ?? 1);
+    const names = await choose(values);
+    const families = join(work, 'families');
+    await makeFamilies(families, ...names);
+    const table = await tabulate(names, values.preset ?? presets, families, work);
+    const isLow = !values.family && table.share < leastShare;
+    if (isLow) process.stdout.write(`fewer than ${100 * leastShare} % of the cells are right\n`);
+    process.stdout.write(String(table));
+    return uncovered + table.problems > 0 || isLow ? 1 : 0;
+  } finally {
+    if (values.keep) process.stdout.write(`checkpoints: ${work}\n`);
+    else rmSync(work, { recursive: true, force: true });
+  }
+});

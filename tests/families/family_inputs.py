@@ -1,0 +1,71 @@
+"""What a model is called with, by the last word of its row: `KIND`, or `KIND-in-text-N` for N places of a text that an image takes."""
+import torch
+
+from family_sizes import IMAGE_TOKEN
+
+
+def inputs_of(kind):
+    """Tensors by the name of the parameter of `forward`; the same at every call."""
+    generator = torch.Generator().manual_seed(7)
+    ids = torch.randint(0, 250, (2, 24), generator=generator)
+    name, _, count = kind.rpartition("-")
+
+    def normal(*shape):
+        return torch.randn(shape, generator=generator)
+
+    def image(size=32):
+        return {"pixel_values": normal(1, 3, size, size)}
+
+    def ones(*shape):
+        return torch.ones(shape, dtype=torch.long)
+
+    def text_around():
+        return {"input_ids": torch.cat([ids[:1, :4], torch.full((1, int(count)), IMAGE_TOKEN), ids[:1, 4:12]], 1)}
+
+    if kind == "text":
+        return {"input_ids": ids}
+    if kind == "encoder-decoder":
+        return {"input_ids": ids, "decoder_input_ids": ids[:, :9].flip(1).contiguous()}
+    if kind == "image":
+        return image()
+    if kind == "image-64":
+        return image(64)
+    if kind == "text-image":
+        ids[:, -1] = 257  # where CLIP reads the text's embedding
+        return {"input_ids": ids, **image()}
+    if kind == "wave":
+        return {"input_values": normal(1, 4000)}
+    if kind == "speech":
+        return {"input_values": normal(1, 8000), "decoder_input_ids": ids[:1, :9].contiguous()}
+    if kind == "spectrogram":
+        return {"input_features": normal(1, 32, 128), "decoder_input_ids": ids[:1, :9].contiguous()}
+    if name == "text-spectrogram":
+        return {**text_around(), "input_features": normal(1, 32, 128)}
+    if name == "text-masked-spectrogram":
+        return {**text_around(), "input_features": normal(1, 32, 128), "feature_attention_mask": ones(1, 128)}
+    patches = {"pixel_values": normal(1, 16, 192), "spatial_shapes": torch.tensor([[4, 4]]), "pixel_attention_mask": ones(1, 16)}
+    if kind == "patches":
+        return patches
+    text = text_around()
+    is_image = (text["input_ids"] == IMAGE_TOKEN).long()
+    if name == "image-in-text":
+        return {**text, **image()}
+    if name == "image64-in-text":
+        return {**text, **image(64)}
+    if name == "images-in-text":
+        return {**text, "pixel_values": normal(1, 1, 3, 32, 32)}
+    if name == "tiles-in-text":
+        return {**text, "pixel_values": normal(1, 2, 3, 32, 32), "image_sizes": torch.tensor([[32, 32]])}
+    if name == "sized-image-in-text":
+        return {**text, **image(), "image_sizes": torch.tensor([[32, 32]])}
+    if name == "typed-image-in-text":
+        return {**text, **image(), "token_type_ids": is_image}
+    if name == "patches-in-text":
+        return {**text, **patches}
+    if name == "placed-patches-in-text":
+        places = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="xy"), -1).reshape(1, 16, 2)
+        return {**text, "pixel_values": torch.rand((1, 16, 192), generator=generator), "image_position_ids": places, "mm_token_type_ids": is_image}
+    if name == "grid-in-text":
+        text["input_ids"][0, 3] = 282  # the start of an image
+        return {**text, "pixel_values": normal(16, 3 * 2 * 8 * 8), "image_grid_thw": torch.tensor([[1, 4, 4]]), "mm_token_type_ids": is_image}
+    raise ValueError(f"no inputs are called {kind}")

@@ -1,0 +1,36 @@
+"""Other ways in which a checkpoint of a family comes. variant: (family, how it is written).
+
+dtype         of the weights; config.json says it, too
+shard_bytes   several files and an index
+names         "modules": tensors are called as the modules of transformers 5 are, its mixtures of experts are fused;
+              "base": without the prefix of the base model, as the first GPT-2 and BLOOM; "old": of LayerNorm `gamma`, `beta`, of weight
+              norms `weight_g`, `weight_v`
+own_head      a head of its own where transformers ties it by default: T5 1.1, mT5
+"""
+
+VARIANTS = {
+    "llama-bf16": ("llama", dict(dtype="bfloat16")),
+    "qwen3-tied-bf16": ("qwen3", dict(dtype="bfloat16", config=dict(tie_word_embeddings=True))),
+    "qwen2_vl-bf16": ("qwen2_vl", dict(dtype="bfloat16")),
+    "qwen3_moe-bf16": ("qwen3_moe", dict(dtype="bfloat16")),
+    "gemma3-bf16": ("gemma3", dict(dtype="bfloat16")),
+    "t5-bf16": ("t5", dict(dtype="bfloat16")),
+    "whisper-bf16": ("whisper", dict(dtype="bfloat16")),
+    "bert-f16": ("bert", dict(dtype="float16")),
+    "llama-tied-sharded": ("llama-tied", dict(shard_bytes=1_000_000)),
+    "qwen3_moe-sharded": ("qwen3_moe", dict(shard_bytes=1_000_000)),
+    "gemma3-sharded": ("gemma3", dict(shard_bytes=1_000_000)),
+    "qwen3_5-bf16-sharded": ("qwen3_5", dict(dtype="bfloat16", shard_bytes=1_000_000)),
+    "qwen2_vl-modules": ("qwen2_vl", dict(names="modules")),
+    "llava-modules": ("llava", dict(names="modules")),
+    "vit-modules": ("vit", dict(names="modules")),
+    "mixtral-modules": ("mixtral", dict(names="modules")),
+    "qwen3_5_moe-modules": ("qwen3_5_moe", dict(names="modules")),
+    "qwen3_5_moe_text-modules": ("qwen3_5_moe_text", dict(names="modules")),
+    "gpt2-base": ("gpt2", dict(names="base")),
+    "bloom-base": ("bloom", dict(names="base")),
+    "bert-old": ("bert", dict(names="old")),
+    "wav2vec2-old": ("wav2vec2", dict(names="old")),
+    "t5-v1_1": ("t5", dict(own_head=True, config=dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False))),
+    "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
+}

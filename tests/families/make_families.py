@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tiny random checkpoints of many model families, as transformers' save_pretrained writes them, for tests of what loads.
+
+    python3 make_families.py OUT [FAMILY...]          needs torch, transformers 5, safetensors; without names: all of them
+    python3 make_families.py --list                   their names, one a line
+
+OUT/<family>/ gets config.json, the weights (F32 unless the variant says otherwise) and, for text models, a tokenizer of the family's kind;
+OUT/<family>.inputs.safetensors is what the model is called with. Weights are of the size that keeps activations alive, rows differ in size,
+and a few weights are outliers; norms, biases and gates are not at their initial zeros and ones. Prints a line a family.
+"""
+import json
+import os
+import re
+import shutil
+import sys
+import warnings
+
+from decoder_families import DECODERS
+from encoder_families import ENCODERS
+from family_variants import VARIANTS
+from media_families import MEDIA
+
+FAMILIES = {**DECODERS, **ENCODERS, **MEDIA}
+OLD_NAMES = ((r"LayerNorm\.weight$", "LayerNorm.gamma"), (r"LayerNorm\.bias$", "LayerNorm.beta"),
+             (r"parametrizations\.weight\.original0$", "weight_g"), (r"parametrizations\.weight\.original1$", "weight_v"))
+
+
+def scale_of(name, parameter):
+    """Standard deviation that keeps activations near 1, or None for what stays as the class initialized it."""
+    fan_in = parameter[0].numel() if parameter.dim() != 3 or "conv" in name else parameter.shape[-1]
+    is_large = parameter.dim() == 2 and parameter.std() > 2 * fan_in**-0.5 and parameter.std() > 0.5  # A_log of Mamba
+    if is_large and "emb" not in name:
+        return None
+    return 0.5 if "embed" in name or ".wte." in name or name.startswith("shared") else fan_in**-0.5
+
+
+def shake(model):
+    """Initial weights are all alike and small: make activations count, rows differ, and some weights outliers."""
+    generator = torch.Generator().manual_seed(1)
+
+    def noise(shape):
+        return torch.randn(shape, generator=generator)
+
+    for name, parameter in model.named_parameters():
+        if parameter.dim() >= 2:
+            scale = scale_of(name, parameter)
+            if scale is None:
+                continue
+            values = noise(parameter.shape) * scale * torch.exp(0.3 * noise((parameter.shape[0],) + (1,) * (parameter.dim() - 1)))
+            outliers = torch.rand(parameter.shape, generator=generator) < 0.002
+            parameter.copy_(torch.where(outliers, values * 3, values))
+        elif parameter.numel() > 1:
+            low, high = parameter.min(), parameter.max()
+            if low == high == 1:
+                parameter.mul_(1 + 0.2 * noise(parameter.shape))
+            elif low == high == 0:
+                parameter.copy_(0.1 * noise(parameter.shape))
+
+
+def rename(folder, name_of):
+    path = os.path.join(folder, "model.safetensors")
+    save_file({name_of(name): tensor for name, tensor in load_file(path).items()}, path, metadata={"format": "pt"})
+
+
+def write(model, folder, variant):
+    names = variant.get("names")
+    if variant.get("own_head"):
+        model.config.tie_word_embeddings = False
+    shard = {"max_shard_size": variant["shard_bytes"]} if "shard_bytes" in variant else {}
+    model.save_pretrained(folder, save_original_format=names != "modules", **shard)
+    if names == "base":
+        rename(folder, lambda name: name.removeprefix(model.base_model_prefix + "."))
+    if names == "old":
+        def old(name):
+            for pattern, replacement in OLD_NAMES:
+                name = re.sub(pattern, replacement, name)
+            return name
+
+        rename(folder, old)
+
+
+def make(out, name):
+    family, variant = VARIANTS.get(name, (name, {}))
+    model_class, model_type, settings, kind = FAMILIES[family]
+    folder = os.path.join(out, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(model_type, **json.loads(json.dumps({**settings, **variant.get("config", {})})))
+    model = getattr(transformers, model_class)(config).float().eval()
+    if variant.get("own_head"):
+        model.lm_head.weight = torch.nn.Parameter(0.1 * torch.randn(model.lm_head.weight.shape))
+    shake(model)
+    inputs = inputs_of(kind)
+    output = model(**inputs)
+    first = next(value for value in output.values() if torch.is_tensor(value) and value.is_floating_point())
+    if not torch.isfinite(first).all():
+        raise ValueError("the output is not finite")
+    write(model.to(getattr(torch, variant.get("dtype", "float32"))), folder, variant)
+    if "input_ids" in inputs:
+        write_tokenizer(folder, family)
+    save_file(inputs, os.path.join(out, name + ".inputs.safetensors"))
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return f"{parameters:>9} parameters  {model_class}  output {tuple(first.shape)}, deviation {first.std():.3g}"
+
+
+def main():
+    out, wanted = sys.argv[1], sys.argv[2:] or [*FAMILIES, *VARIANTS]
+    os.makedirs(out, exist_ok=True)
+    failed = 0
+    for name in wanted:
+        try:
+            with torch.no_grad():
+                print(f"{name:24} {make(out, name)}", flush=True)
+        except Exception as error:  # of a class of transformers: the other families are made
+            failed += 1
+            print(f"{name:24} NOT MADE {type(error).__name__}: {str(error)[:300]}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join([*FAMILIES, *VARIANTS]))
+        sys.exit(0)
+    warnings.filterwarnings("ignore")
+    os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
+    import torch
+    import transformers
+    from safetensors.torch import load_file, save_file
+
+    from family_inputs import inputs_of
+    from family_tokenizers import write_tokenizer
+
+    main()

@@ -1,0 +1,113 @@
+"""What the weights of a checkpoint are, found without the model loader: compressed-tensors' own decoder tensor by tensor, and rounding to nearest by
+compressed-tensors' own arithmetic."""
+import glob
+import json
+import os
+import re
+
+import torch
+from compressed_tensors.compressors.base import BaseCompressor
+from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+from compressed_tensors.quantization.lifecycle.forward import fake_quantize
+from compressed_tensors.quantization.utils.helpers import calculate_qparams
+from safetensors.torch import load_file
+
+# Names that the layouts give to the parts of one weight.
+PARTS = ("weight", "weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "weight_global_scale")
+
+ROUNDING = {
+    "int8": dict(num_bits=8, type="int", strategy="channel"),
+    "int4_wo_32": dict(num_bits=4, type="int", strategy="group", group_size=32),
+    "fp8_per_channel": dict(num_bits=8, type="float", strategy="channel"),
+    "mxfp4": dict(num_bits=4, type="float", strategy="group", group_size=32, scale_dtype=torch.uint8, zp_dtype=torch.uint8),
+}
+
+
+def read_config(folder):
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def read_tensors(folder):
+    tensors = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*.safetensors"))):
+        tensors.update(load_file(path))
+    return tensors
+
+
+def scheme_of(layer, block):
+    """The group whose targets name the layer, else the one for every Linear."""
+    groups = list(block["config_groups"].values())
+
+    def names(target):
+        return re.match(target[3:], layer) if target.startswith("re:") else target == layer
+
+    for group in (*(g for g in groups if any(map(names, g["targets"]))), *(g for g in groups if "Linear" in g["targets"])):
+        return QuantizationScheme.model_validate(group), group.get("format") or block["format"]
+    raise ValueError(f"no group of config.json is for the layer {layer}")
+
+
+def block_of(folder):
+    """quantization_config; nothing when no weight is quantized."""
+    return read_config(folder).get("quantization_config") or {"format": None, "config_groups": {}}
+
+
+def decode(folder):
+    """Tensors of a compressed-tensors folder, decoded: (all of them by name, names of the decoded ones)."""
+    block = block_of(folder)
+    stored = read_tensors(folder)
+    layers = [name.removesuffix("_scale") for name in stored if name.endswith(".weight_scale")]
+    values, used = {}, set()
+    for weight in layers:
+        layer = weight.removesuffix(".weight")
+        parts = {part: stored[f"{layer}.{part}"] for part in PARTS if f"{layer}.{part}" in stored}
+        used.update(f"{layer}.{part}" for part in parts)
+        scheme, layout = scheme_of(layer, block)
+        values[weight] = BaseCompressor.get_value_from_registry(layout).decompress(parts, scheme)["weight"]
+    return {**{name: tensor for name, tensor in stored.items() if name not in used}, **values}, set(layers)
+
+
+def stack_experts(decoded, names, sources, is_input_major):
+    """Experts that are one tensor in the source and a layer each in the file, stacked as they were. Same arguments and results as `decode`."""
+    stacked, parts = {}, set()
+    for name in sources:
+        module, _, kind = name.removesuffix(".weight").rpartition(".")
+        if name in decoded or kind not in ("gate_up_proj", "down_proj"):
+            continue
+        halves = ("gate_proj", "up_proj") if kind == "gate_up_proj" else (kind,)
+        layers = [[f"{module}.{expert}.{half}.weight" for half in halves] for expert in range(sources[name].shape[0])]
+        stack = torch.stack([torch.cat([decoded[layer] for layer in expert]) for expert in layers])
+        stacked[name] = stack.mT.contiguous() if is_input_major(name) else stack
+        parts.update(layer for expert in layers for layer in expert)
+    return {**{name: tensor for name, tensor in decoded.items() if name not in parts}, **stacked}, names - parts | set(stacked)
+
+
+def stored_scale_dtype(source):
+    return source.dtype if source.dtype in (torch.float16, torch.bfloat16) else torch.float32
+
+
+def round_to_nearest(weight, preset):
+    """`weight` [..., out, in] rounded as the preset says: (values, step sizes of every value), float32. Scales are stored in the dtype of the weight."""
+    settings = ROUNDING[preset]
+    args = QuantizationArgs(symmetric=True, **settings)
+    rows = weight.float().reshape(-1, weight.shape[-1])
+    groups = rows.reshape(rows.shape[0], -1, settings.get("group_size", rows.shape[1]))
+    scale, zero_point = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
+    scale = scale.to(stored_scale_dtype(weight)).float()
+    values = fake_quantize(rows, scale, zero_point, args).reshape(weight.shape)
+    return values, scale.repeat_interleave(groups.shape[-1], 1).reshape(weight.shape)
+
+
+def differs_from_rounding(found, weight, preset):
+    """Why `found` is not `weight` rounded to nearest, or None. Integers may fall to either side of a tie."""
+    values, step = round_to_nearest(weight, preset)
+    expected = values.to(found.dtype)
+    differs = found != expected
+    if not differs.any():
+        return None
+    position = (weight.float() / step).abs()[differs]
+    is_tie = (position.frac() - 0.5).abs() < 1e-4
+    one_step = (found.float() - expected.float()).abs()[differs] <= 1.01 * step[differs]
+    if ROUNDING[preset]["type"] == "int" and bool((is_tie & one_step).all()):
+        return None
+    return f"{int(differs.sum())} of {differs.numel()} values are not the nearest"

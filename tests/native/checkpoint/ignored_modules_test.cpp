@@ -1,0 +1,56 @@
+// The modules that a quantized file tells its loader to leave alone.
+#include "checkpoint/ignored_modules.h"
+
+#include <doctest/doctest.h>
+
+using namespace wasmquant;
+
+namespace {
+
+LayerOutcome layer_of(const char* name, bool is_quantized, const char* loader_name = "", const char* type = "Linear") {
+  LayerOutcome layer{name, type, {}, {}, {}, loader_name};
+  if (is_quantized) layer.weight = Stages(1);
+  return layer;
+}
+
+std::string ignored(const List<LayerOutcome>& layers, const char* config = "") {
+  auto family = families::ModelFamily::read(config);
+  REQUIRE(bool(family));
+  return json::write(ignored_modules(layers, *family));
+}
+
+}  // namespace
+
+TEST_CASE("kept layers by both of their names, embeddings and quantized layers not at all") {
+  CHECK(ignored({layer_of("model.layers.0.up_proj", true), layer_of("model.layers.1.up_proj", false),
+                 layer_of("h.0.mlp.up", false, "transformer.h.0.mlp.up"),
+                 layer_of("model.embed_tokens", false, "", "Embedding")}) ==
+        R"(["model.layers.1.up_proj","h.0.mlp.up","transformer.h.0.mlp.up"])");
+}
+
+TEST_CASE("a tower is one pattern as long as all of it is kept") {
+  const LayerOutcome first = layer_of("visual.blocks.0.attn.qkv", false, "model.visual.blocks.0.attn.qkv"),
+                     second = layer_of("visual.blocks.1.attn.qkv", false, "model.visual.blocks.1.attn.qkv");
+  CHECK(ignored({first, second}) == R"(["re:(.*\\.)?visual\\..*"])");
+  CHECK(ignored({first, layer_of("visual.blocks.1.attn.qkv", true)}) ==
+        R"(["visual.blocks.0.attn.qkv","model.visual.blocks.0.attn.qkv"])");
+}
+
+TEST_CASE("experts, single and in one tensor") {
+  CHECK(ignored({layer_of("model.layers.0.mlp.experts.0.up_proj", false),
+                 layer_of("model.layers.1.mlp.experts.0.up_proj", false),
+                 layer_of("model.layers.0.mlp.shared_experts.up_proj", false)}) ==
+        R"(["re:(.*\\.)?experts\\..*","model.layers.0.mlp.shared_experts.up_proj"])");
+  CHECK(ignored({layer_of("model.layers.0.mlp.experts.gate_up_proj", false, "", "Experts")}) ==
+        R"(["re:(.*\\.)?experts\\..*"])");
+}
+
+TEST_CASE("heads that have no tensor are named by the class; those that have one are not named twice") {
+  constexpr const char* kBert = R"({"architectures": ["BertForMaskedLM"]})";
+  CHECK(ignored({layer_of("bert.pooler.dense", true)}, kBert) == R"(["cls.predictions.decoder","lm_head.decoder"])");
+  constexpr const char* kLlama = R"({"architectures": ["LlamaForCausalLM"]})";
+  CHECK(ignored({layer_of("lm_head", false)}, kLlama) == R"(["lm_head"])");
+  CHECK(ignored({layer_of("lm_head", true)}, kLlama) == "[]");
+  CHECK(ignored({layer_of("language_model.lm_head", true, "lm_head")}, kLlama) == "[]");
+  CHECK(ignored({}, kLlama) == R"(["lm_head"])");
+}

@@ -1,0 +1,109 @@
+// Which layers presets leave alone, by name, class and family.
+#include "families/default_exclusions.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "families/module_path.h"
+
+using namespace wasmquant::families;
+
+namespace {
+
+ModelFamily family_of(const char* config) {
+  auto family = ModelFamily::read(config);
+  REQUIRE(bool(family));
+  return std::move(*family);
+}
+
+std::string row_of(const ModelFamily& family, std::string_view layer, std::string_view type = "Linear",
+                   DefaultExclusions::Rows rows = {}) {
+  const DefaultExclusion* const row = DefaultExclusions(family, rows).find(layer, type);
+  return row == nullptr ? std::string() : std::string(row->id);
+}
+
+}  // namespace
+
+TEST_CASE("each row finds the layers it is about, and no others") {
+  const ModelFamily llm = family_of(R"({"architectures": ["XForCausalLM"], "num_hidden_layers": 4})");
+  const struct {
+    const char *layer, *type, *row;
+  } cases[] = {
+      {"model.layers.0.mlp.gate", "Linear", "router"},
+      {"model.layers.0.mlp.gate_proj", "Linear", ""},
+      {"model.layers.0.mlp.gate.wg", "Linear", "router"},
+      {"model.layers.0.mlp.shared_expert_gate", "Linear", "router"},
+      {"model.layers.0.mlp.shared_expert.gate_proj", "Linear", ""},
+      {"model.layers.0.router.proj", "Linear", "router"},
+      {"model.layers.0.block_sparse_moe.router.layer", "Linear", "router"},
+      {"model.layers.0.linear_attn.conv1d", "Conv1d", "convolution"},
+      {"patch_embed.proj", "Conv3d", "convolution"},
+      {"model.layers.0.mamba.dt_proj", "Linear", "state_space"},
+      {"model.layers.0.mamba.in_proj", "Linear", ""},
+      {"model.visual.blocks.0.attn.qkv", "Linear", "tower"},
+      {"visual.merger.mlp.0", "Linear", "tower"},
+      {"multi_modal_projector.linear_1", "Linear", "tower"},
+      {"mtp.layers.0.mlp.up_proj", "Linear", "multi_token_prediction"},
+      {"model.layers.4.eh_proj", "Linear", "multi_token_prediction"},
+      {"model.layers.3.self_attn.q_proj", "Linear", ""},
+      {"embed_out", "Linear", "head"},
+      {"cls.predictions.decoder", "Linear", "head"},
+      {"model.decoder.layers.0.fc1", "Linear", ""},
+      {"model.layers.0.mlp.experts.7.down_proj", "Linear", "expert"},
+      {"model.layers.0.mlp.experts.down_proj", "Experts", "expert"},
+      {"model.layers.0.mlp.shared_experts.down_proj", "Linear", ""},
+      {"transformer.h.0.attn.c_attn", "Conv1D", "input_major"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.layer);
+    CHECK(row_of(llm, c.layer, c.type) == c.row);
+  }
+  CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj", "Linear", {true, false, true}) == "");
+  CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {true, true, false}) == "");
+  CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {false, true, true}) == "");
+}
+
+TEST_CASE("encoders of images are towers only beside a language model") {
+  const ModelFamily clip = family_of(R"({"architectures": ["CLIPModel"], "model_type": "clip"})");
+  CHECK(row_of(clip, "vision_model.encoder.layers.0.mlp.fc1") == "");
+  const ModelFamily llava = family_of(R"({"architectures": ["LlavaForConditionalGeneration"]})");
+  CHECK(row_of(llava, "vision_model.encoder.layers.0.mlp.fc1") == "tower");
+  CHECK(row_of(family_of(""), "vision_tower.encoder.layers.0.mlp.fc1") == "tower");
+}
+
+TEST_CASE("a layer's number is compared with the decoder's alone") {
+  const ModelFamily bart =
+      family_of(R"({"architectures": ["BartForConditionalGeneration"], "num_hidden_layers": 2, "decoder_layers": 6})");
+  CHECK(row_of(bart, "model.decoder.layers.5.fc1") == "");
+  const ModelFamily nested = family_of(
+      R"({"architectures": ["XForCausalLM"], "text_config": {"model_type": "x_text", "num_hidden_layers": 2}})");
+  CHECK(nested.is("x_text"));
+  CHECK(row_of(nested, "model.language_model.layers.2.eh_proj") == "multi_token_prediction");
+}
+
+TEST_CASE("a pattern names a row when one of its words stands in it") {
+  const ModelFamily llm = family_of(R"({"architectures": ["XForCausalLM"]})");
+  const DefaultExclusions exclusions(llm, {});
+  const DefaultExclusion* const expert = exclusions.find("mlp.experts.0.down_proj", "Linear");
+  REQUIRE(expert != nullptr);
+  CHECK(names_row(*expert, "*.experts.*"));
+  CHECK_FALSE(names_row(*expert, "*.down_proj"));
+  const DefaultExclusion* const convolution = exclusions.find("conv1", "Conv2d");
+  REQUIRE(convolution != nullptr);
+  CHECK(names_row(*convolution, "model.conv*"));
+  CHECK_FALSE(names_row(*convolution, "*"));
+}
+
+TEST_CASE("parts of module names") {
+  CHECK(last_part("a.b.c") == "c");
+  CHECK(last_part("c") == "c");
+  CHECK(has_part("a.b.c", "b"));
+  CHECK_FALSE(has_part("a.bb.c", "b"));
+  CHECK(ends_with_parts("x.mlp.gate", "mlp.gate"));
+  CHECK_FALSE(ends_with_parts("xmlp.gate", "mlp.gate"));
+  CHECK(layer_index_of("model.layers.12.mlp") == 12);
+  CHECK(layer_index_of("transformer.h.3.attn") == 3);
+  CHECK(layer_index_of("model.layers.x.mlp") == -1);
+  CHECK(layer_index_of("") == -1);
+}

@@ -1,0 +1,94 @@
+// "to load it": the lines that quantize prints, which are printed only where they work.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { cli, scratch } from './cli_process.mjs';
+import { noise, safetensors } from './written_model.mjs';
+
+const layer = safetensors({ 'model.layers.0.up_proj.weight': { dtype: 'F32', shape: [32, 32], data: noise(1024) } });
+
+/** Lines under "to load it" for a model with these files: name → text or bytes; `config`: of config.json. */
+async function linesOf(t, config, { files = { 'model.safetensors': layer }, flags = ['--preset', 'int8'] } = {}) {
+  const folder = scratch(t);
+  const [source, out] = ['in', 'out'].map((name) => join(folder, name));
+  mkdirSync(source);
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(source, name), content);
+  if (config !== null) writeFileSync(join(source, 'config.json'), JSON.stringify(config));
+  const { code, stdout, stderr } = await cli(['quantize', source, '-o', out, ...flags]);
+  assert.equal(code, 0, stderr);
+  const [, text = ''] = /^to load it\n((?: {2}.*\n)*)/m.exec(stdout) ?? [];
+  const lines = text.split('\n').map((line) => line.slice(2));
+  return { out, lines: lines.slice(0, -1), stdout };
+}
+
+/** The two lines of Python. */
+const loading = (name, out, more = '') => [
+  `from transformers import ${name}`,
+  `model = ${name}.from_pretrained(${JSON.stringify(out)}, dtype="auto"${more})`,
+];
+
+test('the class is the one that config.json names, with its head', async (t) => {
+  for (const name of ['Gemma2ForCausalLM', 'BertForSequenceClassification', 'T5ForConditionalGeneration', 'ViTModel']) {
+    const { lines, out } = await linesOf(t, { model_type: 'any', architectures: [name, 'Other'] });
+    assert.deepEqual(lines, ['# pip install transformers compressed-tensors', ...loading(name, out)]);
+  }
+});
+
+test('every format of transformers names the class', async (t) => {
+  for (const [format, preset, needs] of [
+    ['awq', 'uint4_wo_32', 'gptqmodel'],
+    ['gptq', 'int4_wo_32', 'gptqmodel'],
+    ['quark', 'int8', 'amd-quark'],
+    ['fake-quantized', 'int8', 'transformers'],
+  ]) {
+    const flags = ['--preset', preset, '--format', format];
+    const { lines, out } = await linesOf(t, { architectures: ['OPTForCausalLM'] }, { flags });
+    assert.deepEqual(lines.slice(-2), loading('OPTForCausalLM', out), format);
+    assert.match(lines.at(-3), new RegExp(`^# pip install .*${needs}$`));
+  }
+});
+
+test('without a class there are no lines of Python', async (t) => {
+  for (const architectures of [undefined, [], 'BertModel', [7], ['Bert Model'], ['os;system']]) {
+    const { lines } = await linesOf(t, { model_type: 'bert', architectures });
+    assert.equal(lines.length, 1);
+    assert.match(lines[0], /config\.json names no class/);
+  }
+});
+
+test('without config.json the lines say so', async (t) => {
+  const { lines } = await linesOf(t, null);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0], /needs its config\.json beside it/);
+});
+
+test('files that transformers does not look for are named', async (t) => {
+  const { lines } = await linesOf(t, { architectures: ['BertModel'] }, { files: { 'weights.safetensors': layer } });
+  assert.deepEqual(lines, [
+    'transformers looks for model.safetensors or model.safetensors.index.json; this is weights.safetensors.',
+  ]);
+});
+
+test('code beside the weights is loaded by the class that auto_map names', async (t) => {
+  const auto_map = { AutoConfig: 'configuration_own.OwnConfig', AutoModelForCausalLM: 'modeling_own.OwnForCausalLM' };
+  const config = { architectures: ['OwnForCausalLM'], auto_map };
+  const files = { 'model.safetensors': layer, 'modeling_own.py': '', 'configuration_own.py': '' };
+  const { lines, out } = await linesOf(t, config, { files });
+  assert.deepEqual(lines.slice(-2), loading('AutoModelForCausalLM', out, ', trust_remote_code=True'));
+
+  const missing = await linesOf(t, config);
+  assert.equal(missing.lines.length, 1);
+  assert.match(missing.lines[0], /code is in modeling_own\.py \(auto_map\), which is not beside the weights/);
+
+  const elsewhere = { ...config, auto_map: { AutoModel: 'someone/own--modeling_own.OwnForCausalLM' } };
+  const remote = await linesOf(t, elsewhere);
+  assert.deepEqual(remote.lines.slice(-2), loading('AutoModel', remote.out, ', trust_remote_code=True'));
+
+  const tokenizerOnly = {
+    architectures: ['PhiForCausalLM'],
+    auto_map: { AutoTokenizer: ['tokenization_own.Own', null] },
+  };
+  const known = await linesOf(t, tokenizerOnly);
+  assert.deepEqual(known.lines.slice(-2), loading('PhiForCausalLM', known.out));
+});
