@@ -1,31 +1,122 @@
-// Checkpoints that other tools quantized: what is decoded is, to the last bit of float32, what the tools themselves make of
-// their files (tests/files/quantized, each written by its tool with its own values next to it).
+// Checkpoints that other tools quantized (tests/files/quantized, each written by its tool with the tool's own values next to
+// it): compared, inspected, and as sources of other outputs.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { modelFor, quantizerFor } from './scratch.mjs';
-import { parsed } from './written_model.mjs';
+import { start } from './cli_process.mjs';
+import { files, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
+import { parsed, safetensors } from './written_model.mjs';
 
-const files = fileURLToPath(new URL('../files/quantized/', import.meta.url));
-const namesIn = (path) =>
-  Object.keys(parsed(new Uint8Array(readFileSync(path))).header).filter((name) => name !== '__metadata__');
+const folderOf = (tool) => join(files, 'quantized', tool);
+const contentOf = (path) => parsed(new Uint8Array(readFileSync(path)));
+const tools = ['gpt_oss', 'modelopt', 'mlx', 'bitsandbytes'];
 
-for (const tool of ['gpt_oss', 'modelopt', 'mlx', 'bitsandbytes'])
-  test(`${tool}: every weight decodes to the tool's own values`, async (t) => {
+/** float32 values of a tensor in BF16 or F32. */
+function floatsOf({ header, data }, name) {
+  const bytes = data(name).slice().buffer;
+  if (header[name].dtype === 'F32') return new Float32Array(bytes);
+  assert.equal(header[name].dtype, 'BF16', name);
+  const words = Uint32Array.from(new Uint16Array(bytes), (bits) => bits * 65536);
+  return new Float32Array(words.buffer);
+}
+const bfloat16 = (value) => {
+  const bits = new Uint32Array(Float32Array.of(value).buffer)[0];
+  return new Float32Array(Uint32Array.of((bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000).buffer)[0];
+};
+
+for (const tool of tools)
+  test(`${tool}: compared to the tool's own values, every weight is the same`, async (t) => {
     const quantizer = await quantizerFor(t);
-    const folder = join(files, tool);
-    const values = join(folder, 'values.safetensors');
-    const report = await quantizer.compare(
-      await modelFor(t, quantizer, values),
-      await modelFor(t, quantizer, folder),
-    );
+    const values = join(folderOf(tool), 'values.safetensors');
+    const model = await modelFor(t, quantizer, folderOf(tool));
+    const report = await quantizer.compare(await modelFor(t, quantizer, values), model);
     for (const { name, error } of report.tensors) assert.equal(error.maxAbs, 0, name);
-    const weights = namesIn(values).filter((name) => /weight$|_proj$/.test(name));
-    assert.deepEqual(
-      report.tensors.map(({ name }) => name).sort(),
-      weights.filter((name) => name !== 'norm.weight' || report.tensors.some((each) => each.name === name)).sort(),
-    );
-    console.log(tool, report.tensors.length, weights.length, JSON.stringify(report.diagnostics.map(d=>d.code+' '+d.where+' '+d.message).slice(0,8)));
+    const compared = new Set(report.tensors.map(({ name }) => name));
+    const weights = Object.keys(contentOf(values).header).filter((name) => /\.weight$|_proj$/.test(name));
+    assert.ok(weights.length >= 2);
+    for (const name of weights) assert.ok(compared.has(name), `${name} was compared`);
+    // And the other way round, with tiles of the decoded side.
+    const turned = await quantizer.compare(model, await modelFor(t, quantizer, values));
+    for (const { name, error } of turned.tensors) assert.equal(error.maxAbs, 0, name);
+    assert.ok(turned.diagnostics.some(({ code }) => code === 'reference-quantized'));
   });
+
+const bfloat16Everywhere = { global_quant_config: { weight: { dtype: 'bfloat16' } }, exclude: [] };
+
+for (const tool of ['modelopt', 'mlx', 'bitsandbytes'])
+  test(`${tool}: as a source, weights are written as their values`, async (t) => {
+    const quantizer = await quantizerFor(t);
+    const target = join(scratchFolder(t), 'out');
+    const model = await modelFor(t, quantizer, folderOf(tool));
+    const report = await quantizer.quantizeModel(model, bfloat16Everywhere, { target, format: 'fake-quantized' });
+    assert.ok(report.diagnostics.some(({ code }) => code === 'requantized'));
+    const written = contentOf(join(target, 'model.safetensors'));
+    const values = contentOf(join(folderOf(tool), 'values.safetensors'));
+    const names = Object.keys(values.header).filter((name) => name.endsWith('.weight'));
+    for (const name of names)
+      assert.deepEqual(
+        floatsOf(written, name).map((v) => v + 0),
+        floatsOf(values, name).map((v) => (name === 'norm.weight' ? v : bfloat16(v)) + 0),
+        name,
+      );
+    // Nothing of the former codes goes over, and no file says that there are any.
+    const left = Object.keys(written.header).filter((name) => !name.startsWith('__') && !names.includes(name));
+    assert.deepEqual(left.sort(), tool === 'bitsandbytes' ? ['int8.bias', 'nf4.many_blocks.weight'] : []);
+    assert.deepEqual(JSON.parse(readFileSync(join(target, 'config.json'), 'utf8')), { model_type: 'x' });
+    assert.ok(!existsSync(join(target, 'hf_quant_config.json')));
+  });
+
+test('the same codes come of a decoded source and of its values', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 32, ch_axis: -1 };
+  for (const [tool, layers] of Object.entries({
+    mlx: ['affine.3', 'nvfp4', 'mxfp8'],
+    modelopt: ['nvfp4_awq', 'int4_awq', 'fp8_blocks'],
+    bitsandbytes: ['nf4.nested', 'nf4.blocks_across_rows', 'fp4.plain'],
+  })) {
+    const { header, data } = contentOf(join(folderOf(tool), 'values.safetensors'));
+    const values = layers.map((layer) => {
+      const name = `${layer}.weight`;
+      return [name, { dtype: 'F32', shape: header[name].shape, data: new Float32Array(data(name).slice().buffer) }];
+    });
+    const config = {
+      ...bfloat16Everywhere,
+      layer_quant_config: Object.fromEntries(layers.map((layer) => [layer, { weight: int4 }])),
+    };
+    for (const format of ['compressed-tensors', 'quark']) {
+      const written = async (source, name) => {
+        const target = join(folder, `${tool}-${format}-${name}`);
+        await quantizer.quantizeModel(await modelFor(t, quantizer, source), config, { target, format });
+        return contentOf(join(target, 'model.safetensors'));
+      };
+      const expected = await written(safetensors(Object.fromEntries(values)), 'values');
+      const codes = await written(folderOf(tool), 'codes');
+      for (const name of Object.keys(expected.header).filter((key) => key[0] !== '_'))
+        assert.deepEqual(codes.data(name), expected.data(name), `${tool} ${format} ${name}`);
+    }
+  }
+});
+
+test('inspect lists codes and scales as the file has them', async () => {
+  const { code, stdout } = await start(['inspect', folderOf('mlx')]).done;
+  assert.equal(code, 0);
+  assert.match(stdout, /affine\.3\.weight/);
+});
+
+test('bitsandbytes: JSON that is not there is an error that names it', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = join(scratchFolder(t), 'model');
+  cpSync(folderOf('bitsandbytes'), folder, { recursive: true });
+  rmSync(join(folder, 'values.safetensors'));
+  const path = join(folder, 'model.safetensors');
+  const bytes = readFileSync(path);
+  bytes.write('!', bytes.indexOf('"nested_offset"'));
+  writeFileSync(path, bytes);
+  const model = await modelFor(t, quantizer, folder);
+  await assert.rejects(
+    quantizer.quantizeModel(model, bfloat16Everywhere, { target: join(folder, 'out'), format: 'fake-quantized' }),
+    ({ code, where }) => code === 'file-invalid' && /quant_state\.bitsandbytes__(nf4|fp4)$/.test(where),
+  );
+});

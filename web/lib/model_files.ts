@@ -96,9 +96,12 @@ async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Ar
   }
 }
 
+/** What ModelOpt says of its weights is no longer true of others. */
+const isCarried = (name: string) => isCompanion(name) && name !== 'hf_quant_config.json';
+
 async function openCompanions(folder: Folder): Promise<FileSource[]> {
   const companions: FileSource[] = [];
-  for (const name of folder.names?.filter(isCompanion) ?? usualCompanions) {
+  for (const name of folder.names?.filter(isCarried) ?? usualCompanions) {
     const file = await folder.open(name);
     if (file) companions.push(file);
   }
