@@ -37,7 +37,7 @@ struct ExpertTensor {
 };
 
 /// Whether a tensor of that name and shape holds the weights of several experts: three axes, below a part `experts`
-/// (or called input_linear, output_linear: Granite), and no convolution.
+/// (MLX: `switch_mlp`; Granite: called input_linear, output_linear).
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
 
 /// How the matrices lie in it. `gate_up` and `down`: shapes of the module's two tensors, empty where it has no such
