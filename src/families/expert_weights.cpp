@@ -9,18 +9,15 @@ constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts", kMlxPa
 
 // What a fused tensor is called behind its parent, and the matrices in it.
 struct FusedName {
-  std::string_view name;   // last part of the tensor's module
+  std::string_view name;  // last part of the tensor's module
   bool is_gate_up;
   std::string_view gate, up;
   std::string_view parent;  // where it is another module than the tensor's own
 };
 constexpr FusedName kFusedNames[] = {
-    {"gate_up_proj", true, "gate_proj", "up_proj", ""},
-    {"down_proj", false, "down_proj", "", ""},
-    {"gate_proj", false, "gate_proj", "", ""},
-    {"up_proj", false, "up_proj", "", ""},
-    {"input_linear", true, "w1", "w3", "experts"},
-    {"output_linear", false, "w2", "", "experts"},
+    {"gate_up_proj", true, "gate_proj", "up_proj", ""}, {"down_proj", false, "down_proj", "", ""},
+    {"gate_proj", false, "gate_proj", "", ""},          {"up_proj", false, "up_proj", "", ""},
+    {"input_linear", true, "w1", "w3", "experts"},      {"output_linear", false, "w2", "", "experts"},
 };
 
 std::string_view module_of(std::string_view name) {
