@@ -79,6 +79,8 @@ class CheckpointFormat {
   /// weight of a quantizable type, in file order.
   virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                           const families::ModelFamily& family) const = 0;
+  /// Whether loaders make bfloat16 of weights with these stages, whatever the model's dtype is.
+  virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether a weight with these stages has no tensor called `weight` any more.
   virtual bool hides_weight(const Stages& /*stages*/) const { return false; }
 

@@ -29,6 +29,9 @@ class CompressedTensors final : public CheckpointFormat {
   /// Per expert where transformers replaces the fused class by single layers (Llama 4), else left: no fused class takes
   /// compressed weights. `include_experts`: per expert, which vLLM reads.
   ExpertStorage expert_storage(const families::ModelFamily& family, bool include_experts) const override;
+  bool loads_as_bfloat16(const Stages& stages) const override {
+    return stages.front().scale_format != ScaleFormat::float32;
+  }
   bool hides_weight(const Stages& stages) const override;
   /// `ignore` names every Linear module of the loaded model that keeps its weight, under both of its names, towers and
   /// experts by a pattern each where all of their layers do, and heads that have no tensor because they are tied.

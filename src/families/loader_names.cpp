@@ -139,6 +139,10 @@ std::string loader_name(const ModelFamily& family, std::string_view layer) {
   return with_base_prefix(family, layer);
 }
 
+bool is_converted(const ModelFamily& family, std::string_view layer) {
+  return has_part(layer, "experts") || loader_name(family, layer) != layer;
+}
+
 List<std::string_view> tied_heads(const ModelFamily& family) {
   List<std::string_view> heads;
   for (const Head& head : kHeads) {

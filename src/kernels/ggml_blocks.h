@@ -24,8 +24,7 @@ bool uses_importance(GgmlType type) noexcept;
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,
                      uint8_t* out, ErrorSums* error = nullptr) noexcept;
 
-/// error_between x and what `blocks` hold; count is a multiple of the type's block. Elements that are not finite on
-/// either side are not counted.
+/// error_between x and what `blocks` hold; count is a multiple of the type's block.
 ErrorSums error_of_blocks(GgmlType type, const float* x, uint64_t count, const uint8_t* blocks) noexcept;
 
 /// y: `elements` floats, a multiple of the type's block; type must be one that can_dequantize(). Any bytes are valid

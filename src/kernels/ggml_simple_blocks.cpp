@@ -67,11 +67,11 @@ int32_t floor_of_log2(float v) {
 }
 
 /// mxfp4: the stored exponent, and the factor that takes elements to fp4 values. Below 2^-125 the exponent wraps, as in
-/// ggml, and all elements become zero.
+/// ggml, and all elements become zero; 255, which means NaN and fails llama.cpp's validation, becomes 0.
 uint8_t mxfp4_exponent(float absmax, float& factor) {
   const int32_t exponent = absmax > 0 ? floor_of_log2(absmax) - 2 + 127 : 0;
   factor = exponent < 0 ? 0 : std::bit_cast<float>(static_cast<uint32_t>(254 - exponent) << 23);
-  return static_cast<uint8_t>(exponent);
+  return exponent == -1 ? uint8_t{0} : static_cast<uint8_t>(exponent);
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ class Planner {
     }
     if (!planned.task.layout.components.empty()) {
       widen_output(planned.task.layout);
-    } else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major) {
+    } else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor)) {
       if (Status done = keep_values(tensor, planned); !done) {
         fail(std::move(done.error()));
         return;
@@ -219,6 +219,13 @@ class Planner {
     weight.is_input_major = experts && experts->is_input_major;
   }
 
+  // What lies beside weights that load as bfloat16 is cast to it by transformers, but for tensors that it converts.
+  bool needs_bfloat16(const ModelTensor& tensor) const {
+    if (tensor.stored.dtype != StorageDtype::F32 && tensor.stored.dtype != StorageDtype::F16) return false;
+    const Stages& weight = config_.global.weight;
+    return !weight.empty() && format_.loads_as_bfloat16(weight) && families::is_converted(family_, tensor.layer);
+  }
+
   // Values as they are, where the bytes cannot go over: codes of another format, parts of tensors that lie transposed.
   Status keep_values(const ModelTensor& tensor, PlannedTensor& planned) {
     Stages plain(1);
@@ -230,6 +237,8 @@ class Planner {
     if (tensor.quantized) {
       planned.reason.text += "; its decoded values are written as BF16";
       ++decoded_;
+    } else if (needs_bfloat16(tensor)) {
+      planned.reason.text += "; written as BF16, in which the loader computes";
     } else {
       set_dtype(planned.task.layout.components.front(), tensor.stored.dtype);
     }

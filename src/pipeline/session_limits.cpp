@@ -39,15 +39,16 @@ Error TensorSession::not_finite(uint64_t element, float x) const {
   const std::string value = std::isnan(x) ? "NaN" : x > 0 ? "+Infinity" : "-Infinity";
   return error_at(
       ErrorCode::value_not_finite, task_.name,
-      "{} {}; weights must be finite. Mend the model, exclude the layer, or set \"non_finite\": \"saturate\"", value,
+      "{} {}; weights must be finite. Fix the checkpoint, exclude the layer, or set \"non_finite\": \"saturate\"", value,
       place_of(element));
 }
 
 Error TensorSession::overflow(uint64_t element, float x, const std::string& what) const {
   const char* const wider = wider_dtype(task_.layout, limit_.dtype);
-  return error_at(ErrorCode::value_overflow, task_.name,
-                  "{} {} {}. {}xclude the layer, or set \"non_finite\": \"saturate\"", x, place_of(element), what,
-                  wider == nullptr ? std::string("E") : text_of("Take {}, e", wider));
+  const std::string advice =
+      wider == nullptr ? std::string("Exclude the layer") : text_of("Use {}, exclude the layer", wider);
+  return error_at(ErrorCode::value_overflow, task_.name, "{} {} {}. {}, or set \"non_finite\": \"saturate\"", x,
+                  place_of(element), what, advice);
 }
 
 Error TensorSession::first_not_finite(const TileRange& tile) {

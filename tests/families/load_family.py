@@ -91,7 +91,13 @@ class Source:
         return pattern is not None and re.search(pattern, name) is not None
 
 
+def restacked(name):
+    """The name of the tensor of several experts that a matrix of one of them is of in the source, for classes that are written one by one."""
+    return re.sub(r"(\.experts)\.\d+\.(?:gate_proj|up_proj)\.weight$", r"\1.gate_up_proj", re.sub(r"(\.experts)\.\d+\.down_proj\.weight$", r"\1.down_proj", name))
+
+
 def problem_of_names(found, quantized):
+    quantized = {restacked(name) if restacked(name) in found else name for name in quantized}
     lacking, extra = sorted(set(quantized) - found), sorted(found - set(quantized))
     if lacking:
         return f"{len(lacking)} weights of the report are not quantized in the file: {lacking[0]}"
@@ -102,7 +108,9 @@ def carried_problem(source, tensors, quantized):
     for name, tensor in source.tensors.items():
         if name in quantized:
             continue
-        if name not in tensors or not torch.equal(tensors[name], tensor):
+        # Beside weights that load as bfloat16, what the loader converts is written as such.
+        own = tensors.get(name)
+        if own is None or own.dtype not in (tensor.dtype, torch.bfloat16) or not torch.equal(own, tensor.to(own.dtype)):
             return f"{name} was not carried over as it is"
     return None
 

@@ -118,9 +118,9 @@ test('tensors without tiles need no job', () => {
 test('sums are added in tile order, whatever came first', () => {
   // 1e16 + 1 - 1e16 is 0 or 1 depending on the order.
   const units = [
-    [1e16, 0, 0, 0, 1],
-    [1, 0, 0, 0, 1],
-    [-1e16, 0, 1, 0, 1],
+    [1e16, 0, 0, 0, 1, 0, 0],
+    [1, 0, 0, 0, 1, 0, 0],
+    [-1e16, 0, 1, 0, 1, 0, 0],
   ];
   const run = (order) => {
     const schedule = new Schedule([item('x', 3, 3)], 1);
@@ -141,12 +141,19 @@ test('errors from sums', () => {
   const sums = new ErrorSums();
   assert.equal(sums.result(), null);
   // x = (3, 4), y = (3, 3): Σx² = 25, Σy² = 18, Σ(x−y)² = 1.
-  sums.add(Float64Array.of(9, 9, 0, 0, 1, 16, 9, 1, 1, 1));
+  sums.add(Float64Array.of(9, 9, 0, 0, 1, 0, 0, 16, 9, 1, 1, 1, 0, 0));
   const { sqnrDb, mse, maxAbs, cosine } = sums.result();
   assert.equal(sqnrDb, 10 * Math.log10(25));
   assert.equal(mse, 0.5);
   assert.equal(maxAbs, 1);
   assert.ok(Math.abs(cosine - 21 / Math.sqrt(25 * 18)) < 1e-15);
+  // Values that are not finite make the error infinite, whatever the others are, and also where there are no others.
+  for (const others of [sums, new ErrorSums()]) {
+    others.add(Float64Array.of(0, 0, 0, 0, 0, 2, 3));
+    const { nonFinite, ...error } = others.result();
+    assert.deepEqual(nonFinite, { reference: 2, quantized: 3 });
+    assert.deepEqual(error, { sqnrDb: -Infinity, mse: Infinity, maxAbs: Infinity, cosine: Number.NaN });
+  }
 });
 
 test('contiguous rows are one request', () => {

@@ -62,6 +62,9 @@ struct Case {
 };
 
 const char* const kInt4 = R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": -1, "group_size": 32})";
+// Scales of fake-quantized are of the dtype of the weight unless the spec says otherwise.
+const char* const kInt4Float32Scales =
+    R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": -1, "group_size": 32, "scale_type": "float32"})";
 const char* const kUint4 =
     R"({"dtype": "uint4", "symmetric": false, "qscheme": "per_group", "ch_axis": -1, "group_size": 32})";
 const char* const kAmdFp4 =
@@ -70,8 +73,9 @@ const Case kCases[] = {
     {"quark", R"({"dtype": "float16"})", StorageDtype::F32, 70000, "is beyond float16, whose largest value is 65504"},
     {"fake-quantized", R"({"dtype": "float16"})", StorageDtype::BF16, -1e6f, "is beyond float16"},
     {"quark", R"({"dtype": "bfloat16"})", StorageDtype::F32, 3.4e38f, "is beyond bfloat16"},
-    {"fake-quantized", kInt4, StorageDtype::F16, -65504, "beyond float16"},
-    {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_tensor"})", StorageDtype::F16, -65504, "beyond float16"},
+    {"fake-quantized", kInt4Float32Scales, StorageDtype::F16, -65504, "beyond float16"},
+    {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_tensor", "scale_type": "float32"})", StorageDtype::F16,
+     -65504, "beyond float16"},
     {"fake-quantized", R"({"dtype": "bfp16"})", StorageDtype::F16, 65504, "beyond float16"},
     {"fake-quantized", kInt4, StorageDtype::F32, -3.4e38f, "beyond float32"},
     {"compressed-tensors", kInt4, StorageDtype::F16, -65000, "beyond float16"},
