@@ -48,6 +48,7 @@ std::string_view last_part(std::string_view layer) noexcept {
 }
 
 bool is_embedding_name(std::string_view part) noexcept {
+  if (part.starts_with("patch_embed")) return false;  // a matrix is multiplied, as a convolution would be
   for (std::string_view name : kEmbeddingNames)
     if (equals(part, name)) return true;
   for (std::string_view ending : kEmbeddingEndings)

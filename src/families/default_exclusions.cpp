@@ -39,7 +39,7 @@ bool has_any_part(std::string_view layer, std::string_view words) {
 bool DefaultExclusions::applies(const DefaultExclusion& row) const noexcept {
   if (row.id == kTower) return rows_.tower;
   if (row.id == kExpert) return rows_.expert;
-  if (row.id == kInputMajor) return rows_.input_major;
+  if (row.match == Match::split || row.id == kInputMajor) return rows_.input_major;
   return true;
 }
 
@@ -71,6 +71,9 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
         break;
       case Match::experts:
         matches = type == "Experts" || has_part(layer, "experts");
+        break;
+      case Match::split:
+        matches = has_any_part(layer, row.words) && (family_.is("nomic_bert") || family_.is("jina_embeddings_v3"));
         break;
       case Match::layers:
         matches = has_any_part(layer, row.words) || is_behind_last(layer);

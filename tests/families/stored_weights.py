@@ -91,7 +91,9 @@ def round_to_nearest(weight, preset):
     settings = ROUNDING[preset]
     args = QuantizationArgs(symmetric=True, **settings)
     rows = weight.float().reshape(-1, weight.shape[-1])
-    groups = rows.reshape(rows.shape[0], -1, settings.get("group_size", rows.shape[1]))
+    # Rows that are no whole number of groups have one scale.
+    size = settings.get("group_size", rows.shape[1])
+    groups = rows.reshape(rows.shape[0], -1, size if rows.shape[1] % size == 0 else rows.shape[1])
     scale, zero_point = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
     scale = scale.to(stored_scale_dtype(weight)).float()
     values = fake_quantize(rows, scale, zero_point, args).reshape(weight.shape)

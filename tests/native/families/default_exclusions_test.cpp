@@ -54,11 +54,14 @@ TEST_CASE("each row finds the layers it is about, and no others") {
       {"model.layers.0.mlp.experts.down_proj", "Experts", "expert"},
       {"model.layers.0.mlp.shared_experts.down_proj", "Linear", ""},
       {"transformer.h.0.attn.c_attn", "Conv1D", "input_major"},
+      {"embeddings.patch_embedding", "Linear", "patch_embedding"},
+      {"model.layers.0.attn.Wqkv", "Linear", ""},
   };
   for (const auto& c : cases) {
     CAPTURE(c.layer);
     CHECK(row_of(llm, c.layer, c.type) == c.row);
   }
+  CHECK(row_of(family_of(R"({"model_type": "nomic_bert"})"), "encoder.layers.0.attn.Wqkv") == "split_on_loading");
   CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj", "Linear", {true, false, true}) == "");
   CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {true, true, false}) == "");
   CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {false, true, true}) == "");
