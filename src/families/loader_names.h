@@ -13,8 +13,8 @@ namespace wasmquant::families {
 /// The module's name in the loaded model, for a layer that the file calls `layer`; the same where nothing is renamed.
 std::string loader_name(const ModelFamily& family, std::string_view layer);
 
-/// Whether transformers gives a tensor of this layer another name while it loads, or makes one of it and others. It then
-/// keeps the dtype of the file, whatever dtype is asked for.
+/// Whether transformers gives a tensor of this layer another name while it loads, or makes one of it and others. It
+/// then keeps the dtype of the file, whatever dtype is asked for.
 bool is_converted(const ModelFamily& family, std::string_view layer);
 
 /// Output heads that classes of this family may tie to their embedding: Linear modules without a tensor of their own.

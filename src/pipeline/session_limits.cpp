@@ -39,8 +39,8 @@ Error TensorSession::not_finite(uint64_t element, float x) const {
   const std::string value = std::isnan(x) ? "NaN" : x > 0 ? "+Infinity" : "-Infinity";
   return error_at(
       ErrorCode::value_not_finite, task_.name,
-      "{} {}; weights must be finite. Fix the checkpoint, exclude the layer, or set \"non_finite\": \"saturate\"", value,
-      place_of(element));
+      "{} {}; weights must be finite. Fix the checkpoint, exclude the layer, or set \"non_finite\": \"saturate\"",
+      value, place_of(element));
 }
 
 Error TensorSession::overflow(uint64_t element, float x, const std::string& what) const {

@@ -49,8 +49,11 @@ test('compare finds what quantizing reported, in every form', async (t) => {
   const { tensors, diagnostics } = await quantizer.compare(await modelFor(t, quantizer, two), other);
   assert.equal(tensors.length, 0);
   assert.deepEqual(
-    diagnostics.map(({ where }) => where),
-    ['up', 'down.weight', 'embed_tokens.weight'],
+    diagnostics.map(({ code, where }) => [code, where]),
+    [
+      ['nothing-compared', ''],
+      ...['up', 'down.weight', 'embed_tokens.weight'].map((name) => ['tensor-not-compared', name]),
+    ],
   );
 });
 

@@ -208,8 +208,8 @@ test('compare: NaN on either side is an infinite error with a warning, and never
     /warning .*value-not-finite\n.*0 values of the reference and 800 values of the quantized weight/,
   );
   assert.doesNotMatch(stdout, /no tensor differs/);
-  const json = await cliJson(['compare', paths[0], paths[2], '--json']);
-  assert.deepEqual(json.tensors[0].error.nonFinite, { reference: 0, quantized: 1024 });
+  const { document } = await cliJson(['compare', paths[0], paths[2]]);
+  assert.deepEqual(document.tensors[0].error.nonFinite, { reference: 0, quantized: 1024 });
 });
 
 test('compare: models that share no weight are not equal', async (t) => {
