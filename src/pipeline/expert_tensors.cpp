@@ -1,6 +1,7 @@
 #include "pipeline/expert_tensors.h"
 
 #include "config/layer_type.h"
+#include "pipeline/quantized_rows.h"
 
 namespace wasmquant {
 namespace {
@@ -38,6 +39,23 @@ void add_matrices(const families::ExpertTensor& experts, const ModelTensor& tens
   }
 }
 
+// Of a tensor in codes, whose rows lie as [experts * out, in] whatever readers of the whole see. False where its format
+// cannot be cut.
+bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTensor& tensor, List<ModelTensor>& out) {
+  List<ModelTensor> parts;
+  uint64_t first = 0;
+  for (const families::ExpertMatrix& matrix : experts.matrices()) {
+    ModelTensor& part = parts.emplace_back(part_of(tensor, matrix.layer + ".weight", {matrix.rows, matrix.columns}, 0));
+    part.quantized = quantized_rows(*tensor.quantized, first, matrix.rows, matrix.columns);
+    if (!part.quantized) return false;
+    part.stored.begin = part.stored.end = 0;
+    for (const Component& component : part.quantized->task.layout.components) part.stored.end += component.bytes;
+    first += matrix.rows;
+  }
+  for (ModelTensor& part : parts) out.push_back(std::move(part));
+  return true;
+}
+
 // A bias [E, out] beside a tensor of experts.
 bool add_biases(const ModelIndex& model, const ModelTensor& tensor, const families::ModelFamily& family,
                 List<ModelTensor>& out) {
@@ -71,7 +89,10 @@ std::unique_ptr<ModelIndex> split_experts(const ModelIndex& model, const familie
   bool any = false;
   for (const ModelTensor& tensor : model.tensors()) {
     const bool can_split = is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype);
-    if (const auto experts = can_split ? experts_of(model, tensor, family) : std::nullopt) {
+    const auto experts = can_split ? experts_of(model, tensor, family) : std::nullopt;
+    if (experts && tensor.quantized && add_decoded_matrices(*experts, tensor, tensors)) {
+      any = true;
+    } else if (experts && !tensor.quantized) {
       add_matrices(*experts, tensor, tensors);
       any = true;
     } else if (!can_split || !add_biases(model, tensor, family, tensors)) {
