@@ -19,11 +19,11 @@ namespace wasmquant {
 
 /// One weight of a finished plan, as far as the config block needs it.
 struct LayerOutcome {
-  std::string layer;         // module name, of the tensor
-  std::string layer_type;    // Linear, Embedding, ...
-  Stages weight;           // empty: kept as it is
-  Stages inputs;           // what the runtime does to the layer's inputs, with scales that it finds itself, or that
-  Stages outputs;          // are stored; to its outputs, with stored scales
+  std::string layer;           // module name, of the tensor
+  std::string layer_type;      // Linear, Embedding, ...
+  Stages weight;               // empty: kept as it is
+  Stages inputs;               // what the runtime does to the layer's inputs, with scales that it finds itself, or that
+  Stages outputs;              // are stored; to its outputs, with stored scales
   std::string loader_layer{};  // what transformers calls it where that is another name (families/loader_names.h)
 };
 

@@ -4,6 +4,8 @@
 //   P_scales  U8 [experts, rows, columns/32], 2^(s - 127)
 // transformers' own parameter P is [experts, columns, rows]: each expert transposed. Source: transformers,
 // integrations/mxfp4.py, convert_moe_packed_tensors.
+#include <algorithm>
+
 #include "checkpoint/read_only_format.h"
 
 namespace wasmquant {
@@ -11,13 +13,8 @@ namespace wasmquant {
 class GptOss final : public ReadOnlyFormat {
  public:
   std::string_view name() const noexcept override { return "gpt-oss-mxfp4"; }
-  /// `weight.shape`: [experts, columns, rows], or the matrix [rows, columns] of one expert.
+  /// `weight.shape`: [experts, columns, rows].
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override {
-    if (weight.shape.size() == 2 && weight.shape[1] % 32 == 0) {
-      TRY(layout, begin_layout(weight, stages));
-      add_components(layout, weight, {layout.rows, layout.columns / 32});
-      return std::move(layout);
-    }
     if (weight.shape.size() != 3 || weight.shape[1] % 32 != 0)
       return error_at(ErrorCode::shape_mismatch, weight.layer,
                       "has shape {}; gpt-oss stores [experts, columns, rows], columns being a multiple of 32",
@@ -28,18 +25,11 @@ class GptOss final : public ReadOnlyFormat {
     TRY(layout, begin_layout(stored, stages));
     layout.shape = weight.shape;
     layout.matrix_rows = rows;
-    add_components(layout, weight, {experts, rows, columns / 32});
-    return std::move(layout);
-  }
-
- private:
-  static void add_components(WeightLayout& layout, const WeightDescription& weight, const std::vector<uint64_t>& blocks) {
-    std::vector<uint64_t> bytes = blocks;
-    bytes.push_back(16);
     layout.codes = CodeStorage::rows_bit_stream;
-    add_component(layout, weight, Role::codes, "blocks", StorageDtype::U8, std::move(bytes));
-    add_component(layout, weight, Role::scale, "scales", StorageDtype::U8, blocks);
+    add_component(layout, weight, Role::codes, "blocks", StorageDtype::U8, {experts, rows, columns / 32, 16});
+    add_component(layout, weight, Role::scale, "scales", StorageDtype::U8, {experts, rows, columns / 32});
     for (Component& component : layout.components) component.name[weight.layer.size()] = '_';  // was a dot
+    return std::move(layout);
   }
 };
 

@@ -96,8 +96,8 @@ QuantizationSpec groups_of(Dtype dtype, ScaleFormat scale_format, uint64_t size)
   spec.scale_format = scale_format;
   spec.symmetric = info_of(dtype).is_signed;
   spec.qscheme = QScheme::per_group;
-  spec.observer = scale_format == ScaleFormat::float32 ? ObserverId::PerGroupMinMaxObserver
-                                                       : ObserverId::PerBlockMXObserver;
+  spec.observer =
+      scale_format == ScaleFormat::float32 ? ObserverId::PerGroupMinMaxObserver : ObserverId::PerBlockMXObserver;
   spec.ch_axis = -1;
   spec.group_size = static_cast<int64_t>(size);
   return spec;

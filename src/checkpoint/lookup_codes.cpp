@@ -37,7 +37,8 @@ void lookup_values(const WeightLayout& layout, const TileRange& tile, std::span<
       scale = float_at(scale_lookup, scales[i]) * float_at(scale_of_scales, (first + i) / layout.scale_block);
       scale += layout.scale_offset;
     }
-    for (uint64_t k = begin; k < end; ++k) values[k] = table[k % 2 == 0 ? codes[k / 2] >> 4 : codes[k / 2] & 15] * scale;
+    for (uint64_t k = begin; k < end; ++k)
+      values[k] = table[k % 2 == 0 ? codes[k / 2] >> 4 : codes[k / 2] & 15] * scale;
   }
 }
 

@@ -11,7 +11,8 @@
 namespace wasmquant {
 
 /// Of a layout whose scales are of granularity.block consecutive elements; the last block of the tensor may be short.
-/// `slices`, parallel to components: as slice_to_read has them for the tile. `values`: as many as the tile has elements.
+/// `slices`, parallel to components: as slice_to_read has them for the tile. `values`: as many as the tile has
+/// elements.
 void lookup_values(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                    std::span<float> values) noexcept;
 

@@ -28,8 +28,8 @@ inline constexpr std::string_view kScaleNames[] = {"weight_scale", "weight_scale
 
 /// What the shape and dtype of a scale say about a weight of that dtype and shape; nothing when they do not go
 /// together. `block`: rows and columns of blocks, where config.json names them, else 0. F8_E4M3 scales are NVFP4's.
-std::optional<QuantizationSpec> scaled_floats_spec(Dtype dtype, const std::vector<uint64_t>& shape,
-                                                   StorageDtype scale, const std::vector<uint64_t>& scale_shape,
+std::optional<QuantizationSpec> scaled_floats_spec(Dtype dtype, const std::vector<uint64_t>& shape, StorageDtype scale,
+                                                   const std::vector<uint64_t>& scale_shape,
                                                    const uint64_t (&block)[2]);
 
 }  // namespace wasmquant

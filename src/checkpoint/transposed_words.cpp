@@ -155,7 +155,7 @@ Status Gptq::check(const List<LayerOutcome>& layers) const {
 }
 
 json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers,
-                                     const families::ModelFamily&) const {
+                                      const families::ModelFamily&) const {
   const LayerOutcome* first = nullptr;
   bool keeps_head = true;
   for (const LayerOutcome& layer : layers) {

@@ -72,8 +72,8 @@ enum class CodeStorage : uint8_t {
   columns_bytes,      // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
   columns_int32,         // [columns, rows] int32, one code each
-  columns_words,  // [columns * bits / 32, rows] int32: a row's codes are a bit stream down the words, low bits first
-  ggml_rows,      // [rows, columns] in blocks of a GGUF type, scales among the codes
+  columns_words,     // [columns * bits / 32, rows] int32: a row's codes are a bit stream down the words, low bits first
+  ggml_rows,         // [rows, columns] in blocks of a GGUF type, scales among the codes
   row_pair_nibbles,  // [rows / 2, columns] bytes: two rows in each, the first in the low nibble. Only read
   lookup_nibbles,    // bytes of two codes, the first in the high nibble, that count numbers of a table. Only read
 };

@@ -11,10 +11,21 @@ namespace {
 // Last parts of module names, lower case. Endings begin after any prefix; exact names stand alone, because longer
 // names with the same ending are something else (x_embedder and embed_out are Linear).
 constexpr std::string_view kEmbeddingEndings[] = {"embedding", "embeddings", "_embed", "_embeds", "_emb", "_embd"};
-constexpr std::string_view kEmbeddingNames[] = {
-    "embed",           "embeds",         "emb", "embd", "embedder", "embed_tokens",         "embed_tokens_per_layer",
-    "embed_positions", "embed_in",       "wte", "wpe",  "shared",   "relative_attention_bias",
-    "tokens_embed",    "positions_embed"};
+constexpr std::string_view kEmbeddingNames[] = {"embed",
+                                                "embeds",
+                                                "emb",
+                                                "embd",
+                                                "embedder",
+                                                "embed_tokens",
+                                                "embed_tokens_per_layer",
+                                                "embed_positions",
+                                                "embed_in",
+                                                "wte",
+                                                "wpe",
+                                                "shared",
+                                                "relative_attention_bias",
+                                                "tokens_embed",
+                                                "positions_embed"};
 constexpr std::string_view kNormNames[] = {"ln", "bn", "ln_f", "gn"};
 
 // Part of a name, compared without case.

@@ -53,7 +53,8 @@ List<Diagnostic> Resolver::unused_patterns() const {
   constexpr std::string_view kNoLayer = " matches no layer of this model";
   for (size_t i = 0; i < config_.exclude.size(); ++i)
     // What presets exclude in models that have it is no mistake in others.
-    if (!usage_.exclude[i] && !(config_.default_exclusions && config_.exclude[i] == "lm_head")) report(exclude_pointer(i), config_.exclude[i], kNoLayer);
+    if (!usage_.exclude[i] && !(config_.default_exclusions && config_.exclude[i] == "lm_head"))
+      report(exclude_pointer(i), config_.exclude[i], kNoLayer);
 
   for (size_t i = 0; i < config_.layer.size(); ++i) {
     const auto& [name, layer] = config_.layer[i];

@@ -9,7 +9,7 @@ namespace wasmquant::families {
 
 struct DefaultExclusion {
   enum class Match : uint8_t { part, ending, type, experts, layers };
-  std::string_view id;     // "router"
+  std::string_view id;  // "router"
   Match match;
   std::string_view words;  // separated by spaces
   std::string_view text;   // why, as a noun phrase and a reason

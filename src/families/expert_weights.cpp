@@ -5,22 +5,19 @@
 namespace wasmquant::families {
 namespace {
 
-constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts";
+constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts", kMlxPart = "switch_mlp";
 
 // What a fused tensor is called behind its parent, and the matrices in it.
 struct FusedName {
-  std::string_view name;   // last part of the tensor's module
+  std::string_view name;  // last part of the tensor's module
   bool is_gate_up;
   std::string_view gate, up;
   std::string_view parent;  // where it is another module than the tensor's own
 };
 constexpr FusedName kFusedNames[] = {
-    {"gate_up_proj", true, "gate_proj", "up_proj", ""},
-    {"down_proj", false, "down_proj", "", ""},
-    {"gate_proj", false, "gate_proj", "", ""},
-    {"up_proj", false, "up_proj", "", ""},
-    {"input_linear", true, "w1", "w3", "experts"},
-    {"output_linear", false, "w2", "", "experts"},
+    {"gate_up_proj", true, "gate_proj", "up_proj", ""}, {"down_proj", false, "down_proj", "", ""},
+    {"gate_proj", false, "gate_proj", "", ""},          {"up_proj", false, "up_proj", "", ""},
+    {"input_linear", true, "w1", "w3", "experts"},      {"output_linear", false, "w2", "", "experts"},
 };
 
 std::string_view module_of(std::string_view name) {
@@ -38,7 +35,9 @@ const FusedName* fused_name(std::string_view name) {
 
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
   const FusedName* const row = shape.size() == 3 ? fused_name(name) : nullptr;
-  return row != nullptr && (!row->parent.empty() || has_part(module_of(name), kExpertsPart));
+  if (row == nullptr) return false;
+  const std::string_view module = module_of(name);
+  return !row->parent.empty() || has_part(module, kExpertsPart) || has_part(module, kMlxPart);
 }
 
 ExpertSiblings expert_siblings(std::string_view name) {
@@ -73,6 +72,8 @@ std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vect
   const std::string_view module = module_of(name);
   found.parent = module.substr(0, module.size() - row->name.size() - 1);
   if (!row->parent.empty()) found.parent += "." + std::string(row->parent);
+  if (found.parent.ends_with(kMlxPart))
+    found.parent.replace(found.parent.size() - kMlxPart.size(), kMlxPart.size(), kExpertsPart);
   return found;
 }
 

@@ -1,5 +1,5 @@
-// Weights of experts that a checkpoint stores in one tensor: how the single matrices lie in it, and what they are called
-// where a format stores each by itself.
+// Weights of experts that a checkpoint stores in one tensor: how the single matrices lie in it, and what they are
+// called where a format stores each by itself.
 //   [E, out, in]   rows are outputs, as in nn.Linear: transformers' fused classes (Qwen3.5-MoE, Gemma 4, ...)
 //   [E, in, out]   rows are inputs: Llama 4, gpt-oss
 // A fused gate_up tensor holds the gate's outputs in its first half and those of up in its second. In gpt-oss the two
@@ -19,10 +19,10 @@ namespace wasmquant::families {
 
 /// One matrix of an expert tensor.
 struct ExpertMatrix {
-  std::string layer;          // "model.layers.0.mlp.experts.3.gate_proj"
+  std::string layer;               // "model.layers.0.mlp.experts.3.gate_proj"
   uint64_t rows = 0, columns = 0;  // [out, in]
-  uint64_t first = 0;         // element of the tensor that is its first
-  uint64_t pitch = 0;         // elements from one stored row to the next
+  uint64_t first = 0;              // element of the tensor that is its first
+  uint64_t pitch = 0;              // elements from one stored row to the next
 };
 
 struct ExpertTensor {
@@ -37,7 +37,7 @@ struct ExpertTensor {
 };
 
 /// Whether a tensor of that name and shape holds the weights of several experts: three axes, below a part `experts`
-/// (or called input_linear, output_linear: Granite), and no convolution.
+/// (MLX: `switch_mlp`; Granite: called input_linear, output_linear).
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
 
 /// How the matrices lie in it. `gate_up` and `down`: shapes of the module's two tensors, empty where it has no such

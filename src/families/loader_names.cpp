@@ -13,8 +13,8 @@ constexpr Renamed kRenamed[] = {
 #include "families/loader_names.def"
 };
 
-// Where a class with a head keeps the model below it. Files hold names with this prefix or without it, and the loader adds
-// or removes it. `first`: the first part of a name that lacks it.
+// Where a class with a head keeps the model below it. Files hold names with this prefix or without it, and the loader
+// adds or removes it. `first`: the first part of a name that lacks it.
 struct BasePrefix {
   std::string_view types, prefix, first;
 };
@@ -124,7 +124,8 @@ std::string with_base_prefix(const ModelFamily& family, std::string_view layer) 
     if (!row.types.empty() && !is_word(row.types, family.model_type)) continue;
     std::string_view rest = layer;
     const std::string_view first = next_part(rest);
-    if (has_head(family)) return first == row.first ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
+    if (has_head(family))
+      return first == row.first ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
     return std::string(first == row.prefix && !rest.empty() ? rest : layer);
   }
   return std::string(layer);

@@ -9,11 +9,11 @@
 namespace wasmquant::families {
 
 struct ModelFamily {
-  std::string model_type;        // "qwen2_vl"; "" without config.json
-  std::string text_model_type;   // that of text_config; "" without one
-  std::string architecture;      // first of architectures: "Qwen2VLForConditionalGeneration"
-  int64_t hidden_layers = 0;     // num_hidden_layers of the language model; 0: not said
-  bool is_quantized = false;     // config.json has a quantization_config
+  std::string model_type;       // "qwen2_vl"; "" without config.json
+  std::string text_model_type;  // that of text_config; "" without one
+  std::string architecture;     // first of architectures: "Qwen2VLForConditionalGeneration"
+  int64_t hidden_layers = 0;    // num_hidden_layers of the language model; 0: not said
+  bool is_quantized = false;    // config.json has a quantization_config
 
   /// Of config.json's text, or of none. Errors: json-invalid.
   static Result<ModelFamily> read(std::string_view config_text);

@@ -136,8 +136,8 @@ class Planner {
     planned.task.quantized = tensor.quantized;
     planned.task.non_finite = config_.non_finite;
 
-    Resolved resolved = resolver_.resolve(stored.name, tensor.layer_type, stored.shape,
-                                          is_quantizable(stored.dtype, stored.shape));
+    Resolved resolved =
+        resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
     planned.reason = std::move(resolved.reason);
     left_by_default_ |= planned.reason.rule == Rule::default_exclusion;
     if (!resolved.weight.empty()) describe_storage(tensor, planned, resolved.weight);
@@ -167,7 +167,8 @@ class Planner {
     }
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) {
-      LayerOutcome outcome{tensor.layer, planned.weight.layer_type, {}, {}, {}, families::loader_name(family_, tensor.layer)};
+      LayerOutcome outcome{
+          tensor.layer, planned.weight.layer_type, {}, {}, {}, families::loader_name(family_, tensor.layer)};
       if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
       if (!planned.is_left) outcome.weight = stages_of(planned.task);
       check_loader(outcome);
@@ -241,12 +242,11 @@ class Planner {
         !families::needs_plain_weight(family_, layer.layer))
       return;
     if (unloadable_++ != 0) return;
-    const std::string message =
-        text_of("transformers cannot load packed weights of this family ({}): its class reads a tensor called weight "
-                "while it loads, which this dtype has not",
-                family_.model_type);
-    constexpr const char* kHint =
-        "take int8 or fp8_per_channel, which load, or write quark, gptq or fake-quantized";
+    const std::string message = text_of(
+        "transformers cannot load packed weights of this family ({}): its class reads a tensor called weight "
+        "while it loads, which this dtype has not",
+        family_.model_type);
+    constexpr const char* kHint = "take int8 or fp8_per_channel, which load, or write quark, gptq or fake-quantized";
     if (config_.default_exclusions)
       fail(error_at(ErrorCode::format_unsupported, layer.layer, "{}; {}", message, std::string(kHint)));
     else

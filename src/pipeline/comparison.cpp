@@ -29,9 +29,10 @@ bool is_plain(const WeightLayout& layout) {
   return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8;
 }
 
-// Parameters that are stored in codes are weights whatever they are called.
+// Experts, and parameters that are stored in codes, are weights whatever they are called.
 bool is_weight(const OriginalTensor& tensor) {
-  return tensor.plain == nullptr || layer_name_of(tensor.name).role == TensorRole::weight;
+  return tensor.plain == nullptr || tensor.weight.layer_type == kExperts ||
+         layer_name_of(tensor.name).role == TensorRole::weight;
 }
 
 class Comparer {

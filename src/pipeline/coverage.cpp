@@ -22,7 +22,8 @@ bool is_quantized(const TensorTask& task) {
 
 // "62.5 %", without floating point.
 std::string percent(uint64_t part, uint64_t whole) {
-  const uint64_t tenths = whole == 0 ? 0 : static_cast<uint64_t>(1000.0 * static_cast<double>(part) / static_cast<double>(whole) + 0.5);
+  const uint64_t tenths =
+      whole == 0 ? 0 : static_cast<uint64_t>(1000.0 * static_cast<double>(part) / static_cast<double>(whole) + 0.5);
   return text_of("{}.{} %", tenths / 10, tenths % 10);
 }
 
@@ -80,10 +81,10 @@ json::Value to_json(const Coverage& coverage) {
 }
 
 Diagnostic low_coverage_warning(const Coverage& coverage) {
-  Diagnostic warning{Severity::warning, "low-coverage", "",
-                     text_of("only {} of the parameters are quantized",
-                             percent(coverage.quantized_parameters, coverage.parameters)),
-                     ""};
+  Diagnostic warning{
+      Severity::warning, "low-coverage", "",
+      text_of("only {} of the parameters are quantized", percent(coverage.quantized_parameters, coverage.parameters)),
+      ""};
   if (!coverage.left.empty()) {
     const Coverage::Left& largest = coverage.left[0];
     warning.message += text_of("; {} are left: {}", percent(largest.parameters, coverage.parameters), largest.text);

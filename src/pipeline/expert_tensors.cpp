@@ -1,7 +1,7 @@
 #include "pipeline/expert_tensors.h"
 
 #include "config/layer_type.h"
-#include "pipeline/quantized_rows.h"
+#include "pipeline/task.h"
 
 namespace wasmquant {
 namespace {
@@ -30,6 +30,60 @@ ModelTensor part_of(const ModelTensor& tensor, std::string name, std::vector<uin
   return part;
 }
 
+// The codes of one expert. Components of a stack of experts are stacked alike; tables of the whole tensor are not cut.
+// Null where they cannot be told apart.
+std::shared_ptr<const QuantizedSource> codes_of_expert(const QuantizedSource& all, uint64_t expert, uint64_t experts) {
+  auto text = json::parse(all.text);
+  if (!text) return nullptr;
+  const auto cut = [](json::Value& value, uint64_t to) { value = json::Value(to); };
+  json::Object& members = text->members();
+  for (auto& [key, value] : members) {
+    if (key == "shape") {
+      if (value.items().size() != 3 || value.items()[0].as_integer() != static_cast<int64_t>(experts)) return nullptr;
+      cut(value.items()[0], 1);
+    }
+    if (key != "components") continue;
+    const List<Component>& components = all.task.layout.components;
+    if (value.items().size() != components.size()) return nullptr;
+    for (size_t c = 0; c < components.size(); ++c) {
+      const Component& component = components[c];
+      if (is_of_whole_tensor(component.role) || is_known(component.role)) continue;
+      if (component.shape.empty() || component.shape[0] != experts || component.bytes % experts != 0) return nullptr;
+      json::Value& offset = value.items()[c].items()[1];
+      cut(offset, static_cast<uint64_t>(offset.as_integer()) + component.bytes / experts * expert);
+    }
+  }
+  auto one = std::make_shared<QuantizedSource>();
+  one->text = json::write(*text);
+  auto task = read_task(one->text);
+  if (!task) return nullptr;
+  one->task = std::move(*task);
+  return one;
+}
+
+// Of a tensor that is stored in codes. False where its experts cannot be told apart.
+bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTensor& tensor, List<ModelTensor>& out) {
+  if (experts.is_gate_up) return false;
+  List<ModelTensor> parts;
+  const List<families::ExpertMatrix> matrices = experts.matrices();
+  for (uint64_t e = 0; e < experts.experts; ++e) {
+    const families::ExpertMatrix& matrix = matrices[e];
+    ModelTensor& part = parts.emplace_back();
+    part.quantized = codes_of_expert(*tensor.quantized, e, experts.experts);
+    if (part.quantized == nullptr) return false;
+    part.file = tensor.file;
+    part.stored.name = matrix.layer + ".weight";
+    part.stored.dtype = tensor.stored.dtype;
+    part.stored.shape = {matrix.rows, matrix.columns};
+    for (const Component& component : part.quantized->task.layout.components) part.stored.end += component.bytes;
+    part.layer = matrix.layer;
+    part.layer_type = "Linear";
+    part.is_input_major = experts.is_input_major;
+  }
+  for (ModelTensor& part : parts) out.push_back(std::move(part));
+  return true;
+}
+
 void add_matrices(const families::ExpertTensor& experts, const ModelTensor& tensor, List<ModelTensor>& out) {
   for (const families::ExpertMatrix& matrix : experts.matrices()) {
     ModelTensor& part =
@@ -37,23 +91,6 @@ void add_matrices(const families::ExpertTensor& experts, const ModelTensor& tens
     part.is_input_major = experts.is_input_major;
     if (matrix.pitch != (experts.is_input_major ? matrix.rows : matrix.columns)) part.pitch = matrix.pitch;
   }
-}
-
-// Of a tensor in codes, whose rows lie as [experts * out, in] whatever readers of the whole see. False where its format
-// cannot be cut.
-bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTensor& tensor, List<ModelTensor>& out) {
-  List<ModelTensor> parts;
-  uint64_t first = 0;
-  for (const families::ExpertMatrix& matrix : experts.matrices()) {
-    ModelTensor& part = parts.emplace_back(part_of(tensor, matrix.layer + ".weight", {matrix.rows, matrix.columns}, 0));
-    part.quantized = quantized_rows(*tensor.quantized, first, matrix.rows, matrix.columns);
-    if (!part.quantized) return false;
-    part.stored.begin = part.stored.end = 0;
-    for (const Component& component : part.quantized->task.layout.components) part.stored.end += component.bytes;
-    first += matrix.rows;
-  }
-  for (ModelTensor& part : parts) out.push_back(std::move(part));
-  return true;
 }
 
 // A bias [E, out] beside a tensor of experts.
@@ -90,10 +127,10 @@ std::unique_ptr<ModelIndex> split_experts(const ModelIndex& model, const familie
   for (const ModelTensor& tensor : model.tensors()) {
     const bool can_split = is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype);
     const auto experts = can_split ? experts_of(model, tensor, family) : std::nullopt;
-    if (experts && tensor.quantized && add_decoded_matrices(*experts, tensor, tensors)) {
-      any = true;
-    } else if (experts && !tensor.quantized) {
+    if (experts && tensor.quantized == nullptr) {
       add_matrices(*experts, tensor, tensors);
+      any = true;
+    } else if (experts && add_decoded_matrices(*experts, tensor, tensors)) {
       any = true;
     } else if (!can_split || !add_biases(model, tensor, family, tensors)) {
       tensors.push_back(tensor);

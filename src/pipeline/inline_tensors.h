@@ -21,8 +21,8 @@ class InlineTensors {
   void add(uint32_t index) { entries_.push_back({index, {}}); }
   /// Indexes of the tensors to be read.
   List<uint32_t> wanted() const;
-  /// The bytes of `tensor`, which has that index. Errors: argument-invalid when they are not as many as it has, or it is
-  /// none of these.
+  /// The bytes of `tensor`, which has that index. Errors: argument-invalid when they are not as many as it has, or it
+  /// is none of these.
   Status set(uint32_t index, const StoredTensor& tensor, std::string bytes);
   /// Nothing where they were not given.
   std::optional<std::string_view> bytes(uint32_t index) const noexcept;

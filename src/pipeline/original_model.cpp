@@ -28,8 +28,6 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
     auto source = std::make_shared<QuantizedSource>();
     source->text = write_task(found.task, found.format, found.weight);
     source->task = std::move(found.task);
-    source->format = std::move(found.format);
-    source->weight = std::move(found.weight);
     tensor.quantized = std::move(source);
   }
   original = std::make_unique<ModelIndex>(model.with_tensors(std::move(tensors)));

@@ -6,7 +6,7 @@ namespace wasmquant {
 namespace {
 
 constexpr const char* kBlock = "quantization_config";
-constexpr const char* kMlxBlock = "quantization";  // MLX's, besides or instead of the other
+constexpr const char* kMlxBlock = "quantization";
 // Number of its external files, or whether it has one, of each file of weights. Source: transformers.js, utils/hub.js.
 constexpr const char* kTransformersJs = "transformers.js_config";
 constexpr const char* kExternalData = "use_external_data_format";
@@ -65,8 +65,9 @@ Result<std::string> output_config(const Plan& plan, std::string_view original) {
     TRY_VOID(text.set(block, plan.quantization_config));
   else if (!config[kBlock].is_null())
     TRY_VOID(text.remove(block));
+  // MLX says twice how weights were stored; they no longer are.
   const std::string_view mlx[] = {kMlxBlock};
-  if (config[kMlxBlock]["group_size"].is_integer()) TRY_VOID(text.remove(mlx));
+  if (config[kMlxBlock].is_object() && !config[kMlxBlock]["group_size"].is_null()) TRY_VOID(text.remove(mlx));
   return std::move(text.text());
 }
 

@@ -9,7 +9,7 @@
 namespace wasmquant {
 
 /// `original`: text of the config.json beside the input, "" for none. Set are quantization_config (removed where the
-/// weights were decoded, like MLX's block quantization), Plan::config_changes (in text_config, too, where the model has one: multimodal models say
+/// weights were decoded), Plan::config_changes (in text_config, too, where the model has one: multimodal models say
 /// there what their text part is), and what transformers.js must know of an ONNX model with external data. "": the
 /// output has no config.json. Errors: json-invalid of `original`.
 Result<std::string> output_config(const Plan& plan, std::string_view original);

@@ -36,9 +36,9 @@ struct GgufPlanOptions {
 inline constexpr std::string_view kVersionKey = "wasmquant.version";
 
 struct PlanOptions {
-  std::string version;  // of the library; empty: files do not say
-  std::string format;   // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
-  std::string name;     // of the model, for file names and metadata that have one; empty: not known
+  std::string version;           // of the library; empty: files do not say
+  std::string format;            // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
+  std::string name;              // of the model, for file names and metadata that have one; empty: not known
   bool include_towers = false;   // default exclusions leave towers and projectors in
   bool include_experts = false;  // experts are quantized also where transformers cannot load them
   TileBytes tile_bytes;
@@ -86,7 +86,7 @@ struct SourceRange {
 struct Plan {
   std::string format;
   std::shared_ptr<const ModelIndex> model;  // what `tensors` are of where that is not the model that was given
-  List<PlannedTensor> tensors;  // in the model's order
+  List<PlannedTensor> tensors;              // in the model's order
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration has to find for it
   List<SourceRange> constants;       // what has to be read and given before it can be run

@@ -26,6 +26,13 @@ Status TensorSession::arrange(const TileRange& tile) {
     const std::span<const float> values = decoder_->decode(tile.begin / std::max<uint64_t>(task_.tile_lines, 1));
     turned_.assign(values.begin(), values.end());
     is_turned_ = true;
+    if (layout.source_transposed) {  // the whole matrix, as [columns, rows]
+      const std::vector<float> stored = std::move(turned_);
+      turned_.resize(stored.size());
+      for (uint64_t column = 0; column < layout.columns; ++column)
+        for (uint64_t row = 0; row < layout.rows; ++row)
+          turned_[row * layout.columns + column] = stored[column * layout.rows + row];
+    }
     return {};
   }
   if (task_.onnx && task_.onnx->is_varints) {

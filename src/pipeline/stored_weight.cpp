@@ -42,8 +42,7 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
   TRY(layout, checkpoint_format_named(kPlain)->layout(found.weight, {QuantizationSpec{}}));
   found.task.name = tensor->stored.name;
   found.task.layout = std::move(layout);
-  if (tensor->stored.shape != weight.shape)
-    return wrong_tensor(*tensor, kPlain, found.task.layout.components.front());
+  if (tensor->stored.shape != weight.shape) return wrong_tensor(*tensor, kPlain, found.task.layout.components.front());
   found.task.components.push_back({tensor->file, tensor->stored.begin});
   return found;
 }
@@ -77,8 +76,8 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
     }
     known += text_of("{}{}", known.empty() ? "" : ", ", row.method);
   }
-  return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method",
-                  "found {q}; this version decodes {}", method, known);
+  return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method", "found {q}; this version decodes {}",
+                  method, known);
 }
 
 Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {
@@ -105,9 +104,9 @@ List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) cons
     const TensorUse use = format_->use_of(model, tensor);
     if (use == TensorUse::part) continue;
     if (use == TensorUse::plain) {
-      out.push_back(
-          {stored.name, {std::string(layer_name_of(stored.name).layer), tensor.layer_type, stored.shape, stored.dtype},
-           &tensor});
+      out.push_back({stored.name,
+                     {std::string(layer_name_of(stored.name).layer), tensor.layer_type, stored.shape, stored.dtype},
+                     &tensor});
       continue;
     }
     OriginalTensor original;

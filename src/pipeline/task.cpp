@@ -135,7 +135,8 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   uint64_t unit = unit_lines_of(layout);
   if (task.quantized) {
     const uint64_t whole = whole_source_lines(layout, task.quantized->task.layout);
-    if (__builtin_mul_overflow(unit / std::gcd(unit, whole), whole, &unit)) unit = std::max<uint64_t>(layout.lines(), 1);
+    if (__builtin_mul_overflow(unit / std::gcd(unit, whole), whole, &unit))
+      unit = std::max<uint64_t>(layout.lines(), 1);
   }
   task.tile_lines = std::max<uint64_t>(tile_bytes / line_bytes / unit, 1) * unit;
   task.tiles = (layout.lines() + task.tile_lines - 1) / task.tile_lines;
@@ -289,8 +290,7 @@ Result<TensorTask> read_task(std::string_view text) {
   for (size_t c = 0; c < dtypes.size(); ++c) {
     const auto dtype = any_dtype_named(dtypes[c].as_string());
     const bool is_fixed = task.layout.codes == CodeStorage::lookup_nibbles || (dtype && info_of(*dtype).is_ggml());
-    if (!dtype || (is_fixed && *dtype != task.layout.components[c].dtype))
-      return bad_task("component dtype");
+    if (!dtype || (is_fixed && *dtype != task.layout.components[c].dtype)) return bad_task("component dtype");
     set_dtype(task.layout.components[c], *dtype);
   }
   return task;

@@ -80,10 +80,8 @@ struct TensorTask {
 
 /// A weight that a checkpoint stores in codes, for a decoder.
 struct QuantizedSource {
-  TensorTask task;           // without tiles: those of the task that reads it
-  std::string format;        // of checkpoint_format_named
-  WeightDescription weight;  // as write_task takes it
-  std::string text;          // of these three
+  TensorTask task;   // without tiles: those of the task that reads it
+  std::string text;  // the same, as write_task has it
 };
 
 /// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing;

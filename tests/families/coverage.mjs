@@ -32,9 +32,9 @@ function plan(folder, format, args) {
 function problemOf({ problem, totals, tensors: planned }, tensors) {
   if (problem) return problem;
   const parameters = Object.values(tensors).reduce((sum, shape) => sum + parametersOf(shape), 0);
-  const quantized = new Set(planned.filter(({ action }) => action === 'quantize').map(({ name }) => name));
-  const counted = Object.entries(tensors).reduce(
-    (sum, [name, shape]) => sum + (quantized.has(name) ? parametersOf(shape) : 0),
+  // Experts that share a tensor in the model may be planned one by one.
+  const counted = planned.reduce(
+    (sum, { action, shape }) => sum + (action === 'quantize' ? parametersOf(shape) : 0),
     0,
   );
   const { coverage } = totals;

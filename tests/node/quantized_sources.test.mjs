@@ -120,3 +120,39 @@ test('bitsandbytes: JSON that is not there is an error that names it', async (t)
     ({ code, where }) => code === 'file-invalid' && /quant_state\.bitsandbytes__(nf4|fp4)$/.test(where),
   );
 });
+
+test('experts of gpt-oss: a matrix each in quark, as transformers has them where they are left', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, folderOf('gpt_oss'));
+  const folder = scratchFolder(t);
+  const written = async (format) => {
+    const target = join(folder, format);
+    await quantizer.quantizeModel(model, 'int8', { target, format });
+    return contentOf(join(target, 'model.safetensors'));
+  };
+  const values = contentOf(join(folderOf('gpt_oss'), 'values.safetensors'));
+  const [split, simulated, left] = [
+    await written('quark'),
+    await written('fake-quantized'),
+    await written('compressed-tensors'),
+  ];
+  for (const part of ['gate_up_proj', 'down_proj']) {
+    const name = `model.layers.0.mlp.experts.${part}`;
+    const [experts, inputs, outputs] = values.header[name].shape;
+    assert.deepEqual([...left.data(name)], [...values.data(name)], `${name} keeps its values`);
+    const fused = floatsOf(simulated, name);
+    for (let e = 0; e < experts; e++) {
+      const layer = `model.layers.0.mlp.experts.${e}.${part}`;
+      assert.deepEqual(split.header[`${layer}.weight`].shape, [outputs, inputs]);
+      const codes = new Int8Array(split.data(`${layer}.weight`).slice().buffer);
+      const scales = floatsOf(split, `${layer}.weight_scale`);
+      for (let row = 0; row < outputs; row++)
+        for (let column = 0; column < inputs; column++)
+          assert.equal(
+            Math.fround(codes[row * inputs + column] * scales[row]),
+            fused[(e * inputs + column) * outputs + row],
+            `${layer} ${row}, ${column}`,
+          );
+    }
+  }
+});

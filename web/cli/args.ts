@@ -172,11 +172,34 @@ export function addGgufOptions(command: Command): Command {
     .option('--shard-size <size>', 'GGUF: several files in a folder, of that size such as 500MB', parseSize);
 }
 
+/** Options that take in what is left alone otherwise. */
+export interface InclusionFlags {
+  includeTowers?: boolean;
+  includeExperts?: boolean;
+}
+
+export function addInclusionOptions(command: Command): Command {
+  return command
+    .option('--include-towers', 'quantize vision and audio towers and projectors, too, which presets leave alone')
+    .option(
+      '--include-experts',
+      'compressed-tensors: quantize experts, too, under names that vLLM reads and transformers does not',
+    );
+}
+
+/** The same as the library spells them. */
+export function inclusions({ includeTowers, includeExperts }: InclusionFlags): InclusionFlags {
+  return { ...(includeTowers && { includeTowers }), ...(includeExperts && { includeExperts }) };
+}
+
 /** What `plan` and `quantizeModel` take beside the config. Errors: source-invalid. */
-export async function planOptions(options: OnnxFlags & GgufFlags & { format?: OutputFormat }): Promise<PlanOptions> {
+export async function planOptions(
+  options: OnnxFlags & GgufFlags & InclusionFlags & { format?: OutputFormat },
+): Promise<PlanOptions> {
   const { format, qdq, accuracyLevel, externalData, imatrix, shardSize } = options;
   return {
     ...(format && { format }),
+    ...inclusions(options),
     gguf: {
       ...(imatrix !== undefined && { imatrix: await bytesOfFile(imatrix), imatrixName: basename(imatrix) }),
       ...(shardSize !== undefined && { shardBytes: shardSize }),

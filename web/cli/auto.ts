@@ -9,8 +9,11 @@ import {
 } from '../lib/node.js';
 import {
   addFormatOption,
+  addInclusionOptions,
   addOutputOptions,
   addResourceOptions,
+  type InclusionFlags,
+  inclusions,
   parsePattern,
   quantizerOptions,
   type ResourceOptions,
@@ -26,7 +29,7 @@ import { printable } from './terminal.js';
 import { addTokenOptions, openTokens, type TokenOptions } from './token_source.js';
 import { bytesText } from './units.js';
 
-interface AutoOptions extends ResourceOptions, TokenOptions {
+interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags {
   targetBits?: number;
   targetBytes?: number;
   maxLoss?: number;
@@ -53,7 +56,8 @@ function autoLines(
   const chosen = ({ choices, chosen }: AutoLayer) => choices[chosen] ?? { bytes: 0, loss: 0 };
   const lowest = ({ choices }: AutoLayer) => Math.max(...choices.map((choice) => choice?.loss ?? 0));
   const rows = [...found.layers].sort((a, b) => lowest(b) - lowest(a));
-  const quantize = `wasmquant quantize ${printable(argument)} --config ${printable(options.output ?? 'config.json')} -o OUT`;
+  const flags = [options.includeTowers && ' --include-towers', options.includeExperts && ' --include-experts'];
+  const quantize = `wasmquant quantize ${printable(argument)} --config ${printable(options.output ?? 'config.json')}${flags.filter(Boolean).join('')} -o OUT`;
   return [
     `${colors.bold(printable(argument))}  ${colors.dim(text)}`,
     '',
@@ -98,6 +102,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
     ...(maxLoss !== undefined && { maxLoss }),
     ...(format !== undefined && { format }),
     ...(exclude !== undefined && { exclude }),
+    ...inclusions(options),
     signal,
     onProgress: bar.update,
   };
@@ -125,7 +130,7 @@ export function addAuto(program: Command, run: Run): void {
     .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable; default: lm_head)', parsePattern)
     .option('-o, --output <file>', 'writes the config there')
     .option('--force', 'replace an existing config');
-  addOutputOptions(addResourceOptions(addFormatOption(addTokenOptions(command)))).action(
+  addOutputOptions(addResourceOptions(addInclusionOptions(addFormatOption(addTokenOptions(command))))).action(
     (model: string, options: AutoOptions) => run(options, (context) => auto(context, model, options)),
   );
 }

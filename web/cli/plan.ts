@@ -6,15 +6,18 @@ import {
   addConfigOptions,
   addFormatOption,
   addGgufOptions,
+  addInclusionOptions,
   addOnnxOptions,
   addOutputOptions,
   type ConfigOptions,
   type GgufFlags,
+  type InclusionFlags,
   type OnnxFlags,
   planOptions,
 } from './args.js';
 import { collapse, type Group, single } from './collapse.js';
 import { configFor } from './config_source.js';
+import { coverageLines } from './coverage.js';
 import { diagnosticLines } from './diagnostics.js';
 import { kModelArgument, modelText, openModel } from './model_source.js';
 import type { Context, Outcome, Run } from './outcome.js';
@@ -23,7 +26,7 @@ import { table } from './tables.js';
 import { printable } from './terminal.js';
 import { bytesText, plural, shapeText, shareText } from './units.js';
 
-interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags {
+interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags {
   format?: OutputFormat;
   all?: boolean;
 }
@@ -83,6 +86,7 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
     ...lines,
     '',
     colors.bold(totalsText(plan.totals)),
+    ...coverageLines(plan.totals.coverage, { colors, columns }),
     colors.dim(`${plural(files.length, 'file')}: ${files.join(', ')}`),
     ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
   ];
@@ -102,7 +106,7 @@ export function addPlan(program: Command, run: Run): void {
     .description('which tensor gets which spec and why, and how large the output will be; reads no weights')
     .argument('<model>', kModelArgument);
   addOutputOptions(
-    addGgufOptions(addOnnxOptions(addFormatOption(addConfigOptions(command)))).option(
+    addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(addConfigOptions(command))))).option(
       '-a, --all',
       'a line for every tensor',
     ),

@@ -8,12 +8,14 @@ import {
   addConfigOptions,
   addFormatOption,
   addGgufOptions,
+  addInclusionOptions,
   addOnnxOptions,
   addOutputOptions,
   addReportOptions,
   addResourceOptions,
   type ConfigOptions,
   type GgufFlags,
+  type InclusionFlags,
   type OnnxFlags,
   parseShards,
   planOptions,
@@ -23,6 +25,7 @@ import {
 } from './args.js';
 import { errorColumns, isExact, worstFirst } from './compare.js';
 import { configFor } from './config_source.js';
+import { coverageLines } from './coverage.js';
 import { diagnosticLines } from './diagnostics.js';
 import { CommandError } from './failure.js';
 import { loadLines } from './load_snippet.js';
@@ -38,7 +41,7 @@ import { printable } from './terminal.js';
 import { openText } from './token_source.js';
 import { bytesText, durationText, plural } from './units.js';
 
-interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, ResourceOptions, ReportOptions {
+interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags, ResourceOptions, ReportOptions {
   output: string;
   format?: OutputFormat;
   calibration?: string;
@@ -112,6 +115,7 @@ function reportLines(
     '',
     colors.bold(totalsText(report.totals)),
     ...(quantized > 0 ? [specsText(report.tensors)] : []),
+    ...coverageLines(report.totals.coverage, { colors, columns }),
     colors.dim(`done in ${durationText(report.durationMs)}${rate}, ${where}`),
     ...(report.resumedFiles
       ? [
@@ -204,7 +208,7 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model; the rest of its folder is carried over')
     .argument('<model>', kModelArgument)
     .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
-  addConfigOptions(addGgufOptions(addOnnxOptions(addFormatOption(command))))
+  addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
     .addOption(
       new Option(
         '--calibration <file>',

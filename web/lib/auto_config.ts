@@ -26,6 +26,9 @@ export interface AutoConfigOptions {
   exclude?: string[];
   /** Default `compressed-tensors`. */
   format?: OutputFormat;
+  /** As of `plan`; the run that follows needs the same. */
+  includeTowers?: boolean;
+  includeExperts?: boolean;
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
 }
@@ -103,6 +106,7 @@ export async function findConfig(
 ): Promise<AutoConfig> {
   const { instance, memory } = workshop;
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
+  const { includeTowers = false, includeExperts = false } = options;
   signal?.throwIfAborted();
   const budget = budgetOf(options);
   const batch = await forwardBatchOf(instance, model, options.calibration);
@@ -110,7 +114,7 @@ export async function findConfig(
   const { tokens, plan: forward } = batch;
 
   const planned = (config: object) =>
-    withPlan(instance, model, JSON.stringify(config), { format }, memory.tiles, tasksOf);
+    withPlan(instance, model, JSON.stringify(config), { format, includeTowers, includeExperts }, memory.tiles, tasksOf);
   const tasksOf = (bound: { task(number: number): string }, plan: Plan, { tasks }: PlanBesides) => ({
     plan,
     tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),

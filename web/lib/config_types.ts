@@ -39,6 +39,11 @@ export interface CommonConfig {
   $schema?: string | null;
   /** Classes of layers whose names and shapes say something else, by exact name or pattern. */
   layer_types?: Record<string, LayerType> | null;
+  /**
+   * Whether layers that recipes leave alone stay as they are unless an entry names them: routers, convolutions, towers, state-space parameters,
+   * heads... Presets say true; default false.
+   */
+  default_exclusions?: boolean | null;
   /** NaN and infinities in weights, and finite ones that would be stored as such: an error that names them (the default), or clamped. */
   non_finite?: 'error' | 'saturate' | null;
 }
@@ -73,11 +78,6 @@ export interface QuarkConfig extends CommonConfig {
   resolution?: 'field' | 'replace' | null;
   /** Groups that do not divide an axis: an error (the default), or smaller ones that do. */
   indivisible_groups?: 'error' | 'fallback' | null;
-  /**
-   * Whether layers that recipes leave alone stay as they are unless an entry names them: routers, convolutions, towers, state-space parameters,
-   * heads... Presets say true; default false.
-   */
-  default_exclusions?: boolean | null;
 }
 
 /** How aihwkit finds a range. */

@@ -224,7 +224,7 @@ export interface WasmquantModule {
     delete(): void;
   };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
+  /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers, include_experts, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
    * whether static inputs and outputs will get their scales, and which were found; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
   ActivationCalibration: new (requests: string) => BoundActivationCalibration;

@@ -138,7 +138,8 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
     report(whole) {
       const tensors = order.flatMap((tensor) => whole.tensors[tensor] ?? []);
       const files = whole.files.filter(({ name }) => shards.some((shard) => shard.name === name));
-      return { ...whole, tensors, files, totals: totalsOf(tensors), shards: which };
+      const totals = { ...totalsOf(tensors), coverage: whole.totals.coverage };
+      return { ...whole, tensors, files, totals, shards: which };
     },
     async stage(small, report) {
       const record: PartRecord = {

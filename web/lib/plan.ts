@@ -40,7 +40,7 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  { format, onnx, gguf, file, folder }: PlanChoices,
+  { format, onnx, gguf, includeTowers, includeExperts, file, folder }: PlanChoices,
   settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan, besides: PlanBesides) => T,
   constants: Uint8Array = new Uint8Array(),
@@ -51,7 +51,8 @@ export function withPlan<T>(
     instance.withBytes(constants, (at) => {
       const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
       const known = { constants: at, constantsBytes: constants.length };
-      const options = { format, onnx, gguf: given, file, folder, name: model.name, ...known, ...settings };
+      const included = { include_towers: includeTowers === true, include_experts: includeExperts === true };
+      const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...known, ...settings };
       return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
     }),
   );

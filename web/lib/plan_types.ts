@@ -55,6 +55,27 @@ export interface Totals {
   bytesAfter: number;
   /** Bits per element of the quantized weights, with scales and zero points. */
   bitsPerWeight: number;
+  coverage: Coverage;
+}
+
+/** How much of a model is quantized. Parameters are elements, and bytes those of the source's tensors. */
+export interface Coverage {
+  parameters: number;
+  quantizedParameters: number;
+  bytes: number;
+  quantizedBytes: number;
+  /** What stays as it is, one row a reason, the largest number of bytes first. */
+  left: LeftTensors[];
+}
+
+/** Tensors that stay as they are for the same reason. */
+export interface LeftTensors {
+  rule: Reason['rule'];
+  /** The reason, a sentence. */
+  text: string;
+  tensors: number;
+  parameters: number;
+  bytes: number;
 }
 
 /** Error of a tensor against its original. Where either holds NaN or infinity, the error is infinite. */
@@ -90,7 +111,7 @@ export interface Report {
   diagnostics: Diagnostic[];
   /** Of runs with `reuse`: quantized tensors that were copied from the former output. */
   reused?: number;
-  /** Of runs with `shards`: which part this is; tensors, files and totals are those of the part. */
+  /** Of runs with `shards`: which part this is; tensors, files and totals are those of the part, but `totals.coverage` is that of the whole. */
   shards?: ShardPart;
   /** Of runs with `resume`: files that an interrupted run had finished. */
   resumedFiles?: number;

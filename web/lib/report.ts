@@ -1,7 +1,7 @@
 // Error of a tensor from its sums, what is to be said about errors, and the totals of a report.
 
 import { sumsPerUnit } from './protocol.js';
-import type { Diagnostic, PlannedTensor, TensorError, TensorReport, Totals } from './types.js';
+import type { Coverage, Diagnostic, PlannedTensor, TensorError, TensorReport, Totals } from './types.js';
 
 /** Below this the noise has a third of the weights' energy, or more. */
 const lowestSqnrDb = 5;
@@ -89,17 +89,43 @@ export function errorRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
   return [...nonFiniteRemarks(tensors), ...low];
 }
 
+const elementsOf = ({ shape }: TensorReport) => shape.reduce((product, size) => product * size, 1);
+
+function coverageOf(tensors: TensorReport[]): Coverage {
+  const coverage: Coverage = { parameters: 0, quantizedParameters: 0, bytes: 0, quantizedBytes: 0, left: [] };
+  for (const tensor of tensors) {
+    const [parameters, bytes] = [elementsOf(tensor), tensor.bytesBefore];
+    coverage.parameters += parameters;
+    coverage.bytes += bytes;
+    if (tensor.action === 'quantize') {
+      coverage.quantizedParameters += parameters;
+      coverage.quantizedBytes += bytes;
+      continue;
+    }
+    const { rule, text } = tensor.reason;
+    const known = coverage.left.find((left) => left.rule === rule && left.text === text);
+    const left = known ?? { rule, text, tensors: 0, parameters: 0, bytes: 0 };
+    if (!known) coverage.left.push(left);
+    left.tensors += 1;
+    left.parameters += parameters;
+    left.bytes += bytes;
+  }
+  coverage.left.sort((a, b) => b.bytes - a.bytes);
+  return coverage;
+}
+
 /** Totals of a comparison: sizes of both models and bits per element of what is quantized. */
 export function totalsOf(tensors: TensorReport[]): Totals {
   const quantized = tensors.filter((tensor) => tensor.action === 'quantize');
   const sum = (list: TensorReport[], of: (tensor: TensorReport) => number) =>
     list.reduce((total, tensor) => total + of(tensor), 0);
-  const elements = sum(quantized, (tensor) => tensor.shape.reduce((product, size) => product * size, 1));
+  const elements = sum(quantized, elementsOf);
   return {
     tensors: tensors.length,
     quantized: quantized.length,
     bytesBefore: sum(tensors, (tensor) => tensor.bytesBefore),
     bytesAfter: sum(tensors, (tensor) => tensor.bytesAfter),
     bitsPerWeight: elements === 0 ? 0 : (8 * sum(quantized, (tensor) => tensor.bytesAfter)) / elements,
+    coverage: coverageOf(tensors),
   };
 }

@@ -188,6 +188,13 @@ export interface PlanOptions {
   format?: OutputFormat;
   onnx?: OnnxOptions;
   gguf?: GgufOptions;
+  /** Quantizes vision and audio towers and projectors, too, which presets leave alone. Default false. */
+  includeTowers?: boolean;
+  /**
+   * Quantizes experts of compressed-tensors outputs, too, under per-expert names that vLLM reads; transformers cannot load
+   * such files. Default false.
+   */
+  includeExperts?: boolean;
   /** As it will be with calibration: without, static inputs and outputs are left out. Runs see for themselves. */
   calibrated?: boolean;
 }

@@ -23,8 +23,9 @@ bool is_int8(const ModelIndex& model, std::string_view layer) {
 
 Result<json::Value> read_state(const ModelIndex& model, const ModelTensor& state) {
   const std::optional<std::string_view> text = model.inline_bytes(state.stored.name);
-  if (!text) return error_at(ErrorCode::file_invalid, state.stored.name, "was not read: {} bytes are not its JSON",
-                             state.stored.end - state.stored.begin);
+  if (!text)
+    return error_at(ErrorCode::file_invalid, state.stored.name, "was not read: {} bytes are not its JSON",
+                    state.stored.end - state.stored.begin);
   auto parsed = json::parse(*text);
   if (!parsed) return error_at(ErrorCode::file_invalid, state.stored.name, "is not JSON: {}", parsed.error().message);
   return std::move(*parsed);

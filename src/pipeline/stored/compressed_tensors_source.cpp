@@ -77,8 +77,8 @@ class CompressedTensorsSource final : public SourceFormat {
     const auto [layer, part] = split_name(tensor.stored.name);
     if (part == "weight_packed") return TensorUse::codes;
     if (is_part_of_scaled_weight(part)) return TensorUse::part;
-    const bool has_codes = part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr ||
-                                                !is_quantizable(tensor.stored.dtype));
+    const bool has_codes = part == "weight" &&
+                           (tensor_of(model, layer, "weight_scale") != nullptr || !is_quantizable(tensor.stored.dtype));
     return has_codes ? TensorUse::codes : TensorUse::plain;
   }
 
@@ -104,9 +104,7 @@ class CompressedTensorsSource final : public SourceFormat {
     return std::optional(std::move(found));
   }
 
-  PackMethod pack_method() const noexcept override {
-    return config_.export_info.value_or(ExportInfo{}).pack_method;
-  }
+  PackMethod pack_method() const noexcept override { return config_.export_info.value_or(ExportInfo{}).pack_method; }
 
  private:
   Config config_;

@@ -63,16 +63,16 @@ class MlxSource final : public SourceFormat {
         const bool is_known = (group == 32 || group == 64 || group == 128) && bits >= 2 && bits <= 8 && bits != 7;
         constexpr Dtype kDtypes[] = {Dtype::uint2, Dtype::uint3, Dtype::uint4, Dtype::uint5,
                                      Dtype::uint6, Dtype::uint7, Dtype::uint8};
-        if (is_known)
-          return groups_of(kDtypes[bits - 2], ScaleFormat::float32, static_cast<uint64_t>(group));
+        if (is_known) return groups_of(kDtypes[bits - 2], ScaleFormat::float32, static_cast<uint64_t>(group));
       } else if (group == mode.group_size && bits == mode.bits) {
-        return groups_of(bits == 8 ? Dtype::fp8_e4m3 : Dtype::fp4,
-                         group == 16 ? ScaleFormat::e4m3 : ScaleFormat::e8m0, static_cast<uint64_t>(group));
+        return groups_of(bits == 8 ? Dtype::fp8_e4m3 : Dtype::fp4, group == 16 ? ScaleFormat::e4m3 : ScaleFormat::e8m0,
+                         static_cast<uint64_t>(group));
       }
-      return error_at(ErrorCode::format_unsupported, where,
-                      "found {} bits in groups of {}; MLX has affine codes of 2, 3, 4, 5, 6 and 8 bits in groups of 32, "
-                      "64 and 128, mxfp4 and mxfp8 in groups of 32, nvfp4 in groups of 16",
-                      bits, group);
+      return error_at(
+          ErrorCode::format_unsupported, where,
+          "found {} bits in groups of {}; MLX has affine codes of 2, 3, 4, 5, 6 and 8 bits in groups of 32, "
+          "64 and 128, mxfp4 and mxfp8 in groups of 32, nvfp4 in groups of 16",
+          bits, group);
     }
     return error_at(ErrorCode::format_unsupported, where,
                     "found mode {q}; this version decodes affine, mxfp4, nvfp4 and mxfp8", asked);

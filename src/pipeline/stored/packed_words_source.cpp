@@ -51,7 +51,8 @@ class PackedWordsSource final : public SourceFormat {
   TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const auto [layer, part] = split_name(tensor.stored.name);
     if (part == "qweight") return TensorUse::codes;
-    const bool is_part = is_one_of(part, {"scales", "qzeros", "g_idx"}) && tensor_of(model, layer, "qweight") != nullptr;
+    const bool is_part =
+        is_one_of(part, {"scales", "qzeros", "g_idx"}) && tensor_of(model, layer, "qweight") != nullptr;
     return is_part ? TensorUse::part : TensorUse::plain;
   }
 
@@ -68,8 +69,8 @@ class PackedWordsSource final : public SourceFormat {
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     const ModelTensor* scales = tensor_of(model, weight.layer, "scales");
     if (scales == nullptr) return std::optional<StoredWeight>();
-    TRY(found, locate(model, format_, weight, {words_spec(dtype_of(model, weight), scales->stored, weight)},
-                      is_indexed_));
+    TRY(found,
+        locate(model, format_, weight, {words_spec(dtype_of(model, weight), scales->stored, weight)}, is_indexed_));
     return std::optional(std::move(found));
   }
 

@@ -16,8 +16,8 @@ class QuarkSource final : public SourceFormat {
   TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const auto [layer, part] = split_name(tensor.stored.name);
     if (is_part_of_scaled_weight(part)) return TensorUse::part;
-    const bool has_codes = part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr ||
-                                                !is_quantizable(tensor.stored.dtype));
+    const bool has_codes = part == "weight" &&
+                           (tensor_of(model, layer, "weight_scale") != nullptr || !is_quantizable(tensor.stored.dtype));
     return has_codes ? TensorUse::codes : TensorUse::plain;
   }
 
@@ -25,9 +25,7 @@ class QuarkSource final : public SourceFormat {
     const std::vector<uint64_t>& stored = codes.stored.shape;
     if (stored.size() != 2) return {stored};
     // Codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16.
-    constexpr struct {
-      uint64_t codes, elements;
-    } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
+    constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
     List<std::vector<uint64_t>> shapes{stored};
     for (const auto& factor : kFactors) {
       const uint64_t columns = stored[1] * factor.codes / factor.elements;
@@ -56,9 +54,7 @@ class QuarkSource final : public SourceFormat {
     return std::optional(std::move(found));
   }
 
-  PackMethod pack_method() const noexcept override {
-    return config_.export_info.value_or(ExportInfo{}).pack_method;
-  }
+  PackMethod pack_method() const noexcept override { return config_.export_info.value_or(ExportInfo{}).pack_method; }
 
  private:
   static void correct(Stages& stages, const ModelTensor& scale, const WeightDescription& weight) {

@@ -12,8 +12,8 @@ namespace {
 /// The codes of a weight and what belongs to them.
 struct ScaledTensors {
   const ModelTensor *codes = nullptr, *scale = nullptr;
-  const ModelTensor* second = nullptr;  // NVFP4's
-  bool divides = false;                 // by the second scale
+  const ModelTensor* second = nullptr;   // NVFP4's
+  bool divides = false;                  // by the second scale
   const ModelTensor* factors = nullptr;  // pre_quant_scale
 };
 
@@ -94,8 +94,8 @@ class ScaledFloatsSource final : public SourceFormat {
     }
     if (is_modelopt_) t.factors = tensor_of(model, layer, "pre_quant_scale");
     const StorageDtype dtype = weight->stored.dtype;
-    const bool is_nvfp4_in_bytes = dtype == StorageDtype::U8 && t.scale->stored.dtype == StorageDtype::F8_E4M3 &&
-                                   t.second != nullptr;
+    const bool is_nvfp4_in_bytes =
+        dtype == StorageDtype::U8 && t.scale->stored.dtype == StorageDtype::F8_E4M3 && t.second != nullptr;
     const bool is_modelopts = is_modelopt_ && (dtype == StorageDtype::U8 || dtype == StorageDtype::I8);
     if (small_float_of(dtype) || is_nvfp4_in_bytes || is_modelopts) t.codes = weight;
     return t;
@@ -139,8 +139,8 @@ class ScaledFloatsSource final : public SourceFormat {
     if (const ModelTensor* branch = tensor_of(model, weight.layer, "svdquant_lora_a"))
       return error_at(ErrorCode::dtype_unsupported, branch->stored.name,
                       "is a branch of low rank that the layer adds (NVFP4_SVD), which is not decoded");
-    const bool is_comfy = tensor_of(model, weight.layer, "comfy_quant") != nullptr ||
-                          has_comfy_metadata(model, t.codes->file);
+    const bool is_comfy =
+        tensor_of(model, weight.layer, "comfy_quant") != nullptr || has_comfy_metadata(model, t.codes->file);
     if (is_comfy && (t.scale->stored.end - t.scale->stored.begin) * 8 > info_of(t.scale->stored.dtype).bits)
       return error_at(ErrorCode::dtype_unsupported, t.scale->stored.name,
                       "is {} of a ComfyUI model, whose scales of blocks lie in another order; of ComfyUI's formats "

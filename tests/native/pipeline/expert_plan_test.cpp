@@ -95,8 +95,8 @@ TEST_CASE("a format that stores experts one by one writes the same bytes from ev
     const Layouts layouts = make_layouts(dtype);
     const struct {
       const char *preset, *format;
-    } cases[] = {{"int8", "quark"},        {"int4_wo_32", "quark"}, {"fp8", "quark"},
-                 {"uint4_wo_32", "awq"},   {"int4_wo_32", "gptq"},  {"mxfp4", "quark"},
+    } cases[] = {{"int8", "quark"},           {"int4_wo_32", "quark"}, {"fp8", "quark"},
+                 {"uint4_wo_32", "awq"},      {"int4_wo_32", "gptq"},  {"mxfp4", "quark"},
                  {"fp8_per_channel", "quark"}};
     for (const auto& c : cases) {
       CAPTURE(c.preset);
@@ -165,8 +165,7 @@ TEST_CASE("compressed-tensors leaves experts of a preset, and the plan says so f
   REQUIRE(coverage.left.size() == 2);
   CHECK(coverage.left[0].parameters == 3 * 3 * kIn * kInner);
   CHECK(coverage.left[0].rule == "default-exclusion");
-  CHECK(json::write(plan->quantization_config["ignore"]) ==
-        R"(["re:(.*\\.)?experts\\..*","model.layers.0.mlp.gate"])");
+  CHECK(json::write(plan->quantization_config["ignore"]) == R"(["re:(.*\\.)?experts\\..*","model.layers.0.mlp.gate"])");
 
   List<Diagnostic> none;
   PlanOptions options;

@@ -41,7 +41,8 @@ std::vector<RawTensor> with(std::vector<RawTensor> tensors, size_t index, Storag
 const std::string kNf4 = R"({"quant_type":"nf4","blocksize":64,"dtype":"bfloat16","shape":[2,32]})";
 const std::vector<RawTensor> kAffine = {
     {"a.weight", U32, {2, 8}}, {"a.scales", F32, {2, 1}}, {"a.biases", F32, {2, 1}}};
-const std::vector<RawTensor> kExperts = {{"m.down_proj_blocks", U8, {2, 4, 1, 16}}, {"m.down_proj_scales", U8, {2, 4, 1}}};
+const std::vector<RawTensor> kExperts = {{"m.down_proj_blocks", U8, {2, 4, 1, 16}},
+                                         {"m.down_proj_scales", U8, {2, 4, 1}}};
 const std::vector<RawTensor> kNvfp4 = {
     {"a.weight", U8, {2, 16}}, {"a.weight_scale", F8, {2, 2}}, {"a.weight_scale_2", F32, {}}};
 
@@ -65,7 +66,8 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
       {"blocks of three axes", with(kExperts, 0, U8, {2, 4, 16}), experts, shape_mismatch, "m.down_proj"},
       {"blocks of another dtype", with(kExperts, 0, I8, {2, 4, 1, 16}), experts, shape_mismatch, "m.down_proj_blocks"},
       {"a scale too few", with(kExperts, 1, U8, {2, 3, 1}), experts, shape_mismatch, "m.down_proj_scales"},
-      {"no columns", with(with(kExperts, 0, U8, {2, 4, 0, 16}), 1, U8, {2, 4, 0}), experts, shape_mismatch, "m.down_proj"},
+      {"no columns", with(with(kExperts, 0, U8, {2, 4, 0, 16}), 1, U8, {2, 4, 0}), experts, shape_mismatch,
+       "m.down_proj"},
 
       {"words of another width", with(kAffine, 0, U32, {2, 7}), affine, shape_mismatch, "a.weight"},
       {"words of two axes, scales of one", with(kAffine, 1, F32, {2}), affine, shape_mismatch, "a.weight"},
@@ -77,7 +79,8 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
       {"7 bits", kAffine, mlx_of(R"({"group_size":64,"bits":7})"), format_unsupported, "/quantization"},
       {"groups of 48", kAffine, mlx_of(R"({"group_size":48,"bits":4})"), format_unsupported, "/quantization"},
       {"negative bits", kAffine, mlx_of(R"({"group_size":64,"bits":-4})"), format_unsupported, "/quantization"},
-      {"another mode", kAffine, mlx_of(R"({"group_size":64,"bits":4,"mode":"nf4"})"), format_unsupported, "/quantization"},
+      {"another mode", kAffine, mlx_of(R"({"group_size":64,"bits":4,"mode":"nf4"})"), format_unsupported,
+       "/quantization"},
       {"mxfp4 in groups of 64", kAffine, mlx_of(R"({"group_size":64,"bits":4,"mode":"mxfp4"})"), format_unsupported,
        "/quantization"},
       {"a module's own width", kAffine, mlx_of(R"({"group_size":64,"bits":4,"a":{"group_size":64,"bits":9}})"),
@@ -92,7 +95,8 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
        shape_mismatch, "a.weight"},
       {"blocks of nothing", nf4(R"({"blocksize":0,"shape":[2,32]})"), bnb, shape_mismatch, "a.weight"},
       {"blocks of an odd number", nf4(R"({"blocksize":63,"shape":[2,32]})"), bnb, shape_mismatch, "a.weight"},
-      {"blocks without end", nf4(R"({"blocksize":9223372036854775806,"shape":[2,32]})"), bnb, shape_mismatch, "a.weight"},
+      {"blocks without end", nf4(R"({"blocksize":9223372036854775806,"shape":[2,32]})"), bnb, shape_mismatch,
+       "a.weight"},
       {"other blocks", nf4(R"({"blocksize":32,"shape":[2,32]})"), bnb, shape_mismatch, "a.weight.absmax"},
       {"a table of 8", with(nf4(kNf4), 2, F32, {8}), bnb, shape_mismatch, "a.weight.quant_map"},
       {"no table", without(nf4(kNf4), 2), bnb, tensor_missing, "a.weight.quant_map"},
@@ -101,14 +105,17 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
        file_invalid, "a.weight.quant_state.bitsandbytes__nf4"},
       {"int8 in a GPU's order",
        {{"a.weight", I8, {2, 4}}, {"a.SCB", F32, {2}}, {"a.weight_format", U8, {}, "\x02"}},
-       bnb, dtype_unsupported, "a.weight_format"},
+       bnb,
+       dtype_unsupported,
+       "a.weight_format"},
       {"int8 with a scale too many", {{"a.weight", I8, {2, 4}}, {"a.SCB", F32, {3}}}, bnb, shape_mismatch, "a.SCB"},
 
       {"NVFP4 without its second scale", without(kNvfp4, 2), nvidia, dtype_unsupported, "a.weight_scale"},
       {"NVFP4 with two second scales", with(kNvfp4, 2, F32, {2}), nvidia, dtype_unsupported, "a.weight_scale"},
       {"NVFP4 with a scale too few", with(kNvfp4, 1, F8, {2, 1}), nvidia, dtype_unsupported, "a.weight_scale"},
       {"NVFP4 of a vector", with(with(kNvfp4, 0, U8, {}), 1, F8, {}), nvidia, dtype_unsupported, "a.weight_scale"},
-      {"two scales for FP8", with(with(kNvfp4, 0, F8, {2, 32}), 1, F32, {}), nvidia, dtype_unsupported, "a.weight_scale"},
+      {"two scales for FP8", with(with(kNvfp4, 0, F8, {2, 32}), 1, F32, {}), nvidia, dtype_unsupported,
+       "a.weight_scale"},
       {"factors of another length", and_also(kNvfp4, {"a.pre_quant_scale", F32, {31}}), nvidia, dtype_unsupported,
        "a.weight_scale"},
       {"factors that are codes", and_also(kNvfp4, {"a.pre_quant_scale", F8, {32}}), nvidia, dtype_unsupported,
@@ -122,7 +129,9 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
        {{"a.weight_packed", StorageDtype::I32, {8, 2}},
         {"a.weight_scale", F32, {8, 1}},
         {"a.weight_g_idx", StorageDtype::I32, {16}}},
-       config_of("compressed-tensors"), dtype_unsupported, "a.weight_g_idx"},
+       config_of("compressed-tensors"),
+       dtype_unsupported,
+       "a.weight_g_idx"},
       {"an unknown tool", kNvfp4, config_of("zzz"), format_unknown, "/quantization_config/quant_method"},
       {"a block without a tool", kNvfp4, R"({"quantization_config":{"bits":4}})", format_unknown,
        "/quantization_config/quant_method"},

@@ -1,5 +1,5 @@
-// Checkpoints that other tools quantized, as hosts open them: headers, sibling files, and the tensors that are read along
-// with the headers.
+// Checkpoints that other tools quantized, as hosts open them: headers, sibling files, and the tensors that are read
+// along with the headers.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -75,8 +75,8 @@ inline QuantizedModel model_of(const std::vector<RawTensor>& tensors, const std:
   return model;
 }
 
-/// The values of a decoded tensor, by a session that writes them in rows of the last axis (GGUF's F32), in tiles of about
-/// so many bytes, first to last or the other way round.
+/// The values of a decoded tensor, by a session that writes them in rows of the last axis (GGUF's F32), in tiles of
+/// about so many bytes, first to last or the other way round.
 inline std::vector<float> decoded_values(const QuantizedModel& model, const ModelTensor& tensor, uint64_t tile_bytes,
                                          bool reverse) {
   TensorTask task;

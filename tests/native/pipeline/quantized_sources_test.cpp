@@ -21,8 +21,7 @@ std::vector<float> expected_values(const MemoryModel& memory, const ModelTensor&
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   // -0 of codes whose sign is stored apart is 0 in some tools.
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) { return x == y; });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) { return x == y; });
 }
 
 }  // namespace
@@ -40,8 +39,8 @@ TEST_CASE("quantized sources: each weight decodes to its tool's own values, what
     REQUIRE(*original != nullptr);
     MemoryModel values;
     values.names.push_back("values.safetensors");
-    values.files.push_back(
-        *test_files::read_bytes(test_files::path_of(std::string("files/quantized/") + tool.folder + "/values.safetensors")));
+    values.files.push_back(*test_files::read_bytes(
+        test_files::path_of(std::string("files/quantized/") + tool.folder + "/values.safetensors")));
     const ModelIndex tools_values = values.index();
     size_t decoded = 0;
     for (const ModelTensor& tensor : (*original)->tensors()) {

@@ -1,5 +1,6 @@
 // A report as one HTML page that needs nothing else: opened from a mail or a wiki, in light and dark, without scripts.
 // Names come from files and are untrusted: everything that is put in is escaped.
+import { coverageText, percentText, shownLeft } from '../../present/coverage';
 import { bytes, count, decibels, ratio } from '../app/figures';
 import { specText } from '../report/spec-text';
 import type { FinishedRun } from '../run/runs';
@@ -54,8 +55,15 @@ export function reportHtml({ report, config, modelTitle, configTitle, plan }: Fi
     ],
     ['Bits per quantized weight', totals.bitsPerWeight.toFixed(2)],
     ['Tensors quantized', `${count(totals.quantized)} of ${count(totals.tensors)}`],
+    ['Quantized', coverageText(totals.coverage)],
     ['Format', plan.format],
   ];
+  const { shown, more } = shownLeft(totals.coverage.left);
+  const left = shown.map(
+    (row) =>
+      `<li>${escaped(`${bytes(row.bytes)} (${percentText(row.bytes, totals.coverage.bytes)}), ${count(row.tensors)} tensors: ${row.text}`)}</li>`,
+  );
+  if (more !== '') left.push(`<li>${more}</li>`);
   const remarks = report.diagnostics.map(
     ({ severity, message, where }) => `<li>${escaped(`${severity}: ${message}${where ? ` (${where})` : ''}`)}</li>`,
   );
@@ -72,6 +80,7 @@ export function reportHtml({ report, config, modelTitle, configTitle, plan }: Fi
 <body>
 <h1>${escaped(modelTitle)}, ${escaped(configTitle)}</h1>
 <dl>${figures.map(([label = '', value = '']) => `<div><dt>${label}</dt><dd>${escaped(value)}</dd></div>`).join('')}</dl>
+${left.length > 0 ? `<h2>Left as they are</h2>\n<ul>${left.join('')}</ul>` : ''}
 ${remarks.length > 0 ? `<h2>Remarks</h2>\n<ul>${remarks.join('')}</ul>` : ''}
 <h2>Tensors</h2>
 <table>

@@ -1,7 +1,9 @@
 // What the run costs and saves. Sizes are exact before the run: they follow from shapes and specs alone.
+import { percentText } from '../../present/coverage';
 import { bytes, count, decibels, duration, ratio } from '../app/figures';
 import { planned } from '../configure/choice';
 import { shownReport } from '../run/runs';
+import { LeftList } from './left-list';
 import { SizeBar } from './size-bar';
 
 function Figure({ label, value, note }: { label: string; value: string; note?: string }) {
@@ -20,7 +22,7 @@ export function SummaryBar() {
   const { plan } = planned.value;
   if (!plan) return null;
   const report = shownReport.value;
-  const { tensors, quantized, bytesBefore, bytesAfter, bitsPerWeight } = report?.totals ?? plan.totals;
+  const { tensors, quantized, bytesBefore, bytesAfter, bitsPerWeight, coverage } = report?.totals ?? plan.totals;
   const measured = report?.tensors.flatMap(({ error }) => (error ? [error.sqnrDb] : [])) ?? [];
   const lowest = Math.min(...measured);
   return (
@@ -38,6 +40,11 @@ export function SummaryBar() {
           note="with scales"
         />
         <Figure label="Tensors quantized" value={count(quantized)} note={`of ${count(tensors)}`} />
+        <Figure
+          label="Parameters quantized"
+          value={percentText(coverage.quantizedParameters, coverage.parameters)}
+          note={`${percentText(coverage.quantizedBytes, coverage.bytes)} of bytes`}
+        />
         <Figure
           label="Lowest SQNR"
           value={measured.length > 0 ? `${decibels(lowest)} dB` : '–'}
@@ -58,6 +65,7 @@ export function SummaryBar() {
           />
         )}
       </dl>
+      <LeftList coverage={coverage} />
     </section>
   );
 }
