@@ -239,6 +239,7 @@ void ModelIndex::mark_input_major() {
   for (const ModelTensor& tensor : tensors_) {
     const std::vector<uint64_t>& shape = tensor.stored.shape;
     if (tensor.layer_type != "Linear" || shape[0] == shape[1] || !tensor.stored.name.ends_with(".weight")) continue;
+    if (!is_quantizable(tensor.stored.dtype)) continue;  // axes of codes are not those of weights
     const ModelTensor* bias = find(text_of("{}.bias", tensor.layer));
     if (bias == nullptr || bias->stored.shape.size() != 1 || bias->stored.shape[0] != shape[1]) continue;
     const std::string_view part = part_of(tensor);
