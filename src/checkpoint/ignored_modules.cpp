@@ -63,7 +63,10 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
   for (const LayerOutcome& layer : layers) {
     const bool is_experts = layer.layer_type == "Experts";
     if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
-    if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
+    if (families::ends_with_parts(layer.layer, "Wqkv") &&
+        (family.is("nomic_bert") || family.is("jina_embeddings_v3"))) {
+      add_once(patterned, "re:(.*\\.)?self_attn\\.[qkv]_proj$");  // what the loader splits it into
+    } else if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
       add_once(patterned, pattern);
     } else {
       named.emplace_back(layer.layer);
