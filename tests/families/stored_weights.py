@@ -88,15 +88,16 @@ def stored_scale_dtype(source):
 
 def round_to_nearest(weight, preset):
     """`weight` [..., out, in] rounded as the preset says: (values, step sizes of every value), float32. Scales are stored in the dtype of the weight."""
-    settings = ROUNDING[preset]
-    args = QuantizationArgs(symmetric=True, **settings)
+    args = QuantizationArgs(symmetric=True, **ROUNDING[preset])
     rows = weight.float().reshape(-1, weight.shape[-1])
-    # Rows that are no whole number of groups have one scale.
-    size = settings.get("group_size", rows.shape[1])
-    groups = rows.reshape(rows.shape[0], -1, size if rows.shape[1] % size == 0 else rows.shape[1])
+    size = args.group_size or rows.shape[1]
+    fits = rows.shape[1] % size == 0
+    groups = rows.reshape(rows.shape[0], -1, size if fits else rows.shape[1])
     scale, zero_point = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
     scale = scale.to(stored_scale_dtype(weight)).float()
-    values = fake_quantize(rows, scale, zero_point, args).reshape(weight.shape)
+    # Rows that are no whole number of groups have one scale.
+    applied = args if fits else args.model_copy(update={"group_size": rows.shape[1]})
+    values = fake_quantize(rows, scale, zero_point, applied).reshape(weight.shape)
     return values, scale.repeat_interleave(groups.shape[-1], 1).reshape(weight.shape)
 
 
