@@ -57,6 +57,16 @@ test('without a class there are no lines of Python', async (t) => {
   }
 });
 
+test('a file that transformers cannot load has no lines of Python', async (t) => {
+  const weight = { dtype: 'int4', qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric: true };
+  const config = join(scratch(t), 'int4.json');
+  writeFileSync(config, JSON.stringify({ global_quant_config: { weight } }));
+  const swin = { model_type: 'swinv2', architectures: ['Swinv2ForImageClassification'] };
+  const { lines } = await linesOf(t, swin, { flags: ['--config', config] });
+  assert.equal(lines.length, 1);
+  assert.match(lines[0], /^transformers cannot load this file \(loader-limit\): take int8 /);
+});
+
 test('without config.json the lines say so', async (t) => {
   const { lines } = await linesOf(t, null);
   assert.equal(lines.length, 1);

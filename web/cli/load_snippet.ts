@@ -111,6 +111,8 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
         : ', and quantization_config in its config.json (wasmquant plan --json shows it)';
     return [...note, `To load it with transformers it needs its config.json beside it${block}.`];
   }
+  const limit = report.diagnostics.find(({ code }) => code === 'loader-limit');
+  if (limit) return [...note, `transformers cannot load this file (${limit.code}): ${limit.hint}.`];
   if (!report.files.some(({ name }) => kWeightFiles.includes(name))) {
     const other = report.files.find(({ name }) => /\.safetensors$/i.test(name))?.name ?? '';
     return [...note, `transformers looks for ${kWeightFiles.join(' or ')}; this is ${printable(other)}.`];
