@@ -6,6 +6,8 @@
 #include "config/layer_type.h"
 #include "conversion/conversion.h"
 #include "core/order.h"
+#include "families/model_family.h"
+#include "pipeline/expert_tensors.h"
 #include "pipeline/gguf_plan.h"
 #include "pipeline/onnx_comparison.h"
 #include "pipeline/session.h"
@@ -33,6 +35,28 @@ bool is_plain(const WeightLayout& layout) {
 bool is_weight(const OriginalTensor& tensor) {
   return tensor.plain == nullptr || tensor.weight.layer_type == kExperts ||
          layer_name_of(tensor.name).role == TensorRole::weight;
+}
+
+// How a matrix that split_experts() took out of a tensor lies in it.
+void set_part(const OriginalTensor& tensor, TensorTask& task) {
+  if (tensor.plain == nullptr || !tensor.plain->is_part) return;
+  task.source_pitch = tensor.plain->pitch;
+  if (!tensor.plain->is_input_major) return;
+  task.change.is_transposed = true;
+  WeightLayout& layout = task.layout;
+  std::swap(layout.rows, layout.columns);
+  layout.shape = {layout.rows, layout.columns};
+}
+
+// The model with a matrix for each expert, where the other side has the experts so; else null.
+Result<std::unique_ptr<ModelIndex>> as_stored_beside(const ModelIndex& model, std::string_view config,
+                                                     const ModelIndex& other, const StoredWeightReader& other_reader) {
+  TRY(family, families::ModelFamily::read(config));
+  std::unique_ptr<ModelIndex> split = split_experts(model, family);
+  if (split == nullptr) return split;
+  for (const OriginalTensor& tensor : other_reader.originals(other))
+    if (model.find(tensor.name) == nullptr && split->find(tensor.name) != nullptr) return split;
+  return std::unique_ptr<ModelIndex>();
 }
 
 class Comparer {
@@ -129,6 +153,8 @@ class Comparer {
     pair.left_format = std::move(left.format);
     pair.right_format = std::move(right.format);
     (reference_.is_gguf() ? pair.right : pair.left).change = change;
+    set_part(tensor, pair.left);
+    set_part(*other, pair.right);
     TRY_VOID(set_common_tiles(pair));
     pair.bytes_before = stored_bytes(pair.left);
     pair.bytes_after = stored_bytes(pair.right);
@@ -210,7 +236,11 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
   TRY(left, reader_of(reference, reference_config));
   TRY(right, reader_of(quantized, quantized_config));
   const bool is_quantized = !reference_config.empty() && left.has_codes(reference);
-  auto compared = Comparer(reference, std::move(left), quantized, std::move(right), tile_bytes).run();
+  TRY(split_left, as_stored_beside(reference, reference_config, quantized, right));
+  TRY(split_right, as_stored_beside(quantized, quantized_config, reference, left));
+  auto compared = Comparer(split_left ? *split_left : reference, std::move(left),
+                           split_right ? *split_right : quantized, std::move(right), tile_bytes)
+                      .run();
   if (compared && is_quantized)
     compared->diagnostics.push_back({Severity::note, "reference-quantized", "",
                                      "the reference is a quantized model: errors are differences from what it holds",

@@ -1,5 +1,6 @@
 // Pairs the weights of two models, quantized or not and of different formats, so that they can be decoded side by side.
-// Weights of a folder and of a GGUF file go together by the names and the order of rows that converting gives them.
+// Weights of a folder and of a GGUF file go together by the names and the order of rows that converting gives them, and
+// a tensor of several experts goes with the matrices that it is split into.
 #pragma once
 #include <string>
 #include <string_view>

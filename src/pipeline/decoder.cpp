@@ -29,7 +29,7 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
       const uint64_t element = info_of(component.dtype).bits / 8;
       read.begin = task_.components[c].offset + range.begin * element;
       read.row_bytes = range.count() * element;
-      read.stride = layout.columns * element;
+      read.stride = (task_.source_pitch != 0 ? task_.source_pitch : layout.columns) * element;
       read.rows = layout.rows;
     } else {
       const Slice slice = slice_to_read(layout, component, range);

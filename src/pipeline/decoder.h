@@ -17,7 +17,7 @@ namespace wasmquant {
 class TensorDecoder {
  public:
   /// `task.components` say where the stored components lie. `by_columns`: tiles of a plain weight are columns, to go
-  /// with those of a transposed layout.
+  /// with those of a transposed layout; task.source_pitch is kept to there.
   TensorDecoder(TensorTask task, bool by_columns);
 
   const TensorTask& task() const noexcept { return task_; }

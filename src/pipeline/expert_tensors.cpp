@@ -17,6 +17,7 @@ std::vector<uint64_t> shape_of(const ModelIndex& model, const std::string& name)
 ModelTensor part_of(const ModelTensor& tensor, std::string name, std::vector<uint64_t> shape, uint64_t first) {
   const StorageDtypeInfo& dtype = info_of(tensor.stored.dtype);
   ModelTensor part;
+  part.is_part = true;
   part.file = tensor.file;
   part.stored.name = std::move(name);
   part.stored.dtype = tensor.stored.dtype;
@@ -71,6 +72,7 @@ bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTens
     ModelTensor& part = parts.emplace_back();
     part.quantized = codes_of_expert(*tensor.quantized, e, experts.experts);
     if (part.quantized == nullptr) return false;
+    part.is_part = true;
     part.file = tensor.file;
     part.stored.name = matrix.layer + ".weight";
     part.stored.dtype = tensor.stored.dtype;

@@ -31,6 +31,7 @@ struct ModelTensor {
   std::string layer_type;                            // Linear, Embedding, ..., "" when unknown
   // Of a matrix that is part of a tensor of the file (expert_tensors.h): elements from one stored row to the next, and
   // whether those rows are inputs.
+  bool is_part = false;
   uint64_t pitch = 0;
   bool is_input_major = false;
 };
