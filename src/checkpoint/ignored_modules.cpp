@@ -9,8 +9,11 @@
 namespace wasmquant {
 namespace {
 
-// The module that a tower's pattern names: "visual" of "model.visual.blocks.0.attn.qkv"; "" for other layers.
+// The module that a tower's pattern names: "visual" of "model.visual.blocks.0.attn.qkv"; "" for other layers. Detection
+// heads have a pattern, too: the loader has a head a layer of the decoder where the file has one for all.
 std::string_view tower_of(std::string_view layer) {
+  for (const std::string_view head : {"class_embed", "bbox_embed"})
+    if (families::has_part(layer, head) && families::last_part(layer) != head) return head;
   const size_t end = families::tower_end(layer);
   return end == std::string_view::npos || end == layer.size() ? std::string_view()
                                                               : families::last_part(layer.substr(0, end));
@@ -66,8 +69,18 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
     if (families::ends_with_parts(layer.layer, "Wqkv") &&
         (family.is("nomic_bert") || family.is("jina_embeddings_v3"))) {
       add_once(patterned, "re:(.*\\.)?self_attn\\.[qkv]_proj$");  // what the loader splits it into
+    } else if (family.is("hrm_text") && families::ends_with_parts(layer.layer, "gqkv_proj")) {
+      add_once(patterned, "re:(.*\\.)?self_attn\\.(gate|q|k|v)_proj$");
+    } else if (family.is("hrm_text") && families::ends_with_parts(layer.layer, "gate_up_proj")) {
+      add_once(patterned, "re:(.*\\.)?mlp\\.(gate|up)_proj$");
     } else if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
       add_once(patterned, pattern);
+      if (layer.loader_layer.empty()) continue;
+      const std::string loaded = patterns.pattern_of(layer.loader_layer);
+      if (loaded.empty())
+        named.emplace_back(layer.loader_layer);
+      else
+        add_once(patterned, loaded);
     } else {
       named.emplace_back(layer.layer);
       if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);

@@ -4,9 +4,12 @@
 
 #include "config/vocabulary.h"
 #include "families/expert_weights.h"
+#include "families/module_path.h"
 
 namespace wasmquant {
 namespace {
+
+using families::last_part;
 
 // Last parts of module names, lower case. Endings begin after any prefix; exact names stand alone, because longer
 // names with the same ending are something else (x_embedder and embed_out are Linear).
@@ -25,7 +28,30 @@ constexpr std::string_view kEmbeddingNames[] = {"embed",
                                                 "shared",
                                                 "relative_attention_bias",
                                                 "tokens_embed",
-                                                "positions_embed"};
+                                                "positions_embed",
+                                                "embed_global",
+                                                "embed_audio_tokens",
+                                                "embed_text_tokens",
+                                                "input_embeds_layer",
+                                                "position_embeds_layer",
+                                                "row_embedder",
+                                                "column_embedder",
+                                                "queries_embedder",
+                                                "query_feat",
+                                                "queries_features",
+                                                "visual_embeddings_table",
+                                                "iou_token",
+                                                "mask_tokens",
+                                                "obj_score_token",
+                                                "audio_bos_eos_token"};
+// CTRL has no better name for its embedding.
+constexpr std::string_view kEmbeddingLayers[] = {"transformer.w", "w"};
+// Linear all the same. Source: the modeling files of transformers.
+constexpr std::string_view kLinearNames[] = {
+    "class_embed",     "decoder_embed",        "decoder_embeddings",      "box_linear_embeddings",
+    "input_embedding", "predictor_embeddings", "relative_pos_embeddings", "xpath_unitseq2_embeddings"};
+// Embeddings that come in numbers: "token_type_embeddings_0" (TAPAS), "xpath_tag_sub_embeddings.0" (MarkupLM).
+constexpr std::string_view kNumberedEndings[] = {"embeddings", "point_embed", "codepointembedder"};
 constexpr std::string_view kNormNames[] = {"ln", "bn", "ln_f", "gn"};
 
 // Part of a name, compared without case.
@@ -42,13 +68,26 @@ bool ends_with(std::string_view part, std::string_view ending) noexcept {
   return part.size() >= ending.size() && equals(part.substr(part.size() - ending.size()), ending);
 }
 
-std::string_view last_part(std::string_view layer) noexcept {
-  const size_t dot = layer.rfind('.');
-  return dot == std::string_view::npos ? layer : layer.substr(dot + 1);
+bool is_number(std::string_view text) noexcept {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-bool is_embedding_name(std::string_view part) noexcept {
+// The name before "_0" or ".0"; "" where there is no number.
+std::string_view before_number(std::string_view layer) noexcept {
+  const size_t at = layer.find_last_of("._");
+  if (at == std::string_view::npos || !is_number(layer.substr(at + 1))) return {};
+  return last_part(layer.substr(0, at));
+}
+
+bool is_embedding(std::string_view layer) noexcept {
+  const std::string_view part = last_part(layer), numbered = before_number(layer);
   if (part.starts_with("patch_embed")) return false;  // a matrix is multiplied, as a convolution would be
+  for (std::string_view name : kEmbeddingLayers)
+    if (layer == name) return true;
+  for (std::string_view name : kLinearNames)
+    if (families::ends_with_parts(layer, name)) return false;
+  for (std::string_view ending : kNumberedEndings)
+    if (ends_with(numbered, ending) && !numbered.starts_with("patch_embed")) return true;
   for (std::string_view name : kEmbeddingNames)
     if (equals(part, name)) return true;
   for (std::string_view ending : kEmbeddingEndings)
@@ -90,7 +129,7 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
   if (ends_with(part, "norm")) return "Norm";
   switch (shape.size()) {
     case 2:
-      return is_embedding_name(part) ? "Embedding" : "Linear";
+      return is_embedding(name.layer) ? "Embedding" : "Linear";
     case 3:
       return "Conv1d";
     case 4:

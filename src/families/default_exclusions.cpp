@@ -1,5 +1,6 @@
 #include "families/default_exclusions.h"
 
+#include "families/loader_names.h"
 #include "families/module_path.h"
 
 namespace wasmquant::families {
@@ -11,7 +12,7 @@ constexpr DefaultExclusion kRows[] = {
 #define WASMQUANT_DEFAULT_EXCLUSION(id, match, words, text) {#id, Match::match, words, text},
 #include "families/default_exclusions.def"
 };
-constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major";
+constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major", kHead = "head";
 
 // Calls `test(word)` until one answers true.
 template <class Test>
@@ -28,6 +29,17 @@ bool is_word(std::string_view words, std::string_view text) {
   return any_word(words, [&](std::string_view word) { return word == text; });
 }
 
+bool has_ending(std::string_view words, std::string_view layer) {
+  return any_word(words, [&](std::string_view word) { return ends_with_parts(layer, word); });
+}
+
+// Of FAMILY:PART.
+std::string_view part_of(std::string_view word) { return word.substr(word.find(':') + 1); }
+bool is_of_family(std::string_view word, const ModelFamily& family, std::string_view layer) {
+  const std::string_view part = part_of(word);
+  return family.is(word.substr(0, word.size() - part.size() - 1)) && (part == "*" || has_part(layer, part));
+}
+
 bool has_any_part(std::string_view layer, std::string_view words) {
   while (!layer.empty())
     if (is_word(words, next_part(layer))) return true;
@@ -39,7 +51,7 @@ bool has_any_part(std::string_view layer, std::string_view words) {
 bool DefaultExclusions::applies(const DefaultExclusion& row) const noexcept {
   if (row.id == kTower) return rows_.tower;
   if (row.id == kExpert) return rows_.expert;
-  if (row.match == Match::split || row.id == kInputMajor) return rows_.input_major;
+  if (row.match == Match::family || row.id == kInputMajor) return rows_.input_major;
   return true;
 }
 
@@ -53,7 +65,8 @@ bool DefaultExclusions::is_behind_last(std::string_view layer) const noexcept {
 
 bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
   if (row.match == Match::type) return pattern.find("conv") != std::string_view::npos;
-  return any_word(row.words, [&](std::string_view word) { return pattern.find(word) != std::string_view::npos; });
+  return any_word(row.words,
+                  [&](std::string_view word) { return pattern.find(part_of(word)) != std::string_view::npos; });
 }
 
 const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const noexcept {
@@ -64,7 +77,8 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
         matches = has_any_part(layer, row.words);
         break;
       case Match::ending:
-        matches = any_word(row.words, [&](std::string_view word) { return ends_with_parts(layer, word); });
+        matches =
+            has_ending(row.words, layer) || (row.id == kHead && has_ending(row.words, loader_name(family_, layer)));
         break;
       case Match::type:
         matches = is_word(row.words, type);
@@ -72,8 +86,8 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
       case Match::experts:
         matches = type == "Experts" || has_part(layer, "experts");
         break;
-      case Match::split:
-        matches = has_any_part(layer, row.words) && (family_.is("nomic_bert") || family_.is("jina_embeddings_v3"));
+      case Match::family:
+        matches = any_word(row.words, [&](std::string_view word) { return is_of_family(word, family_, layer); });
         break;
       case Match::layers:
         matches = has_any_part(layer, row.words) || is_behind_last(layer);

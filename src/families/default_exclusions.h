@@ -8,7 +8,7 @@
 namespace wasmquant::families {
 
 struct DefaultExclusion {
-  enum class Match : uint8_t { part, ending, type, experts, split, layers };
+  enum class Match : uint8_t { part, ending, type, experts, family, layers };
   std::string_view id;  // "router"
   Match match;
   std::string_view words;  // separated by spaces
@@ -20,7 +20,7 @@ bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept;
 
 class DefaultExclusions {
  public:
-  /// Rows that do not always apply. input_major: also split_on_loading, which formats of plain values survive, too.
+  /// Rows that do not always apply. input_major: also rows of a family, which formats of plain values do not need.
   struct Rows {
     bool tower = true, expert = true, input_major = true;
   };

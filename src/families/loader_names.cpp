@@ -39,9 +39,20 @@ struct Head {
   std::string_view name, classes;
 };
 constexpr Head kHeads[] = {
-    {"lm_head", "ForCausalLM LMHead ForConditionalGeneration MTModel ForImageTextToText"},
-    {"cls.predictions.decoder", "ForMaskedLM ForPreTraining LMHead BertForCausalLM"},
-    {"lm_head.decoder", "ForMaskedLM RobertaForCausalLM CamembertForCausalLM GenerationDecoder"},
+    {"lm_head",
+     "ForCausalLM LMHead ForConditionalGeneration MTModel ForImageTextToText ForVisionText2Text ForCausalImageModeling "
+     "DoubleHeads FunnelForMaskedLM EuroBertForMaskedLM ModernVBertForMaskedLM SeamlessM4T DiffusionGemma"},
+    {"cls.predictions.decoder",
+     "ForMaskedLM ForPreTraining LMHead BertForCausalLM BigBirdForCausalLM ErnieForCausalLM RoFormerForCausalLM "
+     "VisualBert"},
+    {"lm_head.decoder",
+     "ForMaskedLM RobertaForCausalLM CamembertForCausalLM GenerationDecoder Data2VecTextForCausalLM "
+     "PreLayerNormForCausalLM XLMRobertaXLForCausalLM XmodForCausalLM"},
+    {"language_model.lm_head", "Blip2For InstructBlip"},
+    {"model.lm_head", "ShieldGemma2"},
+    {"decoder.lm_head", "EncoderDecoderModel"},
+    {"decoder.cls.predictions.decoder", "EncoderDecoderModel"},
+    {"decoder.lm_head.decoder", "EncoderDecoderModel"},
     {"lm_head.out_proj", "T5Gemma"},
     {"predictions.decoder", "Albert"},
     {"decoder", "ModernBert"},
@@ -50,7 +61,7 @@ constexpr Head kHeads[] = {
     {"proj_out", "Whisper Moonshine CohereAsr"},
     {"embed_out", "GPTNeoX"},
     {"output_projection", "BioGpt TrOCR"},
-    {"decoder.output_projection", "TrOCR FSMT"},
+    {"decoder.output_projection", "TrOCR FSMT EncoderDecoderModel"},
     {"text_decoder.cls.predictions.decoder", "Blip"},
     {"mlm_score.decoder", "BridgeTower Vilt"},
     {"pred_layer.proj", "WithLMHead"},
@@ -62,17 +73,16 @@ constexpr Head kHeads[] = {
     {"text_decoder_postnet.lm_head", "SpeechT5"},
 };
 
-// Families whose _init_weights reads the weight of linear layers; `parts`: only of layers with such a part.
+// Of norms and of weight norms in any family.
+constexpr std::string_view kOldNames[] = {"LayerNorm.gamma", "LayerNorm.beta", ".weight_g", ".weight_v"};
+
+// Families whose _init_weights reads the weight of linear layers; `part`: only of layers with such a part.
 struct PlainWeight {
-  std::string_view types, parts;
+  std::string_view types, part;
 };
 constexpr PlainWeight kPlainWeights[] = {
-    {"albert clip clip_vision_model clip_text_model detr dinov2 dinov2_with_registers dinov3_vit falcon gpt2 hubert "
-     "mamba mamba2 modernbert modernbert-decoder mt5 recurrent_gemma rwkv siglip siglip_vision_model siglip_text_model "
-     "siglip2 siglip2_vision_model swinv2 switch_transformers t5 umt5 wav2vec2",
-     ""},
-    {"gpt_bigcode", "c_proj"},
-    {"gemma3 llava llava_next llava_onevision paligemma aya_vision lfm2_vl vipllava video_llava", "vision_tower"},
+#define WASMQUANT_PLAIN_WEIGHT(types, part) {types, part},
+#include "families/plain_weights.def"
 };
 
 bool is_word(std::string_view words, std::string_view text) {
@@ -134,12 +144,17 @@ std::string with_base_prefix(const ModelFamily& family, std::string_view layer) 
 }  // namespace
 
 std::string loader_name(const ModelFamily& family, std::string_view layer) {
+  // TrOCR and Donut: an image model that is read by its own names, and a decoder of any kind.
+  const bool is_vit = family.is("vision-encoder-decoder") && layer.starts_with("encoder.encoder.layer.");
+  const std::string_view type = is_vit ? "vit" : std::string_view(family.model_type);
   for (const Renamed& row : kRenamed)
-    if (is_word(row.types, family.model_type)) return renamed(row.rules, layer);
+    if (is_word(row.types, type)) return renamed(row.rules, layer);
   return with_base_prefix(family, layer);
 }
 
 bool is_converted(const ModelFamily& family, std::string_view layer) {
+  for (const std::string_view old : kOldNames)
+    if (layer.ends_with(old)) return true;
   return has_part(layer, "experts") || loader_name(family, layer) != layer;
 }
 
@@ -158,7 +173,7 @@ List<std::string_view> tied_heads(const ModelFamily& family) {
 
 bool needs_plain_weight(const ModelFamily& family, std::string_view layer) noexcept {
   for (const PlainWeight& row : kPlainWeights)
-    if (is_word(row.types, family.model_type)) return row.parts.empty() || has_part(layer, row.parts);
+    if (is_word(row.types, family.model_type) && (row.part.empty() || has_part(layer, row.part))) return true;
   return false;
 }
 

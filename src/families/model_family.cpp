@@ -20,6 +20,8 @@ Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
 
 bool ModelFamily::generates() const noexcept {
   if (architecture.empty()) return true;
+  // ColPali and ShieldGemma 2 are whole language models with another head.
+  if (architecture.ends_with("ForRetrieval") || architecture.starts_with("ShieldGemma2")) return true;
   return architecture.find("For") == std::string::npos
              ? false
              : architecture.ends_with("ForCausalLM") || architecture.ends_with("ForConditionalGeneration") ||

@@ -18,6 +18,7 @@ LLAMA4 = dict(intermediate_size=256, intermediate_size_mlp=512, num_local_expert
               attention_chunk_size=128)
 PER_LAYER = dict(vocab_size_per_layer_input=VOCAB, hidden_size_per_layer_input=64, num_kv_shared_layers=0)
 GEMMA4 = dict(GEMMA, **WINDOWS, global_head_dim=64)
+INDEXER = dict(index_topk=16, index_head_dim=64, index_n_heads=4)
 
 DENSE = {
     "llama": causal("Llama", "llama", HEADS),
@@ -81,6 +82,21 @@ DENSE = {
                     max_position_embeddings=128, is_decoder=True, cross_attention_hidden_size=256, decoder_start_token_id=257),
     "modernbert-decoder": causal("ModernBertDecoder", "modernbert-decoder", SMALL, TOKENS, intermediate_size=512, num_attention_heads=4,
                                  max_position_embeddings=128, cls_token_id=256, sep_token_id=257),
+    "gpt_neox_japanese": causal("GPTNeoXJapanese", "gpt_neox_japanese", SMALL, TOKENS, num_attention_heads=4, intermediate_multiple_size=2),
+    "nanochat": causal("NanoChat", "nanochat", DECODER),
+    "vaultgemma": causal("VaultGemma", "vaultgemma", GEMMA, query_pre_attn_scalar=64, sliding_window=64),
+    "cwm": causal("Cwm", "cwm", HEADS, WINDOWS),
+    "diffllama": causal("DiffLlama", "diffllama", DECODER),
+    "doge": causal("Doge", "doge", DECODER),
+    "bitnet": causal("BitNet", "bitnet", DECODER),
+    "jais2": causal("Jais2", "jais2", HEADS),
+    "youtu": causal("Youtu", "youtu", DECODER, LATENT, num_key_value_heads=4),
+    "ctrl": ("CTRLLMHeadModel", "ctrl", dict(GPT, dff=512), "text"),
+    "cpmant": causal("CpmAnt", "cpmant", vocab_size=VOCAB, hidden_size=256, num_attention_heads=4, dim_head=64, dim_ff=512, num_hidden_layers=2,
+                     prompt_length=4),
+    "imagegpt": ("ImageGPTForCausalImageModeling", "imagegpt", GPT, "text"),
+    "hrm_text": causal("HrmText", "hrm_text", HEADS),
+    "moshi": causal("Moshi", "moshi", HEADS, ffn_dim=512),
 }
 
 MIXTURES = {
@@ -109,6 +125,22 @@ MIXTURES = {
                    attn_config=dict(kv_n_heads=2, clip_qkv=8, rope_theta=10000.0),
                    ffn_config=dict(ffn_hidden_size=256, moe_num_experts=4, moe_top_k=2, hidden_size=256)),
     "jetmoe": causal("JetMoe", "jetmoe", SMALL, TOKENS, LOCAL_EXPERTS, num_key_value_heads=4, kv_channels=32, max_position_embeddings=128),
+    "afmoe": causal("Afmoe", "afmoe", HEADS, EXPERTS, WINDOWS, num_shared_experts=1, num_dense_layers=1),
+    "exaone_moe": causal("ExaoneMoe", "exaone_moe", HEADS, EXPERTS, WINDOWS, num_shared_experts=1, first_k_dense_replace=1),
+    "flex_olmo": causal("FlexOlmo", "flex_olmo", DECODER, num_experts=4, num_experts_per_tok=2),
+    "granitemoeshared": causal("GraniteMoeShared", "granitemoeshared", DECODER, LOCAL_EXPERTS, shared_intermediate_size=256),
+    "glm4_moe_lite": causal("Glm4MoeLite", "glm4_moe_lite", DECODER, LATENT, ROUTED, num_key_value_heads=4),
+    "glm_moe_dsa": causal("GlmMoeDsa", "glm_moe_dsa", DECODER, LATENT, ROUTED, INDEXER, num_key_value_heads=4),
+    "deepseek_v32": causal("DeepseekV32", "deepseek_v32", DECODER, LATENT, ROUTED, INDEXER, num_experts=4, num_key_value_heads=4),
+    "deepseek_v4": causal("DeepseekV4", "deepseek_v4", HEADS, ROUTED, INDEXER, num_key_value_heads=1, q_lora_rank=64, o_groups=2, o_lora_rank=64),
+    "longcat_flash": causal("LongcatFlash", "longcat_flash", DECODER, LATENT, num_hidden_layers=4, num_layers=2, num_key_value_heads=4, head_dim=32,
+                            ffn_hidden_size=512, expert_ffn_hidden_size=128, n_routed_experts=4, zero_expert_num=2, moe_topk=2),
+    "cohere2_moe": causal("Cohere2Moe", "cohere2_moe", HEADS, TIED, WINDOWS, num_experts=4, num_experts_per_tok=2, num_shared_experts=1),
+    "hy_v3": causal("HYV3", "hy_v3", HEADS, EXPERTS, num_shared_experts=1),
+    "mistral4": causal("Mistral4", "mistral4", DECODER, LATENT, ROUTED, num_key_value_heads=4),
+    "mellum": causal("Mellum", "mellum", HEADS, EXPERTS, WINDOWS),
+    "laguna": causal("Laguna", "laguna", HEADS, SHARED_EXPERT),
+    "minimax": causal("MiniMax", "minimax", HEADS, LOCAL_EXPERTS, block_size=16, layer_types=["linear_attention", "full_attention"]),
 }
 
 STATE_SPACES = {
@@ -129,6 +161,12 @@ STATE_SPACES = {
     "recurrent_gemma": causal("RecurrentGemma", "recurrent_gemma", GEMMA, num_hidden_layers=3, lru_width=256, attention_window_size=64,
                               block_types=["recurrent", "recurrent", "attention"]),
     "rwkv": causal("Rwkv", "rwkv", SMALL, ENDS, attention_hidden_size=256, intermediate_size=512, context_length=128),
+    "falcon_mamba": causal("FalconMamba", "falcon_mamba", SMALL, TOKENS, state_size=16),
+    "olmo_hybrid": causal("OlmoHybrid", "olmo_hybrid", DECODER, DELTA_NET),
+    "zamba": causal("Zamba", "zamba", DECODER, num_hidden_layers=4, attn_layer_period=2, attn_layer_offset=1, mamba_d_state=16, mamba_dt_rank=16,
+                    use_mamba_kernels=False),
+    "zamba2": causal("Zamba2", "zamba2", DECODER, num_hidden_layers=4, layers_block_type=["mamba", "hybrid"] * 2, mamba_d_state=16, use_mamba_kernels=False),
+    "xlstm": causal("xLSTM", "xlstm", SMALL, TOKENS, num_heads=4),
 }
 
 DECODERS = {**DENSE, **MIXTURES, **STATE_SPACES}

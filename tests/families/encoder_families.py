@@ -1,8 +1,7 @@
 """Text encoders and encoder-decoders. family: (class, model_type, config, inputs)."""
-from family_sizes import DECODER, ENCODER, ENCODER_DECODER, GEMMA, ROBERTA, T5, VOCAB, without
+from family_sizes import DECODER, ENCODER, ENCODER_DECODER, GATED_T5, GEMMA, ROBERTA, T5, VOCAB, without
 
 DEBERTA = dict(ENCODER, relative_attention=True, position_buckets=16, pos_att_type=["p2c", "c2p"], position_biased_input=False)
-GATED_T5 = dict(T5, feed_forward_proj="gated-gelu")
 T5GEMMA = dict(GEMMA, query_pre_attn_scalar=64, sliding_window=64)
 
 ENCODERS = {

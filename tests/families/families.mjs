@@ -16,7 +16,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
 import { CommandFailed, main, root } from '../setup/command.mjs';
-import { leastShare, presets, rules } from './cases.mjs';
+import { leastShare, presets, presetsOf, rules } from './cases.mjs';
 import { runCase } from './cell.mjs';
 import { checkCoverage } from './coverage.mjs';
 import { FamilyLoader, python } from './family_loader.mjs';
@@ -46,7 +46,7 @@ async function makeFamilies(...args) {
 
 /** The families of a run: named, or every third of them, or all. */
 async function choose({ family, third }) {
-  const known = await makeFamilies('--list');
+  const known = await makeFamilies('--list', ...(family ? ['--rare'] : []));
   const unknown = (family ?? []).filter((name) => !known.includes(name));
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;
@@ -83,14 +83,14 @@ async function runAll(cases, families, work, done) {
 async function tabulate(names, chosen, families, work) {
   const table = new Table();
   const cases = [
-    ...names.flatMap((family) => chosen.map((preset) => ({ family, preset }))),
+    ...names.flatMap((family) => presetsOf(family, chosen).map((preset) => ({ family, preset }))),
     ...rules.filter(({ family, preset }) => names.includes(family) && chosen.includes(preset)),
   ];
   process.stdout.write(`${names.length} families × ${chosen.join(', ')}, then with rules\n`);
   let row = [];
   await runAll(cases, families, work, (item, outcome) => {
     row.push(table.add(item, outcome));
-    if (!item.args && row.length < chosen.length) return;
+    if (!item.args && row.length < presetsOf(item.family, chosen).length) return;
     const title = item.args ? [item.family, item.preset, ...item.args].join(' ') : item.family;
     process.stdout.write(`${title.padEnd(26)} ${row.join('  ')}\n`);
     row = [];

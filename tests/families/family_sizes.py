@@ -21,6 +21,7 @@ ENCODER_DECODER = dict(vocab_size=VOCAB, d_model=256, encoder_layers=2, decoder_
                        encoder_ffn_dim=512, decoder_ffn_dim=512, max_position_embeddings=128, decoder_start_token_id=257, forced_eos_token_id=257,
                        **TOKENS)
 T5 = dict(vocab_size=VOCAB, d_model=256, d_kv=64, d_ff=512, num_layers=2, num_heads=4, decoder_start_token_id=256, pad_token_id=258, eos_token_id=257)
+GATED_T5 = dict(T5, feed_forward_proj="gated-gelu")
 
 # Attention of DeepSeek; mixtures of experts as Qwen, DeepSeek and Mixtral call their sizes; gated delta nets; Mamba 2 inside hybrids.
 LATENT = dict(q_lora_rank=64, kv_lora_rank=64, qk_rope_head_dim=32, qk_nope_head_dim=32, v_head_dim=64)
@@ -31,6 +32,13 @@ LOCAL_EXPERTS = dict(num_local_experts=4, num_experts_per_tok=2, intermediate_si
 DELTA_NET = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=32, linear_value_head_dim=32,
                  layer_types=["linear_attention", "full_attention"])
 MAMBA2 = dict(mamba_n_heads=8, mamba_d_head=64, mamba_d_state=32, mamba_n_groups=1, mamba_expand=2)
+
+# Text beside images; backbones of detectors; waves of speech.
+CLIP_TEXT = dict({key: value for key, value in ENCODER.items() if key != "type_vocab_size"}, bos_token_id=256, eos_token_id=257)
+SWIN = dict(image_size=32, patch_size=4, embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, num_labels=10)
+RESNET = dict(model_type="resnet", embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], out_features=["stage2"], layer_type="basic")
+WAVES = dict(vocab_size=64, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, conv_dim=[64, 64], conv_stride=[5, 2],
+             conv_kernel=[10, 3], num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4)
 
 
 def sections(*sizes, **more):

@@ -34,7 +34,9 @@ ALWAYS_BFLOAT16 = ("mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quanti
 # Modules and parameters whose inputs come first, [in, out]: Conv1D of GPT-2, experts of classes that multiply `x @ W`.
 INPUT_MAJOR = {
     "gpt2": r"\.(c_attn|c_proj|c_fc)\.weight$",
+    "imagegpt": r"\.(c_attn|c_proj|c_fc)\.weight$",
     "openai-gpt": r"\.(c_attn|c_proj|c_fc)\.weight$",
+    "openai_privacy_filter": r"\.experts\.(gate_up|down)_proj$",
     "gpt_oss": r"\.experts\.(gate_up|down)_proj$",
     "llama4": r"\.experts\.(gate_up|down)_proj$",
     "llama4_text": r"\.experts\.(gate_up|down)_proj$",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tiny random checkpoints of many model families, as transformers' save_pretrained writes them, for tests of what loads.
 
-    python3 make_families.py OUT [FAMILY...]          needs torch, transformers 5, safetensors; without names: all of them
-    python3 make_families.py --list                   their names, one a line
+    python3 make_families.py OUT [FAMILY...]          needs torch, transformers 5, safetensors; without names: all but the rare
+    python3 make_families.py --list [--rare]          their names, one a line, without or with those that are made only when named
 
 OUT/<family>/ gets config.json, the weights (F32 unless the variant says otherwise) and, for text models, a tokenizer of the family's kind;
 OUT/<family>.inputs.safetensors is what the model is called with. Weights are of the size that keeps activations alive, rows differ in size,
@@ -15,12 +15,19 @@ import shutil
 import sys
 import warnings
 
+from classifier_families import CLASSIFIERS
 from decoder_families import DECODERS
 from encoder_families import ENCODERS
 from family_variants import VARIANTS
+from image_families import MORE_IMAGES
+from image_text_families import IMAGES_AND_WORDS
+from masked_families import ENCODER_DECODERS, MASKED
 from media_families import MEDIA
+from rare_families import RARE
+from sound_families import MORE_SOUND
 
-FAMILIES = {**DECODERS, **ENCODERS, **MEDIA}
+FAMILIES = {**DECODERS, **ENCODERS, **MASKED, **ENCODER_DECODERS, **CLASSIFIERS, **MEDIA, **MORE_IMAGES, **MORE_SOUND, **IMAGES_AND_WORDS}
+NAMES = [*FAMILIES, *VARIANTS]
 OLD_NAMES = ((r"LayerNorm\.weight$", "LayerNorm.gamma"), (r"LayerNorm\.bias$", "LayerNorm.beta"),
              (r"parametrizations\.weight\.original0$", "weight_g"), (r"parametrizations\.weight\.original1$", "weight_v"))
 
@@ -93,7 +100,7 @@ def make(out, name):
     inputs = inputs_of(kind)
     output = model(**inputs)
     first = next(value for value in output.values() if torch.is_tensor(value) and value.is_floating_point())
-    if not torch.isfinite(first).all():
+    if not (torch.isfinite(first) | (first == -torch.inf)).all():  # detectors by words give minus infinity where there is no word
         raise ValueError("the output is not finite")
     write(model.to(getattr(torch, variant.get("dtype", "float32"))), folder, variant)
     if "input_ids" in inputs:
@@ -104,7 +111,7 @@ def make(out, name):
 
 
 def main():
-    out, wanted = sys.argv[1], sys.argv[2:] or [*FAMILIES, *VARIANTS]
+    out, wanted = sys.argv[1], sys.argv[2:] or [name for name in NAMES if name not in RARE]
     os.makedirs(out, exist_ok=True)
     failed = 0
     for name in wanted:
@@ -118,8 +125,8 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        print("\n".join([*FAMILIES, *VARIANTS]))
+    if sys.argv[1] == "--list":
+        print("\n".join(name for name in NAMES if name not in RARE or "--rare" in sys.argv))
         sys.exit(0)
     warnings.filterwarnings("ignore")
     os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLINE="1")

@@ -1,11 +1,10 @@
 """Families with images or sound. family: (class, model_type, config, inputs)."""
 from decoder_families import GEMMA4, LLAMA4, PER_LAYER
-from family_sizes import (DECODER, DELTA_NET, ENCODER, EXPERTS, GEMMA, HEADS, IMAGE_TOKEN, ROUTED, SHARED_EXPERT, TIED, TOKENS, VISION, VOCAB, sections,
-                          without)
+from family_sizes import (CLIP_TEXT, DECODER, DELTA_NET, EXPERTS, GEMMA, HEADS, IMAGE_TOKEN, RESNET, ROUTED, SHARED_EXPERT, SWIN, TIED, TOKENS, VISION, VOCAB,
+                          WAVES, sections, without)
 
 PLAIN_VISION = without(VISION, "intermediate_size")
 SIGLIP2 = dict(without(VISION, "image_size"), num_patches=16)
-CLIP_TEXT = dict(without(ENCODER, "type_vocab_size"), bos_token_id=256, eos_token_id=257)
 CLIP_TOWER = dict(VISION, model_type="clip_vision_model", projection_dim=64)
 SIGLIP_TOWER = dict(VISION, model_type="siglip_vision_model", vision_use_head=False)
 QWEN_TOWER = dict(depth=2, hidden_size=128, intermediate_size=256, num_heads=4, patch_size=8, spatial_merge_size=2, temporal_patch_size=2,
@@ -15,10 +14,6 @@ MARKS = dict(image_token_id=IMAGE_TOKEN, video_token_id=281, vision_start_token_
 IMAGE = dict(image_token_id=IMAGE_TOKEN)
 IMAGE_INDEX = dict(image_token_index=IMAGE_TOKEN)
 BOTH_NAMES = dict(IMAGE, **IMAGE_INDEX)
-WAVES = dict(vocab_size=64, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, conv_dim=[64, 64], conv_stride=[5, 2],
-             conv_kernel=[10, 3], num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4)
-SWIN = dict(image_size=32, patch_size=4, embed_dim=32, depths=[2, 2], num_heads=[2, 4], window_size=4, num_labels=10)
-RESNET = dict(model_type="resnet", embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], out_features=["stage2"], layer_type="basic")
 
 IMAGES = {
     "vit": ("ViTForImageClassification", "vit", dict(VISION, num_labels=10), "image"),

@@ -36,6 +36,28 @@ TEST_CASE("a tower is one pattern as long as all of it is kept") {
         R"(["visual.blocks.0.attn.qkv","model.visual.blocks.0.attn.qkv"])");
 }
 
+TEST_CASE("a tower that the loader calls otherwise is named by both of its names") {
+  CHECK(ignored({layer_of("vision_model.blocks.0.attn.qkv", false, "vision_tower.blocks.0.attn.qkv")}) ==
+        R"(["re:(.*\\.)?vision_model\\..*","re:(.*\\.)?vision_tower\\..*"])");
+  CHECK(ignored({layer_of("mlp_AR.linear_1", false, "model.projector.linear_1")}) ==
+        R"(["re:(.*\\.)?mlp_AR\\..*","model.projector.linear_1"])");
+}
+
+TEST_CASE("detection heads are one pattern, because the loader has more of them than the file") {
+  CHECK(ignored({layer_of("class_embed.0", false), layer_of("bbox_embed.0.layers.0", false)}) ==
+        R"(["re:(.*\\.)?class_embed\\..*","re:(.*\\.)?bbox_embed\\..*"])");
+  CHECK(ignored({layer_of("class_embed", false)}) == R"(["class_embed"])");
+}
+
+TEST_CASE("layers that the loader splits are named as their parts are") {
+  CHECK(ignored({layer_of("encoder.layers.0.attn.Wqkv", false)}, R"({"model_type": "nomic_bert"})") ==
+        R"(["re:(.*\\.)?self_attn\\.[qkv]_proj$"])");
+  CHECK(ignored({layer_of("model.H_module.layers.0.attn.gqkv_proj", false),
+                 layer_of("model.H_module.layers.0.mlp.gate_up_proj", false)},
+                R"({"model_type": "hrm_text"})") ==
+        R"(["re:(.*\\.)?self_attn\\.(gate|q|k|v)_proj$","re:(.*\\.)?mlp\\.(gate|up)_proj$"])");
+}
+
 TEST_CASE("experts, single and in one tensor") {
   CHECK(ignored({layer_of("model.layers.0.mlp.experts.0.up_proj", false),
                  layer_of("model.layers.1.mlp.experts.0.up_proj", false),

@@ -62,6 +62,18 @@ TEST_CASE("each row finds the layers it is about, and no others") {
     CHECK(row_of(llm, c.layer, c.type) == c.row);
   }
   CHECK(row_of(family_of(R"({"model_type": "nomic_bert"})"), "encoder.layers.0.attn.Wqkv") == "split_on_loading");
+  const ModelFamily hrm = family_of(R"({"model_type": "hrm_text"})");
+  CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj") == "split_on_loading");
+  CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj", "Linear", {true, true, false}) == "");
+  CHECK(row_of(llm, "model.layers.0.mlp.gate_up_proj") == "");
+  const ModelFamily ibert = family_of(R"({"model_type": "ibert"})");
+  CHECK(row_of(ibert, "ibert.encoder.layer.0.output.dense") == "own_linear");
+  const ModelFamily deepseek =
+      family_of(R"({"architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4"})");
+  CHECK(row_of(deepseek, "head") == "head");
+  CHECK(row_of(llm, "head") == "");
+  CHECK(row_of(family_of(R"({"model_type": "colpali"})"), "embedding_proj_layer") == "read_on_loading");
+  CHECK(row_of(llm, "model.decoder.bbox_embed.0.layers.1") == "detection_head");
   CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj", "Linear", {true, false, true}) == "");
   CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {true, true, false}) == "");
   CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {false, true, true}) == "");
@@ -73,6 +85,8 @@ TEST_CASE("encoders of images are towers only beside a language model") {
   const ModelFamily llava = family_of(R"({"architectures": ["LlavaForConditionalGeneration"]})");
   CHECK(row_of(llava, "vision_model.encoder.layers.0.mlp.fc1") == "tower");
   CHECK(row_of(family_of(""), "vision_tower.encoder.layers.0.mlp.fc1") == "tower");
+  const ModelFamily colpali = family_of(R"({"architectures": ["ColPaliForRetrieval"]})");
+  CHECK(row_of(colpali, "vlm.vision_tower.vision_model.encoder.layers.0.mlp.fc1") == "tower");
 }
 
 TEST_CASE("a layer's number is compared with the decoder's alone") {
@@ -96,6 +110,11 @@ TEST_CASE("a pattern names a row when one of its words stands in it") {
   REQUIRE(convolution != nullptr);
   CHECK(names_row(*convolution, "model.conv*"));
   CHECK_FALSE(names_row(*convolution, "*"));
+  const ModelFamily nomic = family_of(R"({"model_type": "nomic_bert"})");
+  const DefaultExclusion* const split = DefaultExclusions(nomic, {}).find("encoder.layers.0.attn.Wqkv", "Linear");
+  REQUIRE(split != nullptr);
+  CHECK(names_row(*split, "*.Wqkv"));
+  CHECK_FALSE(names_row(*split, "nomic_bert*"));
 }
 
 TEST_CASE("parts of module names") {

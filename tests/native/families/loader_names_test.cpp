@@ -39,6 +39,18 @@ TEST_CASE("renamed on loading") {
       {"vit", "vit.encoder.layer.0.output.dense", "vit.layers.0.mlp.fc2"},
       {"phimoe", "model.layers.0.block_sparse_moe.gate", "model.layers.0.mlp.router"},
       {"nemotron_h", "backbone.layers.0.mixer.in_proj", "model.layers.0.mixer.in_proj"},
+      {"hy_v3", "model.layers.1.mlp.shared_mlp.up_proj", "model.layers.1.mlp.shared_experts.up_proj"},
+      {"deepseek_v4", "head", "lm_head"},
+      {"deepseek_v4", "layers.0.attn.wq_a", "model.layers.0.self_attn.q_a_proj"},
+      {"deepseek_v4", "layers.2.attn.indexer.compressor.wkv", "model.layers.2.self_attn.compressor.indexer.kv_proj"},
+      {"deepseek_v4", "layers.0.ffn.shared_experts.w2", "model.layers.0.mlp.shared_experts.down_proj"},
+      {"paddleocr_vl", "mlp_AR.linear_1", "model.projector.linear_1"},
+      {"paddleocr_vl", "model.layers.0.mlp.up_proj", "model.language_model.layers.0.mlp.up_proj"},
+      {"ernie4_5_vl_moe", "model.vision_model.blocks.0.mlp.fc1", "model.vision_tower.blocks.0.mlp.fc1"},
+      {"emu3", "text_model.model.layers.0.mlp.up_proj", "model.text_model.layers.0.mlp.up_proj"},
+      {"vision-encoder-decoder", "encoder.encoder.layer.0.output.dense", "encoder.layers.0.mlp.fc2"},
+      {"vision-encoder-decoder", "decoder.bert.encoder.layer.0.output.dense",
+       "decoder.bert.encoder.layer.0.output.dense"},
       {"llama", "model.layers.0.mlp.up_proj", "model.layers.0.mlp.up_proj"},
       {"", "visual.blocks.0.attn.qkv", "visual.blocks.0.attn.qkv"},
   };
@@ -68,12 +80,25 @@ TEST_CASE("heads that may be tied, by class") {
   CHECK(ties("XLMRobertaForMaskedLM", "lm_head.decoder"));
   CHECK(ties("ModernBertForMaskedLM", "decoder"));
   CHECK(ties("WhisperForConditionalGeneration", "proj_out"));
+  CHECK(ties("FunnelForMaskedLM", "lm_head"));
+  CHECK(ties("Blip2ForConditionalGeneration", "language_model.lm_head"));
+  CHECK(ties("VisionEncoderDecoderModel", "decoder.output_projection"));
   CHECK_FALSE(ties("LlamaForCausalLM", "decoder"));
   CHECK(tied_heads(family_of("bert", "BertModel")).empty());
   CHECK(tied_heads(ModelFamily()).empty());
 }
 
+TEST_CASE("tensors that keep the dtype of the file") {
+  CHECK(is_converted(family_of("esm"), "esm.encoder.layer.0.LayerNorm.gamma"));
+  CHECK(is_converted(family_of("wav2vec2"), "wav2vec2.encoder.pos_conv_embed.conv.weight_g"));
+  CHECK(is_converted(family_of("olmo_hybrid"), "model.layers.0.attention_layer_norm"));
+  CHECK_FALSE(is_converted(family_of("esm"), "esm.encoder.layer.0.output.dense"));
+}
+
 TEST_CASE("classes that read weights while they load") {
+  CHECK(needs_plain_weight(family_of("xlm"), "transformer.attentions.0.q_lin"));
+  CHECK(needs_plain_weight(family_of("nanochat"), "model.layers.0.self_attn.o_proj"));
+  CHECK_FALSE(needs_plain_weight(family_of("nanochat"), "model.layers.0.self_attn.q_proj"));
   CHECK(needs_plain_weight(family_of("t5"), "encoder.block.0.layer.0.SelfAttention.q"));
   CHECK(needs_plain_weight(family_of("gpt_bigcode"), "transformer.h.0.attn.c_proj"));
   CHECK_FALSE(needs_plain_weight(family_of("gpt_bigcode"), "transformer.h.0.attn.c_attn"));
