@@ -43,15 +43,21 @@ constexpr std::string_view kEmbeddingNames[] = {"embed",
                                                 "iou_token",
                                                 "mask_tokens",
                                                 "obj_score_token",
-                                                "audio_bos_eos_token"};
+                                                "audio_bos_eos_token",
+                                                "pe_k"};
 // CTRL has no better name for its embedding.
 constexpr std::string_view kEmbeddingLayers[] = {"transformer.w", "w"};
 // Linear all the same. Source: the modeling files of transformers.
-constexpr std::string_view kLinearNames[] = {
-    "class_embed",     "decoder_embed",        "decoder_embeddings",      "box_linear_embeddings",
-    "input_embedding", "predictor_embeddings", "relative_pos_embeddings", "xpath_unitseq2_embeddings"};
+constexpr std::string_view kLinearNames[] = {"class_embed",
+                                             "decoder_embed",
+                                             "decoder_embeddings",
+                                             "box_linear_embeddings",
+                                             "embedder.input_embedding",
+                                             "predictor_embeddings",
+                                             "relative_pos_embeddings",
+                                             "xpath_unitseq2_embeddings"};
 // Embeddings that come in numbers: "token_type_embeddings_0" (TAPAS), "xpath_tag_sub_embeddings.0" (MarkupLM).
-constexpr std::string_view kNumberedEndings[] = {"embeddings", "point_embed", "codepointembedder"};
+constexpr std::string_view kNumberedEndings[] = {"embeddings", "embed_tokens", "point_embed", "codepointembedder"};
 constexpr std::string_view kNormNames[] = {"ln", "bn", "ln_f", "gn"};
 
 // Part of a name, compared without case.

@@ -1,9 +1,9 @@
 """Models of text with other heads than the one that predicts tokens, and without a head. family: (class, model_type, config, inputs)."""
+from encoder_families import DEBERTA
 from family_sizes import DECODER, ENCODER, ENCODER_DECODER, GEMMA, HEADS, LOCAL_EXPERTS, ROBERTA, T5, TOKENS, VOCAB, without
 
 LABELS = dict(num_labels=3)
 DISTILBERT = dict(vocab_size=VOCAB, dim=256, hidden_dim=512, n_layers=2, n_heads=4, pad_token_id=258)
-DEBERTA = dict(ENCODER, relative_attention=True, position_buckets=16, pos_att_type=["p2c", "c2p"], position_biased_input=False)
 MODERNBERT = dict(without(ENCODER, "type_vocab_size"), bos_token_id=256, eos_token_id=257, cls_token_id=256, sep_token_id=257)
 ELECTRA = dict(ENCODER, embedding_size=128)
 ALBERT = dict(without(ENCODER, "type_vocab_size"), embedding_size=128, bos_token_id=256, eos_token_id=257)

@@ -1,8 +1,8 @@
 """More models of images and videos: classification, detection, segmentation, depth. family: (class, model_type, config, inputs)."""
 from family_sizes import CLIP_TEXT, ENCODER, RESNET, SWIN, VISION, without
+from media_families import PLAIN_VISION
 
 LABELS = dict(num_labels=10)
-PLAIN_VISION = without(VISION, "intermediate_size")
 DETECTOR = dict(d_model=128, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=256,
                 decoder_ffn_dim=256, num_queries=5, use_timm_backbone=False, use_pretrained_backbone=False, backbone_config=RESNET, **LABELS)
 SWIN_BACKBONE = dict(SWIN, model_type="swin", out_features=["stage1", "stage2"])
@@ -71,8 +71,8 @@ MORE_IMAGES = {
                             num_feature_levels=2), "text-image64"),
     "sam": ("SamModel", "sam", dict(SAM_HEADS, vision_config=SAM_TOWER), "pointed-image"),
     "upernet": ("UperNetForSemanticSegmentation", "upernet",
-                dict(backbone_config=dict(SWIN_BACKBONE, depths=[1] * 4, num_heads=[2] * 4, out_features=["stage1", "stage2", "stage3", "stage4"]), hidden_size=32,
-                     auxiliary_in_channels=128, auxiliary_channels=32, auxiliary_num_convs=1, **LABELS), "image-64"),
+                dict(backbone_config=dict(SWIN_BACKBONE, depths=[1] * 4, num_heads=[2] * 4, out_features=["stage1", "stage2", "stage3", "stage4"]),
+                     hidden_size=32, auxiliary_in_channels=128, auxiliary_channels=32, auxiliary_num_convs=1, **LABELS), "image-64"),
     "videomae": ("VideoMAEForVideoClassification", "videomae", FRAMES, "video"),
     "vivit": ("VivitForVideoClassification", "vivit", dict(without(FRAMES, "tubelet_size"), tubelet_size=[2, 8, 8]), "video"),
     "timesformer": ("TimesformerForVideoClassification", "timesformer", FRAMES, "video"),

@@ -51,7 +51,8 @@ IMAGES_AND_WORDS = {
     "deepseek_vl": ("DeepseekVLForConditionalGeneration", "deepseek_vl",
                     dict(IMAGE, text_config=dict(HEADS, model_type="llama"), vision_config=SIGLIP_TOWER), "image-in-text-16"),
     "ovis2": ("Ovis2ForConditionalGeneration", "ovis2",
-              dict(IMAGE, text_config=dict(DECODER, model_type="qwen2"), vision_config=dict(VISION, vocab_size=64, hidden_stride=2, num_visual_indicator_tokens=5),
+              dict(IMAGE, text_config=dict(DECODER, model_type="qwen2"),
+                   vision_config=dict(VISION, vocab_size=64, hidden_stride=2, num_visual_indicator_tokens=5),
                    hidden_size=256, vocab_size=VOCAB, visual_indicator_token_ids=[281, 282, 283, 284, 285]), "image-in-text-4"),
     "chameleon": ("ChameleonForConditionalGeneration", "chameleon",
                   dict(DECODER, vq_config=dict(embed_dim=32, num_embeddings=64, latent_channels=32, resolution=32, base_channels=32, channel_multiplier=[1, 1],
@@ -82,7 +83,8 @@ IMAGES_AND_WORDS = {
     "vilt": ("ViltForQuestionAnswering", "vilt", dict(ENCODER, image_size=32, patch_size=8, num_labels=10), "ended-text-image"),
     "pix2struct": ("Pix2StructForConditionalGeneration", "pix2struct",
                    dict(text_config=dict(vocab_size=VOCAB, hidden_size=256, d_kv=64, d_ff=512, num_layers=2, num_heads=4),
-                        vision_config=dict(hidden_size=256, patch_embed_hidden_size=64, d_ff=512, d_kv=64, num_hidden_layers=2, num_attention_heads=4, seq_len=64)),
+                        vision_config=dict(hidden_size=256, patch_embed_hidden_size=64, d_ff=512, d_kv=64, num_hidden_layers=2, num_attention_heads=4,
+                                           seq_len=64)),
                    "flattened-patches-and-text"),
     "vision-encoder-decoder": ("VisionEncoderDecoderModel", "vision-encoder-decoder",
                                dict(encoder=dict(SWIN, model_type="donut-swin"), decoder=dict(
@@ -99,7 +101,8 @@ IMAGES_AND_WORDS = {
         decoder=dict(GEMMA, query_pre_attn_scalar=64, sliding_window=64, cross_attention_hidden_size=256), image_token_index=IMAGE_TOKEN), "encoder-decoder"),
     "colqwen2": ("ColQwen2ForRetrieval", "colqwen2", dict(embedding_dim=64, vlm_config=dict(
         MARKS, model_type="qwen2_vl", text_config=dict(DECODER, **sections(8, 12, 12)),
-        vision_config=dict(depth=2, embed_dim=128, hidden_size=256, num_heads=4, mlp_ratio=2, patch_size=8, spatial_merge_size=2, temporal_patch_size=2))), "text"),
+        vision_config=dict(depth=2, embed_dim=128, hidden_size=256, num_heads=4, mlp_ratio=2, patch_size=8, spatial_merge_size=2,
+                           temporal_patch_size=2))), "text"),
     "colpali": ("ColPaliForRetrieval", "colpali", dict(embedding_dim=64, vlm_config=dict(
         IMAGE_INDEX, model_type="paligemma", text_config=dict(GEMMA, model_type="gemma"), projection_dim=256, image_token_id=IMAGE_TOKEN,
         vision_config=dict(SIGLIP_TOWER, projection_dim=256))), "text"),

@@ -1,5 +1,5 @@
 """More text encoders, and other encoder-decoders. family: (class, model_type, config, inputs)."""
-from family_sizes import ENCODER, ENCODER_DECODER, GATED_T5, ROBERTA, T5, TOKENS, VOCAB, VISION, without
+from family_sizes import ENCODER, ENCODER_DECODER, GATED_T5, ROBERTA, T5, TOKENS, VOCAB, without
 
 
 def masked(prefix, model_type, *parts, **settings):
@@ -14,7 +14,8 @@ ESM = dict(ROBERTA, mask_token_id=259, token_dropout=False)  # rotary positions:
 
 MASKED = {
     "big_bird": masked("BigBird", "big_bird", ENCODER, attention_type="original_full"),
-    "deberta": masked("Deberta", "deberta", ENCODER, relative_attention=True, pos_att_type=["c2p", "p2c"], position_biased_input=False, max_relative_positions=32),
+    "deberta": masked("Deberta", "deberta", ENCODER, relative_attention=True, pos_att_type=["c2p", "p2c"], position_biased_input=False,
+                      max_relative_positions=32),
     "roberta-prelayernorm": masked("RobertaPreLayerNorm", "roberta-prelayernorm", ROBERTA),
     "megatron-bert": masked("MegatronBert", "megatron-bert", ENCODER),
     "convbert": masked("ConvBert", "convbert", ENCODER, embedding_size=128, head_ratio=2, num_groups=1),

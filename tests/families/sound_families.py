@@ -1,5 +1,5 @@
 """More models of sound, and of time series. family: (class, model_type, config, inputs)."""
-from family_sizes import DECODER, ENCODER, T5, TOKENS, VOCAB, WAVES, VISION, without
+from family_sizes import DECODER, ENCODER, TOKENS, VOCAB, WAVES, VISION, without
 
 CONFORMER = dict(without(WAVES, "conv_dim", "conv_stride", "conv_kernel"))
 SPEECH_DECODER = dict(TOKENS, vocab_size=VOCAB, d_model=128, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
@@ -10,6 +10,7 @@ PATCHES = dict(num_input_channels=2, context_length=32, patch_length=8, patch_st
 CODEC = dict(hidden_size=64, num_filters=8, upsampling_ratios=[4, 2], upsample_groups=64, codebook_size=64, codebook_dim=64, num_hidden_layers=2,
              vector_quantization_hidden_dimension=64, num_attention_heads=4, num_key_value_heads=4, head_dim=16, intermediate_size=128, num_quantizers=4,
              num_semantic_quantizers=1)
+SMALL = dict(vocab_size=VOCAB, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, head_dim=32)
 
 MORE_SOUND = {
     "data2vec-audio": ("Data2VecAudioForCTC", "data2vec-audio", dict(WAVES, conv_pos_kernel_size=5, num_conv_pos_embeddings=2), "wave"),
@@ -24,7 +25,8 @@ MORE_SOUND = {
     "whisper-classifier": ("WhisperForAudioClassification", "whisper", dict(SPEECH_DECODER, num_mel_bins=32, max_source_positions=64,
                                                                             classifier_proj_size=64), "encoder-spectrogram"),
     "audio-spectrogram-transformer": ("ASTForAudioClassification", "audio-spectrogram-transformer",
-                                      dict(without(VISION, "image_size"), max_length=64, num_mel_bins=32, frequency_stride=8, time_stride=8), "spectrogram-values"),
+                                      dict(without(VISION, "image_size"), max_length=64, num_mel_bins=32, frequency_stride=8, time_stride=8),
+                                      "spectrogram-values"),
     "speech_to_text": ("Speech2TextForConditionalGeneration", "speech_to_text",
                        dict(SPEECH_DECODER, pad_token_id=1, max_source_positions=128, max_target_positions=64, input_feat_per_channel=32, input_channels=1,
                             conv_channels=64), "speech-features-32"),
@@ -38,19 +40,19 @@ MORE_SOUND = {
              "text-mel"),
     "parakeet_ctc": ("ParakeetForCTC", "parakeet_ctc", dict(vocab_size=64, pad_token_id=63, encoder_config=dict(
         hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256, subsampling_conv_channels=32, num_mel_bins=32)), "features-32"),
-    "encodec": ("EncodecModel", "encodec", dict(num_filters=8, hidden_size=64, codebook_size=64, codebook_dim=64, upsampling_ratios=[4, 2], target_bandwidths=[120.0],
-                                                norm_type="weight_norm"), "mono-wave"),
+    "encodec": ("EncodecModel", "encodec", dict(num_filters=8, hidden_size=64, codebook_size=64, codebook_dim=64, upsampling_ratios=[4, 2],
+                                                target_bandwidths=[120.0], norm_type="weight_norm"), "mono-wave"),
     "mimi": ("MimiModel", "mimi", CODEC, "mono-wave"),
     "musicgen": ("MusicgenForCausalLM", "musicgen_decoder", dict(vocab_size=VOCAB, hidden_size=128, ffn_dim=256, num_hidden_layers=2, num_attention_heads=4,
                                                                  num_codebooks=2, max_position_embeddings=128), "text"),
     "csm": ("CsmForConditionalGeneration", "csm", dict(
-        without(DECODER, "vocab_size", "tie_word_embeddings"), vocab_size=VOCAB, text_vocab_size=VOCAB, head_dim=64, num_codebooks=4, codebook_size=64, codec_config=dict(CODEC, model_type="mimi"),
-        depth_decoder_config=dict(num_codebooks=4, backbone_hidden_size=256, vocab_size=VOCAB, hidden_size=128, intermediate_size=256,
-                                  num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32)), "text"),
+        without(DECODER, "vocab_size", "tie_word_embeddings"), vocab_size=VOCAB, text_vocab_size=VOCAB, head_dim=64, num_codebooks=4, codebook_size=64,
+        codec_config=dict(CODEC, model_type="mimi"),
+        depth_decoder_config=dict(SMALL, num_codebooks=4, backbone_hidden_size=256, num_key_value_heads=2)), "text"),
     "dia": ("DiaForConditionalGeneration", "dia", dict(
-        encoder_config=dict(hidden_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, head_dim=32, intermediate_size=256, vocab_size=VOCAB),
-        decoder_config=dict(hidden_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32, intermediate_size=256,
-                            cross_hidden_size=128, cross_num_attention_heads=4, cross_num_key_value_heads=4, cross_head_dim=32, vocab_size=VOCAB, num_channels=3), delay_pattern=[0, 1, 2]),
+        encoder_config=dict(SMALL, num_key_value_heads=4),
+        decoder_config=dict(SMALL, num_key_value_heads=2, cross_hidden_size=128, cross_num_attention_heads=4, cross_num_key_value_heads=4, cross_head_dim=32,
+                            num_channels=3), delay_pattern=[0, 1, 2]),
             "encoder-decoder-codes"),
     "kyutai_speech_to_text": ("KyutaiSpeechToTextForConditionalGeneration", "kyutai_speech_to_text", dict(
         DECODER, codebook_vocab_size=64, num_codebooks=2, ffn_dim=512, head_dim=64, audio_bos_token_id=63, audio_pad_token_id=416,

@@ -31,6 +31,8 @@ TEST_CASE("layer classes are told from names and shapes") {
       {"tapas.embeddings.token_type_embeddings_0.weight", {3, 64}, "Embedding"},
       {"embeddings.xpath_embeddings.xpath_tag_sub_embeddings.12.weight", {256, 64}, "Embedding"},
       {"prompt_encoder.point_embed.0.weight", {1, 64}, "Embedding"},
+      {"model.decoder.embed_tokens.1.weight", {1000, 64}, "Embedding"},
+      {"encoder.wrapped_encoder.embed_positions.pe_k.weight", {320, 64}, "Embedding"},
       {"canine.char_embeddings.HashBucketCodepointEmbedder_7.weight", {256, 64}, "Embedding"},
       {"mask_decoder.mask_tokens.weight", {4, 64}, "Embedding"},
       {"transformer.w.weight", {1000, 64}, "Embedding"},

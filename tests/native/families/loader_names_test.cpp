@@ -44,6 +44,7 @@ TEST_CASE("renamed on loading") {
       {"deepseek_v4", "layers.0.attn.wq_a", "model.layers.0.self_attn.q_a_proj"},
       {"deepseek_v4", "layers.2.attn.indexer.compressor.wkv", "model.layers.2.self_attn.compressor.indexer.kv_proj"},
       {"deepseek_v4", "layers.0.ffn.shared_experts.w2", "model.layers.0.mlp.shared_experts.down_proj"},
+      {"mllama", "multi_modal_projector", "model.multi_modal_projector"},
       {"paddleocr_vl", "mlp_AR.linear_1", "model.projector.linear_1"},
       {"paddleocr_vl", "model.layers.0.mlp.up_proj", "model.language_model.layers.0.mlp.up_proj"},
       {"ernie4_5_vl_moe", "model.vision_model.blocks.0.mlp.fc1", "model.vision_tower.blocks.0.mlp.fc1"},
