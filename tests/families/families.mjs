@@ -6,7 +6,8 @@
 //   W  wrong values or keys                                                 F  does not load, or was not written
 // First the share of large mixtures of experts that is quantized (coverage.mjs). Exit code 1 for any W or F, for too little coverage, and when a
 // smaller share of the cells is right than cases.mjs says.
-//   --family NAME (repeatable)   --preset NAME (repeatable)   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
+//   --family NAME (repeatable; those of rare_families.py, too)   --preset NAME (repeatable)
+//   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';

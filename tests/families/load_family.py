@@ -40,7 +40,6 @@ INPUT_MAJOR = {
     "gpt_oss": r"\.experts\.(gate_up|down)_proj$",
     "llama4": r"\.experts\.(gate_up|down)_proj$",
     "llama4_text": r"\.experts\.(gate_up|down)_proj$",
-    "qwen3_vl_moe": r"\.experts\.(gate_up|down)_proj$",
     "dbrx": r"\.experts\.mlp\.w2$",
 }
 KINDS = ("missing_keys", "unexpected_keys", "mismatched_keys")
