@@ -1,9 +1,9 @@
-// Calibration by activations that JavaScript brings. Contracts: web/lib/module.ts.
+// Calibration by activations that JavaScript brings. Contracts: web/lib/engine/module.ts.
 #pragma once
 #include <string>
 
 #include "marshal.h"
-#include "pipeline/activation_calibration.h"
+#include "pipeline/calibration/activation_calibration.h"
 
 namespace wasmquant::bindings {
 

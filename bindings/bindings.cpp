@@ -1,4 +1,4 @@
-// Everything JavaScript can call. Types and contracts of each name: web/lib/module.ts.
+// Everything JavaScript can call. Types and contracts of each name: web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 
@@ -6,10 +6,10 @@
 
 #include "activation_functions.h"
 #include "config/config_api.h"
-#include "config/dialects.h"
-#include "config/gguf_config.h"
+#include "config/dialects/dialects.h"
+#include "config/dialects/gguf_config.h"
+#include "config/dialects/write.h"
 #include "config/presets.h"
-#include "config/write.h"
 #include "core/list.h"
 #include "marshal.h"
 #include "model_functions.h"

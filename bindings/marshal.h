@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/diagnostic.h"
+#include "core/diagnostic.h"
 #include "core/json.h"
 #include "core/list.h"
 #include "core/message.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "config/config_api.h"
-#include "pipeline/forward_plan.h"
+#include "pipeline/forward/forward_plan.h"
 
 namespace wasmquant::bindings {
 namespace {

@@ -1,4 +1,4 @@
-// Forward passes that JavaScript drives. Contracts: web/lib/module.ts.
+// Forward passes that JavaScript drives. Contracts: web/lib/engine/module.ts.
 #pragma once
 #include <memory>
 #include <string>
@@ -6,11 +6,11 @@
 #include "core/list.h"
 #include "marshal.h"
 #include "model_objects.h"
-#include "pipeline/block_calibration.h"
-#include "pipeline/block_sensitivity.h"
-#include "pipeline/forward_session.h"
-#include "pipeline/layer_inputs.h"
-#include "pipeline/turned_tables.h"
+#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/block_sensitivity.h"
+#include "pipeline/calibration/embedding_rotation.h"
+#include "pipeline/calibration/layer_inputs.h"
+#include "pipeline/forward/forward_session.h"
 
 namespace wasmquant::bindings {
 

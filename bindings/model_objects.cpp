@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "core/list.h"
-#include "pipeline/comparison.h"
-#include "pipeline/gguf_importance.h"
-#include "pipeline/onnx_values.h"
-#include "pipeline/original_model.h"
-#include "pipeline/output_config.h"
-#include "pipeline/plan_json.h"
+#include "pipeline/comparison/comparison.h"
+#include "pipeline/comparison/comparison_json.h"
+#include "pipeline/model_index/onnx_values.h"
+#include "pipeline/plan/gguf_importance.h"
+#include "pipeline/plan_output/output_config.h"
+#include "pipeline/plan_output/plan_json.h"
+#include "pipeline/stored/dequantized_view.h"
 #include "version.h"
 
 namespace wasmquant::bindings {

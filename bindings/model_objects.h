@@ -1,4 +1,4 @@
-// Whole models: index, plan, sessions and decoders that JavaScript holds. Contracts: web/lib/module.ts.
+// Whole models: index, plan, sessions and decoders that JavaScript holds. Contracts: web/lib/engine/module.ts.
 #pragma once
 #include <optional>
 #include <string>
@@ -6,16 +6,16 @@
 
 #include "core/list.h"
 #include "marshal.h"
-#include "pipeline/decoder.h"
-#include "pipeline/model_index.h"
-#include "pipeline/plan.h"
-#include "pipeline/session.h"
+#include "pipeline/model_index/model_index.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/task/decoder.h"
+#include "pipeline/task/session.h"
 
 namespace wasmquant::bindings {
 
-/// TileRead[] of web/lib/module.ts.
+/// TileRead[] of web/lib/engine/module.ts.
 json::Value reads_json(const List<TileRead>& reads);
-/// {"writes": TileWrite[], "sums", "units"} of web/lib/module.ts; `numbers` holds the sums meanwhile.
+/// {"writes": TileWrite[], "sums", "units"} of web/lib/engine/module.ts; `numbers` holds the sums meanwhile.
 json::Value writes_json(std::span<const TileWrite> writes, std::span<const kernels::ErrorSums> sums,
                         List<double>& numbers);
 /// {"tileBytes", "columnTileBytes"}; what is missing keeps its default.

@@ -1,5 +1,5 @@
 // Single tensors with a list of two specs (quantize/stages.h).
-#include "config/write.h"
+#include "config/dialects/write.h"
 #include "core/list.h"
 #include "observers/range_observer.h"
 #include "quantize/stages.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "config/write.h"
+#include "config/dialects/write.h"
 #include "core/list.h"
 #include "numeric/e8m0.h"
 #include "observers/registry.h"

@@ -1,4 +1,4 @@
-// One tensor in memory: quantize, dequantize, fake-quantize, observe. Contracts: web/lib/module.ts.
+// One tensor in memory: quantize, dequantize, fake-quantize, observe. Contracts: web/lib/engine/module.ts.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
 #include "tensor_input.h"
 
-#include "config/parse.h"
+#include "config/quark/quark_config.h"
 #include "core/list.h"
 #include "kernels/kernels.h"
 

@@ -5,7 +5,6 @@ if(WASMQUANT_CCACHE OR NOT (WASMQUANT_SANITIZE OR WASMQUANT_COVERAGE OR CMAKE_BU
 endif()
 set(standard_headers <algorithm> <array> <bit> <cmath> <cstdint> <cstring> <limits> <memory> <optional> <span> <string>
     <string_view> <utility> <vector>)
-target_precompile_headers(wasmquant_core PRIVATE ${standard_headers})
 foreach(arch sse4_2 avx2)
   if(TARGET wasmquant_kernels_${arch})
     target_precompile_headers(wasmquant_kernels_${arch} PRIVATE ${standard_headers} <xsimd/xsimd.hpp>)

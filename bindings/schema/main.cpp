@@ -2,7 +2,7 @@
 // package.
 #include <cstdio>
 
-#include "config/dialects.h"
+#include "config/dialects/dialects.h"
 #include "config/schema.h"
 
 int main() {

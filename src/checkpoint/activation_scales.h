@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/weight_layout.h"
-#include "config/spec.h"
+#include "checkpoint/layout/weight_layout.h"
+#include "config/spec/spec.h"
 #include "core/json.h"
 #include "core/list.h"
 

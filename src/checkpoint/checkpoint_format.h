@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint/activation_scales.h"
-#include "checkpoint/weight_layout.h"
-#include "config/spec.h"
+#include "checkpoint/layout/weight_layout.h"
+#include "config/spec/spec.h"
 #include "core/json.h"
 #include "core/list.h"
 #include "core/message.h"

@@ -1,4 +1,4 @@
-// Weights as ONNX models hold them. Which nodes then read them is written by conversion/onnx_rewrite.h.
+// Weights as ONNX models hold them. Which nodes then read them is written by onnx_graph/onnx_rewrite.h.
 //   mat_mul_n_bits        com.microsoft MatMulNBits, instead of MatMul or Gemm: X_Q4 U8 [N, groups, group_size * bits /
 //   8],
 //                         low bits first along K, X_scales [N, groups], X_zero_points U8 [N, ceil(groups * bits / 8)]
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/weight_layout.h"
+#include "checkpoint/layout/weight_layout.h"
 
 namespace wasmquant {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/write.h"
+#include "config/dialects/write.h"
 #include "core/list.h"
 
 namespace wasmquant {

@@ -4,6 +4,7 @@
 
 #include "config/parse.h"
 #include "config/presets.h"
+#include "config/quark/quark_config.h"
 #include "core/list.h"
 #include "core/message.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <string_view>
 
-#include "config/convert.h"
-#include "config/diagnostic.h"
-#include "config/spec.h"
+#include "config/dialects/convert.h"
+#include "config/spec/spec.h"
+#include "core/diagnostic.h"
 #include "core/list.h"
 #include "core/result.h"
 
@@ -24,8 +24,8 @@ List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto")
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
                                 List<Diagnostic>* problems = nullptr);
 
-/// A config in another dialect's words, with what they cannot say (config/convert.h); config-invalid when they can say
-/// nothing of it. `to`: a dialect's name.
+/// A config in another dialect's words, with what they cannot say (config/dialects/convert.h); config-invalid when they
+/// can say nothing of it. `to`: a dialect's name.
 Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems = nullptr);
 
 /// One weight spec from its JSON text, or spec-invalid. Errors and `problems` as above.

@@ -1,10 +1,10 @@
 #include "config/presets.h"
 
-#include "config/edit_distance.h"
-#include "config/gguf_config.h"
-#include "config/object_reader.h"
+#include "config/dialects/gguf_config.h"
+#include "config/match/edit_distance.h"
 #include "config/parse.h"
-#include "config/vocabulary.h"
+#include "config/reading/object_reader.h"
+#include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
 

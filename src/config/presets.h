@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/diagnostic.h"
-#include "config/spec.h"
+#include "config/spec/spec.h"
+#include "core/diagnostic.h"
 
 namespace wasmquant::config {
 

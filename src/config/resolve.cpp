@@ -1,7 +1,7 @@
 #include "config/resolve.h"
 
-#include "config/layer_type.h"
-#include "config/object_reader.h"
+#include "config/match/layer_type.h"
+#include "config/reading/object_reader.h"
 #include "core/message.h"
 #include "core/order.h"
 #include "numeric/dtype.h"

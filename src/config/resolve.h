@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/diagnostic.h"
-#include "config/name_match.h"
-#include "config/spec.h"
+#include "config/match/name_match.h"
+#include "config/spec/spec.h"
+#include "core/diagnostic.h"
 #include "core/list.h"
 #include "families/default_exclusions.h"
 

@@ -1,6 +1,6 @@
 // Which patterns of a config matched something, and what the others may have meant.
-#include "config/edit_distance.h"
-#include "config/object_reader.h"
+#include "config/match/edit_distance.h"
+#include "config/reading/object_reader.h"
 #include "config/resolve.h"
 #include "core/list.h"
 #include "core/message.h"

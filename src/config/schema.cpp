@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "config/dialects.h"
-#include "config/gguf_config.h"
-#include "config/parse.h"
-#include "config/vocabulary.h"
+#include "config/dialects/dialects.h"
+#include "config/dialects/gguf_config.h"
+#include "config/quark/quark_config.h"
+#include "config/spec/vocabulary.h"
 
 namespace wasmquant::config {
 namespace {

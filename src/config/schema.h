@@ -1,7 +1,7 @@
 // JSON Schemas of the dialects that people write by hand, made of the tables that the parsers read by. Not part of the
 // module: the build writes them into the package (bindings/schema/main.cpp).
 #pragma once
-#include "config/spec.h"
+#include "config/spec/spec.h"
 #include "core/json.h"
 
 namespace wasmquant::config {

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "config/dialects/write.h"
 #include "config/resolve.h"
-#include "config/vocabulary.h"
-#include "config/write.h"
+#include "config/spec/vocabulary.h"
 #include "core/list.h"
 
 namespace wasmquant::config {

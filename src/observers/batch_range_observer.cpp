@@ -3,8 +3,8 @@
 //                 (percentile p, percentile 100 - p)
 //   moving_range  first batch: its own; then (1 - momentum) * new + momentum * old, in float32
 #include "observers/observer.h"
-#include "observers/order_statistics.h"
 #include "observers/scale_slices.h"
+#include "observers/statistics/order_statistics.h"
 
 namespace wasmquant {
 

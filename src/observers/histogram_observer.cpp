@@ -2,15 +2,15 @@
 // pass 2 counts. Source: AMD Quark, spec 4.6 to 4.9.
 #include <algorithm>
 
-#include "observers/histogram.h"
-#include "observers/histogram_range.h"
 #include "observers/moments_observer.h"
 #include "observers/registry.h"
+#include "observers/statistics/histogram.h"
+#include "observers/statistics/histogram_range.h"
 
 namespace wasmquant {
 namespace {
 
-constexpr double kPercentile = 99.99999999;
+constexpr double kHistogramPercentile = 99.99999999;
 constexpr uint32_t kMostQuantizedBins = 128;  // as ONNX Runtime; of fewer codes as many
 
 uint32_t default_bins(ObserverMethod method) noexcept {
@@ -63,7 +63,7 @@ HistogramObserver::HistogramObserver(const QuantizationSpec& spec, ObserverMetho
                                      const ObserverOptions& options) noexcept
     : Observer(spec, 2, false), method_(method), options_(options) {
   if (options_.bins == 0) options_.bins = default_bins(method);
-  if (options_.percentile == 0) options_.percentile = kPercentile;
+  if (options_.percentile == 0) options_.percentile = kHistogramPercentile;
 }
 
 void HistogramObserver::start_pass() {

@@ -8,8 +8,8 @@
 // the number of channels stays. Pass 1 finds the range, in whose units pass 2 adds up.
 #pragma once
 #include "core/list.h"
-#include "observers/moments.h"
 #include "observers/observer.h"
+#include "observers/statistics/moments.h"
 
 namespace wasmquant {
 

@@ -7,8 +7,8 @@
 #pragma once
 #include <iterator>
 
-#include "observers/exact_sum.h"
 #include "observers/observer.h"
+#include "observers/statistics/exact_sum.h"
 
 namespace wasmquant {
 

@@ -13,11 +13,11 @@
 #include <limits>
 #include <optional>
 
-#include "observers/bounded_minimum.h"
-#include "observers/cross_entropy.h"
 #include "observers/observer.h"
 #include "observers/scale_slices.h"
-#include "observers/squared_error.h"
+#include "observers/search/bounded_minimum.h"
+#include "observers/search/cross_entropy.h"
+#include "observers/search/squared_error.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {

@@ -3,14 +3,14 @@
 namespace wasmquant {
 
 #define WASMQUANT_METHOD(id, qscheme, method, make, dtypes) ObserverMaker make;
-#include "observers/observers.def"
+#include "tables/observers.def"
 
 namespace {
 
 // By method.
 constexpr ObserverMaker* kMakers[] = {
 #define WASMQUANT_METHOD(id, qscheme, method, make, dtypes) make,
-#include "observers/observers.def"
+#include "tables/observers.def"
 };
 
 constexpr std::string_view kSuffix = "Observer";

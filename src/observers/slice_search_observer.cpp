@@ -7,7 +7,7 @@
 
 #include "observers/observer.h"
 #include "observers/scale_slices.h"
-#include "observers/slice_search.h"
+#include "observers/search/per_scale_search.h"
 
 namespace wasmquant {
 namespace {

@@ -11,14 +11,14 @@
 #include <cmath>
 
 #include "observers/observer.h"
-#include "observers/order_statistics.h"
 #include "observers/scale_slices.h"
-#include "observers/threshold_search.h"
+#include "observers/search/threshold_search.h"
+#include "observers/statistics/order_statistics.h"
 
 namespace wasmquant {
 namespace {
 
-constexpr double kPercentile = 99.999;
+constexpr double kThresholdPercentile = 99.999;
 
 // Position of the k-th smallest of n as an index.
 size_t rank_of(double k, size_t n) noexcept {
@@ -64,7 +64,7 @@ ThresholdObserver::ThresholdObserver(const QuantizationSpec& spec, ObserverMetho
                                                                                          : Data::until_complete),
       method_(method),
       options_(options) {
-  if (options_.percentile == 0) options_.percentile = kPercentile;
+  if (options_.percentile == 0) options_.percentile = kThresholdPercentile;
 }
 
 std::vector<float> ThresholdObserver::thresholds_of(size_t index, const std::vector<float>* left) const {

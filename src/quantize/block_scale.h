@@ -1,6 +1,6 @@
 // Scales of blocks in their storage formats.
 #pragma once
-#include "config/spec.h"
+#include "config/spec/spec.h"
 
 namespace wasmquant {
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/spec.h"
+#include "config/spec/spec.h"
 #include "core/result.h"
 
 namespace wasmquant {

@@ -16,7 +16,7 @@
 #pragma once
 #include <vector>
 
-#include "config/spec.h"
+#include "config/spec/spec.h"
 #include "kernels/kernels.h"
 
 namespace wasmquant {

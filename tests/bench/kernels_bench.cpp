@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "kernels/arch.h"
-#include "kernels/ggml_blocks.h"
-#include "kernels/reference.h"
-#include "kernels/reference_search.h"
-#include "observers/histogram.h"
+#include "kernels/ggml/ggml_blocks.h"
+#include "kernels/reference/reference.h"
+#include "kernels/reference/reference_search.h"
 #include "observers/registry.h"
+#include "observers/statistics/histogram.h"
 #include "products_bench.h"
 #include "quantize/qparams.h"
 #include "schemes_bench.h"

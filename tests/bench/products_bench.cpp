@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/error_feedback.h"
-#include "algorithms/gptq.h"
 #include "algorithms/hessian.h"
 #include "algorithms/linear_algebra.h"
+#include "algorithms/rounding/error_feedback.h"
+#include "algorithms/rounding/gptq.h"
 #include "kernels/matmul.h"
 
 namespace wasmquant::bench {

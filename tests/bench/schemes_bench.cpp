@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "observers/contiguous.h"
-#include "pipeline/session.h"
+#include "observers/statistics/contiguous.h"
+#include "pipeline/task/session.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant::bench {

@@ -1,7 +1,7 @@
 // aihwkit's estimators over one tensor (weight) or several batches (sequence).
 #include <cmath>
 
-#include "config/dialect_grids.h"
+#include "config/dialects/dialect_grids.h"
 #include "dialect_case.h"
 #include "golden_case.h"
 #include "observers/registry.h"

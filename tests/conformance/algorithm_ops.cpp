@@ -1,7 +1,7 @@
 // Algorithms that change weights: SmoothQuant's scales and GPTQ.
-#include "algorithms/gptq.h"
 #include "algorithms/hessian.h"
-#include "algorithms/smooth_quant.h"
+#include "algorithms/rounding/gptq.h"
+#include "algorithms/scaling/smooth_quant.h"
 #include "observers/observer.h"
 #include "observers/registry.h"
 #include "ops.h"

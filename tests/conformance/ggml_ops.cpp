@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "golden_case.h"
-#include "kernels/ggml_blocks.h"
+#include "kernels/ggml/ggml_blocks.h"
 
 namespace conformance {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/spec.h"
+#include "config/spec/spec.h"
 #include "core/json.h"
 #include "tensors.h"
 

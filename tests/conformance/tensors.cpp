@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "formats/safetensors.h"
+#include "formats/safetensors/safetensors.h"
 #include "kernels/kernels.h"
 
 namespace conformance {

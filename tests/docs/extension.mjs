@@ -43,7 +43,7 @@ function run(program, args, options) {
 function apply({ note, code, line }, folder) {
   const [, created] = /^Saved as `([^`]+)`:$/.exec(note) ?? [];
   if (created) {
-    assert.ok(/^src\/\w+\/\w+\.cpp$/.test(created), `${guide}:${line}: ${created} is no source file`);
+    assert.ok(/^src\/\w+(\/\w+)?\/\w+\.cpp$/.test(created), `${guide}:${line}: ${created} is no source file`);
     writeFileSync(join(folder, created), `${code}\n`, { flag: 'wx' });
     return created;
   }
@@ -83,7 +83,7 @@ export function followGuide() {
     const output = run(join(build, 'wasmquant_tests'), [], { env, cwd: folder });
     assert.match(output, / 0 failed/);
     const [, native] = /^formats: (.*)$/m.exec(output);
-    const typescript = readFileSync(join(folder, 'web/lib/output_formats.ts'), 'utf8');
+    const typescript = readFileSync(join(folder, 'web/lib/api/output_formats.ts'), 'utf8');
     const [, list] = /outputFormats = \[([^\]]*)\]/.exec(typescript);
     const names = [...list.matchAll(/^ *'([^']+)',$/gm)].map(([, name]) => name);
     assert.deepEqual(

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "config/name_match.h"
+#include "config/match/name_match.h"
 
 static uint64_t steps = 0;
 extern "C" void __sanitizer_cov_trace_pc() { ++steps; }

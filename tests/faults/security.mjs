@@ -108,7 +108,7 @@ async function onlyTheTarget(folder, check) {
   const result = cli(['quantize', tiny, '-o', out, '-p', 'int8', '--force']);
   check(result.status === 0 && untouched(), `a link in the target was followed: ${result.stderr}`);
   const { createQuantizer } = await import('../../dist/node.js');
-  const { openPathTarget } = await import('../../dist/node_target.js');
+  const { openPathTarget } = await import('../../dist/io/node_target.js');
   for (const name of ['../x', 'a/../../x', '/tmp/x', '..', '', 'a\\..\\..\\x', '../victim/x']) {
     const target = await openPathTarget(join(place, `names-${Math.random()}`), false, []);
     const error = await target.create(name, 1).catch((thrown) => thrown);
@@ -177,7 +177,7 @@ async function patterns(folder, check) {
   const env = setUp();
   const program = join(folder, 'pattern_steps');
   const compiler = process.env.CXX ?? findProgram('g++', 'c++');
-  const sources = ['src/config/regex.cpp', 'src/config/name_match.cpp', 'src/core/list.cpp'];
+  const sources = ['src/config/match/regex.cpp', 'src/config/match/name_match.cpp', 'src/core/list.cpp'];
   const counted = ['-std=c++20', '-O1', '-fno-exceptions', '-Isrc', '-c', '-fsanitize-coverage=trace-pc'];
   const objects = sources.map((source, at) => {
     const object = join(folder, `steps-${at}.o`);

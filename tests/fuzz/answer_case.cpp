@@ -4,16 +4,16 @@
 #include <string>
 
 #include "config/config_api.h"
-#include "config/name_match.h"
-#include "config/write.h"
+#include "config/dialects/write.h"
+#include "config/match/name_match.h"
 #include "digest.h"
-#include "formats/gguf.h"
-#include "formats/imatrix.h"
-#include "formats/npy.h"
-#include "formats/npz.h"
-#include "formats/onnx.h"
-#include "formats/safetensors.h"
-#include "formats/safetensors_index.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/imatrix.h"
+#include "formats/numpy/npy.h"
+#include "formats/numpy/npz.h"
+#include "formats/onnx/onnx.h"
+#include "formats/safetensors/safetensors.h"
+#include "formats/safetensors/safetensors_index.h"
 
 namespace wasmquant::fuzz {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/config_api.h"
+#include "config/dialects/write.h"
 #include "config/resolve.h"
-#include "config/write.h"
 
 using namespace wasmquant;
 

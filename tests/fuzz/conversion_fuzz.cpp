@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "conversion/conversion.h"
-#include "conversion/recipe.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
+#include "gguf_conversion/conversion.h"
+#include "gguf_conversion/recipe.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/ggml_blocks.h"
+#include "kernels/ggml/ggml_blocks.h"
 
 using namespace wasmquant;
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "formats/gguf.h"
-#include "formats/gguf_split.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_split.h"
 #include "mutators.h"
 
 namespace {

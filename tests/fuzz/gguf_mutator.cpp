@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "mutators.h"
 
 namespace wasmquant::fuzz {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "formats/imatrix.h"
+#include "formats/gguf/imatrix.h"
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include "kernels/exponential.h"
 #include "kernels/kernels.h"
 #include "kernels/matmul.h"
-#include "kernels/reference.h"
-#include "kernels/reference_search.h"
+#include "kernels/reference/reference.h"
+#include "kernels/reference/reference_search.h"
 #include "kernels/search.h"
 
 namespace wasmquant::fuzz {

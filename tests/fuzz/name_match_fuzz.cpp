@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/name_match.h"
+#include "config/match/name_match.h"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <span>
 
-#include "formats/npy.h"
-#include "formats/npz.h"
-#include "formats/safetensors.h"
+#include "formats/numpy/npy.h"
+#include "formats/numpy/npz.h"
+#include "formats/safetensors/safetensors.h"
 
 namespace {
 

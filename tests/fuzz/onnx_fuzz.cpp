@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "conversion/onnx_rewrite.h"
-#include "conversion/onnx_weights.h"
-#include "formats/onnx.h"
+#include "formats/onnx/onnx.h"
 #include "mutators.h"
+#include "onnx_graph/onnx_rewrite.h"
+#include "onnx_graph/onnx_weights.h"
 
 namespace {
 

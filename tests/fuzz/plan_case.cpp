@@ -9,9 +9,9 @@
 #include "choices.h"
 #include "config/presets.h"
 #include "digest.h"
-#include "formats/safetensors.h"
-#include "pipeline/plan.h"
-#include "pipeline/plan_json.h"
+#include "formats/safetensors/safetensors.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/plan_output/plan_json.h"
 
 namespace wasmquant::fuzz {
 namespace {

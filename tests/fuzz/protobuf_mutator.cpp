@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/protobuf.h"
+#include "formats/onnx/protobuf.h"
 #include "mutators.h"
 
 namespace wasmquant::fuzz {

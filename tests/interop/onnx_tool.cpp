@@ -15,8 +15,8 @@
 #include <iterator>
 #include <map>
 
-#include "conversion/onnx_weights.h"
-#include "pipeline/plan.h"
+#include "onnx_graph/onnx_weights.h"
+#include "pipeline/plan/plan.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint/onnx_layout.h"
-#include "conversion/onnx_rewrite.h"
 #include "core/message.h"
+#include "onnx_graph/onnx_rewrite.h"
 
 namespace wasmquant::onnx_tool {
 

@@ -1,7 +1,7 @@
 // What a model with dynamic or static inputs and outputs computes, said in float operators, for comparison.
-#include "conversion/onnx_edits.h"
-#include "conversion/onnx_weights.h"
-#include "formats/protobuf.h"
+#include "formats/onnx/protobuf.h"
+#include "onnx_graph/onnx_edits.h"
+#include "onnx_graph/onnx_weights.h"
 #include "onnx_tool.h"
 
 namespace wasmquant::onnx_tool {

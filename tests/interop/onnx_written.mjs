@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { captureActivations } from '../../dist/onnxruntime_node.js';
+import { captureActivations } from '../../dist/onnxruntime/onnxruntime_node.js';
 import { root } from '../setup/command.mjs';
 import { ort } from './onnx_peers.mjs';
 

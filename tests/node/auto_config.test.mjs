@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hullOf, spend } from '../../dist/spend.js';
+import { hullOf, spend } from '../../dist/language_model/bit_budget.js';
 import { cli, cliJson } from './cli_process.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 

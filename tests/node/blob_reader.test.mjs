@@ -2,7 +2,7 @@
 // cannot be read.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blobReader } from '../../dist/blob_reader.js';
+import { blobReader } from '../../dist/io/blob_reader.js';
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 31) % 251);
 

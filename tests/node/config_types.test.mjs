@@ -81,7 +81,7 @@ function propertiesOf(text, name) {
 }
 
 test('types have the keys of the schemas', () => {
-  const types = ['config_types.d.ts', 'tensor_types.d.ts']
+  const types = ['api/config_types.d.ts', 'api/tensor_types.d.ts']
     .map((file) => readFileSync(join(dist, file), 'utf8'))
     .join('\n');
   const keysOf = (schema) =>
@@ -168,12 +168,14 @@ test('dynamic inputs are written where the format has words for them', async (t)
   assert.ok(left.diagnostics.some(({ code, where }) => code === 'not-applied' && where.endsWith('input_tensors')));
 });
 
-test('configs in the README are clean', async (t) => {
+test('configs in the guides are clean, and every preset is in a table', async (t) => {
   const quantizer = await quantizerFor(t);
-  const readme = readFileSync(join(dist, '../README.md'), 'utf8');
-  const blocks = [...readme.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text]) => text);
+  const [scheme, config] = ['choose-a-scheme', 'write-a-config'].map((guide) =>
+    readFileSync(join(dist, `../web/docs/${guide}.md`), 'utf8'),
+  );
+  const blocks = [...`${scheme}${config}`.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text]) => text);
   assert.ok(blocks.length >= 1);
   for (const text of blocks) assert.deepEqual(quantizer.checkConfig(text), [], text);
   const names = quantizer.presets().map(({ name }) => name);
-  for (const name of names) assert.ok(readme.includes(`\`${name}\``), `${name} is in no table of the README`);
+  for (const name of names) assert.ok(scheme.includes(`\`${name}\``), `${name} is in no table of the guide`);
 });

@@ -1,9 +1,9 @@
 // The loop that hands out jobs: which failure a run ends with.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dispatch } from '../../dist/dispatch.js';
-import { failure } from '../../dist/errors.js';
-import { Schedule } from '../../dist/schedule.js';
+import { failure } from '../../dist/api/errors.js';
+import { dispatch } from '../../dist/pool/job_loop.js';
+import { Schedule } from '../../dist/pool/job_queue.js';
 
 const items = Array.from({ length: 9 }, (_, at) => ({
   name: `t${at}`,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { captureActivations, feedsOf, modelInputs } from '../../dist/onnxruntime_node.js';
+import { captureActivations, feedsOf, modelInputs } from '../../dist/onnxruntime/onnxruntime_node.js';
 import { npyFile, npzFile } from './npy_file.mjs';
 import { graph, model as modelBytes, node, noise, tensor } from './onnx_model.mjs';
 import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import * as browserEntry from '../../dist/onnxruntime.js';
-import * as nodeEntry from '../../dist/onnxruntime_node.js';
+import * as browserEntry from '../../dist/onnxruntime/onnxruntime.js';
+import * as nodeEntry from '../../dist/onnxruntime/onnxruntime_node.js';
 import { field, graph, model as modelBytes, node, noise, tensor, twoLayers } from './onnx_model.mjs';
 import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 

@@ -2,7 +2,7 @@
 // its last, and what waits is bounded: no job is handed out while too much does.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OutputFiles } from '../../dist/output_files.js';
+import { OutputFiles } from '../../dist/plan/output_files.js';
 
 const bytesOf = (from, to) => Uint8Array.from({ length: to - from }, (_, at) => (from + at) % 251);
 const result = (...pieces) => ({ parts: [], pieces, written: [] });

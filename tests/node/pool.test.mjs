@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Pool } from '../../dist/pool.js';
+import { Pool } from '../../dist/pool/pool.js';
 
 /** A port whose jobs are answered by `answer(job)`, which may throw to crash the worker. */
 function scriptedPort(answer, log) {

@@ -1,10 +1,10 @@
 // From tasks to jobs, from reads to requests, from a budget to sizes: the arithmetic between the plan and the workers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planMemory } from '../../dist/memory.js';
-import { ErrorSums } from '../../dist/report.js';
-import { Schedule } from '../../dist/schedule.js';
-import { spansOf } from '../../dist/tile_read.js';
+import { planMemory } from '../../dist/engine/memory.js';
+import { Schedule } from '../../dist/pool/job_queue.js';
+import { ErrorSums } from '../../dist/pool/report.js';
+import { spansOf } from '../../dist/worker/tile_read.js';
 
 const item = (name, bytes, tiles, observePasses = 0, observedInParts = true) => ({
   name,

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { dealOut } from '../../dist/parts.js';
+import { dealOut } from '../../dist/run/shard_range.js';
 import { cli, cliJson, scratch, tinyLlama, tinyLlamaFile } from './cli_process.mjs';
 import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 

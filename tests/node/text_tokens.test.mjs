@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { tokensOfText } from '../../dist/text_tokens.js';
+import { tokensOfText } from '../../dist/model/text_tokens.js';
 import { readTensors } from '../interop/safetensors_file.mjs';
 import { cli, cliJson } from './cli_process.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';

@@ -53,11 +53,12 @@ export function buildModule() {
   for (const [dialect, schema] of Object.entries(schemas)) {
     writeFileSync(join(root, `dist/schema/${dialect}.json`), `${JSON.stringify(schema, null, 2)}\n`);
   }
+  mkdirSync(join(root, 'dist/engine'), { recursive: true });
   copyWhenNewer(join(folder, 'wasmquant.js'), join(root, 'dist/engine.js'));
   copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));
 }
 
-/** dist/*.js and *.d.ts from web/lib; tsc does not copy the declarations of the module's own JavaScript. */
+/** Modules and declarations of web/lib into dist; tsc does not copy the declarations of the module's own JavaScript. */
 export function buildLibrary() {
   setUp();
   say('building the library (tsc)');

@@ -31,7 +31,7 @@ function countLines(folder) {
       .split('\n')
       .map((line) => JSON.parse(line)))
       for (const { file, lines: counted } of files) {
-        const name = /(?:^|\/)(src\/[a-z_]+\/[a-z0-9_]+\.(?:cpp|h))$/.exec(file)?.[1];
+        const name = /(?:^|\/)(src\/(?:[a-z_]+\/)+[a-z0-9_]+\.(?:cpp|h))$/.exec(file)?.[1];
         if (!name || file.includes('.toolchain')) continue;
         const own = lines.get(name) ?? new Map();
         lines.set(name, own);

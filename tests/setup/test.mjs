@@ -87,7 +87,7 @@ const sections = {
       return nodeTests('tests/browser', 1, { ...process.env, WASMQUANT_CHROMIUM: browser });
     },
   },
-  includes: { title: 'who may include whom', run: () => runAndKeep(node, ['tests/check_includes.mjs']) },
+  includes: { title: 'who may include whom', run: () => runAndKeep(node, ['tests/architecture/check.mjs']) },
   size: {
     title: 'size budget',
     run: () => {

@@ -4,19 +4,19 @@
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { addAuto } from './auto.js';
-import { addCompare } from './compare.js';
-import { addConfig } from './config.js';
-import { addEvaluate } from './evaluate.js';
+import { addAuto } from './commands/auto.js';
+import { addCompare } from './commands/compare.js';
+import { addConfig } from './commands/config.js';
+import { addEvaluate } from './commands/evaluate.js';
+import { addGenerate } from './commands/generate.js';
+import { addImatrix } from './commands/imatrix.js';
+import { addInspect } from './commands/inspect.js';
+import { addMergeIndex } from './commands/merge_index.js';
+import { addPlan } from './commands/plan.js';
+import { addQuantize } from './commands/quantize.js';
 import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
-import { addGenerate } from './generate.js';
-import { addImatrix } from './imatrix.js';
-import { addInspect } from './inspect.js';
 import { Interruption } from './interrupt.js';
-import { addMergeIndex } from './merge_index.js';
 import type { Context, Outcome, Run } from './outcome.js';
-import { addPlan } from './plan.js';
-import { addQuantize } from './quantize.js';
 import { jsonText, type OutputOptions, type Terminal, terminalFor } from './terminal.js';
 
 const kExamples = `

@@ -8,7 +8,7 @@ export default defineConfig({
   input: path('./main.ts'),
   platform: 'node',
   transform: { target: 'node20' },
-  external: /^\.\.\/lib\//,
+  external: /^(\.\.\/)+lib\//,
   output: {
     file: path('../../dist/cli.js'),
     format: 'esm',

@@ -100,7 +100,7 @@ export default defineConfig({
   plugins: [contentSecurity(), sampleModel(), offlineWorker()],
   resolve: {
     alias: [
-      { find: /^wasmquant\/onnxruntime$/, replacement: join(repository, 'dist/onnxruntime.js') },
+      { find: /^wasmquant\/onnxruntime$/, replacement: join(repository, 'dist/onnxruntime/onnxruntime.js') },
       { find: /^wasmquant$/, replacement: join(repository, 'dist/index.js') },
       { find: /^wasmquant\/schema/, replacement: join(repository, 'dist/schema') },
     ],

@@ -1,10 +1,10 @@
 // Entry for browsers and web workers. Node, Bun and Deno get node.ts through the `node` condition.
 
-import { browserHost } from './host.js';
+import type { Quantizer, QuantizerOptions } from './api/types.js';
+import { browserHost } from './host/host.js';
 import { EngineQuantizer } from './quantizer.js';
-import type { Quantizer, QuantizerOptions } from './types.js';
 
-export * from './exports.js';
+export * from './api/exports.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last; dispose the quantizer

@@ -1,10 +1,10 @@
 // Entry for Node, Bun and Deno: all of index.ts, and paths, FileHandles and worker threads.
 
-import { nodeHost } from './node_host.js';
+import type { Quantizer, QuantizerOptions } from './api/types.js';
+import { nodeHost } from './host/node_host.js';
 import { EngineQuantizer } from './quantizer.js';
-import type { Quantizer, QuantizerOptions } from './types.js';
 
-export * from './exports.js';
+export * from './api/exports.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last; dispose the quantizer

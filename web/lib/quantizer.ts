@@ -1,19 +1,10 @@
 // The Quantizer: arguments are checked here, the work is done by the files it calls.
 
-import type { AutoConfig, AutoConfigOptions } from './auto_config.js';
-import { defineDisposeSymbols } from './disposable.js';
-import { failure, QuantizationError, textOf } from './errors.js';
-import type { Host } from './host.js';
-import { Instance } from './instance.js';
-import type { LocalPort } from './local_port.js';
-import { defaultBudgetBytes, type MemoryPlan, planMemory } from './memory.js';
-import { OpenedModel } from './model.js';
-import { EngineObserver } from './observer.js';
-import { withPlan } from './plan.js';
-import { Pool } from './pool.js';
-import type { Workshop } from './run.js';
-import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './tensor.js';
+import { defineDisposeSymbols } from './api/disposable.js';
+import { failure, QuantizationError, textOf } from './api/errors.js';
 import type {
+  AutoConfig,
+  AutoConfigOptions,
   Diagnostic,
   Dialect,
   Distribution,
@@ -41,7 +32,17 @@ import type {
   Source,
   TensorInput,
   TensorReport,
-} from './types.js';
+} from './api/types.js';
+import { Instance } from './engine/instance.js';
+import { defaultBudgetBytes, type MemoryPlan, planMemory } from './engine/memory.js';
+import { EngineObserver } from './engine/observer.js';
+import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './engine/tensor.js';
+import type { Host } from './host/host.js';
+import { OpenedModel } from './model/model.js';
+import { withPlan } from './plan/plan.js';
+import type { LocalPort } from './pool/local_port.js';
+import { Pool } from './pool/pool.js';
+import type { Workshop } from './pool/workshop.js';
 
 /** More workers than this gain nothing: files are read and written from one disk. */
 const maxDefaultThreads = 8;
@@ -90,7 +91,7 @@ export class EngineQuantizer implements Quantizer {
     const memory = planMemory(options.memoryBudgetBytes ?? defaultBudgetBytes, threads);
     const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
     // Workers have this code in a script of their own.
-    const Local = threads === 0 ? (await import('./local_port.js')).LocalPort : null;
+    const Local = threads === 0 ? (await import('./pool/local_port.js')).LocalPort : null;
     return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, options.workerUrl);
   }
 
@@ -171,7 +172,7 @@ export class EngineQuantizer implements Quantizer {
     const former = reuse && this.#configText(reuse.config, options.format);
     const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
     const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
-    const { quantizeInto } = await import('./run.js'); // this one and those below: not every page needs them
+    const { quantizeInto } = await import('./run/quantize_model.js'); // this one and those below: not every page needs them
     if (options.shards && options.resume)
       throw failure('argument-invalid', 'resume', 'a part of a run is not resumed; run the part again with overwrite');
     const use = { resumes: options.resume ?? false, isShared: options.shards !== undefined };
@@ -190,7 +191,7 @@ export class EngineQuantizer implements Quantizer {
     options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
   ): Promise<Report> {
     const workshop = this.#workshop();
-    const { compareModels } = await import('./compare.js');
+    const { compareModels } = await import('./run/compare.js');
     return compareModels(workshop, opened(reference), opened(quantized), options);
   }
 
@@ -201,7 +202,7 @@ export class EngineQuantizer implements Quantizer {
     options?: DistributionOptions,
   ): Promise<Distribution> {
     const workshop = this.#workshop();
-    const { distributionOf } = await import('./distribution.js');
+    const { distributionOf } = await import('./run/weight_histogram.js');
     return distributionOf(workshop, opened(reference), opened(quantized), tensor, options);
   }
 
@@ -213,31 +214,31 @@ export class EngineQuantizer implements Quantizer {
   ): Promise<TensorReport[]> {
     const workshop = this.#workshop();
     const text = this.#configText(config, options.format);
-    const { tryTensors } = await import('./trial.js');
+    const { tryTensors } = await import('./run/preview.js');
     return tryTensors(workshop, opened(model), text, tensors, options);
   }
 
   async evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation> {
     const workshop = this.#workshop();
-    const { evaluateModel } = await import('./evaluate.js');
+    const { evaluateModel } = await import('./language_model/evaluate.js');
     return evaluateModel(workshop, opened(model), options);
   }
 
   async generate(model: Model, options: GenerateOptions): Promise<Generation> {
     const workshop = this.#workshop();
-    const { continueText } = await import('./generate.js');
+    const { continueText } = await import('./language_model/generate.js');
     return continueText(workshop, opened(model), options);
   }
 
   async autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig> {
     const workshop = this.#workshop();
-    const { findConfig } = await import('./auto_config.js');
+    const { findConfig } = await import('./language_model/auto_config.js');
     return findConfig(workshop, opened(model), options);
   }
 
   async importanceMatrix(model: Model, options: ImportanceOptions): Promise<Uint8Array> {
     const workshop = this.#workshop();
-    const { observeImportance } = await import('./importance.js'); // few pages need it
+    const { observeImportance } = await import('./calibration/importance.js'); // few pages need it
     return observeImportance(workshop, opened(model), options);
   }
 

@@ -1,5 +1,5 @@
-// bitsandbytes (checkpoint/bitsandbytes.cpp). Shapes and block sizes of 4-bit weights are JSON in a tensor's bytes,
-// which the model index reads along with the headers (ModelIndex::inline_tensors).
+// bitsandbytes (checkpoint/read_only/bitsandbytes.cpp). Shapes and block sizes of 4-bit weights are JSON in a tensor's
+// bytes, which the model index reads along with the headers (ModelIndex::inline_tensors).
 #include "checkpoint/read_only_format.h"
 #include "pipeline/stored/source_format.h"
 

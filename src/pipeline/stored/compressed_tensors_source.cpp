@@ -10,7 +10,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kFormat = "compressed-tensors";
+constexpr std::string_view kCompressedTensors = "compressed-tensors";
 
 // Floats: how scales are stored follows from their dtype, and blocks of rows from their shape. Scales of one byte are
 // of groups of a fixed size (MX 32, NVFP4 16), also where a row has only one.
@@ -100,7 +100,7 @@ class CompressedTensorsSource final : public SourceFormat {
                       "says that the columns of this weight are grouped out of order (actorder \"group\"), which is "
                       "not decoded");
     TRY(spec, spec_of(model, weight));
-    TRY(found, locate(model, kFormat, weight, {spec}));
+    TRY(found, locate(model, kCompressedTensors, weight, {spec}));
     return std::optional(std::move(found));
   }
 
@@ -113,7 +113,7 @@ class CompressedTensorsSource final : public SourceFormat {
 }  // namespace
 
 Result<std::unique_ptr<SourceFormat>> compressed_tensors_source(const json::Value& block) {
-  auto parsed = config::parse_text(json::write(block), kFormat);
+  auto parsed = config::parse_text(json::write(block), kCompressedTensors);
   return std::unique_ptr<SourceFormat>(
       std::make_unique<CompressedTensorsSource>(parsed ? std::move(parsed->config) : Config()));
 }

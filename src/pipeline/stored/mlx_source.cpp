@@ -1,5 +1,6 @@
-// MLX: a module is quantized where it has scales (checkpoint/mlx.cpp). config.json says mode, bits and group size, for
-// all modules and for each by its path: "quantization": {"group_size", "bits", "mode", "<path>": {...} | false}.
+// MLX: a module is quantized where it has scales (checkpoint/read_only/mlx.cpp). config.json says mode, bits and group
+// size, for all modules and for each by its path: "quantization": {"group_size", "bits", "mode", "<path>": {...} |
+// false}.
 #include "checkpoint/read_only_format.h"
 #include "pipeline/stored/source_format.h"
 

@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kFormat = "quark";
+constexpr std::string_view kQuark = "quark";
 
 class QuarkSource final : public SourceFormat {
  public:
@@ -50,7 +50,7 @@ class QuarkSource final : public SourceFormat {
                         "has a scale, but quantization_config does not quantize it");
       correct(stages, *scale, weight);
     }
-    TRY(found, locate(model, kFormat, weight, stages));
+    TRY(found, locate(model, kQuark, weight, stages));
     return std::optional(std::move(found));
   }
 
@@ -71,7 +71,7 @@ class QuarkSource final : public SourceFormat {
 }  // namespace
 
 Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
-  TRY(parsed, config::parse_text(json::write(block), kFormat));
+  TRY(parsed, config::parse_text(json::write(block), kQuark));
   return std::unique_ptr<SourceFormat>(std::make_unique<QuarkSource>(std::move(parsed.config)));
 }
 

@@ -10,8 +10,8 @@
 #include "core/json.h"
 #include "core/list.h"
 #include "core/result.h"
-#include "pipeline/model_index.h"
-#include "pipeline/task.h"
+#include "pipeline/model_index/model_index.h"
+#include "pipeline/task/task.h"
 
 namespace wasmquant {
 

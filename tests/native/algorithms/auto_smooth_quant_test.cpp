@@ -1,4 +1,4 @@
-#include "algorithms/auto_smooth_quant.h"
+#include "algorithms/scaling/auto_smooth_quant.h"
 
 #include <doctest/doctest.h>
 

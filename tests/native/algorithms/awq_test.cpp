@@ -1,5 +1,5 @@
 // AWQ: candidates by hand, and on planted outliers what each search must gain.
-#include "algorithms/awq.h"
+#include "algorithms/scaling/awq.h"
 #include "observers/registry.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "algorithms/batch_norm.h"
+#include "algorithms/scaling/batch_norm.h"
 
 #include <doctest/doctest.h>
 

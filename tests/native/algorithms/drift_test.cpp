@@ -4,9 +4,9 @@
 #include <cmath>
 #include <random>
 
-#include "algorithms/gptaq.h"
-#include "algorithms/gptq.h"
-#include "algorithms/qronos.h"
+#include "algorithms/rounding/gptaq.h"
+#include "algorithms/rounding/gptq.h"
+#include "algorithms/rounding/qronos.h"
 #include "observers/registry.h"
 
 using namespace wasmquant;

@@ -1,5 +1,5 @@
 // Cross-layer equalization and bias correction: by hand, and what must not change.
-#include "algorithms/equalization.h"
+#include "algorithms/scaling/equalization.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "algorithms/bias_correction.h"
+#include "algorithms/scaling/bias_correction.h"
 #include "random_values.h"
 
 using namespace wasmquant;

@@ -1,4 +1,4 @@
-#include "algorithms/error_feedback.h"
+#include "algorithms/rounding/error_feedback.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // GPFQ by its properties.
-#include "algorithms/gpfq.h"
+#include "algorithms/rounding/gpfq.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/product_error.h"
-#include "config/dialect_grids.h"
+#include "config/dialects/dialect_grids.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
 #include "random_values.h"

@@ -1,5 +1,5 @@
 // GPTQ by its properties: what it must equal, what it must not exceed, what must not matter.
-#include "algorithms/gptq.h"
+#include "algorithms/rounding/gptq.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SmoothQuant: scales worked out by hand, and what must not change: the layer's output.
-#include "algorithms/smooth_quant.h"
+#include "algorithms/scaling/smooth_quant.h"
 
 #include <doctest/doctest.h>
 

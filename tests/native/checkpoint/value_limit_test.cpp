@@ -1,4 +1,4 @@
-#include "checkpoint/value_limit.h"
+#include "checkpoint/layout/value_limit.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/dialect_grids.h"
+#include "config/dialects/dialect_grids.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
 

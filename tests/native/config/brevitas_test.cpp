@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "config/dialect_grids.h"
+#include "config/dialects/dialect_grids.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
 

@@ -1,14 +1,14 @@
 // Configs from one dialect to another: what arrives, and what is said to be lost.
-#include "config/convert.h"
+#include "config/dialects/convert.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "config/dialects/write.h"
 #include "config/presets.h"
 #include "config/resolve.h"
-#include "config/write.h"
 #include "diagnostics.h"
 
 using namespace wasmquant;

@@ -1,4 +1,4 @@
-#include "config/edit_distance.h"
+#include "config/match/edit_distance.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "config/layer_type.h"
+#include "config/match/layer_type.h"
 
 #include <doctest/doctest.h>
 

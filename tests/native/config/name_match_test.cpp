@@ -1,5 +1,5 @@
 // Patterns against names. The answers are those of Python 3.11's fnmatch.fnmatchcase; the second half are random.
-#include "config/name_match.h"
+#include "config/match/name_match.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "config/config_api.h"
-#include "config/edit_distance.h"
+#include "config/match/edit_distance.h"
 #include "config/parse.h"
 
 using namespace wasmquant;

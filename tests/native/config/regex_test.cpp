@@ -1,11 +1,11 @@
 // Patterns against names. The answers are those of Python 3.11's re.match.
-#include "config/regex.h"
+#include "config/match/regex.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "config/name_match.h"
+#include "config/match/name_match.h"
 
 using wasmquant::NamePattern;
 using wasmquant::Regex;

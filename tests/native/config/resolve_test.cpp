@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/config_api.h"
-#include "config/write.h"
+#include "config/dialects/write.h"
 
 using namespace wasmquant;
 

@@ -1,4 +1,4 @@
-#include "config/write.h"
+#include "config/dialects/write.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "conversion/conversion.h"
+#include "gguf_conversion/conversion.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "conversion/family.h"
 #include "core/message.h"
+#include "gguf_conversion/family.h"
 
 using namespace wasmquant;
 using namespace wasmquant::conversion;

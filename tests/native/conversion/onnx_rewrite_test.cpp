@@ -1,12 +1,12 @@
-#include "conversion/onnx_rewrite.h"
+#include "onnx_graph/onnx_rewrite.h"
 
 #include <doctest/doctest.h>
 
 #include <deque>
 
-#include "conversion/onnx_edits.h"
-#include "conversion/onnx_weights.h"
 #include "formats/onnx_bytes.h"
+#include "onnx_graph/onnx_edits.h"
+#include "onnx_graph/onnx_weights.h"
 
 using namespace wasmquant;
 using namespace test_files;

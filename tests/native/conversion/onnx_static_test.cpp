@@ -1,13 +1,13 @@
 // Pairs of QuantizeLinear and DequantizeLinear around layers, with scales that are known.
-#include "conversion/onnx_static.h"
+#include "onnx_graph/onnx_static.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <deque>
 
-#include "conversion/onnx_weights.h"
 #include "formats/onnx_bytes.h"
+#include "onnx_graph/onnx_weights.h"
 
 using namespace wasmquant;
 using namespace test_files;

@@ -1,4 +1,4 @@
-#include "conversion/recipe.h"
+#include "gguf_conversion/recipe.h"
 
 #include <doctest/doctest.h>
 
@@ -6,9 +6,9 @@
 #include <random>
 #include <string>
 
-#include "conversion/tensor_category.h"
 #include "core/json.h"
 #include "formats/read_file.h"
+#include "gguf_conversion/tensor_category.h"
 
 using namespace wasmquant;
 using namespace wasmquant::conversion;

@@ -1,13 +1,13 @@
-#include "conversion/tokenizer.h"
+#include "gguf_conversion/tokenizer/tokenizer.h"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <string>
 
-#include "conversion/pretokenizer.h"
-#include "conversion/sentencepiece.h"
-#include "formats/gguf_metadata.h"
+#include "formats/gguf/gguf_metadata.h"
+#include "gguf_conversion/tokenizer/pretokenizer.h"
+#include "gguf_conversion/tokenizer/sentencepiece.h"
 
 using namespace wasmquant;
 using namespace wasmquant::conversion;

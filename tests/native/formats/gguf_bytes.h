@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "formats/prefix_reader.h"
 
 namespace test_files {

@@ -1,4 +1,4 @@
-#include "formats/gguf_split.h"
+#include "formats/gguf/gguf_split.h"
 
 #include <doctest/doctest.h>
 

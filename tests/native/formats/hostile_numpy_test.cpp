@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "core/json.h"
-#include "formats/npy.h"
-#include "formats/npz.h"
+#include "formats/numpy/npy.h"
+#include "formats/numpy/npz.h"
 #include "formats/read_file.h"
 
 using namespace wasmquant;

@@ -5,7 +5,7 @@
 #include "formats/gguf_bytes.h"
 #include "formats/onnx_bytes.h"
 #include "formats/read_file.h"
-#include "formats/safetensors_index.h"
+#include "formats/safetensors/safetensors_index.h"
 
 using namespace wasmquant;
 

@@ -1,5 +1,5 @@
 // Importance matrices: both formats, back and forth, and what is wrong with a file.
-#include "formats/imatrix.h"
+#include "formats/gguf/imatrix.h"
 
 #include <doctest/doctest.h>
 

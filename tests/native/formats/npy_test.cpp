@@ -1,4 +1,4 @@
-#include "formats/npy.h"
+#include "formats/numpy/npy.h"
 
 #include <doctest/doctest.h>
 

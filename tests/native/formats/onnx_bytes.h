@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/onnx.h"
-#include "formats/protobuf.h"
+#include "formats/onnx/onnx.h"
+#include "formats/onnx/protobuf.h"
 
 namespace test_files {
 

@@ -1,4 +1,4 @@
-#include "formats/onnx.h"
+#include "formats/onnx/onnx.h"
 
 #include <doctest/doctest.h>
 

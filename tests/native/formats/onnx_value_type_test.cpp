@@ -1,5 +1,5 @@
 // Types of graph inputs: what is said, what is left open, what is broken.
-#include "formats/onnx_value_type.h"
+#include "formats/onnx/onnx_value_type.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "formats/protobuf.h"
+#include "formats/onnx/protobuf.h"
 
 #include <doctest/doctest.h>
 

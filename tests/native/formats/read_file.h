@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/prefix_reader.h"
-#include "formats/safetensors.h"
+#include "formats/safetensors/safetensors.h"
 
 namespace test_files {
 

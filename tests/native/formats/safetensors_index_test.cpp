@@ -1,4 +1,4 @@
-#include "formats/safetensors_index.h"
+#include "formats/safetensors/safetensors_index.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/ggml_blocks.h"
+#include "kernels/ggml/ggml_blocks.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "kernels/ggml_layout.h"
+#include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml_rows.h"
 #include "kernels/ggml_stages.h"
 #include "kernels/variants.h"

@@ -1,7 +1,7 @@
 #include "kernels/search.h"
 
 #include "kernels/kernels.h"
-#include "kernels/reference_search.h"
+#include "kernels/reference/reference_search.h"
 #include "kernels/variants.h"
 
 namespace wasmquant::kernels {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/arch.h"
-#include "kernels/reference.h"
+#include "kernels/reference/reference.h"
 
 namespace wasmquant::kernels {
 

@@ -9,8 +9,8 @@
 
 #include "formats/read_file.h"
 #include "kernels/arch.h"
-#include "pipeline/forward_plan.h"
-#include "pipeline/forward_session.h"
+#include "pipeline/forward/forward_plan.h"
+#include "pipeline/forward/forward_session.h"
 
 namespace wasmquant::testing {
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "observers/histogram_range.h"
 #include "observers/registry.h"
+#include "observers/statistics/histogram_range.h"
 
 using namespace wasmquant;
 

@@ -1,5 +1,5 @@
 // Ranges by histogram: percentile, squared error, torch's search.
-#include "observers/histogram_range.h"
+#include "observers/statistics/histogram_range.h"
 
 #include <doctest/doctest.h>
 

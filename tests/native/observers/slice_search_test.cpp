@@ -1,5 +1,5 @@
 // Searches of channels and groups: never worse than the range of the data by their own measure.
-#include "observers/slice_search.h"
+#include "observers/search/per_scale_search.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Static scales of inputs and outputs: what a plan asks for, what observers make of batches, and where it is stored.
-#include "pipeline/activation_calibration.h"
+#include "pipeline/calibration/activation_calibration.h"
 
 #include <doctest/doctest.h>
 

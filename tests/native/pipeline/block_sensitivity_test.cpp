@@ -1,5 +1,5 @@
 // What a layer's quantization does to the residual stream, against the same sums over all tokens written out.
-#include "pipeline/block_sensitivity.h"
+#include "pipeline/calibration/block_sensitivity.h"
 
 #include <cmath>
 

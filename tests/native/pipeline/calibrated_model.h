@@ -9,9 +9,9 @@
 
 #include "config/config_api.h"
 #include "model/model_folder.h"
-#include "pipeline/block_calibration.h"
-#include "pipeline/plan.h"
-#include "pipeline/turned_tables.h"
+#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/embedding_rotation.h"
+#include "pipeline/plan/plan.h"
 
 namespace wasmquant::testing {
 

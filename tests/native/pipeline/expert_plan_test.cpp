@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "pipeline/coverage.h"
 #include "pipeline/memory_model.h"
+#include "pipeline/plan/coverage.h"
 #include "random_values.h"
 
 using namespace wasmquant;

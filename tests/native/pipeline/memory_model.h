@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "formats/safetensors/safetensors.h"
 #include "kernels/kernels.h"
-#include "pipeline/comparison.h"
-#include "pipeline/decoder.h"
-#include "pipeline/model_index.h"
-#include "pipeline/plan.h"
-#include "pipeline/session.h"
+#include "pipeline/comparison/comparison.h"
+#include "pipeline/model_index/model_index.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/task/decoder.h"
+#include "pipeline/task/session.h"
 
 namespace wasmquant::testing {
 

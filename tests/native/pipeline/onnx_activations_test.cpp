@@ -1,10 +1,10 @@
 // Static inputs and outputs in a plan for ONNX: what is asked of calibration, what is put in place, what is refused.
-#include "pipeline/onnx_activations.h"
+#include "pipeline/plan/onnx_activations.h"
 
 #include <doctest/doctest.h>
 
 #include "formats/onnx_bytes.h"
-#include "pipeline/onnx_values.h"
+#include "pipeline/model_index/onnx_values.h"
 
 using namespace wasmquant;
 using namespace test_files;

@@ -1,4 +1,4 @@
-#include "pipeline/output_config.h"
+#include "pipeline/plan_output/output_config.h"
 
 #include <doctest/doctest.h>
 

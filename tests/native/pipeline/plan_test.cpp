@@ -1,5 +1,5 @@
 // Plans: sizes, layout of the files, fallbacks, and what cannot be done.
-#include "pipeline/plan.h"
+#include "pipeline/plan/plan.h"
 
 #include <doctest/doctest.h>
 

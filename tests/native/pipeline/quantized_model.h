@@ -11,7 +11,7 @@
 
 #include "formats/read_file.h"
 #include "pipeline/memory_model.h"
-#include "pipeline/original_model.h"
+#include "pipeline/stored/dequantized_view.h"
 
 namespace wasmquant::testing {
 

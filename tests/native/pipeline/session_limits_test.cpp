@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/ggml_blocks.h"
-#include "pipeline/changed_weight.h"
+#include "kernels/ggml/ggml_blocks.h"
 #include "pipeline/memory_model.h"
+#include "pipeline/task/store_modified_weight.h"
 #include "random_values.h"
 
 using namespace wasmquant;

@@ -1,4 +1,4 @@
-#include "pipeline/widen.h"
+#include "pipeline/task/to_float32.h"
 
 #include <doctest/doctest.h>
 

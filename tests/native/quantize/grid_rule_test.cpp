@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "config/dialect_grids.h"
+#include "config/dialects/dialect_grids.h"
 #include "quantize/quantize.h"
 
 using namespace wasmquant;

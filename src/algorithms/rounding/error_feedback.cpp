@@ -1,0 +1,99 @@
+#include "algorithms/rounding/error_feedback.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "algorithms/linear_algebra.h"
+#include "core/message.h"
+#include "core/order.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr double kSmallestExtra = 0x1p-23;
+constexpr int kTries = 5;
+
+// h[i][j] = h[order[i]][order[j]], in place: rows along the cycles of the permutation, then each row by itself.
+void permute_symmetric(std::span<float> h, const std::vector<uint32_t>& order) {
+  const size_t n = order.size();
+  std::vector<float> row(n);
+  std::vector<uint32_t> source = order;  // a position whose row is in place has source == itself
+  for (size_t start = 0; start < n; ++start) {
+    if (source[start] == start) continue;
+    std::copy_n(h.data() + start * n, n, row.data());
+    for (size_t at = start;;) {
+      const size_t from = std::exchange(source[at], static_cast<uint32_t>(at));
+      std::copy_n(from == start ? row.data() : h.data() + from * n, n, h.data() + at * n);
+      if (from == start) break;
+      at = from;
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    std::copy_n(h.data() + i * n, n, row.data());
+    for (size_t j = 0; j < n; ++j) h[i * n + j] = row[order[j]];
+  }
+}
+
+// The upper triangle from the lower one, and a diagonal.
+void restore_upper(std::span<float> h, const std::vector<float>& diagonal, double extra) noexcept {
+  const size_t n = diagonal.size();
+  for (size_t i = 0; i < n; ++i) {
+    h[i * n + i] = static_cast<float>(diagonal[i] + extra);
+    for (size_t j = i + 1; j < n; ++j) h[i * n + j] = h[j * n + i];
+  }
+}
+
+// factor_cholesky of a damped matrix, with the retry rule. The lower triangle keeps the matrix meanwhile.
+Status factor_with_retries(std::span<float> h, const std::vector<float>& diagonal, double damping) {
+  const size_t n = diagonal.size();
+  double magnitude = 0;
+  for (const float value : diagonal) magnitude += std::fabs(value);
+  restore_upper(h, diagonal, 0);
+  if (factor_cholesky(h, n)) return {};
+  double extra = std::max({std::fabs(damping), 1e-6 * magnitude / static_cast<double>(n), kSmallestExtra});
+  for (int i = 0; i < kTries; ++i, extra *= 10) {
+    restore_upper(h, diagonal, extra);
+    if (factor_cholesky(h, n)) return {};
+  }
+  return Error{ErrorCode::argument_invalid, "",
+               "the Hessian is not positive definite, whatever is added to its diagonal; use more calibration data or "
+               "a larger damp_percent"};
+}
+
+}  // namespace
+
+Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent,
+                                        bool desc_act) {
+  const size_t n = columns;
+  if (hessian.size() != n * n)
+    return error_at(ErrorCode::shape_mismatch, "", "a Hessian of {} values is not one of {} columns", hessian.size(),
+                    n);
+  ErrorFeedback feedback;
+  std::vector<float> diagonal(n);
+  double sum = 0;
+  for (size_t j = 0; j < n; ++j) {
+    float& value = hessian[j * n + j];
+    if (!std::isfinite(value))
+      return error_at(ErrorCode::value_not_finite, "", "column {} of the Hessian is NaN or infinite", j);
+    if (value == 0) {
+      feedback.dead.push_back(static_cast<uint32_t>(j));
+      value = 1;
+    }
+    sum += diagonal[j] = value;
+  }
+  const auto comes_first = [&](uint32_t a, uint32_t b) { return desc_act && diagonal[a] > diagonal[b]; };
+  const List<uint32_t> order = sorted_order(n, comes_first);
+  feedback.order.assign(order.begin(), order.end());
+  if (n == 0) return feedback;
+  if (desc_act) permute_symmetric(hessian, feedback.order);
+  const double damping = damp_percent * sum / static_cast<double>(n);
+  for (size_t i = 0; i < n; ++i) diagonal[i] = static_cast<float>(hessian[i * n + i] + damping);
+  TRY_VOID(factor_with_retries(hessian, diagonal, damping));
+  for (size_t i = 0; i < n; ++i) std::fill_n(hessian.data() + i * n, i, 0.0f);
+  invert_upper(hessian, n);
+  feedback.factor = std::move(hessian);
+  return feedback;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,179 @@
+#include "algorithms/rounding/gptq.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "algorithms/linear_algebra.h"
+#include "algorithms/rounding/column_groups.h"
+#include "core/message.h"
+#include "observers/observer.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+// Rows whose part of a block is worked on at a time: 128 columns of them fit the L1 cache.
+constexpr size_t kGptqStripRows = 64;
+
+// One call of gptq(). Columns stand in feedback.order.
+struct Gptq {
+  const ErrorFeedback& feedback;
+  const QuantizationSpec& spec;
+  size_t rows, columns;
+  float* weight;
+  uint8_t* codes;
+  size_t group_size = 0;  // columns that share a scale
+  bool static_groups = true;
+  std::vector<QParams> qparams = {};  // [groups][rows]
+  std::vector<float> errors = {};     // e of the block, [columns of the block][rows]
+  std::vector<float> values = {};     // w of the block before it was rounded, the same, where there is drift
+  std::vector<float> strip = {};      // the block's weights, [columns of the block][kGptqStripRows]
+
+  // Groups that begin in [begin, end) and reach past it need columns that this block has not updated yet: such a
+  // group begins a block of its own.
+  size_t end_of_block(size_t begin, size_t block_size) const noexcept {
+    const size_t end = std::min(begin + block_size, columns);
+    const size_t last_group = (end - 1) / group_size * group_size;
+    const bool reaches_past = last_group > begin && last_group + group_size > end;
+    return !static_groups && reaches_past ? last_group : end;
+  }
+
+  // Scales of a group that begins at column i, for rows [row, row + count), from the weight as it is.
+  void choose_scales(size_t i, size_t begin, size_t end, size_t row, size_t count) {
+    std::vector<float> group(count * group_size);
+    for (size_t r = 0; r < count; ++r)
+      for (size_t j = i; j < i + group_size; ++j)
+        group[r * group_size + j - i] =
+            j < end ? strip[(j - begin) * kGptqStripRows + r] : weight[(row + r) * columns + j];
+    RangeObserver observer(scale_per_row(count, group_size), spec);
+    observer.update(group, 0);
+    const std::vector<QParams> chosen = observer.finish();
+    std::copy(chosen.begin(), chosen.end(), qparams.begin() + i / group_size * rows + row);
+  }
+
+  // Codes of the strip's column, its error, and its value in place of the weight.
+  void quantize_column(size_t i, size_t row, size_t count, float* w, float* error) noexcept {
+    const size_t column = feedback.order[i], bytes = code_bytes_of(spec);
+    const std::span<const QParams> scales(qparams.data() + column / group_size * rows + row, count);
+    Granularity g;
+    g.axis = count;  // one scale per element
+    alignas(4) uint8_t code[4 * kGptqStripRows];
+    float value[kGptqStripRows];
+    quantize(g, spec, scales, kernels::Path::fake, {w, count}, 0, code);
+    dequantize(g, spec, scales, code, count, 0, value);
+    const float diagonal = feedback.factor[i * columns + i];
+    for (size_t r = 0; r < count; ++r) {
+      error[r] = (w[r] - value[r]) / diagonal;
+      w[r] = value[r];
+      std::copy_n(code + r * bytes, bytes, codes + ((row + r) * columns + column) * bytes);
+    }
+  }
+
+  void quantize_strip(size_t begin, size_t end, size_t row) {
+    const size_t count = std::min(kGptqStripRows, rows - row);
+    for (size_t r = 0; r < count; ++r)
+      for (size_t j = begin; j < end; ++j) strip[(j - begin) * kGptqStripRows + r] = weight[(row + r) * columns + j];
+    for (size_t i = begin; i < end; ++i) {
+      if (!static_groups && i % group_size == 0) choose_scales(i, begin, end, row, count);
+      float* const error = errors.data() + (i - begin) * rows + row;
+      float* const w = strip.data() + (i - begin) * kGptqStripRows;
+      float* const value = values.empty() ? nullptr : values.data() + (i - begin) * rows + row;
+      if (value != nullptr) std::copy_n(w, count, value);
+      quantize_column(i, row, count, w, error);
+      for (size_t j = i + 1; j < end; ++j) {
+        const std::span<float> next(strip.data() + (j - begin) * kGptqStripRows, count);
+        subtract_scaled(next, feedback.factor[i * columns + j], error);
+        if (value != nullptr) subtract_scaled(next, -feedback.drift[i * columns + j], value);
+      }
+    }
+    for (size_t r = 0; r < count; ++r)
+      for (size_t j = begin; j < end; ++j) weight[(row + r) * columns + j] = strip[(j - begin) * kGptqStripRows + r];
+  }
+
+  void run(size_t block_size) {
+    block_size = std::min(block_size, columns);
+    errors.resize(block_size * rows);
+    if (!feedback.drift.empty()) values.resize(errors.size());
+    strip.resize(block_size * kGptqStripRows);
+    for (size_t begin = 0, end; begin < columns; begin = end) {
+      end = end_of_block(begin, block_size);
+      for (size_t row = 0; row < rows; row += kGptqStripRows) quantize_strip(begin, end, row);
+      add_product(-1, {errors.data(), rows}, {feedback.factor.data() + begin * columns + end, columns}, end - begin,
+                  rows, columns - end, {weight + end, columns});
+      if (!values.empty())
+        add_product(1, {values.data(), rows}, {feedback.drift.data() + begin * columns + end, columns}, end - begin,
+                    rows, columns - end, {weight + end, columns});
+    }
+  }
+};
+
+Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t rows, std::span<const float> weight,
+             size_t code_count, size_t group_size) {
+  const size_t columns = feedback.columns();
+  if (!feedback.drift.empty() && feedback.drift.size() != columns * columns)
+    return error_at(ErrorCode::shape_mismatch, "", "a drift of {} values is not one of {} columns",
+                    feedback.drift.size(), columns);
+  if (weight.size() != rows * columns || code_count != weight.size())
+    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes are not {} rows of {}", weight.size(),
+                    code_count, rows, columns);
+  if (options.block_size == 0) return Error{ErrorCode::argument_invalid, "", "block_size 0: a block has columns"};
+  if (!options.static_groups && group_size != columns && !std::is_sorted(feedback.order.begin(), feedback.order.end()))
+    return Error{ErrorCode::spec_invalid, "",
+                 "groups of columns that desc_act has put in another order need static_groups"};
+  if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
+    return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);
+  return {};
+}
+
+// Each row's columns in `order`, or back.
+void permute_columns(std::span<float> weight, const std::vector<uint32_t>& order, bool back) {
+  std::vector<float> row(order.size());
+  for (size_t at = 0; at < weight.size(); at += row.size()) {
+    std::copy_n(weight.data() + at, row.size(), row.data());
+    for (size_t i = 0; i < row.size(); ++i)
+      if (back)
+        weight[at + order[i]] = row[i];
+      else
+        weight[at + i] = row[order[i]];
+  }
+}
+
+}  // namespace
+
+Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
+                                  const GptqOptions& options, uint64_t rows, std::span<float> weight,
+                                  std::span<uint8_t> codes, std::span<const QParams> given) {
+  const size_t columns = feedback.columns();
+  TRY(g, granularity_of({rows, columns}, spec));
+  TRY(group_size, columns_per_scale(spec, rows, columns));
+  const auto height = static_cast<size_t>(rows);
+  TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec), group_size));
+  if (!given.empty() && given.size() != g.scale_count())
+    return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {}", given.size(),
+                    g.scale_count());
+
+  for (size_t at = 0; at < weight.size(); at += columns)
+    for (const uint32_t j : feedback.dead) weight[at + j] = 0;
+  RangeObserver observer(g, spec);
+  observer.update(weight, 0);
+  std::vector<QParams> qparams = observer.finish();  // [rows][groups], or one
+  if (!given.empty()) qparams.assign(given.begin(), given.end());
+  if (weight.empty()) return qparams;
+
+  Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), group_size};
+  work.static_groups = options.static_groups || group_size == columns || !given.empty();
+  const size_t groups = columns / group_size;
+  const bool is_shared = qparams.size() == 1;
+  for (size_t group = 0; group < groups; ++group)
+    for (size_t row = 0; row < height; ++row) work.qparams.push_back(qparams[is_shared ? 0 : row * groups + group]);
+  permute_columns(weight, feedback.order, false);
+  work.run(options.block_size);
+  permute_columns(weight, feedback.order, true);
+  if (!work.static_groups)
+    for (size_t row = 0; row < height; ++row)
+      for (size_t group = 0; group < groups; ++group)
+        qparams[row * groups + group] = work.qparams[group * height + row];
+  return qparams;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,41 @@
+// GPTQ: columns are quantized one after another, and the error of each is made up for by the columns after it.
+//   q_i = QDQ(w_i),  e_i = (w_i - q_i) / U_ii,  w_j -= e_i U_ij for j > i        (U: error_feedback.h)
+//   and with drift P, w_j += w_i P_ij                                              (gptaq.h)
+// Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022;
+// AMD Quark's choices of scales (spec 7.4).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algorithms/rounding/error_feedback.h"
+#include "config/spec/spec.h"
+#include "quantize/qparams.h"
+
+namespace wasmquant {
+
+/// Field names and defaults are Quark's. damp_percent and desc_act are used by error_feedback_of.
+struct GptqOptions {
+  uint32_t block_size = 128;   // columns whose errors reach the columns after them in one product; numbers change by
+                               // rounding only
+  double damp_percent = 0.01;  // of the mean of the Hessian's diagonal
+  bool desc_act = true;        // columns by descending H_jj
+  bool static_groups = true;   // scales of all groups from the weight as it was; false: from the weight as it is when
+                               // the group's first column is reached
+};
+
+/// weight [rows, columns] becomes the values of its codes; `codes` gets one code per element in the same order,
+/// code_bytes() each (two-byte codes at an even address). Returns the scales in internal order (granularity.h):
+/// per_tensor one · per_channel [rows] · per_group [rows, groups].
+/// Rows do not know of each other unless the spec is per_tensor: tiles of whole rows give what the whole gives.
+/// `spec` has scales per tensor, per row or per group of columns, and the observer that serves its qscheme; codes are
+/// those of the fake path. With static_groups a group is a run of columns of the layer whatever their order.
+/// `given`, in internal order, are scales found otherwise (a search; Brevitas, whose scales are those of the weight
+/// before dead columns became 0); static_groups then. Signs by data are those of the dtype. Errors: shape-mismatch,
+/// group-size-invalid, value-not-finite (names the element), spec-invalid (other axes; static_groups false with columns
+/// out of order), argument-invalid (block_size 0).
+Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
+                                  const GptqOptions& options, uint64_t rows, std::span<float> weight,
+                                  std::span<uint8_t> codes, std::span<const QParams> given = {});
+
+}  // namespace wasmquant

@@ -1,0 +1,174 @@
+#include "algorithms/scaling/awq.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "algorithms/power.h"
+#include "algorithms/rounding/column_groups.h"
+#include "algorithms/scaling/scale_search.h"
+#include "core/message.h"
+#include "kernels/kernels.h"
+#include "observers/observer.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr double kSmallestScale = 1e-4;
+constexpr size_t kClipSteps = 10;
+constexpr float kClipGrid = 20;
+constexpr size_t kStripRows = 64;
+
+Error sizes_differ(size_t a, size_t b) {
+  return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
+}
+
+// Round to nearest with scales from the min-max of x itself; y may be x.
+void round_observed(const Granularity& g, const QuantizationSpec& spec, std::span<const float> x, float* y) {
+  RangeObserver observer(g, spec);
+  observer.update(x, 0);
+  fake_quantize(g, spec, observer.finish(), x, 0, y);
+}
+
+// Sum of squared changes of the layer's outputs.
+Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs) {
+  std::vector<float> difference(layer.weight.size());
+  TRY_VOID(quantize_scaled(layer.weight, layer.spec, scales, difference));
+  for (size_t i = 0; i < difference.size(); ++i) difference[i] -= layer.weight[i];
+  std::vector<double> sums(difference.size() / scales.size());
+  inputs.sum_squares({difference.data(), scales.size()}, 0, scales.size(), sums);
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+// One group of columns of at most kStripRows rows.
+void clip_group(Matrix weight, size_t rows, size_t first, size_t columns, const QuantizationSpec& spec,
+                const OutputError& inputs) {
+  const Granularity g = scale_per_row(rows, columns);
+  std::vector<float> clipped(rows * columns), difference(rows * columns), largest(rows), best_limit(rows);
+  std::vector<double> best(rows, std::numeric_limits<double>::infinity()), sums(rows);
+  for (size_t i = 0; i < rows; ++i)
+    largest[i] = kernels::reduce_absmax({weight.data + i * weight.stride, columns}).value;
+  best_limit = largest;
+  for (size_t step = 0; step < kClipSteps; ++step) {
+    const float shrink = 1 - static_cast<float>(step) / kClipGrid;
+    for (size_t i = 0; i < rows; ++i)
+      for (size_t j = 0; j < columns; ++j)
+        clipped[i * columns + j] =
+            std::clamp(weight.data[i * weight.stride + j], -largest[i] * shrink, largest[i] * shrink);
+    round_observed(g, spec, clipped, difference.data());
+    for (size_t i = 0; i < rows; ++i)
+      for (size_t j = 0; j < columns; ++j) difference[i * columns + j] -= weight.data[i * weight.stride + j];
+    inputs.sum_squares({difference.data(), columns}, first, columns, sums);
+    for (size_t i = 0; i < rows; ++i) {
+      if (!(sums[i] < best[i])) continue;
+      best[i] = sums[i];
+      best_limit[i] = largest[i] * shrink;
+    }
+  }
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) {
+      float& value = weight.data[i * weight.stride + j];
+      value = std::clamp(value, -best_limit[i], best_limit[i]);
+    }
+}
+
+}  // namespace
+
+Status accumulate_column_abs(std::span<const float> x, std::span<double> sums) {
+  const size_t columns = sums.size();
+  if (columns == 0 || x.size() % columns != 0) return sizes_differ(x.size(), columns);
+  if (const int64_t at = kernels::find_non_finite(x); at >= 0)
+    return error_at(ErrorCode::value_not_finite, "", "row {}, column {} is NaN or infinite",
+                    static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
+  for (size_t at = 0; at < x.size(); at += columns)
+    for (size_t j = 0; j < columns; ++j) sums[j] += std::fabs(x[at + j]);
+  return {};
+}
+
+Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales) {
+  if (scales.size() != mean_abs.size()) return sizes_differ(mean_abs.size(), scales.size());
+  const double exponent = static_cast<double>(step) / kAwqSteps;
+  const auto raw = [&](size_t j) { return std::max(power(mean_abs[j], exponent), kSmallestScale); };
+  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+  for (size_t j = 0; j < scales.size(); ++j) {
+    if (!std::isfinite(mean_abs[j]))
+      return error_at(ErrorCode::value_not_finite, "", "the mean of feature {} is NaN or infinite", j);
+    smallest = std::min(smallest, raw(j));
+    largest = std::max(largest, raw(j));
+  }
+  const double middle = std::sqrt(largest * smallest);
+  for (size_t j = 0; j < scales.size(); ++j) scales[j] = static_cast<float>(raw(j) / middle);
+  return {};
+}
+
+Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
+                       std::span<float> values) {
+  const size_t columns = scales.size();
+  if (values.size() != weight.size()) return sizes_differ(values.size(), weight.size());
+  if (columns == 0 || weight.size() % columns != 0) return sizes_differ(weight.size(), columns);
+  TRY(g, granularity_of({weight.size() / columns, columns}, spec));
+  for (size_t at = 0; at < weight.size(); at += columns)
+    for (size_t j = 0; j < columns; ++j) values[at + j] = weight[at + j] * scales[j];
+  round_observed(g, spec, values, values.data());
+  for (size_t at = 0; at < weight.size(); at += columns)
+    for (size_t j = 0; j < columns; ++j) values[at + j] /= scales[j];
+  return {};
+}
+
+Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
+                                const CallableRef<Result<double>()>& loss) {
+  AwqChoice choice{kAwqSteps, std::numeric_limits<double>::infinity(), 0};
+  for (size_t step = 0; step < kAwqSteps; step += stride) {
+    TRY_VOID(awq_scales(ranges, step, scales));
+    TRY(found, loss());
+    if (step == 0) choice.unscaled_loss = found;
+    if (found < choice.loss) choice = {step, found, choice.unscaled_loss};
+  }
+  if (choice.step == kAwqSteps)
+    return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
+  TRY_VOID(awq_scales(ranges, choice.step, scales));
+  return choice;
+}
+
+Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                    const OutputError& inputs, std::span<float> scales) {
+  const size_t columns = inputs.columns();
+  if (scales.size() != columns) return sizes_differ(scales.size(), columns);
+  double outputs = 0;
+  for (const AwqLayer& layer : layers)
+    outputs += static_cast<double>(inputs.tokens()) * static_cast<double>(layer.weight.size() / columns);
+  return search_scales(mean_abs, 1, scales, [&]() -> Result<double> {
+    double total = 0;
+    for (const AwqLayer& layer : layers) {
+      TRY(error, squared_error(layer, scales, inputs));
+      total += error;
+    }
+    return total / std::max(outputs, 1.0);
+  });
+}
+
+Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
+  const size_t columns = inputs.columns(), height = static_cast<size_t>(rows);
+  if (weight.size() != rows * columns) return sizes_differ(weight.size(), columns);
+  TRY(group_size, columns_per_scale(spec, rows, columns));
+  if (spec.qscheme == QScheme::per_tensor)
+    return Error{ErrorCode::spec_invalid, "", "per_tensor has no groups to clip; use per_channel or per_group"};
+  for (size_t row = 0; row < height; row += kStripRows)
+    for (size_t first = 0; first < columns; first += group_size)
+      clip_group({weight.data() + row * columns + first, columns}, std::min(kStripRows, height - row), first,
+                 group_size, spec, inputs);
+  return {};
+}
+
+Result<bool> awq_scaling(const ScaleSearch& search, std::span<float> scales) {
+  if (search.layers.empty()) return false;
+  TRY(inputs, OutputError::of_gram(search.input.gram, scales.size()));
+  TRY(choice, search_awq_scales(search.input.mean, search.layers, inputs, scales));
+  return choice.step != 0;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,134 @@
+#include "checkpoint/layout/tile_zero_points.h"
+
+#include <algorithm>
+#include <array>
+
+namespace wasmquant {
+namespace {
+
+// The matrix of which each row is a bit stream of its own.
+struct ZeroPointRows {
+  uint64_t rows, columns, row_bytes;
+};
+ZeroPointRows zero_point_rows(const WeightLayout& layout, const ScaleMatrix& m) noexcept {
+  const uint64_t columns =
+      layout.zero_point == ZeroPointStorage::row_bits ? layout.granularity.blocks() : std::max<uint64_t>(m.count(), 1);
+  return {m.count() / columns, columns, (columns * layout.bits + 7) / 8};
+}
+
+}  // namespace
+
+// Zero points packed along the rows of the scale matrix: word (row * bits / 32, group) holds row in bits row*bits..
+void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::span<const QParams> q,
+                      uint8_t* out) noexcept {
+  const auto code_at = [&](uint64_t stored) {
+    return static_cast<int32_t>(q[m.internal(stored)].zero_point) + layout.code_offset + layout.zero_offset;
+  };
+  auto* words = reinterpret_cast<uint32_t*>(out);
+  const uint32_t mask = (1u << layout.bits) - 1;
+  switch (layout.zero_point) {
+    case ZeroPointStorage::bytes:
+      for (uint64_t i = 0; i < m.count(); ++i) out[i] = static_cast<uint8_t>(code_at(i));
+      return;
+    case ZeroPointStorage::int32:
+      for (uint64_t i = 0; i < m.count(); ++i) words[i] = static_cast<uint32_t>(code_at(i));
+      return;
+    case ZeroPointStorage::row_words: {
+      const uint64_t per_word = 32 / layout.bits;
+      std::fill_n(words, (m.rows + per_word - 1) / per_word * m.columns, 0u);
+      for (uint64_t row = 0; row < m.rows; ++row)
+        for (uint64_t column = 0; column < m.columns; ++column)
+          words[row / per_word * m.columns + column] |=
+              (static_cast<uint32_t>(code_at(row * m.columns + column)) & mask) << (row % per_word * layout.bits);
+      return;
+    }
+    case ZeroPointStorage::nibble_words: {
+      // Column tiles pack along the last axis of [groups, rows]; row tiles along their only axis.
+      const uint64_t rows = m.transposed ? m.rows : 1, columns = m.transposed ? m.columns : m.count();
+      std::array<uint8_t, 8> codes{};
+      uint32_t* word = words;
+      for (uint64_t row = 0; row < rows; ++row)
+        for (uint64_t column = 0; column < columns; column += 8, ++word) {
+          for (uint64_t k = 0; k < 8; ++k)
+            codes[k] = column + k < columns ? static_cast<uint8_t>(code_at(row * columns + column + k)) : uint8_t{0};
+          packing::pack_nibble_words(codes.data(), 1, 8, layout.order, word);
+        }
+      return;
+    }
+    case ZeroPointStorage::row_bits:
+    case ZeroPointStorage::bit_stream: {
+      const ZeroPointRows r = zero_point_rows(layout, m);
+      std::fill_n(out, r.rows * r.row_bytes, uint8_t{0});
+      for (uint64_t i = 0; i < m.count(); ++i) {
+        const uint64_t bit = i % r.columns * layout.bits;
+        uint8_t* const byte = out + i / r.columns * r.row_bytes + bit / 8;
+        const uint32_t code = (static_cast<uint32_t>(code_at(i)) & mask) << (bit % 8);
+        byte[0] |= static_cast<uint8_t>(code);
+        if (code > 0xFF) byte[1] |= static_cast<uint8_t>(code >> 8);
+      }
+      return;
+    }
+    case ZeroPointStorage::none:
+      return;
+  }
+}
+
+void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const uint8_t* in,
+                        std::span<QParams> q) noexcept {
+  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  const auto store = [&](uint64_t stored, int32_t code) {
+    q[m.internal(stored)].zero_point = static_cast<float>(code - layout.zero_offset - layout.code_offset);
+  };
+  const auto* words = reinterpret_cast<const uint32_t*>(in);
+  const uint32_t mask = (1u << layout.bits) - 1;
+  switch (layout.zero_point) {
+    case ZeroPointStorage::bytes: {
+      // A stored byte is signed when the codes beside it are: int8, or uint8 shifted into int8.
+      const bool signed_bytes = is_signed || layout.code_offset < 0;
+      for (uint64_t i = 0; i < m.count(); ++i) store(i, signed_bytes ? static_cast<int8_t>(in[i]) : in[i]);
+      return;
+    }
+    case ZeroPointStorage::int32:
+      for (uint64_t i = 0; i < m.count(); ++i) store(i, static_cast<int32_t>(words[i]));
+      return;
+    case ZeroPointStorage::row_words: {
+      const uint64_t per_word = 32 / layout.bits;
+      for (uint64_t row = 0; row < m.rows; ++row)
+        for (uint64_t column = 0; column < m.columns; ++column)
+          store(row * m.columns + column,
+                static_cast<int32_t>(words[row / per_word * m.columns + column] >> (row % per_word * layout.bits) &
+                                     mask));
+      return;
+    }
+    case ZeroPointStorage::nibble_words: {
+      const uint64_t rows = m.transposed ? m.rows : 1, columns = m.transposed ? m.columns : m.count();
+      std::array<uint8_t, 8> codes{};
+      const uint32_t* word = words;
+      for (uint64_t row = 0; row < rows; ++row)
+        for (uint64_t column = 0; column < columns; column += 8, ++word) {
+          packing::unpack_nibble_words(word, 1, 8, layout.order, is_signed, codes.data());
+          for (uint64_t k = 0; k < 8 && column + k < columns; ++k)
+            store(row * columns + column + k, is_signed ? static_cast<int8_t>(codes[k]) : codes[k]);
+        }
+      return;
+    }
+    case ZeroPointStorage::row_bits:
+    case ZeroPointStorage::bit_stream: {
+      const ZeroPointRows r = zero_point_rows(layout, m);
+      const bool is_negative = is_signed && layout.code_offset == 0;
+      for (uint64_t i = 0; i < m.count(); ++i) {
+        const uint64_t bit = i % r.columns * layout.bits;
+        const uint8_t* const byte = in + i / r.columns * r.row_bytes + bit / 8;
+        const uint32_t next = bit % 8 + layout.bits > 8 ? byte[1] : 0;
+        const uint32_t code = (byte[0] | next << 8) >> (bit % 8) & mask;
+        const uint32_t sign = is_negative ? 1u << (layout.bits - 1) : 0;
+        store(i, static_cast<int32_t>(code ^ sign) - static_cast<int32_t>(sign));
+      }
+      return;
+    }
+    case ZeroPointStorage::none:
+      return;
+  }
+}
+
+}  // namespace wasmquant

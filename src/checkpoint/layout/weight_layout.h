@@ -1,0 +1,171 @@
+// How one weight lies in a checkpoint: which tensors it becomes and how codes, scales and zero points are arranged in
+// them. Pure data, chosen by a checkpoint format (checkpoint_format.h) and executed by pack_tile.cpp for every format
+// alike.
+//
+// The weight is seen as a matrix [rows, columns], columns = its last dimension. It is worked on in tiles: whole rows,
+// or, where codes are stored transposed, whole columns, so that a tile's share of every component is one contiguous
+// slice.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/spec/spec.h"
+#include "core/list.h"
+#include "core/result.h"
+#include "numeric/storage_dtype.h"
+#include "packing/packing.h"
+#include "quantize/granularity.h"
+#include "quantize/qparams.h"
+
+namespace wasmquant {
+
+/// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
+/// Of layouts that are only read: bias, a float for each scale, added to the scaled code; column_factor, a float for
+/// each column; lookup, F32 [16], the number of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of scales
+/// that are codes themselves.
+enum class Role : uint8_t {
+  codes,
+  scale,
+  second_scale,
+  zero_point,
+  shape,
+  group_index,
+  bias,
+  column_factor,
+  lookup,
+  scale_lookup,
+  scale_of_scales
+};
+constexpr bool is_known(Role role) { return role == Role::shape || role == Role::group_index; }
+/// Every tile needs all of it.
+constexpr bool is_of_whole_tensor(Role role) {
+  return role == Role::second_scale || role == Role::column_factor || role == Role::lookup ||
+         role == Role::scale_lookup || role == Role::scale_of_scales;
+}
+
+/// One tensor of the file.
+struct Component {
+  Role role = Role::codes;
+  std::string name;
+  StorageDtype dtype = StorageDtype::F32;
+  std::vector<uint64_t> shape;
+  uint64_t bytes = 0;
+};
+
+/// Another dtype of the same shape, such as scales in the model's own dtype.
+void set_dtype(Component& component, StorageDtype dtype) noexcept;
+/// "F32 [4096, 32]", for messages.
+std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
+
+enum class CodeStorage : uint8_t {
+  source_values,      // values after quantize-dequantize in the weight's own dtype
+  cast_values,        // values in bfloat16 or float16
+  rows_bytes,         // [rows, columns], one byte a code
+  rows_words,         // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
+  rows_nibble_words,  // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
+  rows_bit_stream,    // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
+  rows_blocks,        // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
+                      // groups; codes of 2, 4 or 8 bits
+  rows_block_float,   // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
+  columns_bytes,      // [columns, rows], one byte a code
+  columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
+  columns_int32,         // [columns, rows] int32, one code each
+  columns_words,     // [columns * bits / 32, rows] int32: a row's codes are a bit stream down the words, low bits first
+  ggml_rows,         // [rows, columns] in blocks of a GGUF type, scales among the codes
+  row_pair_nibbles,  // [rows / 2, columns] bytes: two rows in each, the first in the low nibble. Only read
+  lookup_nibbles,    // bytes of two codes, the first in the high nibble, that count numbers of a table. Only read
+};
+
+enum class ZeroPointStorage : uint8_t {
+  none,
+  bytes,         // one byte each, arranged like the scales
+  row_words,     // [ceil(rows * bits / 32), groups] int32: packed along the rows of the scale matrix
+  nibble_words,  // int32, eight nibbles in `order` along the last axis of the scale's arrangement
+  int32,         // one int32 each, arranged like the scales
+  row_bits,      // [rows, ceil(groups * bits / 8)] bytes: a bit stream for each row
+  bit_stream,    // bytes: one bit stream, arranged like the scales
+};
+
+struct WeightLayout {
+  std::vector<uint64_t> shape;
+  uint64_t rows = 0, columns = 0;
+  bool source_transposed = false;  // the source lies as [columns, rows]; then it is a matrix
+  StorageDtype source = StorageDtype::F32;
+  QuantizationSpec spec;  // that of the codes
+  Stages stages;          // where two make them (quantize/stages.h); else empty
+  Granularity granularity;
+
+  CodeStorage codes = CodeStorage::source_values;
+  uint8_t bits = 8;         // of a stored code
+  int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
+  int16_t zero_offset = 0;  // besides code_offset, of stored zero points
+  packing::WordOrder order = packing::WordOrder::order;
+  uint64_t whole_lines = 1;              // so many go into a tile together; ggml_rows, source_values
+  bool reads_group_index = false;        // columns are of the groups that the stored index says; sources only
+  bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
+  ZeroPointStorage zero_point = ZeroPointStorage::none;
+  List<Component> components;
+
+  // Layouts that are only read.
+  bool is_stored = false;    // the second scale is known from the start, so that scales go with their lines
+  uint64_t matrix_rows = 0;  // a line is a matrix of so many rows, and its values are that matrix transposed; 0: not so
+  float factor = 1.0f;       // values are multiplied by it last
+  uint32_t scale_block = 0;  // lookup_nibbles: so many scales that are codes share a scale_of_scales ...
+  float scale_offset = 0;    // ... and this is added to them
+
+  Stages all_stages() const { return stages.empty() ? Stages{spec} : stages; }
+  bool column_tiles() const noexcept {
+    return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||
+           codes == CodeStorage::columns_int32 || codes == CodeStorage::columns_words;
+  }
+  /// Rows (or columns) in all.
+  uint64_t lines() const noexcept { return column_tiles() ? columns : rows; }
+  /// Elements of one line.
+  uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
+  /// A tile has a multiple of this many lines, except the last one.
+  uint64_t line_multiple() const noexcept;
+  /// Each scale's elements lie inside one tile, and its bytes in that tile's slices.
+  bool scales_in_tiles() const noexcept;
+};
+
+/// A tile: lines [begin, end) of the layout.
+struct TileRange {
+  uint64_t begin = 0, end = 0;
+  uint64_t count() const noexcept { return end - begin; }
+};
+
+/// A tile's share of one component, in bytes from the component's start.
+struct Slice {
+  uint64_t offset = 0, bytes = 0;
+};
+/// Scales that cover the whole tensor are written with the first tile ...
+Slice slice_of(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept;
+/// ... and needed for every tile when reading.
+Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept;
+
+/// The scales of a tile, as pack_tile and unpack_tile take them: those of its lines in internal scale order
+/// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not
+/// scales_in_tiles.
+uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept;
+
+/// The scale as it will be read back: its storage rounds, formats of 8 bits have a smallest one, and codes must be
+/// chosen for that.
+float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept;
+
+/// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices`
+/// parallel to components. `second_scale`: of scale_format e4m3,
+/// or of the other stage of two. `scratch` holds at least the tile's element count, for
+/// transposed layouts. Not for source_values, cast_values, rows_block_float and what is only read.
+void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
+               std::span<const QParams> qparams, float second_scale, uint8_t* scratch,
+               std::span<uint8_t* const> slices) noexcept;
+/// The reverse; not for lookup_nibbles (lookup_codes.h). Biases become zero points of `qparams`.
+void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
+                 uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
+/// Of layouts with reads_group_index: the codes of the tile, and the scales of all groups, [rows, groups].
+void unpack_indexed_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
+                         uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
+
+}  // namespace wasmquant

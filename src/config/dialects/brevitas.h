@@ -1,0 +1,21 @@
+// Words and numbers that the parser and the writer of the Brevitas dialect share (spec 2.1, 2.4 to 2.7).
+#pragma once
+#include "config/spec/spec.h"
+
+namespace wasmquant::config {
+
+inline constexpr char kScaleTypeWords[] = "float|pof2|float32|float16|bfloat16";
+inline constexpr char kQuantTypes[] = "int_quant|float_quant";
+inline constexpr char kParamTypes[] = "stats|mse";
+
+struct BrevitasChoice {
+  bool is_weight = true;
+  bool pof2 = false;
+  bool mse = false;
+  bool is_old = false;  // 0.10.3
+};
+
+/// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.
+void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
+
+}  // namespace wasmquant::config

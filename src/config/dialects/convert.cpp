@@ -1,0 +1,364 @@
+#include "config/dialects/convert.h"
+
+#include "config/dialects/write.h"
+#include "config/match/name_match.h"
+#include "config/spec/vocabulary.h"
+#include "core/message.h"
+
+namespace wasmquant::config {
+namespace {
+
+void fill_from(LayerConfig& layer, const LayerConfig& standard) {
+  if (layer.weight.empty()) layer.weight = standard.weight;
+  if (layer.bias.empty()) layer.bias = standard.bias;
+  if (layer.input_tensors.empty()) layer.input_tensors = standard.input_tensors;
+  if (layer.output_tensors.empty()) layer.output_tensors = standard.output_tensors;
+}
+
+// Brevitas' plain families by the widths of Quark's dtypes; those of 8 bits have other largest values there.
+Dtype quark_float(const QuantizationSpec& spec, bool& exact) {
+  exact = true;
+  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::fp6_e3m2, Dtype::fp6_e2m3, Dtype::fp4}) {
+    const DtypeInfo& info = info_of(dtype);
+    if (info.exponent_bits != spec.exponent_bits || info.mantissa_bits != spec.mantissa_bits) continue;
+    exact = info.bits < 8;
+    return dtype;
+  }
+  return Dtype::minifloat;
+}
+
+ObserverId observer_of(const QuantizationSpec& spec) {
+  const bool channel = spec.qscheme == QScheme::per_channel;
+  const bool mse = is_search(spec);
+  if (spec.grid.threshold_rounding != ThresholdRounding::none && channel)
+    return mse ? ObserverId::PerChannelPowOf2MinMSEObserver : ObserverId::PerChannelPowOf2MinMaxObserver;
+  if (spec.grid.threshold_rounding != ThresholdRounding::none)
+    return mse ? ObserverId::PerTensorPowOf2MinMSEObserver : ObserverId::PerTensorPowOf2MinMaxObserver;
+  if (channel) return ObserverId::PerChannelMinMaxObserver;
+  if (mse) return ObserverId::PerTensorMSEObserver;
+  return is_min_max(spec) ? ObserverId::PerTensorMinMaxObserver : ObserverId::PerTensorPercentileObserver;
+}
+
+class QuarkWriter {
+ public:
+  explicit QuarkWriter(Conversion& conversion) : conversion_(conversion), out_(conversion.config()) {}
+
+  json::Value write() {
+    const Config& config = conversion_.config();
+    out_.source = json::Object{};
+    out_.dialect = Dialect::quark;
+    layer(out_.global, config.global.where);
+    List<std::pair<std::string, LayerConfig>> types;
+    for (auto& [name, entry] : out_.layer_type) {
+      bool known = false;
+      for (const std::string_view type : kLayerTypes) known |= type == name;
+      layer(entry, entry.where);
+      if (known)
+        types.emplace_back(name, std::move(entry));
+      else if (!entry.weight.empty() || !entry.output_tensors.empty())
+        conversion_.lose(entry.where, "Quark quantizes no layers of class {}", name);
+    }
+    out_.layer_type = std::move(types);
+    for (auto& [name, entry] : out_.layer) {
+      layer(entry, entry.where);
+      if (config.exact_names) name = glob_of(name);
+    }
+    if (config.exact_names)
+      for (std::string& name : out_.exclude) name = name.empty() ? "*" : glob_of(name);
+    inputs();
+    algorithms(config.source);
+    return to_json(out_);
+  }
+
+ private:
+  void layer(LayerConfig& layer, const std::string& where) {
+    const std::string at_weight = text_of("{}/{}", where, out_.weight_key);
+    for (auto* stages : {&layer.weight, &layer.input_tensors, &layer.output_tensors, &layer.bias})
+      for (size_t i = 0; i < stages->size(); ++i)
+        if (!spec((*stages)[i], stages == &layer.weight ? at_weight : where)) stages->clear();
+  }
+
+  bool spec(QuantizationSpec& spec, const std::string& where) {
+    if (spec.dtype == Dtype::minifloat) {
+      bool exact;
+      spec.dtype = quark_float(spec, exact);
+      if (spec.dtype == Dtype::minifloat) {
+        conversion_.lose(where, "Quark has no float of {} exponent and {} mantissa bits", spec.exponent_bits + 0,
+                         spec.mantissa_bits + 0);
+        return false;
+      }
+      if (!exact)
+        conversion_.lose(where, "{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name);
+      spec.exponent_bits = spec.mantissa_bits = 0;
+    }
+    if (spec.grid == GridRule()) return true;
+    QuantizationSpec here = spec;
+    here.observer = observer_of(spec);
+    here.grid = {};
+    here.observer_options = {};
+    here.scale_type = ScaleType::float_;
+    conversion_.compare_numbers(spec, here, where);
+    spec = here;
+    return true;
+  }
+
+  void inputs() {
+    for (const auto& [name, stages] : conversion_.config().input_quantizers) {
+      const std::string where =
+          pointer_to(text_of("{}/input_activation_qconfig_map", conversion_.config().where), name);
+      if (stages.empty()) continue;
+      LayerConfig* found = nullptr;
+      for (auto& [layer_name, layer] : out_.layer)
+        if (layer_name == glob_of(name)) found = &layer;
+      if (found == nullptr) {
+        conversion_.lose(where, "Quark quantizes inputs as part of a layer's own config, and this module has none");
+        continue;
+      }
+      QuantizationSpec input = stages.front();
+      if (spec(input, where)) found->input_tensors = Stages{input};
+    }
+    out_.input_quantizers.clear();
+  }
+
+  // The algorithms that both sides know, as Quark spells them.
+  void algorithms(const json::Value& source) {
+    json::Array steps;
+    const auto step = [&](const char* name) -> json::Value& {
+      json::Value value;
+      value.set("name", name);
+      steps.push_back(std::move(value));
+      return steps.back();
+    };
+    const Dialect from = conversion_.config().dialect;
+    if (from == Dialect::gptq || from == Dialect::awq) {
+      const bool gptq = from == Dialect::gptq;
+      json::Value& value = step(gptq ? "gptq" : "awq");
+      if (gptq) {
+        value.set("damp_percent", source["damp_percent"]);
+        value.set("desc_act", source["desc_act"]);
+      }
+    }
+    for (const char* list : {"pre_quant_opt_config", "algo_config"}) {
+      const json::Array& items = source[list].items();
+      if (from != Dialect::brevitas) break;
+      for (size_t i = 0; i < items.size(); ++i) {
+        const std::string& name = items[i]["name"].as_string();
+        if (name == "ActivationEqualization") {
+          step("smooth").set("alpha", items[i]["alpha"]);
+        } else if (name == "GPTQ") {
+          step("gptq").set("desc_act", items[i]["act_order"]);
+        } else {
+          conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, list, i), "Quark has no counterpart of {}",
+                           name);
+        }
+      }
+    }
+    if (!steps.empty()) out_.source.set("algo_config", json::Value(std::move(steps)));
+  }
+
+  Conversion& conversion_;
+  Config out_;
+};
+
+}  // namespace
+
+Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(to) {
+  const bool fall_through = config.resolution == Resolution::field;
+  const auto add = [&](Entry::Kind kind, const std::string& name, const LayerConfig& layer, const std::string& where) {
+    entries_.push_back({kind, name, layer, where});
+    if (fall_through && name != "Embedding") fill_from(entries_.back().layer, config.global);
+  };
+  const auto place = [&](const char* map, const std::string& name, const LayerConfig& layer) {
+    return !layer.where.empty() ? layer.where : pointer_to(text_of("{}/{}", config.where, map), name);
+  };
+  for (const auto& [name, layer] : config.layer)
+    add(!config.exact_names && is_glob(name) ? Entry::Kind::pattern : Entry::Kind::name, name, layer,
+        place("layer_quant_config", name, layer));
+  for (const auto& [name, layer] : config.layer_type)
+    add(Entry::Kind::type, name, layer, place("layer_type_quant_config", name, layer));
+  if (!(config.global == LayerConfig()))
+    entries_.push_back(
+        {Entry::Kind::global, "", config.global,
+         config.dialect == Dialect::quark ? text_of("{}/global_quant_config", config.where) : config.global.where});
+}
+
+std::string Conversion::exclude_where(size_t entry) const {
+  return entry < config_.exclude_where.size() ? config_.exclude_where[entry]
+                                              : text_of("{}/exclude/{}", config_.where, entry);
+}
+std::string Conversion::weight_where(const Entry& entry) const {
+  return text_of("{}/{}", entry.where, config_.weight_key);
+}
+
+void Conversion::add_loss(const std::string& where, const char* pattern, message::Values values) {
+  std::string text = message::write(pattern, values);
+  for (const Diagnostic& known : losses_.items())
+    if (known.where == where && known.message == text) return;
+  losses_.add({Severity::warning, "lost", where, std::move(text), ""});
+}
+
+bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
+  if (stages.size() > 1) lose(where, "{} has one step for each tensor", name_of(to_));
+  return stages.size() == 1;
+}
+
+void Conversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where) {
+  const GridRule &a = have.grid, &b = get.grid;
+  std::string names;
+  const auto differ = [&](bool different, const char* name) {
+    if (!different) return;
+    if (!names.empty()) names += ", ";
+    names += name;
+  };
+  differ(a.divisor != b.divisor, "divisor of the scale");
+  differ(a.narrow != b.narrow, "number of codes");
+  differ(have.symmetric && a.sign_by_data != b.sign_by_data, "signedness by the data");
+  differ(a.divides != b.divides, "division by the scale");
+  differ(!have.symmetric && a.zero_point_order != b.zero_point_order, "place of the zero point");
+  differ(!have.symmetric && a.max_includes_zero != b.max_includes_zero, "ranges without 0");
+  differ(a.threshold_rounding != b.threshold_rounding, "power-of-two rule");
+  differ(a.smallest_scale != b.smallest_scale || a.smallest_threshold != b.smallest_threshold, "smallest scale");
+  differ(is_search(have) && !(a == b), "search of the range");
+  differ(!is_search(have) && !is_min_max(have) && have.observer != get.observer, "choice of the range");
+  if (!names.empty()) lose(where, "{} computes with its own numbers: {}", name_of(to_), names);
+}
+
+bool is_search(const QuantizationSpec& spec) noexcept {
+  switch (info_of(spec.observer).method) {
+    case ObserverMethod::mse:
+    case ObserverMethod::mse_last_bins:
+    case ObserverMethod::pow2_min_mse:
+    case ObserverMethod::range_mse:
+    case ObserverMethod::range_cross_entropy:
+    case ObserverMethod::threshold_mse:
+    case ObserverMethod::mean_threshold_mse:
+    case ObserverMethod::mx_diffs:
+    case ObserverMethod::slice_mse:
+    case ObserverMethod::half_quadratic:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_min_max(const QuantizationSpec& spec) noexcept {
+  switch (info_of(spec.observer).method) {
+    case ObserverMethod::min_max:
+    case ObserverMethod::block_max:
+    case ObserverMethod::mean_max:
+      return true;
+    case ObserverMethod::last_range:
+    case ObserverMethod::moving_range:
+      return spec.observer_options.tail_percent == 0;
+    default:
+      return false;
+  }
+}
+
+void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& where) {
+  const std::string_view to = name_of(to_);
+  if (spec.round_method != RoundMethod::half_even)
+    lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
+  if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
+    lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
+  if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
+  if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
+    lose(where, "{} has no symmetric unsigned codes", to);
+  if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
+    lose(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
+}
+
+void Conversion::lose_carried(std::string_view understood) {
+  if (config_.indivisible_groups == IndivisibleGroups::fallback)
+    losses_.add({Severity::note, "lost", text_of("{}/indivisible_groups", config_.where),
+                 text_of("{} does not say what becomes of sizes that groups do not divide", name_of(to_)), ""});
+  if (config_.dialect == Dialect::aihwkit) {
+    for (const auto& [name, stages] : config_.input_quantizers)
+      if (!stages.empty() && to_ != Dialect::aihwkit)
+        lose(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
+             "{} has no quantizer at the input of a module alone", name_of(to_));
+    return;
+  }
+  for (const char* key :
+       {"algo_config", "pre_quant_opt_config", "kv_cache_quant_config", "shared_scale_groups", "softmax_quant_spec",
+        "sync_moe_expert_input_amax", "kv_cache_scheme", "sparsity_config", "transform_config"}) {
+    const json::Value* value = config_.source.find(key);
+    if (value == nullptr || index_in(key, understood) >= 0) continue;
+    if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||
+        (value->is_object() && value->members().empty()))
+      continue;
+    lose(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
+  }
+}
+
+void Conversion::lose_activations(const Entry& entry) {
+  const std::string_view to = name_of(to_);
+  if (!entry.layer.input_tensors.empty()) lose(entry.where, "{} says nothing about inputs", to);
+  if (!entry.layer.output_tensors.empty()) lose(entry.where, "{} says nothing about outputs", to);
+  if (!entry.layer.bias.empty()) lose(entry.where, "{} says nothing about biases", to);
+}
+
+Converted convert(const Config& config, Dialect to) {
+  if (config.dialect == to) return {config.source, {}};
+  Conversion conversion(config, to);
+  json::Value written;
+  switch (to) {
+    case Dialect::quark:
+      written = QuarkWriter(conversion).write();
+      break;
+    case Dialect::aihwkit:
+      written = write_aihwkit(conversion);
+      break;
+    case Dialect::brevitas:
+      written = write_brevitas(conversion);
+      break;
+    case Dialect::compressed_tensors:
+      written = write_compressed_tensors(conversion);
+      break;
+    default:
+      written = write_uniform(conversion, to);
+  }
+  return {std::move(written), conversion.losses().take()};
+}
+
+std::string glob_of(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const bool special = c == '*' || c == '?' || c == '[';
+    if (special) text += '[';
+    text += c;
+    if (special) text += ']';
+  }
+  return text;
+}
+
+std::string regex_of(std::string_view pattern) {
+  if (is_regex(pattern)) return std::string(pattern.substr(3));
+  std::string text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    const size_t close = c == '[' ? pattern.find(']', i + (pattern.substr(i + 1).starts_with("!") ? 3 : 2)) : 0;
+    if (c == '*') {
+      text += ".*";
+    } else if (c == '?') {
+      text += '.';
+    } else if (c == '[' && close != std::string_view::npos) {
+      text += '[';
+      for (++i; i < close; ++i) {
+        if (pattern[i] == '!' && text.back() == '[') {
+          text += '^';
+          continue;
+        }
+        if (pattern[i] == '\\' || pattern[i] == ']' || pattern[i] == '[' || pattern[i] == '^') text += '\\';
+        text += pattern[i];
+      }
+      text += ']';
+    } else {
+      if (std::string_view("\\.[](){}+^$|").find(c) != std::string_view::npos) text += '\\';
+      text += c;
+    }
+  }
+  return text + '$';
+}
+
+}  // namespace wasmquant::config

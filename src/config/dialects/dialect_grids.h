@@ -1,0 +1,47 @@
+// The grids of the dialects (aihwkit-brevitas specification, section 0), for parsers to put into specs.
+#pragma once
+#include "config/spec/spec.h"
+
+namespace wasmquant {
+
+/// IBM aihwkit (1.4). Symmetric specs are of the signed dtype, asymmetric ones of the unsigned one.
+constexpr GridRule aihwkit_grid() {
+  GridRule grid;
+  grid.divisor = ScaleDivisor::largest_code;
+  grid.zero_point_order = ZeroPointOrder::after_rounding;
+  grid.sign_by_data = grid.divides = grid.zero_point_of_unfloored = true;
+  grid.smallest_scale = grid.smallest_max = 1e-8f;
+  return grid;
+}
+
+/// Releases of Brevitas that differ in numbers.
+enum class BrevitasVersion : uint8_t { v0_10_3, v0_12_1 };
+
+/// Brevitas (2.4, 2.6, 2.7): weights leave out one code, activations use them all. Dtypes as above. With `power_of_two`
+/// thresholds are powers of two; 0.10.3 takes them before the floor, so that nothing but zeros gives a scale that is
+/// none.
+constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVersion version) {
+  GridRule grid;
+  grid.divisor = power_of_two ? ScaleDivisor::code_count : ScaleDivisor::smallest_code;
+  if (power_of_two)
+    grid.threshold_rounding =
+        version == BrevitasVersion::v0_10_3 ? ThresholdRounding::ceil_unfloored : ThresholdRounding::ceil;
+  grid.zero_point_order = ZeroPointOrder::before_rounding;
+  grid.narrow = is_weight;
+  grid.divides = true;
+  grid.max_includes_zero = false;
+  grid.smallest_scale = 0;
+  grid.smallest_threshold = 1e-10f;
+  return grid;
+}
+
+/// Brevitas' MXInt8: scales of 2^floor(log2 amax) / 128, half of what the OCP specification has, so that values above
+/// 2^floor(log2 amax) saturate. Groups of 32, padded.
+constexpr GridRule brevitas_mx_integer_grid() {
+  GridRule grid = brevitas_grid(false, false, BrevitasVersion::v0_12_1);
+  grid.threshold_rounding = ThresholdRounding::floor;
+  grid.pads_groups = true;
+  return grid;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,40 @@
+// Configs for GGUF files: which of llama.cpp's recipes, and exceptions.
+//   {"dialect": "gguf", "recipe": "q4_k_m", "layers": {"*.ffn_down": "q6_k"}, "exclude": ["output"]}
+// Patterns are of layers, by their names in the model or in GGUF. pre_quant_opt_config and algo_config may list what
+// changes float weights (rotation, cle, smooth, awq), as in Quark's configs.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/reading/object_reader.h"
+#include "config/spec/spec.h"
+#include "core/diagnostic.h"
+#include "core/json.h"
+#include "core/list.h"
+#include "numeric/ggml_type.h"
+
+namespace wasmquant::config {
+
+struct GgufConfig {
+  std::string recipe;  // a name of tables/recipes.def
+  bool pure = false;   // its main type throughout, as llama-quantize --pure
+  bool keeps_output = false;
+  std::optional<GgmlType> output_type, embedding_type;
+  List<std::pair<std::string, GgmlType>> layers;  // pattern, type; the first that matches counts
+  List<std::string> exclude;
+};
+
+/// The recipes, in the order of tables/recipes.def.
+std::span<const std::string_view> recipe_names() noexcept;
+
+/// Of a Config whose dialect is gguf.
+GgufConfig gguf_config(const Config& config);
+
+/// Checks and completes it: everything is in Config::source.
+Config parse_gguf(const json::Value& value, const std::string& where, DiagnosticList& out);
+const Keys& gguf_keys() noexcept;
+
+}  // namespace wasmquant::config

@@ -1,0 +1,261 @@
+// A config as the quantization_config of a model file: compressed-tensors, GPTQ, AWQ (formats B.1 to B.3).
+#include "config/dialects/convert.h"
+#include "config/match/name_match.h"
+#include "core/message.h"
+
+namespace wasmquant::config {
+namespace {
+
+// What is below an excluded module is excluded too.
+std::string excluded_regex(const Config& config, std::string_view entry) {
+  std::string text = regex_of(config.exact_names ? glob_of(entry) : std::string(entry));
+  if (is_regex(entry) || text.ends_with(".*$")) return text;
+  text.pop_back();
+  return text + "(\\..*)?$";
+}
+
+class GroupWriter {
+ public:
+  explicit GroupWriter(Conversion& conversion) : conversion_(conversion) {}
+
+  json::Value write() {
+    const Config& config = conversion_.config();
+    bool linear = false;
+    for (const Entry& entry : conversion_.entries()) {
+      linear |= entry.kind == Entry::Kind::type && entry.name == "Linear";
+      if (entry.kind == Entry::Kind::global) {
+        if (!linear) add(entry, "Linear");
+        conversion_.losses().add({Severity::note, "lost", entry.where,
+                                  "of the classes that a global config covers, only Linear is written", ""});
+      } else {
+        add(entry, entry.kind == Entry::Kind::pattern ? text_of("re:{}", regex_of(entry.name)) : entry.name);
+      }
+    }
+    for (const std::string& name : config.exclude) {
+      const bool plain = config.exact_names || !is_glob(name);
+      if (plain) ignore_.emplace_back(name);
+      if (!plain || name != "lm_head") ignore_.emplace_back(text_of("re:{}", excluded_regex(config, name)));
+    }
+    conversion_.lose_carried("");
+    if (groups_.empty()) return nullptr;
+    json::Value groups{json::Object{}};
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      json::Value block;
+      block.set("targets", json::Value(std::move(groups_[i].targets)));
+      block.set("weights", std::move(groups_[i].weights));
+      block.set("input_activations", std::move(groups_[i].inputs));
+      block.set("output_activations", std::move(groups_[i].outputs));
+      groups.set(text_of("group_{}", i), std::move(block));
+    }
+    json::Value out;
+    out.set("quant_method", "compressed-tensors");
+    out.set("config_groups", std::move(groups));
+    out.set("ignore", json::Value(std::move(ignore_)));
+    out.set("kv_cache_scheme", nullptr);
+    return out;
+  }
+
+ private:
+  struct Group {
+    json::Array targets;
+    json::Value weights, inputs, outputs;
+  };
+
+  void add(const Entry& entry, std::string target) {
+    Group group;
+    group.weights = arguments(entry.layer.weight, conversion_.weight_where(entry));
+    group.inputs = arguments(entry.layer.input_tensors, entry.where);
+    group.outputs = arguments(entry.layer.output_tensors, entry.where);
+    if (!entry.layer.bias.empty()) conversion_.lose(entry.where, "compressed-tensors never quantizes biases");
+    if (group.weights.is_null() && group.inputs.is_null() && group.outputs.is_null()) {
+      if (entry.kind != Entry::Kind::global) ignore_.emplace_back(std::move(target));
+      return;
+    }
+    for (Group& known : groups_) {
+      if (!(known.weights == group.weights) || !(known.inputs == group.inputs) || !(known.outputs == group.outputs))
+        continue;
+      known.targets.emplace_back(std::move(target));
+      return;
+    }
+    group.targets.emplace_back(std::move(target));
+    groups_.push_back(std::move(group));
+  }
+
+  json::Value arguments(const Stages& stages, const std::string& where) {
+    if (!conversion_.is_one_step(stages, where)) return nullptr;
+    QuantizationSpec spec = stages.front();
+    const DtypeInfo& dtype = info_of(spec.dtype);
+    const bool is_float = !dtype.is_integer;
+    if (spec.scale_format == ScaleFormat::e5m3 || dtype.bits > 8 || dtype.is_block() ||
+        (is_float && spec.dtype != Dtype::fp8_e4m3 && spec.dtype != Dtype::fp4)) {
+      conversion_.lose(where, "compressed-tensors has no {}{}", dtype.name,
+                       spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
+      return nullptr;
+    }
+    const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
+    if (token) spec.ch_axis = 0;
+    conversion_.lose_choices(spec, where);
+    QuantizationSpec here = spec;
+    here.grid = {};
+    conversion_.compare_numbers(spec, here, where);
+    if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
+    const bool nvfp4 = spec.scale_format == ScaleFormat::e4m3;
+    const bool group = spec.qscheme == QScheme::per_group;
+    json::Value out;
+    out.set("num_bits", static_cast<int64_t>(dtype.bits));
+    out.set("type", is_float ? "float" : "int");
+    out.set("symmetric", is_float || spec.symmetric);
+    out.set("strategy", group                                 ? (nvfp4                   ? "tensor_group"
+                                                                 : spec.group_size == -1 ? "channel"
+                                                                                         : "group")
+                        : spec.qscheme == QScheme::per_block  ? "block"
+                        : spec.qscheme == QScheme::per_tensor ? "tensor"
+                        : token                               ? "token"
+                                                              : "channel");
+    out.set("group_size", group && spec.group_size > 0 ? json::Value(spec.group_size) : json::Value());
+    json::Array block;
+    if (spec.qscheme == QScheme::per_block) {
+      block.emplace_back(static_cast<int64_t>(spec.block_rows));
+      block.emplace_back(static_cast<int64_t>(spec.block_columns));
+    }
+    out.set("block_structure", block.empty() ? json::Value() : json::Value(std::move(block)));
+    out.set("dynamic", spec.is_dynamic);
+    out.set("actorder", nullptr);
+    if (spec.scale_format == ScaleFormat::e8m0) out.set("scale_dtype", "torch.uint8");
+    if (nvfp4) out.set("scale_dtype", "torch.float8_e4m3fn");
+    out.set("observer", "minmax");
+    out.set("observer_kwargs", json::Value(json::Object{}));
+    return out;
+  }
+
+  Conversion& conversion_;
+  List<Group> groups_;
+  json::Array ignore_;
+};
+
+class UniformWriter {
+ public:
+  UniformWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
+
+  json::Value write() {
+    const Entry* global = nullptr;
+    for (const Entry& entry : conversion_.entries())
+      if (entry.kind == Entry::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
+    json::Value out;
+    if (global != nullptr) scheme(*global, out);
+    if (out.is_null()) return nullptr;
+    json::Value standard = out;
+    out.set("quant_method", name_of(to_));
+    json::Value dynamic{json::Object{}};
+    for (const Entry& entry : conversion_.entries()) {
+      if (&entry == global) continue;
+      json::Value own;
+      if (!entry.layer.weight.empty()) scheme(entry, own);
+      if (own == standard) continue;
+      if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
+        conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
+                         to_ == Dialect::awq ? "layers" : "classes");
+        continue;
+      }
+      const std::string regex = regex_of(entry.kind == Entry::Kind::name ? glob_of(entry.name) : entry.name);
+      dynamic.set(text_of("{}:{}", own.is_null() ? "-" : "+", regex),
+                  own.is_null() ? json::Value(json::Object{}) : std::move(own));
+    }
+    if (to_ == Dialect::gptq)
+      gptq(out, dynamic);
+    else
+      awq(out);
+    conversion_.lose_carried(to_ == Dialect::gptq ? "algo_config" : "");
+    return out;
+  }
+
+ private:
+  // {bits, group_size, sym}; nothing when it cannot be said.
+  void scheme(const Entry& entry, json::Value& out) {
+    const std::string where = conversion_.weight_where(entry);
+    conversion_.lose_activations(entry);
+    if (entry.layer.weight.empty()) return;
+    const QuantizationSpec& spec = entry.layer.weight.front();
+    const DtypeInfo& dtype = info_of(spec.dtype);
+    const bool bits = to_ == Dialect::awq ? dtype.bits == 4
+                                          : dtype.bits == 2 || dtype.bits == 3 || dtype.bits == 4 || dtype.bits == 8;
+    const bool rows = spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_channel;
+    if (!dtype.is_integer || !bits || !rows || entry.layer.weight.size() > 1) {
+      conversion_.lose(where, "{} has no {} {}", name_of(to_), dtype.name,
+                       rows ? "weights" : "with one scale for the tensor");
+      return;
+    }
+    if (to_ == Dialect::awq && spec.symmetric)
+      conversion_.lose(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
+    QuantizationSpec compared = spec;
+    if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
+    conversion_.lose_choices(compared, where);
+    QuantizationSpec here = spec;
+    here.grid = {};
+    conversion_.compare_numbers(spec, here, where);
+    out.set("bits", static_cast<int64_t>(dtype.bits));
+    out.set("group_size", spec.qscheme == QScheme::per_group ? spec.group_size : int64_t{-1});
+    out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);
+  }
+
+  // The first expression that matches decides, so those of excluded layers stand first.
+  void gptq(json::Value& out, json::Value& layers) {
+    const Config& config = conversion_.config();
+    bool lm_head = true;
+    json::Value dynamic{json::Object{}};
+    for (const std::string& name : config.exclude) {
+      if (name == "lm_head")
+        lm_head = false;
+      else
+        dynamic.set(text_of("-:{}", excluded_regex(config, name)), json::Value(json::Object{}));
+    }
+    for (auto& [pattern, own] : layers.members()) dynamic.set(pattern, std::move(own));
+    json::Value order = false;
+    const json::Array& items = config.source["algo_config"].items();
+    for (size_t i = 0; i < items.size(); ++i) {
+      const std::string& name = items[i]["name"].as_string();
+      if (name == "gptq" || name == "GPTQ")
+        order = name == "GPTQ"                   ? items[i]["act_order"]
+                : items[i]["desc_act"].is_null() ? json::Value(true)
+                                                 : items[i]["desc_act"];
+      else
+        conversion_.lose(text_of("{}/algo_config/{}", config.where, i), "gptq has no {}", name);
+    }
+    out.set("desc_act", order);
+    out.set("lm_head", lm_head);
+    // v1 stores zero points minus one, which an asymmetric zero point of 0 underflows.
+    out.set("checkpoint_format", out["sym"].as_bool() ? "gptq" : "gptq_v2");
+    out.set("pack_dtype", "int32");
+    out.set("dynamic", std::move(dynamic));
+  }
+
+  void awq(json::Value& out) {
+    const Config& config = conversion_.config();
+    json::Array kept;
+    for (size_t i = 0; i < config.exclude.size(); ++i) {
+      // Its reader looks for the text anywhere in a name.
+      std::string_view name = config.exclude[i];
+      if (!config.exact_names && !is_regex(name)) {
+        while (name.starts_with('*')) name.remove_prefix(1);
+        while (name.ends_with('*')) name.remove_suffix(1);
+      }
+      if (name.empty() || (!config.exact_names && is_glob(name)))
+        conversion_.lose(conversion_.exclude_where(i),
+                         "AWQ leaves layers out by a part of their names, not by pattern");
+      else
+        kept.emplace_back(name);
+    }
+    out.set("version", "gemm");
+    out.set("modules_to_not_convert", json::Value(std::move(kept)));
+  }
+
+  Conversion& conversion_;
+  Dialect to_;
+};
+
+}  // namespace
+
+json::Value write_compressed_tensors(Conversion& conversion) { return GroupWriter(conversion).write(); }
+json::Value write_uniform(Conversion& conversion, Dialect to) { return UniformWriter(conversion, to).write(); }
+
+}  // namespace wasmquant::config

@@ -1,0 +1,70 @@
+#include "config/parse.h"
+
+#include <algorithm>
+
+#include "config/dialects/dialects.h"
+#include "config/match/edit_distance.h"
+#include "config/presets.h"
+#include "config/quark/quark_config.h"
+#include "config/spec/vocabulary.h"
+
+namespace wasmquant::config {
+namespace {
+
+// Of every dialect: what weight files do not say.
+void read_known_types(const json::Value& block, const std::string& where, Config& config, DiagnosticList& out) {
+  for (const auto& [name, value] : block["layer_types"].members()) {
+    const std::string at = pointer_to(pointer_to(where, "layer_types"), name);
+    check_pattern(name, at, out);
+    const std::string_view type = value.is_string() ? std::string_view(value.as_string()) : std::string_view();
+    if (std::find(kKnownTypes.begin(), kKnownTypes.end(), type) == kKnownTypes.end())
+      unknown_word(value.is_string() ? type : json::describe(value.kind()), at, kKnownTypes, out);
+    else
+      config.layer_types.emplace_back(name, type);
+  }
+}
+
+}  // namespace
+
+std::optional<Config> parse(const json::Value& value, std::string_view dialect, DiagnosticList& out) {
+  std::optional<Dialect> asked;
+  if (dialect != "auto") {
+    asked = dialect_named(dialect);
+    if (!asked) {
+      unknown_word(dialect, "", kDialectNames, out);
+      return std::nullopt;
+    }
+  }
+  if (value.is_string()) {
+    if (!asked || asked == Dialect::quark) return parse_preset(value.as_string(), out);
+    out.error_in("dialect-mismatch", "", nullptr, nullptr, "{q} would be a preset, and those are quark's",
+                 value.as_string());
+    return std::nullopt;
+  }
+  std::string where;
+  const json::Value* block = &value;
+  if (const json::Value* inner = value.find("quantization_config")) {
+    block = inner;
+    where = "/quantization_config";
+  } else if (value.find("global_quant_config") == nullptr &&
+             (value.find("model_type") != nullptr || value.find("architectures") != nullptr)) {
+    out.error_in("key-missing", "", nullptr, "give a quantization config or a preset's name",
+                 "this config.json has no quantization_config");
+    return std::nullopt;
+  }
+  std::optional<Dialect> own = Dialect::quark;
+  if (block->is_object()) own = detect_dialect(*block, where, out);
+  if (!own) return std::nullopt;
+  if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
+    out.error_in("dialect-mismatch", where, nullptr, "leave the dialect to be recognised",
+                 "the config says that it is {}, {} was asked for", name_of(*own), name_of(*asked));
+    return std::nullopt;
+  }
+  const Dialect used = asked.value_or(*own);
+  Config config = used == Dialect::quark ? parse_quark(*block, where, out) : parse_dialect(used, *block, where, out);
+  read_known_types(*block, where, config, out);
+  config.default_exclusions = (*block)["default_exclusions"].as_bool();
+  return config;
+}
+
+}  // namespace wasmquant::config

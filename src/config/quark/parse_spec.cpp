@@ -1,0 +1,47 @@
+// One tensor spec (Quark's QTensorConfig), rule after rule; every rule reports by itself and none stops the others.
+#include "config/quark/spec_parser.h"
+
+namespace wasmquant::config {
+
+std::optional<QuantizationSpec> SpecParser::parse() {
+  const size_t errors_before = in_.out().errors();
+  dtype_known_ = read_dtype();
+  if (dtype_known_ && info_of(spec_.dtype).is_plain_cast()) {
+    read_plain_cast();
+  } else {
+    read_minifloat();
+    read_qscheme();
+    read_axis_and_group();
+    if (dtype_known_) read_symmetry();
+    read_numbers();
+    read_scale();
+    read_dynamic();
+    read_without_effect();
+  }
+  if (in_.out().errors() != errors_before || !holds_) return std::nullopt;
+  return spec_;
+}
+
+void SpecParser::ignored(const char* key, const std::string& message) {
+  in_.warning("ignored", key, message, "leave the key out");
+}
+
+void SpecParser::unsupported(const char* code, const char* key, const std::string& message, const std::string& hint) {
+  holds_ = false;
+  if (dtype_unsupported_) return;
+  if (use_ == TensorUse::weight)
+    in_.error(code, key, message, hint);
+  else
+    in_.warning("not-applied", key, message, "this version quantizes weights only; the spec is left out");
+}
+
+std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
+                                           DiagnosticList& out) {
+  const size_t errors_before = out.errors();
+  const ObjectReader in(value, where, kSpecKeys, out);
+  auto spec = SpecParser(in, use).parse();
+  if (out.errors() != errors_before) return std::nullopt;
+  return spec;
+}
+
+}  // namespace wasmquant::config

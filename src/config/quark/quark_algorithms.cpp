@@ -1,0 +1,163 @@
+#include "config/quark/quark_algorithms.h"
+
+#include <algorithm>
+
+#include "config/spec/algorithm_table.h"
+#include "config/spec/vocabulary.h"
+#include "core/message.h"
+
+namespace wasmquant::config {
+namespace {
+
+// Quark reads and forgets these in every algorithm.
+constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
+
+List<std::string_view> names_of_all() {
+  List<std::string_view> out;
+  for (const AlgorithmInfo& row : kAlgorithms)
+    for (auto i = std::count(row.names.begin(), row.names.end(), '|'); i >= 0; --i)
+      out.push_back(word_at(row.names, static_cast<size_t>(i)));
+  return out;
+}
+
+class Checker {
+ public:
+  Checker(const json::Value& value, std::string where, const LayerConfig& weights, DiagnosticList& out)
+      : value_(value), where_(std::move(where)), weights_(weights), out_(out) {}
+
+  /// The name, where it is of no algorithm that is applied; "" else.
+  std::string_view check(bool cache_before_rope) {
+    const json::Value* name = value_.find("name");
+    if (name == nullptr || !name->is_string()) {
+      const List<std::string_view> names = names_of_all();
+      out_.error("key-missing", where_, "an algorithm config is an object with a name",
+                 text_of("one of: {}", joined(std::span(names.data(), names.size()))));
+      return {};
+    }
+    const AlgorithmInfo* row = nullptr;
+    for (const AlgorithmInfo& each : kAlgorithms)
+      if (index_in(name->as_string(), each.names) >= 0) row = &each;
+    if (row == nullptr) {
+      const List<std::string_view> names = names_of_all();
+      unknown_word(name->as_string(), pointer_to(where_, "name"), std::span(names.data(), names.size()), out_);
+      return {};
+    }
+    check_fields(row->fields);
+    const std::string_view first = word_at(row->names, 0);
+    if (first == "rotation") check_rotation(name->as_string() == "quarot", cache_before_rope);
+    if (first.starts_with("gpt") && on("desc_act", true) && !on("static_groups", true))
+      problem("static_groups", "desc_act needs static_groups", "set one of them otherwise");
+    if (const json::Value& size = value_["block_size"]; size.is_integer() && size.as_integer() <= 0)
+      problem("block_size", "expected a positive number of columns");
+    if (const json::Value& count = value_["equalize_iterations"]; count.is_integer() && count.as_integer() < 0)
+      problem("equalize_iterations", "expected a number that is not negative");
+    if (const json::Value& loss = value_["compute_scale_loss"];
+        loss.is_string() && index_in(loss.as_string(), "MSE|MAE|RMSE") < 0)
+      problem("compute_scale_loss", "expected MSE, MAE or RMSE");
+    for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
+      if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
+        problem(key, "expected a number that is not negative");
+    check_against_weights();
+    return row->is_applied ? std::string_view() : name->as_string();
+  }
+
+ private:
+  bool on(const char* key, bool standard = false) const {
+    const json::Value& value = value_[key];
+    return value.is_bool() ? value.as_bool() : standard;
+  }
+  bool given(const char* key) const { return !value_[key].is_null(); }
+  void problem(const char* key, const char* message, const char* hint = nullptr) {
+    out_.error_in("value-invalid", where_, key, hint, message);
+  }
+
+  void check_fields(std::string_view fields) {
+    for (const auto& [key, member] : value_.members()) {
+      if (index_in(key, kForgotten) >= 0) continue;
+      bool known = false, fits = member.is_null();
+      List<std::string_view> names;
+      for (size_t begin = 0; begin < fields.size();) {
+        const size_t end = std::min(fields.find('|', begin), fields.size());
+        const char kind = fields[begin];
+        const std::string_view name = fields.substr(begin + 1, end - begin - 1);
+        begin = end + 1;
+        names.push_back(name);
+        if (name != key) continue;
+        known = true;
+        fits |= kind == 'b'   ? member.is_bool()
+                : kind == 'i' ? member.is_integer()
+                : kind == 'n' ? member.is_number()
+                : kind == 's' ? member.is_string()
+                : kind == 'a' ? member.is_array()
+                              : member.is_object();
+      }
+      if (!known)
+        unknown_key(key, where_, std::span(names.data(), names.size()), Severity::error, out_);
+      else if (!fits)
+        out_.error_in("type-invalid", where_, key.c_str(), nullptr,
+                      "found {}, which is not of the kind that is expected", json::describe(member.kind()));
+    }
+  }
+
+  // Name "quarot" stands for all four rotations.
+  void check_rotation(bool all, bool cache_before_rope) {
+    const json::Value& layers = value_["scaling_layers"];
+    if (!layers.is_object())
+      out_.error_in("key-missing", where_, nullptr, nullptr, "a rotation needs scaling_layers");
+    else
+      for (const char* part : {"first_layer", "middle_layers", "last_layer"})
+        if (layers.find(part) == nullptr)
+          out_.error_in("key-missing", where_, "scaling_layers", nullptr, "{} is missing", part);
+    const bool r1 = on("r1", true), r3 = on("r3", all), r4 = on("r4", all);
+    if (given("rotation_size") && (on("random_r1") || on("random_r2")))
+      problem("rotation_size", "random rotations have the size of the model");
+    if (given("online_r1_rotation") && !r1) problem("online_r1_rotation", "there is no rotation r1");
+    if (given("online_config") && !r1 && !r4) problem("online_config", "only r1 and r4 can be online");
+    if (on("trainable") && r3) problem("trainable", "r3 cannot be trained");
+    if (on("train_smooth") && !on("trainable")) problem("train_smooth", "needs trainable");
+    if (on("train_smooth") && !given("smooth_positions")) problem("train_smooth", "needs smooth_positions");
+    if (r3 && cache_before_rope)
+      out_.warning_in("rotation-kv-cache", where_, "r3", "set kv_cache_post_rope to true",
+                      "r3 turns keys after the rotary embedding, the kv cache is quantized before it");
+  }
+
+  // Older configs repeat bits, group size and symmetry, which come from the weight spec now.
+  void check_against_weights() {
+    if (weights_.weight.empty()) return;
+    const QuantizationSpec& spec = weights_.weight.front();
+    const auto contradicts = [&](const char* key, bool differs) {
+      if (!value_[key].is_null() && differs)
+        out_.error_in("contradiction", where_, key, "leave the key out",
+                      "the weight spec says otherwise, and is what counts");
+    };
+    contradicts("bit", value_["bit"].as_integer() != code_bits_of(spec));
+    contradicts("sym", on("sym") != spec.symmetric);
+    contradicts("group_size",
+                spec.qscheme == QScheme::per_group && value_["group_size"].as_integer() != spec.group_size);
+  }
+
+  const json::Value& value_;
+  const std::string where_;
+  const LayerConfig& weights_;
+  DiagnosticList& out_;
+};
+
+}  // namespace
+
+void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig& weights, bool cache_before_rope) {
+  const json::Value* value = in.find(key);
+  if (value == nullptr) return;
+  std::string names;
+  const auto check = [&](const json::Value& item, const std::string& where) {
+    const std::string_view name = Checker(item, where, weights, in.out()).check(cache_before_rope);
+    if (name.empty()) return;
+    if (!names.empty()) names += ", ";
+    names += name;
+  };
+  if (value->is_object()) check(*value, in.at(key));
+  for (size_t i = 0; i < value->items().size(); ++i) check(value->items()[i], text_of("{}/{}", in.at(key), i));
+  if (!names.empty())
+    in.warning("not-applied", key, text_of("this version does not know these: {}", names), "remove the key");
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,221 @@
+// A whole config (Quark's QConfig), alone or inside a config.json, with this library's own keys beside Quark's.
+#include <algorithm>
+
+#include "config/match/edit_distance.h"
+#include "config/quark/quark_algorithms.h"
+#include "config/quark/quark_config.h"
+#include "config/reading/object_reader.h"
+#include "config/spec/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
+
+namespace wasmquant::config {
+namespace {
+
+constexpr Key kConfigKeys[] = {
+    {"global_quant_config", kObject, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"layer_type_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"layer_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"exclude", kArray | kNames},
+    {"algo_config", kObject | kArray},
+    {"pre_quant_opt_config", kObject | kArray},
+    {"kv_cache_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
+    {"kv_cache_group", kArray | kNames},
+    {"min_kv_scale", kNumber},
+    {"kv_cache_post_rope", kBool},
+    {"shared_scale_groups", kArray},
+    {"softmax_quant_spec", kObject | kArray},
+    {"quant_mode", kString},
+    {"quant_method", kString},
+    {"export", kObject},
+    {"version", kString},
+    {"log_severity_level", kInteger},
+    {"sync_moe_expert_input_amax", kBool},
+    {"keep_prequantized_layers", kBool},
+    {"resolution", kString},
+    {"indivisible_groups", kString},
+    {"non_finite", kString},
+    {"layer_types", kObject},
+    {"default_exclusions", kBool},
+    {"dialect", kString},
+    {"$schema", kString},
+};
+
+constexpr Key kExportKeys[] = {
+    {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
+    {"weight_format", kString}, {"weight_merge_groups", kArray},
+};
+
+constexpr Keys kConfig{kConfigKeys, "QConfig"};
+
+void read_strings(const ObjectReader& in, const char* key, List<std::string>& target) {
+  const json::Value* value = in.find(key);
+  if (value == nullptr) return;
+  for (size_t i = 0; i < value->items().size(); ++i) {
+    const json::Value& item = value->items()[i];
+    const std::string where = text_of("{}/{}", in.at(key), i);
+    if (!item.is_string())
+      in.out().error("type-invalid", where, text_of("expected a string, found {}", json::describe(item.kind())));
+    else if (item.as_string().empty())
+      in.out().error("value-invalid", where, "expected a layer name or pattern, found an empty string");
+    else
+      target.push_back(item.as_string());
+  }
+}
+
+using LayerMap = List<std::pair<std::string, LayerConfig>>;
+
+void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
+  const json::Value* value = in.find(key);
+  if (value == nullptr) return;
+  for (const auto& [name, layer] : value->members()) {
+    const std::string where = pointer_to(in.at(key), name);
+    if (name.empty()) in.out().error("value-invalid", where, "a layer name or pattern must not be empty");
+    target.emplace_back(name, parse_layer(layer, where, in.out()));
+  }
+}
+
+// "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are one class.
+void read_layer_types(const ObjectReader& in, LayerMap& target) {
+  const size_t first = target.size();
+  read_layers(in, "layer_type_quant_config", target);
+  for (size_t i = first; i < target.size(); ++i) {
+    std::string& name = target[i].first;
+    const std::string where = pointer_to(in.at("layer_type_quant_config"), name);
+    std::string type = name.substr(name.rfind('.') + 1);
+    if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) == kLayerTypes.end()) {
+      in.out().error("value-unknown", where, text_of("{q} is none of: {}", name, joined(kLayerTypes)),
+                     did_you_mean(type, kLayerTypes));
+      continue;
+    }
+    for (size_t k = first; k < i; ++k) {
+      if (target[k].first != type) continue;
+      in.out().error("key-conflict", where, text_of("class {} is given twice", type), "keep one of them");
+      break;
+    }
+    name = std::move(type);
+  }
+}
+
+void check_names(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  if (!value.is_array())
+    out.error_in("type-invalid", where, nullptr, nullptr, "expected a list of names, found {}",
+                 json::describe(value.kind()));
+  for (size_t i = 0; i < value.items().size(); ++i)
+    if (!value.items()[i].is_string())
+      out.error_in("type-invalid", where, text_of("{}", i).c_str(), nullptr, "expected a name");
+}
+
+void warn_carried(const ObjectReader& in) {
+  const auto warn = [&](const char* key, std::string_view what) {
+    in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
+  };
+  LayerMap cache;
+  DiagnosticList cache_problems;  // its own "not applied" remarks would repeat the one below
+  if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
+    for (const auto& [name, layer] : value->members())
+      parse_layer(layer, pointer_to(in.at("kv_cache_quant_config"), name), cache_problems);
+    warn("kv_cache_quant_config", "the kv cache keeps its dtype, and its layers are quantized like all others");
+  }
+  if (const json::Value* softmax = in.find("softmax_quant_spec")) {
+    if (softmax->is_object()) parse_spec(*softmax, in.at("softmax_quant_spec"), TensorUse::output, cache_problems);
+    warn("softmax_quant_spec", "attention probabilities are not quantized");
+  }
+  for (const Diagnostic& problem : cache_problems.items())
+    if (problem.severity == Severity::error) in.out().add(problem);
+
+  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty()) {
+    for (size_t i = 0; i < groups->items().size(); ++i)
+      check_names(groups->items()[i], text_of("{}/{}", in.at("shared_scale_groups"), i), in.out());
+    warn("shared_scale_groups", "every weight gets its own scales");
+  }
+  if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
+  if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
+    in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
+  if (const json::Value* sync = in.find("sync_moe_expert_input_amax"); sync != nullptr && sync->as_bool())
+    warn("sync_moe_expert_input_amax", "activations have no scales");
+  if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
+    warn("kv_cache_post_rope", "the kv cache keeps its dtype");
+  if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
+    in.warning("not-applied", "keep_prequantized_layers",
+               "layers that are quantized already are always kept as they are", "remove the key");
+}
+
+void read_export(const ObjectReader& in, Config& config) {
+  const json::Value* value = in.find("export");
+  if (value == nullptr) return;
+  const ObjectReader reader(*value, in.at("export"), kExportKeys, in.out());
+  ExportInfo info;
+  reader.read_word("pack_method", kPackMethods, info.pack_method);
+  reader.read_word("weight_format", kWeightFormats, info.weight_format);
+  config.export_info = info;
+}
+
+// Old key names to the current ones, everywhere: they occur in tensor specs only.
+json::Value with_current_names(const json::Value& value) {
+  if (value.is_array()) {
+    json::Array items;
+    for (const json::Value& item : value.items()) items.push_back(with_current_names(item));
+    return items;
+  }
+  if (!value.is_object()) return value;
+  const bool is_spec = value.find("dtype") != nullptr;
+  json::Object members;
+  for (const auto& [name, member] : value.members()) {
+    std::string_view current = name;
+    if (is_spec && name == "dynamic") current = "is_dynamic";
+    if (is_spec && name == "axis") current = "ch_axis";
+    // A null under one spelling may stand beside a value under the other.
+    if (member.is_null() && (current == "is_dynamic" || current == "ch_axis")) continue;
+    members.emplace_back(std::string(current), with_current_names(member));
+  }
+  return members;
+}
+
+bool has_weights(const Config& config) {
+  if (!config.global.weight.empty()) return true;
+  for (const LayerMap* map : {&config.layer_type, &config.layer})
+    for (const auto& [name, layer] : *map)
+      if (!layer.weight.empty()) return true;
+  return false;
+}
+
+}  // namespace
+
+Config parse_quark(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  const size_t errors_before = out.errors();
+  const ObjectReader in(value, where, kConfigKeys, out);
+  Config config;
+  config.where = where;
+  if (const json::Value* global = in.find("global_quant_config"))
+    config.global = parse_layer(*global, in.at("global_quant_config"), out);
+  read_layer_types(in, config.layer_type);
+  read_layers(in, "layer_quant_config", config.layer);
+  read_strings(in, "exclude", config.exclude);
+  in.read_word("resolution", kResolutions, config.resolution);
+  in.read_word("indivisible_groups", kIndivisibleGroups, config.indivisible_groups);
+  in.read_word("non_finite", kNonFinite, config.non_finite);
+  in.word("quant_mode", kQuantModes);
+  if (const json::Value* level = in.find("log_severity_level");
+      level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
+    out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
+  warn_carried(in);
+  const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
+  const json::Value* cache = in.find("kv_cache_quant_config");
+  check_algorithms(in, "pre_quant_opt_config", config.global, false);
+  check_algorithms(in, "algo_config", config.global, keeps_rope && cache != nullptr && !cache->members().empty());
+  read_export(in, config);
+
+  if (out.errors() != errors_before) return config;
+  if (in.find("global_quant_config") == nullptr && config.layer_type.empty() && config.layer.empty())
+    out.error_in("key-missing", where, nullptr, "add \"global_quant_config\": {\"weight\": {\"dtype\": \"int8\"}}",
+                 "the config has neither global_quant_config nor layer configs");
+  else if (!has_weights(config))
+    out.warning_in("nothing-quantized", where, nullptr, nullptr,
+                   "no config has a weight spec: every tensor stays as it is");
+  config.source = with_current_names(value);
+  return config;
+}
+const Keys& quark_keys() noexcept { return kConfig; }
+
+}  // namespace wasmquant::config

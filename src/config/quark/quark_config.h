@@ -1,0 +1,35 @@
+// JSON to Config, in Quark's dialect: names, defaults and cross-field rules of AMD Quark's QConfig, QLayerConfig and
+// QTensorConfig (spec 1.1 to 1.3, 1.6), with friendlier defaults: what Quark demands but has one sensible value may be
+// left out, what contradicts itself is an error. Every problem is reported, none stops the reading.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/reading/object_reader.h"
+#include "config/spec/spec.h"
+#include "core/diagnostic.h"
+#include "core/json.h"
+
+namespace wasmquant::config {
+
+/// A whole config, at `where` of its text. To be used only if `out` got no error.
+Config parse_quark(const json::Value& value, const std::string& where, DiagnosticList& out);
+
+/// What a tensor spec is for. Only weights are quantized by this version; of the others, what it cannot hold is
+/// reported as not applied and left out, not refused.
+enum class TensorUse : uint8_t { weight, bias, input, output };
+
+/// One tensor spec with every default filled in. No value after an error, or when it cannot be held (see TensorUse).
+std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
+                                           DiagnosticList& out);
+
+/// The keys of a config and, through them, of all that is in it.
+const Keys& quark_keys() noexcept;
+extern const Keys kLayerKeys;
+
+/// {input_tensors, output_tensors, weight, bias, target_device}
+LayerConfig parse_layer(const json::Value& value, const std::string& where, DiagnosticList& out);
+
+}  // namespace wasmquant::config

@@ -1,0 +1,82 @@
+// The rules of one tensor spec, by subject. Internal to the parser: spec_scheme.cpp has dtype, observer, qscheme, axis
+// and group; spec_blocks.cpp has MX elements, minifloats, blocks and their scales; spec_values.cpp has symmetry, zero
+// point, scale, and the keys without effect.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "config/quark/quark_config.h"
+#include "config/quark/spec_numbers.h"
+#include "config/reading/object_reader.h"
+
+namespace wasmquant::config {
+
+inline constexpr Key kSpecKeys[] = {
+    {"dtype", kString},
+    {"observer_cls", kString},
+    {"is_dynamic", kBool, "dynamic"},
+    {"qscheme", kString},
+    {"ch_axis", kInteger, "axis"},
+    {"group_size", kInteger},
+    {"block_size", kInteger | kArray},
+    {"symmetric", kBool},
+    {"round_method", kString},
+    {"scale_type", kString},
+    {"scale_format", kString},
+    {"scale_calculation_mode", kString},
+    {"qat_spec", kObject},
+    {"mx_element_dtype", kString},
+    {"zero_point_type", kString},
+    {"is_scale_quant", kBool},
+    {"enable_buffer_reuse", kBool},
+    {"max_input_numel", kInteger},
+    {"exponent_bits", kInteger},
+    {"mantissa_bits", kInteger},
+    {"grid", kObject, nullptr, nullptr, nullptr, &kGrid},
+    {"observer_options", kObject, nullptr, nullptr, nullptr, &kOptions},
+};
+
+class SpecParser {
+ public:
+  SpecParser(const ObjectReader& in, TensorUse use) : in_(in), use_(use) {}
+
+  std::optional<QuantizationSpec> parse();
+
+ private:
+  void ignored(const char* key, const std::string& message);
+  // What Quark has and this version does not: an error for weights; elsewhere the spec is not used anyway. What
+  // comes with an unsupported dtype (its observer, its scale format) is not reported on top of it.
+  void unsupported(const char* code, const char* key, const std::string& message, const std::string& hint);
+  bool read_dtype();
+  // dtype mx: the element dtype, and that scales are powers of two.
+  bool read_mx_element();
+  void read_minifloat();
+  // bfloat16 and float16 are casts: nothing else matters, and nothing else is kept.
+  void read_plain_cast();
+  void read_qscheme();
+  // The observer that is named, when it is one of ours.
+  const ObserverInfo* read_observer();
+  void choose_observer(const ObserverInfo* named);
+  void read_axis_and_group();
+  void read_group_size(const json::Value* group);
+  void read_block_size();
+  void read_symmetry();
+  void read_scale();
+  void read_scale_format();
+  // What this library writes where a spec does not count as Quark does.
+  void read_numbers();
+  void read_dynamic();
+  void read_training();
+  void read_without_effect();
+
+  const ObjectReader& in_;
+  TensorUse use_;
+  QuantizationSpec spec_;
+  bool dtype_known_ = false;
+  bool is_mx_ = false;              // dtype mx: spec_.dtype is its element
+  bool known_scheme_ = true;        // spec_.qscheme is one of ours
+  bool dtype_unsupported_ = false;  // a dtype of Quark that this version lacks
+  bool holds_ = true;               // QuantizationSpec can hold it
+};
+
+}  // namespace wasmquant::config

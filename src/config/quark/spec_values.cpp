@@ -1,0 +1,131 @@
+// How codes and scales are computed: symmetry, zero point, rounding, scale type; and the keys of Quark that have no
+// effect on weight files.
+#include "config/quark/spec_numbers.h"
+#include "config/quark/spec_parser.h"
+#include "config/spec/vocabulary.h"
+#include "core/message.h"
+
+namespace wasmquant::config {
+
+void SpecParser::read_symmetry() {
+  const DtypeInfo& dtype = info_of(spec_.dtype);
+  const std::string_view name = dtype.name;
+  const json::Value* symmetric = in_.find("symmetric");
+  ZeroPointType zero_point = ZeroPointType::int32;
+  const bool zero_point_given = in_.find("zero_point_type") != nullptr;
+  in_.read_word("zero_point_type", kZeroPointTypes, zero_point);
+
+  if (!dtype.is_integer) {
+    spec_.symmetric = true;
+    if (symmetric != nullptr && !symmetric->as_bool())
+      in_.error("value-invalid", "symmetric", text_of("{} has no zero point and cannot be asymmetric", name),
+                "leave the key out, or use an integer dtype");
+    if (zero_point == ZeroPointType::float32)
+      in_.error("value-invalid", "zero_point_type", text_of("{} has no zero point", name), "leave the key out");
+    else if (zero_point_given)
+      ignored("zero_point_type", text_of("{} has no zero point", name));
+    return;
+  }
+  spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
+  if (is_mx_ && !spec_.symmetric)
+    in_.error("value-invalid", "symmetric", "MX integers have no zero point and cannot be asymmetric",
+              "leave the key out");
+  if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).gives_powers_of_two())
+    in_.warning("symmetric-unsigned", "symmetric",
+                text_of("symmetric {} has zero point 0: every negative value becomes 0", name),
+                "set symmetric to false, or use a signed dtype");
+  if (zero_point != ZeroPointType::float32) return;
+  if (spec_.symmetric) {
+    ignored("zero_point_type", "a symmetric spec has zero point 0");
+    return;
+  }
+  spec_.zero_point_type = zero_point;
+  if (dtype.is_signed)
+    in_.warning("zero-point-range", "zero_point_type",
+                text_of("float zero points start at 0, so half of the codes of {} stay unused", name),
+                "use an unsigned dtype, or int32 zero points");
+}
+
+void SpecParser::read_scale() {
+  in_.read_word("round_method", kRoundMethods, spec_.round_method);
+  in_.read_word("scale_type", kScaleTypes, spec_.scale_type);
+  if (spec_.scale_type == ScaleType::pof2 && spec_.grid.threshold_rounding == ThresholdRounding::none) {
+    if (!info_of(spec_.observer).gives_powers_of_two())
+      ignored("scale_type", "pof2 has no effect; the PowOf2 observers give power-of-two scales");
+    spec_.scale_type = ScaleType::float_;
+  }
+  if (dtype_known_ && !info_of(spec_.dtype).is_integer && spec_.round_method != RoundMethod::half_even) {
+    ignored("round_method", text_of("{} always rounds half to even", info_of(spec_.dtype).name));
+    spec_.round_method = RoundMethod::half_even;
+  }
+  read_scale_format();
+}
+
+void SpecParser::read_numbers() {
+  if (const json::Value* grid = in_.find("grid")) spec_.grid = read_grid(*grid, in_.at("grid"), in_.out());
+  if (const json::Value* options = in_.find("observer_options"))
+    spec_.observer_options = read_observer_options(*options, in_.at("observer_options"), in_.out());
+  const ObserverMethod method = info_of(spec_.observer).method;
+  if (spec_.observer_options.weighted && method != ObserverMethod::slice_mse &&
+      method != ObserverMethod::half_quadratic)
+    in_.error("value-invalid", "observer_options", text_of("{} weighs no errors", info_of(spec_.observer).name),
+              "take PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
+}
+
+void SpecParser::read_dynamic() {
+  const json::Value* dynamic = in_.find("is_dynamic");
+  const bool is_dynamic = dynamic != nullptr && dynamic->as_bool();
+  if (is_dynamic && use_ == TensorUse::weight) {
+    ignored("is_dynamic", "weights are quantized once, with scales that are stored");
+    return;
+  }
+  spec_.is_dynamic = is_dynamic;
+  const bool activation = use_ == TensorUse::input || use_ == TensorUse::output;
+  if (activation && !is_dynamic && known_scheme_ && spec_.qscheme == QScheme::per_group)
+    in_.error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
+}
+
+// Of Quark's training options one is of use without training: where the TQT observer's threshold begins. Quark's
+// documents call _KL_J by the name _LL_J as well.
+void SpecParser::read_training() {
+  const json::Value* training = in_.find("qat_spec");
+  if (training == nullptr) return;
+  const bool is_tqt = spec_.observer == ObserverId::TQTObserver || spec_.observer == ObserverId::TQTKLJObserver;
+  const json::Value& method = (*training)["threshold_init_meth"];
+  if (!is_tqt || method.is_null())
+    return in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
+  switch (index_in(method.as_string(), "_3sd|_3SD|_kl_j|_KL_J|_LL_J")) {
+    case -1:
+      return in_.error("value-unknown", "qat_spec", "threshold_init_meth is neither _3sd nor _kl_j");
+    case 0:
+    case 1:
+      spec_.observer = ObserverId::TQTObserver;
+      return;
+    default:
+      spec_.observer = ObserverId::TQTKLJObserver;
+  }
+}
+
+void SpecParser::read_without_effect() {
+  if (const json::Value* block = in_.find("block_size")) {
+    const bool pair = block->is_array() && block->items().size() == 2 && block->items()[0].is_integer() &&
+                      block->items()[1].is_integer();
+    if (!pair && !block->is_integer())
+      in_.error("type-invalid", "block_size", "expected two integers");
+    else if (known_scheme_ && spec_.qscheme != QScheme::per_block)
+      ignored("block_size", "block_size only applies to qscheme per_block");
+    else if (!pair && known_scheme_)
+      in_.error("type-invalid", "block_size", "expected two integers");
+  }
+  if (const json::Value* element = in_.find("mx_element_dtype"); element != nullptr && !is_mx_) {
+    if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
+      ignored("mx_element_dtype", text_of("mx_element_dtype ({}) only applies to dtype mx", element->as_string()));
+  }
+  read_training();
+  const json::Value* scale = in_.find("is_scale_quant");
+  spec_.is_scale_quant = scale != nullptr && scale->as_bool();
+  if (const json::Value* limit = in_.find("max_input_numel"); limit != nullptr && limit->as_integer() <= 0)
+    in_.error("value-invalid", "max_input_numel", "expected a positive number of elements");
+}
+
+}  // namespace wasmquant::config

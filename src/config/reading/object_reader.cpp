@@ -1,0 +1,134 @@
+#include "config/reading/object_reader.h"
+
+#include "config/match/edit_distance.h"
+#include "config/spec/vocabulary.h"
+#include "core/list.h"
+#include "core/message.h"
+
+namespace wasmquant::config {
+namespace {
+
+uint8_t kinds_of(const json::Value& value) noexcept {
+  switch (value.kind()) {
+    case json::Kind::null:
+      return 0;
+    case json::Kind::boolean:
+      return kBool;
+    case json::Kind::integer:
+      return kInteger | kNumber;
+    case json::Kind::real:
+      return kNumber;
+    case json::Kind::string:
+      return kString;
+    case json::Kind::array:
+      return kArray;
+    case json::Kind::object:
+      return kObject;
+  }
+  return 0;
+}
+
+std::string describe_kinds(uint8_t kinds) {
+  static constexpr struct {
+    uint8_t kind;
+    std::string_view text;
+  } kTexts[] = {{kBool, "true or false"}, {kInteger, "an integer"}, {kNumber, "a number"},
+                {kString, "a string"},    {kObject, "an object"},   {kArray, "an array"}};
+  std::string text;
+  for (const auto& [kind, name] : kTexts) {
+    if ((kinds & kind) == 0) continue;
+    if (!text.empty()) text += " or ";
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string pointer_to(const std::string& where, std::string_view name) {
+  return text_of("{}/{}", where, json::pointer_token(name));
+}
+
+void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
+                  DiagnosticList& out) {
+  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)), did_you_mean(word, words));
+}
+
+void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
+                 Severity severity, DiagnosticList& out) {
+  out.add({severity, "key-unknown", pointer_to(where, key), text_of("there is no key {q} here", key),
+           out.full() ? std::string() : did_you_mean(key, keys)});  // a hint that is not kept costs the most
+}
+
+ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
+                           bool lenient)
+    : value_(value), where_(std::move(where)), out_(out) {
+  if (!value_.is_object()) {
+    out_.error("type-invalid", where_, text_of("expected an object, found {}", json::describe(value_.kind())));
+    return;
+  }
+  for (const json::Member& member : value_.members()) {
+    const Key* key = nullptr;
+    for (const Key& row : keys)
+      if (member.first == row.name || (row.old_name != nullptr && member.first == row.old_name)) key = &row;
+    if (key == nullptr) {
+      List<std::string_view> names;
+      for (const Key& row : keys) names.push_back(row.name);
+      unknown_key(member.first, where_, std::span(names.data(), names.size()),
+                  lenient ? Severity::warning : Severity::error, out_);
+      continue;
+    }
+    if (member.second.is_null()) continue;
+    if ((kinds_of(member.second) & key->kinds) == 0) {
+      out_.error("type-invalid", pointer_to(where_, member.first),
+                 text_of("expected {}, found {}", describe_kinds(key->kinds), json::describe(member.second.kind())));
+      continue;
+    }
+    if (find(key->name) != nullptr) {
+      out_.error("key-conflict", pointer_to(where_, member.first),
+                 text_of("given twice, as {q} and by its old name {q}", key->name, key->old_name), "keep one of them");
+      continue;
+    }
+    found_.push_back({key->name, &member});
+  }
+}
+
+const json::Value* ObjectReader::find(const char* name) const noexcept {
+  for (const Found& found : found_)
+    if (std::string_view(found.name) == name) return &found.member->second;
+  return nullptr;
+}
+
+std::string ObjectReader::at(const char* name) const {
+  for (const Found& found : found_)
+    if (std::string_view(found.name) == name) return pointer_to(where_, found.member->first);
+  return pointer_to(where_, name);
+}
+
+int ObjectReader::word(const char* name, std::span<const std::string_view> words) const {
+  const json::Value* value = find(name);
+  if (value == nullptr) return -1;
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i] == value->as_string()) return static_cast<int>(i);
+  unknown_word(value->as_string(), at(name), words, out_);
+  return -1;
+}
+
+void ObjectReader::error(const char* code, const char* name, const char* message, const char* hint) const {
+  out_.error(code, at(name), message, hint);
+}
+void ObjectReader::error(const char* code, const char* name, const std::string& message, const char* hint) const {
+  out_.error(code, at(name), message, hint);
+}
+void ObjectReader::error(const char* code, const char* name, const std::string& message,
+                         const std::string& hint) const {
+  out_.error(code, at(name), message, hint);
+}
+void ObjectReader::warning(const char* code, const char* name, const char* message, const char* hint) const {
+  out_.warning(code, at(name), message, hint);
+}
+void ObjectReader::warning(const char* code, const char* name, const std::string& message, const char* hint) const {
+  out_.warning(code, at(name), message, hint);
+}
+
+}  // namespace wasmquant::config

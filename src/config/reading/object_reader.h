@@ -1,0 +1,112 @@
+// Reads one JSON object against the table of its keys: unknown keys, wrong kinds and keys given twice under two
+// spellings become diagnostics, and what remains is safe to use. Null means "not given" for every key.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/diagnostic.h"
+#include "core/json.h"
+#include "core/list.h"
+
+namespace wasmquant::config {
+
+// Kinds of value a key takes; or-ed.
+inline constexpr uint8_t kBool = 1, kInteger = 2, kNumber = 4, kString = 8, kArray = 16, kObject = 32;
+// With kObject: an object whose keys are names of the user's.
+inline constexpr uint8_t kMap = 64;
+// With kArray: of strings that are not empty.
+inline constexpr uint8_t kNames = 128;
+
+struct Keys;
+
+struct Key {
+  const char* name;
+  uint8_t kinds;
+  const char* old_name = nullptr;  // accepted on input
+  // The rest is for complete():
+  const char* standard = nullptr;  // JSON text of the value when none is given; null: null
+  const char* words = nullptr;     // that a string can be: "grid|golden_section"
+  const Keys* of = nullptr;        // keys of the object, of each value of a map, of each object in an array
+};
+
+/// The keys of one class of a dialect.
+struct Keys {
+  const Key* rows;
+  size_t count;
+  bool lenient = false;         // unknown keys are warnings: written by other programs, in many versions
+  const char* title = nullptr;  // of the class, in the dialect's words: for the JSON Schema
+
+  template <size_t N>
+  constexpr Keys(const Key (&table)[N], bool lenient_ = false) : rows(table), count(N), lenient(lenient_) {}
+  template <size_t N>
+  constexpr Keys(const Key (&table)[N], const char* title_) : rows(table), count(N), title(title_) {}
+  constexpr operator std::span<const Key>() const { return {rows, count}; }
+};
+
+// Names are plain C strings here: they are literals in a hundred calls, and a string_view would double each.
+class ObjectReader {
+ public:
+  /// Checks `value` at once. All referred to must outlive the reader. A value that is no object reads as an empty one.
+  ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
+               bool lenient = false);
+
+  bool is_object() const noexcept { return value_.is_object(); }
+  /// The member, when given, not null and of a kind the table allows; else null.
+  const json::Value* find(const char* name) const noexcept;
+  /// JSON pointer of a member, as the text spells it.
+  std::string at(const char* name) const;
+
+  /// Index of the member's word in `words`; -1 when not given or not one of them (which is then a diagnostic).
+  int word(const char* name, std::span<const std::string_view> words) const;
+  template <class Enum>
+  void read_word(const char* name, std::span<const std::string_view> words, Enum& target) const {
+    if (const int index = word(name, words); index >= 0) target = static_cast<Enum>(index);
+  }
+
+  /// A diagnostic at the member's place.
+  void error(const char* code, const char* name, const char* message, const char* hint = "") const;
+  void error(const char* code, const char* name, const std::string& message, const char* hint = "") const;
+  void error(const char* code, const char* name, const std::string& message, const std::string& hint) const;
+  void warning(const char* code, const char* name, const char* message, const char* hint = "") const;
+  void warning(const char* code, const char* name, const std::string& message, const char* hint = "") const;
+
+  const std::string& where() const noexcept { return where_; }
+  DiagnosticList& out() const noexcept { return out_; }
+
+ private:
+  struct Found {
+    const char* name;  // of the table
+    const json::Member* member;
+  };
+
+  const json::Value& value_;
+  std::string where_;
+  DiagnosticList& out_;
+  List<Found> found_;
+};
+
+/// `value` checked against the table, and what its classes contain against theirs: an object with every key of the
+/// table, in its order and under its present name, with standard values where none were given. What is wrong is
+/// reported and replaced by the standard value, so that the result can be used without further checks of kinds and
+/// words.
+json::Value complete(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out);
+
+/// Index of `text` in "a|b|c", or -1.
+int index_in(std::string_view text, std::string_view words) noexcept;
+/// The word of that index.
+std::string_view word_at(std::string_view words, size_t index) noexcept;
+
+/// The diagnostic of a word that is none of `words`.
+void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
+                  DiagnosticList& out);
+
+/// The diagnostic of a key that is none of `keys`; `where` is that of its object.
+void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
+                 Severity severity, DiagnosticList& out);
+
+/// `where` + "/" + the escaped name.
+std::string pointer_to(const std::string& where, std::string_view name);
+
+}  // namespace wasmquant::config

@@ -1,0 +1,44 @@
+// THE table of algorithms, from tables/algorithms.def. A config names them, calibration applies them.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace wasmquant {
+
+/// In the order in which they can follow each other.
+enum class CalibrationMethod : uint8_t {
+#define WASMQUANT_ALGORITHM(method, ...) method,
+#include "tables/algorithms.def"
+};
+enum class AlgorithmKind : uint8_t { rotates, equalizes, scales, rounds, corrects };
+enum class AlgorithmSees : uint8_t { nothing, ranges, sample, gram, reference };
+
+/// What calibration has to know of a method.
+struct CalibrationInfo {
+  AlgorithmKind kind;
+  AlgorithmSees sees;
+};
+inline constexpr CalibrationInfo kCalibrations[] = {
+#define WASMQUANT_ALGORITHM(method, kind, sees, ...) {AlgorithmKind::kind, AlgorithmSees::sees},
+#include "tables/algorithms.def"
+};
+constexpr const CalibrationInfo& info_of(CalibrationMethod method) {
+  return kCalibrations[static_cast<size_t>(method)];
+}
+
+/// One row of algorithms.def.
+struct AlgorithmInfo {
+  std::string_view names;   // that `name` can be, a|b
+  std::string_view fields;  // a letter for the kind, then the name; a|b
+  bool is_applied;
+  bool is_calibrated;
+  CalibrationMethod method;  // of what is calibrated
+};
+inline constexpr AlgorithmInfo kAlgorithms[] = {
+#define WASMQUANT_ALGORITHM(method, kind, sees, names, fields) {names, fields, true, true, CalibrationMethod::method},
+#define WASMQUANT_VARIANT(method, names, fields) {names, fields, true, true, CalibrationMethod::method},
+#define WASMQUANT_OTHER(names, fields, is_applied) {names, fields, is_applied, false, {}},
+#include "tables/algorithms.def"
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,64 @@
+// THE table of observers, from tables/observers.def. A config names them, the observers room makes them.
+#pragma once
+#include <array>
+#include <string_view>
+
+#include "config/spec/qscheme.h"
+#include "numeric/dtype.h"
+
+namespace wasmquant {
+
+enum class ObserverId : uint8_t {
+#define WASMQUANT_OBSERVER(id, ...) id,
+#include "tables/observers.def"
+};
+
+/// What an observer makes of the data it has seen.
+enum class ObserverMethod : uint8_t {
+#define WASMQUANT_METHOD(id, qscheme, method, ...) method,
+#include "tables/observers.def"
+};
+enum class ObserverDtypes : uint8_t { any, integers, blocks, casts };
+
+/// One row of observers.def.
+struct ObserverInfo {
+  ObserverId id;
+  std::string_view name;  // Quark's class name
+  QScheme qscheme;        // the one it serves
+  ObserverMethod method;
+  ObserverDtypes dtypes;
+
+  constexpr bool serves(const DtypeInfo& dtype) const {
+    if (dtypes == ObserverDtypes::casts) return dtype.is_plain_cast();
+    if (dtypes == ObserverDtypes::blocks) return !dtype.is_integer;
+    return dtypes == ObserverDtypes::any || dtype.is_integer;
+  }
+  /// A scale depends on its own elements alone, and on all of them at once.
+  constexpr bool is_per_scale() const {
+    return finds_range() || method == ObserverMethod::slice_mse || method == ObserverMethod::half_quadratic;
+  }
+  /// Smallest and largest value say it all.
+  constexpr bool finds_range() const {
+    return method == ObserverMethod::min_max || method == ObserverMethod::block_max;
+  }
+  /// Whether AMD Quark has an observer of this name.
+  constexpr bool is_of_quark() const {
+    return id <= ObserverId::PlaceholderObserver && id != ObserverId::PerTensorMSELastBinsObserver &&
+           id != ObserverId::PerChannelLSQObserver && id != ObserverId::TQTKLJObserver;
+  }
+  /// Scales are powers of two whatever scale_type says, and zero points of symmetric unsigned dtypes lie in the middle
+  /// of the codes, where other observers have 0.
+  constexpr bool gives_powers_of_two() const {
+    return method == ObserverMethod::pow2_min_max || method == ObserverMethod::pow2_min_mse;
+  }
+};
+
+inline constexpr std::array kObservers = {
+#define WASMQUANT_OBSERVER(id, qscheme, method, dtypes) \
+  ObserverInfo{ObserverId::id, #id, QScheme::qscheme, ObserverMethod::method, ObserverDtypes::dtypes},
+#include "tables/observers.def"
+};
+
+constexpr const ObserverInfo& info_of(ObserverId id) { return kObservers[static_cast<size_t>(id)]; }
+
+}  // namespace wasmquant

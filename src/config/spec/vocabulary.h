@@ -1,0 +1,62 @@
+// The words of a config: names of enum values as Quark spells them, in enum order, and the names that Quark knows but
+// this version does not act on (spec: AMD Quark QTensorConfig 1.3, 1.4).
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/spec/spec.h"
+
+namespace wasmquant::config {
+
+inline constexpr std::array<std::string_view, 4> kQSchemes = {"per_tensor", "per_channel", "per_group", "per_block"};
+inline constexpr std::array<std::string_view, 4> kRoundMethods = {"half_even", "round", "floor", "half_away"};
+inline constexpr std::array<std::string_view, 7> kScaleTypes = {"float",    "pof2",        "float32",       "float16",
+                                                                "bfloat16", "float8_e5m3", "float8_e8m0fnu"};
+inline constexpr std::array<std::string_view, 2> kZeroPointTypes = {"int32", "float32"};
+inline constexpr std::array<std::string_view, 2> kIndivisibleGroups = {"error", "fallback"};
+inline constexpr std::array<std::string_view, 2> kNonFinite = {"error", "saturate"};
+inline constexpr std::array<std::string_view, 2> kResolutions = {"field", "replace"};
+inline constexpr std::array<std::string_view, 2> kPackMethods = {"order", "reorder"};
+inline constexpr std::array<std::string_view, 2> kWeightFormats = {"real_quantized", "fake_quantized"};
+
+inline constexpr std::array<std::string_view, 4> kScaleFormats = {"float32", "e8m0", "e4m3", "e5m3"};
+inline constexpr std::array<std::string_view, 3> kScaleCalculationModes = {"even", "floor", "ceil"};
+inline constexpr std::array<std::string_view, 2> kTargetDevices = {"cpu", "ipu"};
+inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
+
+/// Every dtype of Quark. Two of them are no row of numeric/dtypes.def that a config may name: mx is its element dtype
+/// with e8m0 scales, and uint16 has no quantized range in Quark.
+inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
+    "int8",     "uint8",    "int16",    "uint16",   "int32",    "int4", "uint4", "int3", "int2", "bfloat16", "float16",
+    "fp8_e4m3", "fp8_e5m2", "fp8_e5m3", "fp6_e3m2", "fp6_e2m3", "fp4",  "mx",    "mx6",  "mx9",  "bfp16"};
+
+/// What dtype mx may be made of.
+inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8_e4m3", "fp8_e5m2",
+                                                                "fp6_e3m2", "fp6_e2m3", "fp4"};
+
+inline constexpr std::string_view kObserverSuffix = "Observer";
+
+/// Layer classes that a config may name; the first four can be told from a weight file, all but EmbeddingBag from ONNX.
+inline constexpr std::array<std::string_view, 12> kLayerTypes = {
+    "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose3d", "LSTM",      "GRU",    "RNN"};
+
+/// Classes that `layer_types` may say a layer has; a Norm is never quantized, LayerNorm by aihwkit alone.
+inline constexpr std::array<std::string_view, 14> kKnownTypes = {
+    "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose3d", "LSTM",      "GRU",    "RNN",    "LayerNorm",       "Norm"};
+
+inline constexpr std::array<std::string_view, 6> kDialects = {"quark", "brevitas", "aihwkit", "compressed-tensors",
+                                                              "gptq",  "awq"};
+
+template <class Enum, size_t N>
+constexpr std::string_view word_of(Enum value, const std::array<std::string_view, N>& words) {
+  return words[static_cast<size_t>(value)];
+}
+
+/// "a, b, c": a list for messages.
+std::string joined(std::span<const std::string_view> names);
+
+}  // namespace wasmquant::config

@@ -1,0 +1,33 @@
+// Looks up keys of config.json under the names that generations of models gave them. Multimodal models keep the
+// language model's keys in "text_config"; what stands there goes before.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/json.h"
+
+namespace wasmquant::families {
+
+/// Takes the first word off "a|b|c".
+std::string_view first_word(std::string_view& words) noexcept;
+
+class ConfigReader {
+ public:
+  /// `config` must outlive the reader.
+  explicit ConfigReader(const json::Value& config) noexcept;
+
+  /// The first of `names` ("a|b") that is there and not null; null when none is.
+  const json::Value* find(std::string_view names) const noexcept;
+  /// Whole numbers from 1 to 2^32 - 1.
+  std::optional<uint32_t> count(std::string_view names) const noexcept;
+  /// Finite numbers.
+  std::optional<double> number(std::string_view names) const noexcept;
+  std::string_view text(std::string_view names) const noexcept;
+
+ private:
+  const json::Value* outer_;
+  const json::Value* inner_;  // text_config, or null
+};
+
+}  // namespace wasmquant::families

@@ -1,0 +1,171 @@
+#include "gguf_conversion/conversion.h"
+
+#include <utility>
+
+#include "core/message.h"
+#include "core/order.h"
+#include "families/config_reader.h"
+#include "gguf_conversion/family.h"
+#include "gguf_conversion/hyperparameters.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+Result<json::Value> parse_config(std::string_view text) {
+  auto config = json::parse(text, json::kPython);
+  if (config) return config;
+  config.error().where = text_of("config.json: {}", config.error().where);
+  return config;
+}
+
+class Converter {
+ public:
+  Converter(const ModelFiles& files, std::span<const SourceTensor> tensors, DiagnosticList& diagnostics)
+      : files_(files), tensors_(tensors), diagnostics_(diagnostics) {}
+
+  Result<Conversion> run() {
+    TRY(config, parse_config(files_.config));
+    TRY_VOID(find_family(config));
+    gguf::Metadata& metadata = out_.metadata;
+    metadata.set_text("general.architecture", family_->architecture);
+    metadata.set_text("general.type", "model");
+    if (!files_.name.empty()) metadata.set_text("general.name", files_.name);
+    TRY(parameters, write_hyperparameters(config, *family_, metadata));
+    parameters_ = parameters;
+    check_attention_scale(config);
+    TRY_VOID(map_tensors());
+    TRY_VOID(check_unique());
+    if (embedding_rows_ == 0)
+      return error_at(ErrorCode::tensor_missing, "token_embd.weight", "no tensor of the model is its token embedding");
+    metadata.set_u32(text_of("{}.vocab_size", family_->architecture), static_cast<uint32_t>(embedding_rows_));
+    TRY_VOID(write_tokenizer(files_.tokenizer, config, embedding_rows_, metadata, diagnostics_));
+    if (std::string_view(family_->architecture) == "bert") write_bert();
+    if (family_->interleaves_heads) add_rope_factors(config);
+    return std::move(out_);
+  }
+
+ private:
+  Status find_family(const json::Value& config) {
+    family_ = family_of(config);
+    const json::Array& names = config["architectures"].items();
+    // EmbeddingGemma has the model type of Gemma 3, but attends both ways.
+    const bool is_other = !names.empty() && names.front().as_string() == "Gemma3TextModel";
+    if (family_ != nullptr && !is_other) return {};
+    return error_at(ErrorCode::format_unsupported, "config.json: /model_type",
+                    "models of type {q} are not written to GGUF; these are: {}",
+                    is_other ? names.front().as_string() : config["model_type"].as_string(), family_names());
+  }
+
+  // GGUF has no key for it: llama.cpp divides queries by the root of the head's width, in the 27B models (46 layers of
+  // Gemma 2, 62 of Gemma 3) by that of hidden_size / heads.
+  void check_attention_scale(const json::Value& config) {
+    const std::string_view architecture = family_->architecture;
+    if (architecture != "gemma2" && architecture != "gemma3") return;
+    const families::ConfigReader reader(config);
+    const auto scalar = reader.number("query_pre_attn_scalar");
+    const bool is_27b = parameters_.layers == (architecture == "gemma2" ? 46 : 62);
+    const uint32_t width = reader.count("hidden_size").value_or(0);
+    const uint32_t expected = is_27b ? width / parameters_.heads : parameters_.head_width;
+    if (!scalar || *scalar == expected) return;
+    diagnostics_.warning_in("attention-scale-lost", "config.json: ", "query_pre_attn_scalar", nullptr,
+                            "cannot be said in GGUF: llama.cpp takes {} for this model, and attends differently",
+                            expected);
+  }
+
+  Status map_tensors() {
+    uint64_t left_out = 0;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const SourceTensor& tensor = tensors_[i];
+      TensorMatch match = match_tensor(*family_, tensor.name);
+      if (match.row == nullptr)
+        return error_at(ErrorCode::format_unsupported, tensor.name,
+                        "this tensor has no place in a GGUF model of type {}", family_->architecture);
+      if (match.layer >= static_cast<int64_t>(parameters_.layers))
+        return error_at(ErrorCode::shape_mismatch, tensor.name, "config.json says that the model has {} layers",
+                        parameters_.layers);
+      left_out += match.row->kind == TensorKind::other_modality ? 1 : 0;
+      if (!match.name.empty()) TRY_VOID(add(static_cast<uint32_t>(i), match));
+    }
+    if (left_out > 0)
+      diagnostics_.warning(
+          "tensors-left-out", "",
+          text_of("{} tensors for images or sound are left out: this is the language model", left_out));
+    return {};
+  }
+
+  Status add(uint32_t source, TensorMatch& match) {
+    const SourceTensor& from = tensors_[source];
+    ConvertedTensor& to = out_.tensors.emplace_back();
+    to.source = source;
+    to.name = std::move(match.name);
+    to.shape.assign(from.shape.begin(), from.shape.end());
+    const TensorKind kind = match.row->kind;
+    to.plus_one = kind == TensorKind::norm && family_->adds_one_to_norms;
+    if ((kind == TensorKind::query || kind == TensorKind::key) && family_->interleaves_heads) {
+      const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
+      const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
+      if (rows == 0 || rows % (2 * heads) != 0 || rows / heads > ~uint32_t{0})
+        return error_at(ErrorCode::shape_mismatch, from.name, "{} rows are not {} heads of an even number of rows",
+                        rows, heads);
+      to.rearrangement = Rearrangement::interleave;
+      to.head_rows = static_cast<uint32_t>(rows / heads);
+    } else if (kind == TensorKind::conv1d && to.shape.size() == 2) {
+      to.rearrangement = Rearrangement::transpose;
+      std::swap(to.shape[0], to.shape[1]);
+    }
+    if (to.name == "token_embd.weight") {
+      if (to.shape.size() != 2 || to.shape[0] > ~uint32_t{0})
+        return error_at(ErrorCode::shape_mismatch, from.name, "a token embedding is a matrix of less than 2^32 rows");
+      embedding_rows_ = to.shape[0];
+    }
+    return {};
+  }
+
+  Status check_unique() const {
+    const List<ConvertedTensor>& to = out_.tensors;
+    if (const auto twice = first_repeated(to.size(), [&](uint32_t i) -> std::string_view { return to[i].name; }))
+      return error_at(ErrorCode::tensor_duplicate, tensors_[to[*twice].source].name,
+                      "another tensor of the model has the same place in GGUF ({})", to[*twice].name);
+    return {};
+  }
+
+  void write_bert() {
+    for (const ConvertedTensor& tensor : out_.tensors)
+      if (tensor.name == "token_types.weight" && tensor.shape.size() == 2)
+        out_.metadata.set_u32("tokenizer.ggml.token_type_count", static_cast<uint32_t>(tensor.shape[0]));
+    if (files_.pooling.empty()) return;
+    const auto pooling = json::parse(files_.pooling, json::kPython);
+    if (!pooling) return;
+    // llama.cpp's enum llama_pooling_type
+    constexpr std::pair<const char*, uint32_t> kModes[] = {
+        {"pooling_mode_mean_tokens", 1}, {"pooling_mode_cls_token", 2}, {"pooling_mode_lasttoken", 3}};
+    for (const auto& [key, number] : kModes)
+      if ((*pooling)[key].as_bool()) return out_.metadata.set_u32("bert.pooling_type", number);
+  }
+
+  void add_rope_factors(const json::Value& config) {
+    std::string data = rope_factors(config, parameters_.head_width);
+    if (data.empty()) return;
+    ConvertedTensor& tensor = out_.tensors.emplace_back();
+    tensor.name = "rope_freqs.weight";
+    tensor.shape = {data.size() / sizeof(float)};
+    tensor.data = std::move(data);
+  }
+
+  const ModelFiles& files_;
+  const std::span<const SourceTensor> tensors_;
+  DiagnosticList& diagnostics_;
+  const Family* family_ = nullptr;
+  Hyperparameters parameters_;
+  uint64_t embedding_rows_ = 0;
+  Conversion out_;
+};
+
+}  // namespace
+
+Result<Conversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors,
+                           DiagnosticList& diagnostics) {
+  return Converter(files, tensors, diagnostics).run();
+}
+
+}  // namespace wasmquant::conversion

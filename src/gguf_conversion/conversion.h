@@ -1,0 +1,69 @@
+// A model of Hugging Face's folder layout as a GGUF file: metadata, and where each tensor comes from. Fixed before any
+// weight is read: nothing here depends on values.
+//
+// How a plan uses it: 1. convert()  2. choose_types() with facts_of(metadata), to fix the type of each tensor  (kept:
+// F32)  3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows source_row() says
+// (transpose: the columns), widen to float32, add 1 where plus_one, quantize into the tensor's slice of the file.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/diagnostic.h"
+#include "core/list.h"
+#include "core/result.h"
+#include "formats/gguf/gguf_metadata.h"
+#include "gguf_conversion/tokenizer/tokenizer.h"
+
+namespace wasmquant::conversion {
+
+/// Texts of the files beside the weights; empty: not there.
+struct ModelFiles {
+  std::string_view name;     // of the model, for general.name
+  std::string_view config;   // config.json
+  std::string_view pooling;  // 1_Pooling/config.json of sentence-transformers
+  TokenizerFiles tokenizer;
+};
+
+struct SourceTensor {
+  std::string_view name;
+  std::span<const uint64_t> shape;
+};
+
+enum class Rearrangement : uint8_t {
+  none,
+  interleave,  // rows of each head: 0, d/2, 1, d/2 + 1, … of its d
+  transpose,
+};
+
+struct ConvertedTensor {
+  static constexpr uint32_t kGenerated = ~uint32_t{0};
+
+  uint32_t source = kGenerated;  // index of the source tensor
+  std::string name;
+  std::vector<uint64_t> shape;  // C order, as GGUF's tensor has it
+  Rearrangement rearrangement = Rearrangement::none;
+  uint32_t head_rows = 0;  // interleave: rows of a head
+  bool plus_one = false;   // values + 1, in float32
+  std::string data;        // generated: little-endian float32
+
+  /// The source's row that becomes row `row`. (transpose: the source's column.)
+  uint64_t source_row(uint64_t row) const noexcept {
+    if (rearrangement != Rearrangement::interleave) return row;
+    const uint64_t in_head = row % head_rows;
+    return row - in_head + in_head / 2 + (in_head % 2) * (head_rows / 2);
+  }
+};
+
+struct Conversion {
+  gguf::Metadata metadata;
+  List<ConvertedTensor> tensors;  // in the order of their sources; those that are left out are missing
+};
+
+/// Errors: json-invalid, argument-invalid (keys of config.json), format-unsupported (a model type or tensor that is not
+/// known), tensor-missing, tensor-duplicate, shape-mismatch.
+Result<Conversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors, DiagnosticList& diagnostics);
+
+}  // namespace wasmquant::conversion

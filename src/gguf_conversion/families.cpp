@@ -1,0 +1,171 @@
+#include "core/message.h"
+#include "families/config_reader.h"
+#include "gguf_conversion/family.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+constexpr TensorRow kDecoderRows[] = {
+    {"embed_tokens", "token_embd"},
+    {"norm", "output_norm", TensorKind::norm},
+    {"lm_head", "output"},
+    {"#input_layernorm", "attn_norm", TensorKind::norm},
+    {"#self_attn.q_proj", "attn_q", TensorKind::query},
+    {"#self_attn.k_proj", "attn_k", TensorKind::key},
+    {"#self_attn.v_proj", "attn_v"},
+    {"#self_attn.o_proj", "attn_output"},
+    {"#self_attn.q_norm", "attn_q_norm", TensorKind::norm},
+    {"#self_attn.k_norm", "attn_k_norm", TensorKind::norm},
+    {"#self_attn.rotary_emb", nullptr, TensorKind::left_out},
+    {"#post_attention_layernorm", "ffn_norm", TensorKind::norm},
+    {"#mlp.gate_proj", "ffn_gate"},
+    {"#mlp.up_proj", "ffn_up"},
+    {"#mlp.down_proj", "ffn_down"},
+    {"rotary_emb", nullptr, TensorKind::left_out},
+};
+
+// Gemma's embedding is its head, whatever else the file may hold.
+constexpr TensorRow kGemmaRows[] = {
+    {"lm_head", nullptr, TensorKind::left_out},
+};
+constexpr TensorRow kGemma2Rows[] = {
+    {"lm_head", nullptr, TensorKind::left_out},
+    {"#post_attention_layernorm", "post_attention_norm", TensorKind::norm},
+    {"#pre_feedforward_layernorm", "ffn_norm", TensorKind::norm},
+    {"#post_feedforward_layernorm", "post_ffw_norm", TensorKind::norm},
+    {"vision_tower*", nullptr, TensorKind::other_modality},
+    {"multi_modal_projector*", nullptr, TensorKind::other_modality},
+};
+
+constexpr TensorRow kGpt2Rows[] = {
+    {"wte", "token_embd"},
+    {"wpe", "position_embd"},
+    {"ln_f", "output_norm"},
+    {"lm_head", "output"},
+    {"#ln_1", "attn_norm"},
+    {"#attn", nullptr, TensorKind::left_out},  // "bias" and "masked_bias" are the causal mask
+    {"#attn.c_attn", "attn_qkv", TensorKind::conv1d},
+    {"#attn.c_proj", "attn_output", TensorKind::conv1d},
+    {"#ln_2", "ffn_norm"},
+    {"#mlp.c_fc", "ffn_up", TensorKind::conv1d},
+    {"#mlp.c_proj", "ffn_down", TensorKind::conv1d},
+};
+
+// Sentence embeddings are what BERT is used for in llama.cpp: its heads have no place there.
+constexpr TensorRow kBertRows[] = {
+    {"embeddings.word_embeddings", "token_embd"},
+    {"embeddings.position_embeddings", "position_embd"},
+    {"embeddings.token_type_embeddings", "token_types"},
+    {"embeddings.LayerNorm", "token_embd_norm"},
+    {"embeddings", nullptr, TensorKind::left_out},  // "position_ids"
+    {"#attention.self.query", "attn_q"},
+    {"#attention.self.key", "attn_k"},
+    {"#attention.self.value", "attn_v"},
+    {"#attention.output.dense", "attn_output"},
+    {"#attention.output.LayerNorm", "attn_output_norm"},
+    {"#intermediate.dense", "ffn_up"},
+    {"#output.dense", "ffn_down"},
+    {"#output.LayerNorm", "layer_output_norm"},
+    {"pooler.dense", nullptr, TensorKind::left_out},
+    {"cls.*", nullptr, TensorKind::left_out},
+};
+
+constexpr char kDecoderPrefixes[] = "model.language_model.|language_model.model.|language_model.|model.";
+
+constexpr char kDecoderLayers[] = "layers.";
+
+constexpr Family kFamilies[] = {
+    {"llama|mistral", "llama", {}, kDecoderRows, kDecoderPrefixes, kDecoderLayers, true},
+    {"qwen2", "qwen2", {}, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
+    {"qwen3", "qwen3", {}, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
+    {"gemma", "gemma", kGemmaRows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
+    {"gemma2", "gemma2", kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
+    {"gemma3|gemma3_text", "gemma3", kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
+    {"gpt2", "gpt2", {}, kGpt2Rows, "transformer.", "h.", false, false, true},
+    {"bert", "bert", {}, kBertRows, "bert.", "encoder.layer.", false, false, true},
+};
+
+// Whether `pattern` is all of `module`, or all up to its '*'.
+bool matches(const char* pattern, std::string_view module) {
+  for (size_t at = 0; *pattern != '*'; ++pattern, ++at) {
+    if (at == module.size()) return *pattern == '\0';
+    if (module[at] != *pattern) return false;
+  }
+  return true;
+}
+
+// The number in "<layers>12.rest", and the rest; -1 when the module is of no layer.
+int64_t take_layer(std::string_view& module, std::string_view layers) {
+  constexpr size_t kMaxDigits = 6;
+  if (!module.starts_with(layers)) return -1;
+  const size_t first = layers.size(), dot = module.find('.', first);
+  if (dot == module.npos || dot == first || dot - first > kMaxDigits) return -1;
+  int64_t layer = 0;
+  for (const char c : module.substr(first, dot - first)) {
+    if (c < '0' || c > '9') return -1;
+    layer = 10 * layer + (c - '0');
+  }
+  module.remove_prefix(dot + 1);
+  return layer;
+}
+
+// A module may stand under a wrapper's name.
+std::string_view without_prefix(std::string_view module, std::string_view prefixes) {
+  while (!prefixes.empty()) {
+    const std::string_view prefix = families::first_word(prefixes);
+    if (module.starts_with(prefix)) return module.substr(prefix.size());
+  }
+  return module;
+}
+
+const TensorRow* find_row(std::span<const TensorRow> rows, std::string_view module, bool in_layer) {
+  for (const TensorRow& row : rows)
+    if ((row.source[0] == '#') == in_layer && matches(row.source + (in_layer ? 1 : 0), module)) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+const Family* family_of(const json::Value& config) noexcept {
+  const std::string_view type = families::ConfigReader(config).text("model_type");
+  for (const Family& family : kFamilies)
+    for (std::string_view types = family.model_types; !types.empty();)
+      if (families::first_word(types) == type) return &family;
+  return nullptr;
+}
+
+std::string family_names() {
+  std::string names;
+  for (const Family& family : kFamilies)
+    for (std::string_view types = family.model_types; !types.empty();) {
+      if (!names.empty()) names += ", ";
+      names += families::first_word(types);
+    }
+  return names;
+}
+
+TensorMatch match_tensor(const Family& family, std::string_view name) {
+  TensorMatch match;
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos) return match;
+  std::string_view parameter = name.substr(dot + 1);
+  if (parameter == "gamma") parameter = "weight";  // norms of TensorFlow's BERT
+  if (parameter == "beta") parameter = "bias";
+  std::string_view module = without_prefix(name.substr(0, dot), family.prefixes);
+  match.layer = take_layer(module, family.layers);
+  const bool in_layer = match.layer >= 0;
+  match.row = find_row(family.own, module, in_layer);
+  if (match.row == nullptr) match.row = find_row(family.common, module, in_layer);
+  if (match.row == nullptr || match.row->target == nullptr) return match;
+  if (parameter != "weight" && parameter != "bias") {
+    match.row = nullptr;
+    return match;
+  }
+  if (in_layer) match.name = text_of("blk.{}.", match.layer);
+  match.name += match.row->target;
+  match.name += '.';
+  match.name += parameter;
+  return match;
+}
+
+}  // namespace wasmquant::conversion

@@ -1,0 +1,175 @@
+#include "gguf_conversion/hyperparameters.h"
+
+#include <iterator>
+#include <optional>
+
+#include "core/message.h"
+#include "families/config_reader.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+constexpr uint32_t kMaxHeadWidth = 65'536;
+
+enum class KeyKind : uint8_t { count, real };
+
+struct HyperparameterRow {
+  const char* key;    // behind "<architecture>."
+  const char* names;  // in config.json; empty: never there
+  KeyKind kind = KeyKind::count;
+  const char* only = nullptr;  // architectures "a|b"; null: all
+  double fallback = 0;         // 0: none. What transformers assumes when config.json is silent
+  bool required = false;
+};
+
+constexpr char kGemma23[] = "gemma2|gemma3";
+constexpr HyperparameterRow kHyperparameterRows[] = {
+    {"context_length", "max_position_embeddings|n_positions|n_ctx", KeyKind::count, "gemma3", 131072},
+    {"context_length", "max_position_embeddings|n_positions|n_ctx", KeyKind::count, nullptr, 0, true},
+    {"embedding_length", "hidden_size|n_embd", KeyKind::count, nullptr, 0, true},
+    {"block_count", "num_hidden_layers|n_layer", KeyKind::count, nullptr, 0, true},
+    {"feed_forward_length", "intermediate_size|n_inner", KeyKind::count},
+    {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, "gemma3", 8},
+    {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, nullptr, 0, true},
+    {"attention.head_count_kv", "num_key_value_heads", KeyKind::count, "gemma3", 4},
+    {"attention.head_count_kv", "num_key_value_heads", KeyKind::count, "llama|qwen2|qwen3|gemma|gemma2"},
+    {"attention.key_length", "head_dim", KeyKind::count, "gemma|gemma2|gemma3", 256},
+    {"attention.value_length", "head_dim", KeyKind::count, "gemma|gemma2|gemma3", 256},
+    {"attention.key_length", "head_dim"},
+    {"attention.value_length", "head_dim"},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", KeyKind::real, nullptr, 1e-6},
+    {"attention.layer_norm_epsilon", "layer_norm_eps|layer_norm_epsilon", KeyKind::real, "bert", 1e-12},
+    {"attention.layer_norm_epsilon", "layer_norm_eps|layer_norm_epsilon", KeyKind::real, nullptr, 1e-5},
+    {"attention.sliding_window", "sliding_window", KeyKind::count, kGemma23, 4096},
+    {"attn_logit_softcapping", "attn_logit_softcapping", KeyKind::real, kGemma23},
+    {"final_logit_softcapping", "final_logit_softcapping", KeyKind::real, kGemma23},
+};
+
+bool is_one_of(std::string_view word, std::string_view words) {
+  while (!words.empty())
+    if (families::first_word(words) == word) return true;
+  return false;
+}
+
+// RMS norms have one epsilon, layer norms another.
+bool is_other_norm(std::string_view key, const Family& family) {
+  return key == (family.has_layer_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
+}
+
+Error missing(std::string_view names) {
+  return error_at(ErrorCode::argument_invalid, text_of("config.json: /{}", families::first_word(names)),
+                  "the model needs this key, a whole number from 1 to 2^32 - 1");
+}
+
+class Writer {
+ public:
+  Writer(const json::Value& config, const Family& family, gguf::Metadata& metadata)
+      : config_(config), family_(family), metadata_(metadata) {}
+
+  Result<Hyperparameters> run() {
+    TRY_VOID(rows());
+    TRY_VOID(rope());
+    Hyperparameters found;
+    found.layers = value_of("block_count");
+    found.heads = value_of("attention.head_count");
+    found.key_value_heads = value_of("attention.head_count_kv");
+    if (found.key_value_heads == 0) found.key_value_heads = found.heads;
+    const uint32_t width = value_of("embedding_length");
+    found.head_width = value_of("attention.key_length");
+    if (found.head_width == 0) found.head_width = width / found.heads;
+    if (found.head_width > kMaxHeadWidth)
+      return error_at(ErrorCode::argument_invalid, "config.json: /head_dim", "heads of {} elements, allowed are {}",
+                      found.head_width, kMaxHeadWidth);
+    if (found.heads % found.key_value_heads != 0)
+      return error_at(ErrorCode::argument_invalid, "config.json: /num_key_value_heads",
+                      "{} heads do not share {} key/value heads evenly", found.heads, found.key_value_heads);
+    const std::string_view architecture = family_.architecture;
+    if (architecture == "llama") metadata_.set_u32(key("rope.dimension_count"), found.head_width);
+    if (architecture == "bert") metadata_.set_bool(key("attention.causal"), false);
+    if (value_of("feed_forward_length") == 0) {
+      if (architecture != "gpt2") return missing("intermediate_size");
+      metadata_.set_u32(key("feed_forward_length"), 4 * width);
+    }
+    return found;
+  }
+
+ private:
+  // The key behind the architecture's name; holds until the next call.
+  const std::string& key(const char* name) {
+    key_.assign(family_.architecture);
+    key_ += '.';
+    return key_ += name;
+  }
+  uint32_t value_of(const char* name) { return static_cast<uint32_t>(metadata_.find_count(key(name)).value_or(0)); }
+  void set_real(const char* name, double value) { metadata_.set_f32(key(name), static_cast<float>(value)); }
+
+  Status rows() {
+    for (const HyperparameterRow& row : kHyperparameterRows) {
+      if (row.only != nullptr && !is_one_of(family_.architecture, row.only)) continue;
+      if (is_other_norm(row.key, family_) || metadata_.find(key(row.key)) != nullptr) continue;
+      if (row.kind == KeyKind::real) {
+        const double value = config_.number(row.names).value_or(row.fallback);
+        if (value != 0) set_real(row.key, value);
+        continue;
+      }
+      const uint32_t value = config_.count(row.names).value_or(static_cast<uint32_t>(row.fallback));
+      if (value != 0) metadata_.set_u32(key(row.key), value);
+      if (value == 0 && row.required) return missing(row.names);
+    }
+    return {};
+  }
+
+  // Rotary embeddings: parameters stand in an object of their own, or (the base) beside it; Gemma 3 has two sets.
+  Status rope() {
+    if (family_.has_layer_norm) return {};  // positions are learned
+    const json::Value nothing;
+    const json::Value* parameters = config_.find("rope_parameters|rope_scaling");
+    if (parameters == nullptr) parameters = &nothing;
+    const json::Value& local = (*parameters)["sliding_attention"];
+    if (const json::Value* global = parameters->find("full_attention")) parameters = global;
+    const families::ConfigReader scaling(*parameters);
+    const auto copy = [&](const families::ConfigReader& from, const char* name, const char* names) {
+      const auto value = from.number(names);
+      if (value) set_real(name, *value);
+      return value.has_value();
+    };
+    if (!copy(scaling, "rope.freq_base", "rope_theta") && !copy(config_, "rope.freq_base", "rope_theta") &&
+        std::string_view(family_.architecture) == "gemma3")
+      set_real("rope.freq_base", 1e6);
+    if (!copy(families::ConfigReader(local), "rope.freq_base_swa", "rope_theta"))
+      copy(config_, "rope.freq_base_swa", "rope_local_base_freq");
+
+    const std::string_view type = scaling.text("rope_type|type");
+    // "default" is none, "llama3" a tensor (rope_factors).
+    if (type.empty() || type == "default" || type == "llama3") return {};
+    const bool is_yarn = type == "yarn";
+    if ((!is_yarn && type != "linear") || !copy(scaling, "rope.scaling.factor", "factor"))
+      return error_at(ErrorCode::format_unsupported, "config.json: /rope_scaling",
+                      "rope scaling {q} is not written to GGUF; linear, yarn and llama3 with their factor are", type);
+    metadata_.set_text(key("rope.scaling.type"), type);
+    if (!is_yarn) return {};
+    const auto original = scaling.count("original_max_position_embeddings");
+    if (!original) return missing("original_max_position_embeddings");
+    metadata_.set_u32(key("rope.scaling.original_context_length"), *original);
+    constexpr const char* kYarn[][2] = {{"rope.scaling.yarn_ext_factor", "extrapolation_factor"},
+                                        {"rope.scaling.yarn_attn_factor", "attention_factor|attn_factor"},
+                                        {"rope.scaling.yarn_beta_fast", "beta_fast"},
+                                        {"rope.scaling.yarn_beta_slow", "beta_slow"}};
+    for (const auto& [name, names] : kYarn) copy(scaling, name, names);
+    return {};
+  }
+
+  const families::ConfigReader config_;
+  const Family& family_;
+  std::string key_;
+  gguf::Metadata& metadata_;
+};
+
+}  // namespace
+
+Result<Hyperparameters> write_hyperparameters(const json::Value& config, const Family& family,
+                                              gguf::Metadata& metadata) {
+  return Writer(config, family, metadata).run();
+}
+
+}  // namespace wasmquant::conversion

@@ -1,0 +1,75 @@
+// llama.cpp knows pretokenizers by name and has their regular expressions inside (llama-vocab.cpp); tokenizer.json has
+// the expressions. The same expression cuts the same words, whoever's model it is, so one name serves a family:
+//   ByteLevel with its own expression: gpt-2 · Digits, one by one, before it: smollm (also starcoder, refact)
+//   Split by an expression: by the table
+#include "gguf_conversion/tokenizer/pretokenizer.h"
+
+#include <string>
+
+#include "gguf_conversion/tokenizer/tokenizer_json.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+// What most expressions share is written once: 1 contractions, 2 letters, 3 digits, 4 others, 5 spaces.
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define LETTERS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+#define OTHERS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+#define OTHERS_WITH_SLASH "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*"
+#define SPACES "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define CASED_FIRST "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+"
+#define CASED_SECOND "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*"
+
+struct Expression {
+  const char* text;
+  const char* name;
+};
+constexpr Expression kExpressions[] = {
+    {CONTRACTIONS LETTERS "|\\p{N}{1,3}" OTHERS SPACES, "llama-bpe"},
+    {CONTRACTIONS LETTERS "|\\p{N}" OTHERS SPACES, "qwen2"},
+    {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" SPACES,
+     "qwen35"},
+    {CASED_FIRST CONTRACTIONS "?" CASED_SECOND CONTRACTIONS "?|\\p{N}{1,3}" OTHERS_WITH_SLASH SPACES, "gpt-4o"},
+    {CASED_FIRST CASED_SECOND "|\\p{N}" OTHERS_WITH_SLASH SPACES, "tekken"},
+};
+
+#undef CONTRACTIONS
+#undef LETTERS
+#undef OTHERS
+#undef OTHERS_WITH_SLASH
+#undef SPACES
+#undef UPPER
+#undef LOWER
+#undef CASED_FIRST
+#undef CASED_SECOND
+
+}  // namespace
+
+std::string_view pretokenizer_name(const json::Value& pre_tokenizer) {
+  bool has_bytes = false, own_expression = false, digits = false, unknown = false;
+  std::string expression;
+  each_part(pre_tokenizer, "pretokenizers", [&](const json::Value& part) {
+    const std::string& type = part["type"].as_string();
+    if (type == "ByteLevel") {
+      has_bytes = true;
+      const json::Value* use = part.find("use_regex");
+      own_expression = use == nullptr || use->as_bool();
+    } else if (type == "Digits" && part["individual_digits"].as_bool()) {
+      digits = true;
+    } else if (type == "Split" && expression.empty()) {
+      expression = part["pattern"]["Regex"].as_string();
+    } else {
+      unknown = true;
+    }
+  });
+  if (!has_bytes || unknown) return {};
+  if (expression.empty() && own_expression) return digits ? "smollm" : "gpt-2";
+  if (digits || own_expression) return {};
+  for (const Expression& row : kExpressions)
+    if (expression == row.text) return row.name;
+  return {};
+}
+
+}  // namespace wasmquant::conversion

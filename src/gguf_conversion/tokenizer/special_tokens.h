@@ -1,0 +1,18 @@
+// Which tokens begin, end and fill a text, whether llama.cpp adds them by itself, and the chat template.
+#pragma once
+#include <string_view>
+
+#include "core/json.h"
+#include "formats/gguf/gguf_metadata.h"
+#include "gguf_conversion/tokenizer/vocabulary.h"
+
+namespace wasmquant::conversion {
+
+/// `tokenizer` is tokenizer.json, `settings` tokenizer_config.json; either may be null.
+void write_special_tokens(const json::Value& tokenizer, const json::Value& settings, const json::Value& config,
+                          const Vocabulary& vocabulary, gguf::Metadata& metadata);
+
+/// tokenizer.chat_template and its named variants.
+void write_chat_template(const json::Value& settings, std::string_view chat_template, gguf::Metadata& metadata);
+
+}  // namespace wasmquant::conversion

@@ -1,0 +1,96 @@
+// Blocks of 32 elements whose scale is searched for, eight at a time. Layouts: ggml_simple_blocks.cpp; iq4_nl is as
+// q4_0.
+#include <cmath>
+
+#include "kernels/ggml/ggml_layout.h"
+#include "kernels/ggml/ggml_recipes.h"
+#include "numeric/half.h"
+
+namespace wasmquant::kernels {
+namespace {
+
+constexpr size_t kBlock = 32, kUnit = kBlock * kSearchWidth;
+
+/// What is stored of eight blocks.
+struct Found {
+  float scale[kSearchWidth], minimum[kSearchWidth];
+  uint8_t codes[kUnit];
+};
+
+void search_iq4_nl(const Stages& stages, const SearchInput& in, Found& found) {
+  float inverse[kSearchWidth];
+  stages.iq4(in, found.scale);
+  for (size_t i = 0; i < kSearchWidth; ++i) inverse[i] = found.scale[i] != 0 ? 1 / found.scale[i] : 0;
+  stages.codes_iq4(in.x, kUnit, kBlock, inverse, found.codes);
+}
+
+void search_linear(const Stages& stages, const SearchInput& in, float levels, bool has_minimum, Found& found) {
+  SearchResult result;
+  CodeRange range;
+  if (has_minimum) {
+    stages.affine(in, {levels, -0.9f, 0.05f, 36, false, true}, result);
+    range.high = levels;
+  } else {
+    stages.symmetric(in, levels, result);
+    range = {-levels, levels - 1, static_cast<int32_t>(levels)};
+  }
+  stages.codes(Coding::nearest, in.x, kUnit, kBlock, result.add, result.factor, range, found.codes);
+  for (size_t i = 0; i < kSearchWidth; ++i) {
+    found.scale[i] = result.scale[i];
+    found.minimum[i] = result.minimum[i];
+    if (result.is_empty[i]) std::memset(found.codes + i * kBlock, 0, kBlock);
+  }
+}
+
+}  // namespace
+
+void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, const float* importance,
+                           float energy, uint8_t* out) noexcept {
+  const bool has_fifth_bits = type == GgmlType::q5_0 || type == GgmlType::q5_1;
+  const bool has_minimum = type == GgmlType::q4_1 || type == GgmlType::q5_1;
+  float padded_x[kUnit] = {}, padded_importance[kUnit] = {}, energies[kSearchWidth];
+  for (; blocks > 0; x += kUnit) {
+    const size_t count = blocks < kSearchWidth ? blocks : kSearchWidth;
+    SearchInput in{x, kBlock, importance ? Weighting::given_energy : Weighting::square, importance, energies};
+    if (count < kSearchWidth) {
+      std::memcpy(padded_x, x, count * kBlock * sizeof(float));
+      in.x = padded_x;
+      if (importance) {
+        std::memcpy(padded_importance, importance, count * kBlock * sizeof(float));
+        in.importance = padded_importance;
+      }
+    }
+    for (size_t i = 0; i < kSearchWidth; ++i) {
+      energies[i] = energy;
+      if (type != GgmlType::iq4_nl || !importance) continue;
+      energies[i] = 0;
+      for (size_t j = 0; j < kBlock; ++j) energies[i] += in.x[i * kBlock + j] * in.x[i * kBlock + j];
+      energies[i] *= 2.0f / kBlock;
+    }
+    Found found;
+    if (type == GgmlType::iq4_nl)
+      search_iq4_nl(stages, in, found);
+    else
+      search_linear(stages, in, has_minimum ? (has_fifth_bits ? 31.0f : 15.0f) : (has_fifth_bits ? 16.0f : 8.0f),
+                    has_minimum, found);
+    for (size_t i = 0; i < count; ++i) {
+      const uint8_t* codes = found.codes + i * kBlock;
+      store_u16(half_of(found.scale[i]), out);
+      out += 2;
+      if (has_minimum) {
+        store_u16(half_of(found.minimum[i]), out);
+        out += 2;
+      }
+      if (has_fifth_bits) {
+        pack_fifth_bits(codes, out);
+        out += 4;
+      }
+      pack_planes<kHalves>(codes, out);
+      out += kBlock / 2;
+    }
+    blocks -= count;
+    if (importance) importance += kUnit;
+  }
+}
+
+}  // namespace wasmquant::kernels

@@ -1,0 +1,176 @@
+#include "observers/search/per_scale_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/search.h"
+#include "numeric/exponential.h"
+#include "observers/search/half_quadratic_search.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr size_t kPiece = 1024;             // elements whose errors are added up in float32
+constexpr int kShares = 112, kWhole = 100;  // ranges up to 1.12 of the data's
+constexpr int kSharesOfOneEnd = 48;
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+// Codes of whole positions that fake_quantize_int has, rounded half to even.
+bool fits_kernel(const QuantizationSpec& spec) noexcept {
+  const bool is_mx = spec.scale_format == ScaleFormat::e8m0;
+  const bool has_whole_zero = spec.symmetric || spec.zero_point_type == ZeroPointType::int32;
+  return info_of(spec.dtype).is_integer && !is_mx && has_whole_zero && !spec.grid.divides && code_bits_of(spec) <= 16 &&
+         spec.round_method == RoundMethod::half_even;
+}
+
+// `end` moved towards `anchor` or away from it.
+float share_of(float end, float anchor, float share) noexcept {
+  return std::clamp(anchor + (end - anchor) * share, -kLargest, kLargest);
+}
+
+// The power of two that divides a positive number to [1, 2), and that multiplies it to there; both normal numbers.
+int exponent_of(float v) noexcept { return v > 0 ? std::clamp(std::ilogb(v), -126, 126) : 0; }
+
+}  // namespace
+
+void SearchSlice::take(std::span<const float> x, const float* weights) {
+  const kernels::Extent extent = kernels::reduce_extent(x);
+  min_ = extent.min;
+  max_ = extent.max;
+  const int exponent = min_ <= max_ ? exponent_of(std::max(-min_, max_)) : 0;
+  unit_ = static_cast<float>(power_of_two(-exponent));
+  inverse_unit_ = static_cast<float>(power_of_two(exponent));
+  const float largest_weight = weights != nullptr ? *std::max_element(weights, weights + x.size()) : 0;
+  const auto weight_unit = static_cast<float>(power_of_two(-exponent_of(largest_weight)));
+  values_.clear();
+  weights_.clear();
+  values_.reserve(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!extent.all_finite && !std::isfinite(x[i])) continue;
+    values_.push_back(x[i] * unit_);
+    if (largest_weight > 0) weights_.push_back(weights[i] * weight_unit);
+  }
+}
+
+SliceSearch::SliceSearch(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options,
+                         float second_scale) noexcept
+    : spec_(spec),
+      method_(method),
+      options_(options),
+      rule_(spec, second_scale),
+      grid_of_(spec),
+      has_kernel_(fits_kernel(spec)) {}
+
+double SliceSearch::error_of(const QParams& candidate) {
+  Granularity g;
+  g.inner = original_.size();
+  if (spec_.zero_point_type == ZeroPointType::float32) {  // has codes on the real path only
+    quantize(g, spec_, {&candidate, 1}, kernels::Path::real, original_, 0, codes_.data());
+    dequantize(g, spec_, {&candidate, 1}, codes_.data(), original_.size(), 0, quantized_.data());
+  } else {
+    fake_quantize(g, spec_, {&candidate, 1}, original_, 0, quantized_.data());
+  }
+  double sum = 0;
+  for (size_t i = 0; i < original_.size(); ++i) {
+    const double difference = static_cast<double>(original_[i]) - static_cast<double>(quantized_[i]);
+    sum += difference * difference * (slice_.weights() != nullptr ? static_cast<double>(slice_.weights()[i]) : 1.0);
+  }
+  return sum;
+}
+
+void SliceSearch::measure(std::span<const QParams> candidates, double* errors) {
+  if (!has_kernel_) {
+    for (size_t i = 0; i < candidates.size(); ++i) errors[i] = error_of(candidates[i]);
+    return;
+  }
+  float scale[kMostCandidates], inverse[kMostCandidates], low[kMostCandidates], high[kMostCandidates],
+      error[kMostCandidates];
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const kernels::Affine grid = grid_of_(candidates[i]);
+    scale[i] = grid.scale * slice_.unit();
+    inverse[i] = grid.inverse * slice_.inverse_unit();
+    low[i] = grid.quant_min - grid.zero_point;
+    high[i] = grid.quant_max - grid.zero_point;
+    errors[i] = 0;
+  }
+  const std::span<const float> x = slice_.values();
+  for (size_t at = 0; at < x.size(); at += kPiece) {
+    kernels::search_errors(x.subspan(at, std::min(kPiece, x.size() - at)),
+                           slice_.weights() != nullptr ? slice_.weights() + at : nullptr,
+                           {scale, inverse, low, high, candidates.size()}, error);
+    for (size_t i = 0; i < candidates.size(); ++i) errors[i] += static_cast<double>(error[i]);
+  }
+}
+
+void SliceSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors) {
+  QParams candidates[kMostCandidates];
+  for (size_t i = 0; i < ranges.size(); ++i) candidates[i] = rule_(ranges[i].min, ranges[i].max);
+  measure({candidates, ranges.size()}, errors);
+  // From the widest on, so that of equal ones the widest is kept.
+  for (size_t i = ranges.size(); i-- > 0;)
+    if (errors[i] < best.loss) best = {candidates[i], ranges[i].min, ranges[i].max, errors[i]};
+}
+
+SearchCandidate SliceSearch::least_error() {
+  SearchCandidate whole = whole_range();
+  // Where zero is no code, ranges shrink to the end that is nearest to it.
+  const float anchor = spec_.zero_point_type == ZeroPointType::float32 && !spec_.symmetric
+                           ? std::clamp(0.0f, whole.min, whole.max)
+                           : 0.0f;
+  Ends ranges[kShares];
+  for (int k = 1; k <= kShares; ++k) {
+    const float share = static_cast<float>(k) / static_cast<float>(kWhole);
+    ranges[k - 1] = {share_of(whole.min, anchor, share), share_of(whole.max, anchor, share)};
+  }
+  ranges[kWhole - 1] = {whole.min, whole.max};  // to the bit
+  double errors[kMostCandidates];
+  SearchCandidate best = whole;
+  best.loss = std::numeric_limits<double>::infinity();
+  attempt(ranges, best, errors);
+  whole.loss = errors[kWhole - 1];
+  if (!spec_.symmetric && info_of(spec_.dtype).is_integer) {
+    for (const bool is_low : {true, false}) {
+      const Ends joint{best.min, best.max};
+      for (int k = 1; k <= kSharesOfOneEnd; ++k) {
+        const float share = static_cast<float>(k * kShares) / static_cast<float>(kSharesOfOneEnd * kWhole);
+        ranges[k - 1] = joint;
+        (is_low ? ranges[k - 1].min : ranges[k - 1].max) = share_of(is_low ? whole.min : whole.max, anchor, share);
+      }
+      attempt({ranges, kSharesOfOneEnd}, best, errors);
+    }
+  }
+  return best.loss < whole.loss * kLeastGain ? best : whole;
+}
+
+SearchCandidate SliceSearch::mx_diffs() {
+  QuantizationSpec ceiled = spec_;
+  ceiled.scale_format = ScaleFormat::e8m0;
+  ceiled.scale_calculation_mode = ScaleCalculationMode::ceil;
+  SearchCandidate best = whole_range();
+  best.qparams = qparams_of(best.min, best.max, ceiled);
+  best.loss = error_of(best.qparams);
+  const QParams half{std::max(best.qparams.scale / 2, 0x1p-127f), 0.0f};
+  const double error = error_of(half);
+  return error < best.loss ? SearchCandidate{half, best.min, best.max, error} : best;
+}
+
+SearchCandidate SliceSearch::operator()(std::span<const float> x, const float* weights) {
+  slice_.take(x, weights);
+  if (slice_.empty()) return {};
+  if (info_of(spec_.dtype).is_block()) return whole_range();
+  if (!has_kernel_) {
+    original_.clear();
+    for (const float v : x)
+      if (std::isfinite(v)) original_.push_back(v);
+    quantized_.resize(original_.size());
+    codes_.resize(original_.size() * code_bytes_of(spec_));
+  }
+  if (method_ == ObserverMethod::mx_diffs) return mx_diffs();
+  const SearchCandidate best = least_error();
+  if (method_ == ObserverMethod::slice_mse) return best;
+  return HalfQuadraticSearch(spec_, options_, rule_, grid_of_, slice_)(whole_range(), best);
+}
+
+}  // namespace wasmquant

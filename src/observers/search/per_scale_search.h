@@ -1,0 +1,86 @@
+// Searches for the scale and zero point of elements that share them.
+//   slice_mse       the range with the least squared error: the ends of the data times k / 100, k = 1..112, both alike;
+//                   then, for asymmetric specs, each end by itself, in 48 steps. Elements may have weights.
+//   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, whichever has the least squared error (AMD Quark's
+//                   PerBlockMXDiffs, spec 4.11)
+//   half_quadratic  the least sum of |x - y|^p, p < 1, at which outliers pull less; half_quadratic_search.h
+// None is worse by its own measure than the range of the data: a gain must exceed the rounding of the sums to count.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "config/spec/spec.h"
+#include "quantize/qparams.h"
+
+namespace wasmquant {
+
+/// Scale and zero point, the range that they stand for, and what a search minimises.
+struct SearchCandidate {
+  QParams qparams{1.0f, 0.0f};
+  float min = 1, max = 0;  // min > max where there was no finite element
+  double loss = 0;
+};
+
+/// What a loss must fall below, times the loss of the whole range: float32 sums are off by less than the rest.
+inline constexpr double kLeastGain = 1 - 0x1p-16;
+
+/// Elements of one scale, laid out for many looks at them.
+class SearchSlice {
+ public:
+  /// Without what is not finite. `weights`: null, or one per element, finite and >= 0; all zero count as none.
+  void take(std::span<const float> x, const float* weights);
+
+  bool empty() const noexcept { return values_.empty(); }
+  float min() const noexcept { return min_; }
+  float max() const noexcept { return max_; }
+  /// The elements times unit(), a power of two that brings the largest magnitude to [1, 2), as far as float32 has it:
+  /// squares neither overflow nor vanish.
+  std::span<const float> values() const noexcept { return values_; }
+  float unit() const noexcept { return unit_; }
+  float inverse_unit() const noexcept { return inverse_unit_; }
+  /// Null, or one per element, below 2.
+  const float* weights() const noexcept { return weights_.empty() ? nullptr : weights_.data(); }
+
+ private:
+  std::vector<float> values_, weights_;
+  float min_ = 0, max_ = 0, unit_ = 1, inverse_unit_ = 1;
+};
+
+class SliceSearch {
+ public:
+  /// `method` is one of the above. `second_scale` as for ScaleRule; `spec` is that for the data (spec_for_data).
+  SliceSearch(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options,
+              float second_scale = 1.0f) noexcept;
+
+  /// The elements of one scale, as for SearchSlice::take.
+  SearchCandidate operator()(std::span<const float> x, const float* weights);
+
+ private:
+  struct Ends {
+    float min, max;
+  };
+  static constexpr size_t kMostCandidates = 112;
+
+  SearchCandidate whole_range() const noexcept {
+    return {rule_(slice_.min(), slice_.max()), slice_.min(), slice_.max()};
+  }
+  SearchCandidate least_error();
+  SearchCandidate mx_diffs();
+  // Keeps the best of `best` and the ranges, at most kMostCandidates and a multiple of SearchGrids::kStep.
+  void attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors);
+  // Squared errors, in units that are the same for all candidates of a slice.
+  void measure(std::span<const QParams> candidates, double* errors);
+  double error_of(const QParams& candidate);
+
+  QuantizationSpec spec_;
+  ObserverMethod method_;
+  ObserverOptions options_;
+  ScaleRule rule_;
+  AffineRule grid_of_;
+  bool has_kernel_;  // kernels::search_errors knows the spec's grids
+  SearchSlice slice_;
+  std::vector<float> original_, quantized_;  // without the kernel
+  std::vector<uint8_t> codes_;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,71 @@
+// Pieces of a rewritten ONNX file: bytes known now, ranges of files that are copied, and components of weights that are
+// still to be quantized, and messages made of them.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/list.h"
+#include "formats/onnx/onnx_skeleton.h"
+
+namespace wasmquant::conversion {
+
+/// Field of TensorProto (onnx.proto), and data types of its elements.
+inline constexpr uint32_t kRawData = 9;
+inline constexpr uint32_t kFloat32 = 1, kInt64 = 7;
+
+/// `bytes` bytes of an output file, in order.
+struct Segment {
+  enum class Kind : uint8_t {
+    literal,    // OnnxRewrite::literals from `begin` on
+    model,      // the input model from `begin` on
+    external,   // the input's external file number `source` from `begin` on
+    component,  // component number `component` of the layout of choice number `source`, whole
+    zeros,      // padding
+  };
+  Kind kind = Kind::literal;
+  uint32_t source = 0, component = 0;
+  uint64_t begin = 0, bytes = 0;
+};
+
+/// A growing message.
+class Pieces {
+ public:
+  uint64_t bytes() const noexcept { return bytes_; }
+  const List<Segment>& segments() const noexcept { return segments_; }
+  void add(const Segment& segment);
+  void add(const Pieces& other);
+  /// `text` goes to the end of `literals`.
+  void add(std::string& literals, std::string_view text);
+  void add(const onnx::Range& range) { add({Segment::Kind::model, 0, 0, range.begin, range.bytes()}); }
+  /// A field that holds `inner`.
+  void add_field(std::string& literals, uint32_t number, const Pieces& inner);
+
+ private:
+  List<Segment> segments_;
+  uint64_t bytes_ = 0;
+};
+
+/// NodeProto, field by field. Nodes without a name stay so: a suffix alone would stand twice, which runtimes refuse.
+class NodeBytes {
+ public:
+  NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name, std::string_view suffix);
+  NodeBytes& input(std::string_view name);
+  NodeBytes& output(std::string_view name);
+  NodeBytes& attribute(std::string_view name, int64_t value);
+  /// The message without its length.
+  const std::string& bytes() const noexcept { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// The beginning of a TensorProto: dims, data_type, name. What follows says where its values are.
+std::string tensor_head(std::string_view name, uint32_t data_type, std::span<const uint64_t> shape);
+/// external_data and data_location of a TensorProto.
+std::string external_fields(std::string_view location, uint64_t offset, uint64_t length);
+
+}  // namespace wasmquant::conversion

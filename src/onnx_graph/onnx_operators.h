@@ -1,0 +1,42 @@
+// The nodes that read quantized weights, in place of those that read floats.
+#pragma once
+#include <span>
+#include <string>
+
+#include "onnx_graph/onnx_editor.h"
+#include "onnx_graph/onnx_rewrite.h"
+
+namespace wasmquant::conversion {
+
+class OnnxOperators {
+ public:
+  /// Finds the inputs that nodes share. The editor and the choices outlive it.
+  OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> choices, uint32_t accuracy_level);
+
+  /// DequantizeLinear, under the weight's own name. `names`: of the layout's components.
+  void dequantize(const OnnxChoice& choice, const List<std::string>& names);
+  /// Replaces the consumer by the operators of the choice's form, which it can take.
+  void replace(const OnnxChoice& choice, const onnx::Consumer& consumer, const List<std::string>& names);
+
+ private:
+  // An input that nodes of one graph share is quantized once, before the first of them.
+  struct QuantizedInput {
+    std::string_view name;
+    uint32_t graph, node;
+    std::string codes, scale, zero_point;  // names; of the first node only
+  };
+  QuantizedInput& first_use(const onnx::Node& node);
+  std::string product_name(const onnx::Node& node);
+  void add_bias(const onnx::Node& node, std::string_view product, std::string_view bias, Pieces& nodes);
+  std::string reshaped_bias(const onnx::Node& node, size_t rank, Pieces& nodes);
+  void multiply(const OnnxChoice& choice, const onnx::Node& node, const List<std::string>& names, Pieces& nodes);
+  void gather(const OnnxChoice& choice, const onnx::Node& node, const List<std::string>& names, Pieces& nodes);
+  void multiply_integers(const onnx::Consumer& consumer, size_t rank, const List<std::string>& names, Pieces& nodes);
+
+  OnnxEditor& editor_;
+  const uint32_t accuracy_level_;
+  List<QuantizedInput> inputs_;
+  List<uint32_t> input_order_;  // by name, graph, node
+};
+
+}  // namespace wasmquant::conversion

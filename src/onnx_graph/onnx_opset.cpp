@@ -1,0 +1,159 @@
+#include "onnx_graph/onnx_opset.h"
+
+#include <cstring>
+
+#include "core/message.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+using protobuf::Wire;
+
+// Older files are too different in too many ways.
+constexpr uint64_t kOldest = 9;
+
+// An operator whose nodes change meaning, or stop being valid, with a version: those that have the attribute, or all.
+// From the operators' history in Changelog.md of onnx, versions 10 to 25.
+enum class Becomes : uint8_t { nothing, integers, real, flat };
+struct Change {
+  std::string_view op_type;
+  uint8_t version;
+  std::string_view attribute;
+  Becomes becomes = Becomes::nothing;  // an input; flat: the node works on a matrix
+  uint8_t input = 1;
+};
+constexpr std::string_view kAny = "*";
+constexpr auto kIntegers = Becomes::integers, kReal = Becomes::real, kFlat = Becomes::flat;
+constexpr Change kChanges[] = {
+    {"Slice", 10, "starts", kIntegers},
+    {"Slice", 10, "ends", kIntegers, 2},
+    {"Slice", 10, "axes", kIntegers, 3},
+    {"TopK", 10, "k", kIntegers},
+    {"Upsample", 10, kAny},
+    {"Clip", 11, "min", kReal},
+    {"Clip", 11, "max", kReal, 2},
+    {"Pad", 11, "pads", kIntegers},
+    {"Pad", 11, "value", kReal, 2},
+    {"Resize", 11, kAny},
+    {"Scatter", 11, kAny},
+    {"Dropout", 12, "ratio", kReal},
+    {"Hardmax", 13, kAny, kFlat},
+    {"LogSoftmax", 13, kAny, kFlat},
+    {"ReduceSum", 13, "axes", kIntegers},
+    {"Softmax", 13, kAny, kFlat},
+    {"Split", 13, "split", kIntegers},
+    {"Squeeze", 13, "axes", kIntegers},
+    {"Unsqueeze", 13, "axes", kIntegers},
+    {"BatchNormalization", 14, "training_mode"},
+    {"RoiAlign", 16, kAny},
+    {"ReduceL1", 18, "axes", kIntegers},
+    {"ReduceL2", 18, "axes", kIntegers},
+    {"ReduceLogSum", 18, "axes", kIntegers},
+    {"ReduceLogSumExp", 18, "axes", kIntegers},
+    {"ReduceMax", 18, "axes", kIntegers},
+    {"ReduceMean", 18, "axes", kIntegers},
+    {"ReduceMin", 18, "axes", kIntegers},
+    {"ReduceProd", 18, "axes", kIntegers},
+    {"ReduceSumSquare", 18, "axes", kIntegers},
+    {"Split", 18, kAny},  // but for those that say the parts, see below
+    {"DFT", 20, "axis"},
+    {"GridSample", 20, "mode"},
+    {"GroupNormalization", 21, kAny},
+};
+
+uint32_t attribute_of(const onnx::Node& node, std::string_view name) {
+  for (uint32_t i = 0; i < node.attributes.size(); ++i)
+    if (node.attributes[i].name == name) return i;
+  return onnx::kNone;
+}
+
+// kAny: whether this node is among the changed.
+bool is_changed(const onnx::Node& node) {
+  if (node.op_type == "Split") return node.inputs.size() < 2 && node.find("split") == nullptr;
+  if (!node.op_type.ends_with("max")) return true;
+  const onnx::Attribute* axis = node.find("axis");  // over the last axis, the old meaning is the new one
+  return axis == nullptr || axis->integer != -1;
+}
+
+void append_integer(std::string& out, uint64_t value) {
+  for (int byte = 0; byte < 8; ++byte) out += static_cast<char>(value >> (8 * byte) & 0xFF);
+}
+
+// AttributeProto: 2 f, 3 i, 8 ints. False: something else.
+bool read_values(const onnx::Skeleton& skeleton, const onnx::Attribute& attribute, bool is_real, std::string& out) {
+  const onnx::Field whole = skeleton.field(attribute.whole.begin);
+  for (onnx::Fields f(skeleton, whole.payload); f.next();) {
+    const onnx::Field& field = f.field;
+    if (is_real && field.number == 2) {
+      out.assign(sizeof(float), '\0');
+      std::memcpy(out.data(), &attribute.real, sizeof(float));
+    }
+    if (is_real || (field.number != 3 && field.number != 8)) continue;
+    if (field.wire == Wire::varint) append_integer(out, field.value);
+    if (field.wire != Wire::bytes) continue;
+    const std::string_view text = skeleton.text(field.payload);
+    std::span<const uint8_t> rest(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    if (rest.size() != field.payload.bytes()) return false;
+    while (!rest.empty()) {
+      uint64_t value = 0;
+      uint32_t used = 0;
+      if (protobuf::read_varint(rest, value, used) != protobuf::Outcome::read) return false;
+      append_integer(out, value);
+      rest = rest.subspan(used);
+    }
+  }
+  return !out.empty();
+}
+
+// Reals become inputs of the type of the others, which is known where there is but one.
+bool has_one_real_type(const onnx::Model& model) {
+  for (const onnx::Tensor& tensor : model.tensors)
+    if (tensor.data_type == 10 || tensor.data_type == 11 || tensor.data_type == 16) return false;  // half, double, bf16
+  return true;
+}
+
+}  // namespace
+
+Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t opset) {
+  List<AttributeInput> inputs;
+  const uint64_t from = model.opset();
+  if (from >= opset) return inputs;
+  if (from < kOldest)
+    return error_at(ErrorCode::format_unsupported, "opset_import",
+                    "the model uses version {} of the operators, version {} is needed, and only models of version {} "
+                    "or later can be raised; export it anew",
+                    from, opset, kOldest);
+  if (model.functions > 0)
+    return error_at(ErrorCode::format_unsupported, "opset_import",
+                    "version {} of the operators is needed, and the model has functions, which say {}", opset, from);
+  const bool has_one_type = has_one_real_type(model);
+  for (uint32_t n = 0; n < model.nodes.size(); ++n) {
+    const onnx::Node& node = model.nodes[n];
+    if (!node.domain.empty()) continue;
+    for (const Change& change : kChanges) {
+      if (change.version <= from || change.version > opset || node.op_type != change.op_type) continue;
+      const bool is_any = change.attribute == kAny;
+      const uint32_t attribute = is_any ? onnx::kNone : attribute_of(node, change.attribute);
+      if (is_any ? !is_changed(node) : attribute == onnx::kNone) continue;
+      AttributeInput input{n, attribute, change.input, change.becomes == kReal, {}};
+      const bool is_whole = node.graphs.empty();  // as the operators of the table are; a graph inside may have edits
+      if (is_whole && change.becomes == Becomes::flat && node.inputs.size() == 1 && node.outputs.size() == 1) {
+        inputs.push_back(std::move(input));
+        continue;
+      }
+      if (is_whole && attribute != onnx::kNone && change.becomes != Becomes::nothing &&
+          (!input.is_real || has_one_type) && !node.outputs.empty() &&
+          read_values(*model.skeleton, node.attributes[attribute], input.is_real, input.values)) {
+        inputs.push_back(std::move(input));
+        continue;
+      }
+      return error_at(ErrorCode::format_unsupported, node.name.empty() ? node.op_type : node.name,
+                      "version {} of the operators is needed, and version {} changes what {} means; export the model "
+                      "for version {}",
+                      opset, uint32_t{change.version}, node.op_type, opset);
+    }
+  }
+  return inputs;
+}
+
+}  // namespace wasmquant::conversion

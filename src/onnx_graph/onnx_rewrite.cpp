@@ -1,0 +1,261 @@
+#include "onnx_graph/onnx_rewrite.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "formats/onnx/protobuf.h"
+#include "onnx_graph/onnx_editor.h"
+#include "onnx_graph/onnx_norms.h"
+#include "onnx_graph/onnx_operators.h"
+#include "onnx_graph/onnx_opset.h"
+#include "onnx_graph/onnx_static.h"
+#include "onnx_graph/onnx_weights.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+using onnx::Consumer;
+using onnx::DataType;
+using onnx::Range;
+using onnx::Tensor;
+
+constexpr uint32_t kMetadataProps = 14;  // of ModelProto: StringStringEntry, 1 key, 2 value
+/// Where data begin in an external file, so that it can be mapped.
+constexpr uint64_t kPage = 4096;
+
+uint32_t number_of(DataType type) { return static_cast<uint32_t>(type); }
+
+uint32_t type_of(const OnnxChoice& choice, const Component& component) {
+  const bool is_float = component.role == Role::scale;
+  if (is_float && component.dtype == StorageDtype::F16) return number_of(DataType::float16);
+  if (is_float && component.dtype == StorageDtype::BF16) return number_of(DataType::bfloat16);
+  if (is_float) return number_of(DataType::float32);
+  const bool is_signed = component.dtype == StorageDtype::I8;
+  if (choice.form == OnnxForm::dequantize_linear && choice.layout->bits == 4)
+    return number_of(is_signed ? DataType::int4 : DataType::uint4);
+  if (choice.form == OnnxForm::dequantize_linear && choice.layout->bits == 2)
+    return number_of(is_signed ? DataType::int2 : DataType::uint2);
+  return number_of(is_signed ? DataType::int8 : DataType::uint8);
+}
+
+class Rewriter {
+ public:
+  Rewriter(const onnx::Model& model, std::span<const OnnxChoice> choices, const OnnxOptions& options,
+           DiagnosticList& diagnostics)
+      : model_(model),
+        choices_(choices),
+        options_(options),
+        diagnostics_(diagnostics),
+        editor_(model),
+        operators_(editor_, choices, options.accuracy_level) {}
+
+  Result<OnnxRewrite> run() {
+    is_external_ = estimated_bytes() > options_.largest_model;
+    if (is_external_ && !onnx::is_inside_folder(options_.data_file))
+      return error_at(ErrorCode::argument_invalid, "data_file",
+                      "the model takes more than {} bytes and needs a file for external data", options_.largest_model);
+    TRY_VOID(set_opsets());
+    for (const auto& [key, value] : options_.properties) set_property(key, value);
+    List<bool> is_chosen(model_.tensors.size());
+    for (uint32_t c = 0; c < choices_.size(); ++c) {
+      is_chosen[choices_[c].tensor] = true;
+      TRY_VOID(rewrite(c));
+    }
+    quantize_values(editor_, choices_);
+    if (options_.norms != nullptr) fold(is_chosen);
+    for (uint32_t t = 0; t < model_.tensors.size(); ++t)
+      if (!is_chosen[t]) keep(model_.tensors[t]);
+    TRY(file, editor_.apply());
+    if (file.bytes() > onnx::kMaxMessageBytes)
+      return error_at(ErrorCode::format_unsupported, "", "the model takes {} bytes, readers refuse more than {}",
+                      file.bytes(), onnx::kMaxMessageBytes);
+    out_.literals = std::move(editor_.literals);
+    out_.replaced = editor_.replaced;
+    out_.model = {file.segments(), file.bytes()};
+    out_.data = {data_.segments(), data_.bytes()};
+    return std::move(out_);
+  }
+
+ private:
+  // With everything inside.
+  uint64_t estimated_bytes() const {
+    uint64_t bytes = model_.skeleton->file_bytes();
+    for (const Tensor& tensor : model_.tensors)
+      if (tensor.is_external()) bytes += tensor.end - tensor.begin;
+    for (const OnnxChoice& choice : choices_) {
+      const Tensor& tensor = model_.tensors[choice.tensor];
+      bytes -= tensor.end - tensor.begin;
+      for (const Component& component : choice.layout->components) bytes += component.bytes;
+    }
+    return bytes;
+  }
+
+  Status set_opsets() {
+    uint32_t needed = options_.least_opset;
+    bool needs_microsoft = false;
+    for (const OnnxChoice& choice : choices_) {
+      if (choice.is_float) continue;
+      needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
+      needs_microsoft =
+          needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits || choice.form == OnnxForm::gather_block_quantized;
+    }
+    TRY_VOID(raise_opset(editor_, needed, diagnostics_));
+    out_.opset = static_cast<uint32_t>(std::max<uint64_t>(model_.opset(), needed));
+    for (const onnx::OpsetImport& import : model_.opsets)
+      if (import.domain == kMicrosoft) needs_microsoft = false;
+    if (needs_microsoft) editor_.insert(model_.graphs[0].whole.begin, opset_import(editor_, kMicrosoft, 1));
+    return {};
+  }
+
+  void set_property(std::string_view key, std::string_view value) {
+    std::string entry, field;
+    protobuf::append_field(entry, 1, key);
+    const onnx::Skeleton& skeleton = *model_.skeleton;
+    for (onnx::Fields f(skeleton, {0, skeleton.file_bytes()}); f.next();)
+      if (f.field.number == kMetadataProps && skeleton.text(f.field.payload).starts_with(entry))
+        editor_.replace(f.field.whole, {});
+    protobuf::append_field(entry, 2, value);
+    protobuf::append_field(field, kMetadataProps, entry);
+    editor_.insert(model_.graphs[0].whole.begin, editor_.literal(field));
+  }
+
+  // ---- where values lie
+
+  // Values that are `segment`, as fields of a TensorProto.
+  void add_values(Pieces& tensor, const Segment& segment) {
+    if (is_external_ && segment.bytes >= kLeastExternalBytes) {
+      const uint64_t begin = (data_.bytes() + kPage - 1) / kPage * kPage;
+      data_.add({Segment::Kind::zeros, 0, 0, data_.bytes(), begin - data_.bytes()});
+      data_.add(segment);
+      tensor.add(editor_.literals, external_fields(options_.data_file, begin, segment.bytes));
+      return;
+    }
+    std::string head;
+    protobuf::append_head(head, kRawData, segment.bytes);
+    tensor.add(editor_.literals, head);
+    tensor.add(segment);
+  }
+
+  // A tensor that is not quantized: its values move when they are in an external file, or are to be.
+  void keep(const Tensor& tensor) {
+    const uint64_t bytes = tensor.end - tensor.begin;
+    const bool moves_out = is_external_ && tensor.encoding == onnx::Encoding::bytes && bytes >= kLeastExternalBytes;
+    if (!tensor.is_external() && !moves_out) return;
+    Segment segment{Segment::Kind::model, 0, 0, tensor.begin, bytes};
+    if (tensor.is_external()) {
+      segment.kind = Segment::Kind::external;
+      const auto& all = model_.locations;
+      segment.source = static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), tensor.location) - all.begin());
+    }
+    editor_.open_graph(tensor.graph);
+    if (tensor.node != onnx::kNone) {
+      editor_.open(model_.nodes[tensor.node].whole);
+      editor_.open(model_.nodes[tensor.node].find("value")->whole);
+    }
+    editor_.open(tensor.whole);
+    Pieces values;
+    add_values(values, segment);
+    editor_.insert(tensor.message.begin, std::move(values));
+    for (const Range& field : tensor.data) editor_.replace(field, {});
+  }
+
+  // ---- norms
+
+  // Tensors that go are marked in `is_done`.
+  void fold(List<bool>& is_done) {
+    const List<OnnxNorm>& norms = *options_.norms;
+    List<bool> is_replaced(model_.nodes.size());
+    for (const OnnxChoice& choice : choices_)
+      if (!choice.is_float && (choice.form != OnnxForm::dequantize_linear || choice.input || choice.output))
+        for (const Consumer& consumer : model_.tensors[choice.tensor].consumers) is_replaced[consumer.node] = true;
+    fold_norms(editor_, {norms.data(), norms.size()}, is_replaced);
+    const List<bool> needless = needless_tensors(model_, norms);
+    for (uint32_t t = 0; t < needless.size(); ++t) {
+      if (!needless[t]) continue;
+      is_done[t] = true;
+      editor_.drop(model_.tensors[t], {});
+    }
+  }
+
+  // A float tensor with the values of its choice, under its name.
+  void change_values(uint32_t index) {
+    const Tensor& tensor = model_.tensors[choices_[index].tensor];
+    const Component& component = choices_[index].layout->components.front();
+    Pieces message;
+    message.add(editor_.literals, tensor_head(tensor.name, tensor.data_type, tensor.shape));
+    add_values(message, {Segment::Kind::component, index, 0, 0, component.bytes});
+    editor_.drop(tensor, {});
+    editor_.add_initializer(tensor.graph, message);
+  }
+
+  // ---- weights
+
+  // Adds the components of a choice to its graph; their names, in order.
+  List<std::string> add_components(uint32_t index) {
+    const OnnxChoice& choice = choices_[index];
+    const Tensor& tensor = model_.tensors[choice.tensor];
+    List<std::string> names;
+    for (uint32_t c = 0; c < choice.layout->components.size(); ++c) {
+      const Component& component = choice.layout->components[c];
+      names.push_back(editor_.fresh(component.name, ""));
+      Pieces message;
+      message.add(editor_.literals, tensor_head(names.back(), type_of(choice, component), component.shape));
+      add_values(message, {Segment::Kind::component, index, c, 0, component.bytes});
+      editor_.add_initializer(tensor.graph, message);
+    }
+    return names;
+  }
+
+  Status rewrite(uint32_t index) {
+    const OnnxChoice& choice = choices_[index];
+    const Tensor& tensor = model_.tensors[choice.tensor];
+    if (choice.is_float) {
+      change_values(index);
+      return {};
+    }
+    const List<std::string> names = add_components(index);
+    if (choice.form == OnnxForm::dequantize_linear) {
+      operators_.dequantize(choice, names);
+      return {};
+    }
+    bool is_needed = false;
+    uint32_t replaced = 0;
+    for (const Consumer& consumer : tensor.consumers) {
+      if (!takes_form(model_, consumer, choice.form)) {
+        is_needed = true;
+        continue;
+      }
+      ++replaced;
+      operators_.replace(choice, consumer, names);
+    }
+    if (replaced == 0)
+      return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does", name_of(choice.form));
+    if (!is_needed) {
+      editor_.drop(tensor, {});
+      return {};
+    }
+    diagnostics_.add({Severity::warning, "weight-kept-twice", std::string(tensor.name),
+                      "other nodes need this weight as it was, so it is in the model twice", ""});
+    keep(tensor);
+    return {};
+  }
+
+  const onnx::Model& model_;
+  const std::span<const OnnxChoice> choices_;
+  const OnnxOptions& options_;
+  DiagnosticList& diagnostics_;
+  OnnxEditor editor_;
+  OnnxOperators operators_;
+  OnnxRewrite out_;
+  Pieces data_;
+  bool is_external_ = false;
+};
+
+}  // namespace
+
+Result<OnnxRewrite> rewrite_onnx(const onnx::Model& model, std::span<const OnnxChoice> choices,
+                                 const OnnxOptions& options, DiagnosticList& diagnostics) {
+  return Rewriter(model, choices, options, diagnostics).run();
+}
+
+}  // namespace wasmquant::conversion

@@ -1,0 +1,106 @@
+// Field numbers are those of onnx.proto.
+#include "onnx_graph/onnx_static.h"
+
+#include <bit>
+
+#include "formats/onnx/protobuf.h"
+#include "numeric/half.h"
+#include "onnx_graph/onnx_weights.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+using onnx::DataType;
+
+// Of a value that the type has, little-endian.
+std::string float_bytes(float value, uint32_t data_type) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  const bool is_float32 = data_type == static_cast<uint32_t>(DataType::float32);
+  if (!is_float32) bits = data_type == static_cast<uint32_t>(DataType::float16) ? half_of(value) : bits >> 16;
+  return {reinterpret_cast<const char*>(&bits), is_float32 ? size_t{4} : size_t{2}};
+}
+
+class StaticValues {
+ public:
+  explicit StaticValues(OnnxEditor& editor) : editor_(editor) {}
+
+  // Nodes come as they stand in the file: what one of them quantizes is there for those behind it.
+  void rewrite(const OnnxChoice& choice, uint32_t index) {
+    const onnx::Node& node = editor_.model.nodes[index];
+    float_type_ = editor_.model.tensors[choice.tensor].data_type;
+    const std::string_view result = node.outputs[0];
+    std::string input(node.inputs[0]), output(result);
+    Pieces nodes;
+    if (choice.input) input = dequantized(node, *choice.input, nodes);
+    if (choice.output) output = editor_.fresh(result, "_float");
+    editor_.append_node(nodes, editor_.renamed(node, input, output));
+    if (choice.output) add_pair(node, ActivationRole::output, *choice.output, output, result, nodes);
+    editor_.replace_node(index, std::move(nodes));
+  }
+
+ private:
+  struct Pair {
+    std::string_view value;
+    uint32_t graph = 0;
+    StaticScale scale;
+    std::string dequantized;
+  };
+
+  // The name of the node's input after codes.
+  std::string dequantized(const onnx::Node& node, const StaticScale& scale, Pieces& nodes) {
+    const std::string_view value = node.inputs[0];
+    for (const Pair& pair : pairs_)
+      if (pair.graph == node.graph && pair.scale == scale && pair.value == value) return pair.dequantized;
+    std::string name = editor_.fresh(value, "_dequantized");
+    add_pair(node, ActivationRole::input, scale, value, name, nodes);
+    pairs_.push_back({value, node.graph, scale, name});
+    return name;
+  }
+
+  void add_pair(const onnx::Node& node, ActivationRole role, const StaticScale& scale, std::string_view from,
+                std::string_view to, Pieces& nodes) {
+    const bool is_input = role == ActivationRole::input;
+    const std::string_view value = is_input ? from : to;
+    const std::string codes = editor_.fresh(value, "_quantized");
+    const std::string scale_name =
+        add_scalar(node, value, "_scale", float_type_, float_bytes(scale.scale, float_type_));
+    // Its type is that of the codes; without it they would be uint8.
+    const auto code_type = static_cast<uint32_t>(scale.is_signed ? DataType::int8 : DataType::uint8);
+    const std::string zero_point =
+        add_scalar(node, value, "_zero_point", code_type, std::string(1, static_cast<char>(scale.zero_point)));
+    editor_.append_node(nodes, "QuantizeLinear", node, is_input ? "_input_QuantizeLinear" : "_output_QuantizeLinear",
+                        {from, scale_name, zero_point}, {codes});
+    editor_.append_node(nodes, "DequantizeLinear", node,
+                        is_input ? "_input_DequantizeLinear" : "_output_DequantizeLinear",
+                        {codes, scale_name, zero_point}, {to});
+  }
+
+  std::string add_scalar(const onnx::Node& node, std::string_view value, std::string_view suffix, uint32_t data_type,
+                         std::string_view bytes) {
+    std::string name = editor_.fresh(value, suffix);
+    std::string tensor = tensor_head(name, data_type, {});
+    protobuf::append_field(tensor, kRawData, bytes);
+    editor_.add_initializer(node.graph, editor_.literal(tensor));
+    return name;
+  }
+
+  OnnxEditor& editor_;
+  List<Pair> pairs_;  // of inputs
+  uint32_t float_type_ = 0;
+};
+
+}  // namespace
+
+void quantize_values(OnnxEditor& editor, std::span<const OnnxChoice> choices) {
+  const onnx::Model& model = editor.model;
+  List<const OnnxChoice*> by_node(model.nodes.size());
+  for (const OnnxChoice& choice : choices)
+    if (choice.input || choice.output)
+      for (const onnx::Consumer& consumer : model.tensors[choice.tensor].consumers)
+        if (takes_static(model, consumer)) by_node[consumer.node] = &choice;
+  StaticValues values(editor);
+  for (uint32_t n = 0; n < by_node.size(); ++n)
+    if (by_node[n] != nullptr) values.rewrite(*by_node[n], n);
+}
+
+}  // namespace wasmquant::conversion

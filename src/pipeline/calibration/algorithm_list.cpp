@@ -1,0 +1,79 @@
+#include "pipeline/calibration/algorithm_list.h"
+
+#include "core/message.h"
+
+namespace wasmquant {
+namespace {
+
+json::Value named(std::string_view name) {
+  json::Value out;
+  out.set("name", name);
+  return out;
+}
+
+// What follows from a class of Brevitas; classes without a counterpart add nothing, and the config's diagnostics say
+// so.
+void add_brevitas(const json::Value& value, const std::string& where, List<AskedAlgorithm>& out) {
+  const std::string& name = value["name"].as_string();
+  if (name == "Preprocess") {
+    if (value["merge_batch_norm"].as_bool()) out.push_back({named(kMergeBatchNorm), where, true});
+    if (value["equalize_iterations"].as_integer() == 0) return;
+    json::Value equalization = named("cle");
+    for (const char* key : {"equalize_iterations", "equalize_merge_bias"}) equalization.set(key, value[key]);
+    out.push_back({std::move(equalization), where, true});
+  } else if (name == "ActivationEqualization") {
+    json::Value smooth = named("activationequalization");
+    smooth.set("is_layerwise", false);
+    smooth.set("alpha", value["alpha"]);
+    out.push_back({std::move(smooth), where});
+  } else if (name == "GPTQ") {
+    json::Value gptq = named("gptq");
+    gptq.set("desc_act", value["act_order"]);
+    out.push_back({std::move(gptq), where});
+  } else if (name == "GPFQ" || name == "GPFA2Q") {
+    json::Value gpfq = named("gpfq");
+    gpfq.set("act_order", value["act_order"]);
+    out.push_back({std::move(gpfq), where});
+  } else if (name == "BiasCorrection") {
+    out.push_back({named("biascorrection"), where});
+  }
+}
+
+}  // namespace
+
+List<AskedAlgorithm> asked_algorithms(const Config& config) {
+  List<AskedAlgorithm> out;
+  const bool is_brevitas = config.dialect == Dialect::brevitas;
+  if (config.dialect != Dialect::quark && config.dialect != Dialect::gguf && !is_brevitas) return out;
+  const auto add = [&](const json::Value& value, std::string where) {
+    if (is_brevitas)
+      add_brevitas(value, where, out);
+    else
+      out.push_back({value, std::move(where)});
+  };
+  for (const char* key : {"pre_quant_opt_config", "algo_config"}) {
+    const json::Value& value = config.source[key];
+    const std::string where = text_of("{}/{}", config.where, key);
+    if (value.is_object()) add(value, where);
+    for (size_t i = 0; i < value.items().size(); ++i) add(value.items()[i], text_of("{}/{}", where, i));
+  }
+  return out;
+}
+
+const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept {
+  for (const AskedAlgorithm& algorithm : algorithms)
+    if (algorithm.value["name"].as_string() == kMergeBatchNorm) return &algorithm;
+  return nullptr;
+}
+
+const AskedAlgorithm* find_online_rotation(const List<AskedAlgorithm>& algorithms) noexcept {
+  for (const AskedAlgorithm& algorithm : algorithms) {
+    const std::string& name = algorithm.value["name"].as_string();
+    const json::Value& r4 = algorithm.value["r4"];
+    // By that name all rotations are meant unless one is switched off.
+    if ((name == "rotation" && r4.as_bool()) || (name == "quarot" && (r4.is_null() || r4.as_bool()))) return &algorithm;
+  }
+  return nullptr;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,232 @@
+#include "pipeline/calibration/block_calibration.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/message.h"
+#include "model/linear_layers.h"
+
+namespace wasmquant {
+namespace {
+
+using model::LinearInput;
+using model::LinearLayer;
+using model::readers_of;
+using model::Slot;
+
+// Tokens that a search for scales runs layers on, from several portions of the batch.
+constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
+
+constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<uint32_t>(input); }
+
+}  // namespace
+
+BlockCalibration::BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept
+    : architecture_(architecture), steps_(steps) {}
+
+Error BlockCalibration::at(const std::string& where, Error error) {
+  if (error.where.empty()) error.where = where;
+  return error;
+}
+
+bool BlockCalibration::needs_reference() const noexcept {
+  return !steps_.empty() && wasmquant::needs_reference(steps_.back().method);
+}
+
+bool BlockCalibration::sees(AlgorithmSees what) const noexcept {
+  for (const CalibrationStep& step : steps_)
+    if (info_of(step.method).sees == what) return true;
+  return false;
+}
+
+bool BlockCalibration::corrects_biases() const noexcept {
+  return !steps_.empty() && steps_.back().method == CalibrationMethod::bias_correction;
+}
+
+bool BlockCalibration::is_rounded(const CalibrationStep& step, Slot slot) const noexcept {
+  return is_quantized(slot) && (step.layers >> static_cast<uint32_t>(slot) & 1) != 0;
+}
+
+void BlockCalibration::add_parts(const CalibrationStep& step) {
+  constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
+                                     LinearInput::feed_forward_output};
+  const CalibrationMethod method = step.method;
+  const bool rounds = rounds_columns(method), anew = rounds && step.true_sequential;
+  const bool pairs = wasmquant::needs_reference(method);
+  uint32_t unseen = pairs ? 0b1111 : 0b1111 & ~seen_inputs_;
+  const auto add = [&](Work work, LinearInput input) {
+    parts_.push_back({work, &step, input, anew ? bit(input) : std::exchange(unseen, 0)});
+    seen_inputs_ |= parts_.back().captured;
+  };
+  const auto add_whole = [&](Work work, uint32_t captured) {
+    parts_.push_back({work, &step, LinearInput::attention, captured});
+  };
+  if (method == CalibrationMethod::rotation) return add_whole(Work::rotate, 0);
+  if (method == CalibrationMethod::equalization) return add_whole(Work::equalize, 0);
+  if (pairs && reference_parts_++ == 0) add_whole(Work::keep_reference, 0);
+  if (method == CalibrationMethod::bias_correction) return add_whole(Work::correct_biases, 0b1111);
+  for (const LinearInput input : kInputs) {
+    if (rounds) {
+      bool any = false;
+      for (const LinearLayer& layer : readers_of(input)) any |= is_rounded(step, layer.weight);
+      if (any) add(Work::round, input);
+    } else if ((step.inputs & bit(input)) != 0) {
+      add(Work::scale, input);
+    }
+  }
+  // Scales first, all of them: they change the weights that are clipped.
+  if (step.method == CalibrationMethod::awq)
+    for (const LinearInput input : kInputs) add(Work::clip, input);
+}
+
+bool BlockCalibration::is_quantized(Slot slot) const noexcept {
+  const auto& task = tensors_[static_cast<size_t>(slot)].task;
+  if (!task || task->is_copy) return false;
+  if (task->layout.codes == CodeStorage::ggml_rows)
+    return info_of(*ggml_type_of(task->layout.components.front().dtype)).block > 1;
+  return !info_of(task->layout.spec.dtype).is_plain_cast();
+}
+
+Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, TensorTask>> tasks) {
+  block_ = &block;
+  for (Tensor& each : tensors_) each = {};
+  for (SeenInput& input : seen_) input = {};
+  reference_ = {};
+  for (auto& mean : means_) mean.clear();
+  tokens_ = {};
+  for (auto& [slot, task] : tasks) tensor(slot).task = std::move(task);
+  for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
+    const auto& task = tensor(weight.slot).task;
+    const size_t count = block[weight.slot].size();
+    if (task && task->layout.components.empty())
+      return error_at(ErrorCode::argument_invalid, task->name, "is not stored in a dtype that calibration knows");
+    const bool fits =
+        task && (task->is_copy ? task->source_bytes == count * info_of(task->layout.components[0].dtype).bits / 8
+                               : task->layout.rows * task->layout.columns == count);
+    if (!fits || count == 0)
+      return error_at(ErrorCode::argument_invalid, weight.name, "was not loaded, or has no task in the plan");
+  }
+  parts_.clear();
+  seen_inputs_ = reference_parts_ = 0;
+  for (const CalibrationStep& step : steps_) add_parts(step);
+  return {};
+}
+
+void BlockCalibration::prepare(size_t part) {
+  part_ = &parts_[part];
+  captured_ = part_->captured;
+  if (captured_ == 0) return;
+  for (auto& statistics : statistics_) statistics.reset();
+  for (auto& pair : pairs_) pair.reset();
+}
+
+Status BlockCalibration::ReferenceSink::accept(uint32_t, LinearInput input, std::span<const float> x, size_t columns) {
+  BlockCalibration& c = calibration_;
+  const auto i = static_cast<size_t>(input);
+  if (input == LinearInput::head || (c.captured_ & bit(input)) == 0) return {};
+  if (c.part_->work != Work::correct_biases) {
+    c.reference_inputs_[i].assign(x.begin(), x.end());
+    return {};
+  }
+  c.means_[i].resize(columns);
+  for (size_t at = 0; at < x.size(); at += columns)
+    for (size_t j = 0; j < columns; ++j) c.means_[i][j] += x[at + j];
+  c.tokens_[i] += x.size() / columns;
+  return {};
+}
+
+Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const float> x, size_t columns) {
+  if (input == LinearInput::head || (captured_ & bit(input)) == 0) return {};
+  if (part_->work == Work::correct_biases) return {};
+  const auto i = static_cast<size_t>(input);
+  const bool is_pair = part_->work == Work::round && wasmquant::needs_reference(part_->step->method);
+  if (!statistics_[i]) {
+    seen_[i].sample.clear();
+    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::gram) && !is_pair);
+    if (is_pair) pairs_[i] = std::make_unique<GpfqInputs>(columns);
+  }
+  Status added = statistics_[i]->add(x);
+  if (added && is_pair) added = pairs_[i]->add(reference_inputs_[i], x);
+  std::vector<float>& sample = seen_[i].sample;
+  if (sees(AlgorithmSees::sample) && sample.size() < kSampleTokens * columns) {
+    const size_t count =
+        std::min({x.size(), kSampleTokensOfPortion * columns, kSampleTokens * columns - sample.size()});
+    sample.insert(sample.end(), x.begin(), x.begin() + static_cast<ptrdiff_t>(count));
+  }
+  if (!added) return at(name(readers_of(input).front().weight), std::move(added.error()));
+  return {};
+}
+
+bool BlockCalibration::ends_at(LinearInput input) const noexcept {
+  return captured_ >> static_cast<uint32_t>(input) == 1;
+}
+
+Status BlockCalibration::finish_capture(uint32_t captured) {
+  for (size_t i = 0; i < model::kBlockInputs; ++i) {
+    if ((captured >> i & 1) == 0) continue;
+    if (pairs_[i]) pairs_[i]->finish();
+    InputStatistics* const statistics = statistics_[i].get();
+    if (statistics == nullptr) return error_at(ErrorCode::state_invalid, "calibration", "no inputs were seen");
+    SeenInput& input = seen_[i];
+    input.tokens = statistics->tokens();
+    input.largest = statistics->largest();
+    const std::vector<float> mean = statistics->mean();
+    input.mean.assign(mean.begin(), mean.end());
+    input.gram.clear();
+    if (auto gram = statistics->finish_hessian()) input.gram = std::move(*gram);
+    statistics_[i].reset();
+  }
+  return {};
+}
+
+Status BlockCalibration::optimize(size_t index) {
+  const Part& part = parts_[index];
+  if (part.captured != 0 && part.work != Work::correct_biases) TRY_VOID(finish_capture(part.captured));
+  captured_ = 0;
+  switch (part.work) {
+    case Work::rotate:
+      steps_.front().rotation.turn_block(*block_);  // nothing comes before a rotation
+      break;
+    case Work::equalize:
+      return equalize_pairs(part);
+    case Work::keep_reference:
+      reference_ = *block_;
+      break;
+    case Work::correct_biases:
+      break;
+    case Work::scale:
+      return scale(part);
+    case Work::clip:
+      return clip(part);
+    case Work::round:
+      return round(part);
+  }
+  return {};
+}
+
+Result<StoredChange> BlockCalibration::store(Slot slot) {
+  Tensor& target = tensor(slot);
+  if (!target.task)
+    return error_at(ErrorCode::argument_invalid, "calibration", "slot {} has no tensor", static_cast<uint32_t>(slot));
+  std::vector<float>& weight = (*block_)[slot];
+  if (corrects_biases()) correct_bias(slot);
+  if (!target.stored) {
+    TRY(stored, store_changed(*target.task, target.clipped.empty() ? weight : target.clipped, nullptr, weight));
+    weight = std::move(stored.values);
+    target.stored.emplace(std::move(stored));
+  }
+  StoredChange out = std::move(*target.stored);
+  target.stored.reset();
+  target.clipped = {};
+  return out;
+}
+
+uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept {
+  const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
+  const uint64_t widest = std::max({hidden, queries, wide});
+  const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
+  // Each Gram matrix once, the largest of them twice more while it is factored, and the largest weight four times.
+  return sizeof(float) * (grams + 2 * widest * widest + 4 * widest * hidden);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,226 @@
+#include "pipeline/calibration/calibration_steps.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "algorithms/rounding/gptaq.h"
+#include "algorithms/rounding/qronos.h"
+#include "config/reading/object_reader.h"
+#include "core/message.h"
+#include "model/linear_layers.h"
+#include "pipeline/calibration/algorithm_list.h"
+
+namespace wasmquant {
+namespace {
+
+using model::LinearInput;
+
+constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
+                                   LinearInput::feed_forward_output};
+
+std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
+  for (const AlgorithmInfo& row : kAlgorithms)
+    if (row.is_calibrated && config::index_in(name, row.names) >= 0) return row.method;
+  return std::nullopt;
+}
+
+// What rounds columns has one place in the order.
+CalibrationMethod place_of(CalibrationMethod method) noexcept {
+  return rounds_columns(method) ? CalibrationMethod::gptq : method;
+}
+
+/// "rotation, cle, smoothquant or activationequalization, ...", for messages.
+std::string names_in_order() {
+  std::string names;
+  const AlgorithmInfo* last = nullptr;
+  for (const AlgorithmInfo& row : kAlgorithms) {
+    if (!row.is_calibrated) continue;
+    if (last != nullptr) names += place_of(last->method) == place_of(row.method) ? " or " : ", ";
+    names += config::word_at(row.names, 0);
+    last = &row;
+  }
+  return names;
+}
+
+double number_or(const json::Value& value, double standard) { return value.is_number() ? value.as_number() : standard; }
+bool bool_or(const json::Value& value, bool standard) { return value.is_bool() ? value.as_bool() : standard; }
+
+bool reads(LinearInput input, std::string_view layer) noexcept {
+  for (const model::LinearLayer& reader : model::readers_of(input))
+    if (layer == reader.name) return true;
+  return false;
+}
+
+/// scaling_layers: [{"prev_op": "input_layernorm", "layers": ["self_attn.q_proj", ...]}, ...]. Empty: all there are.
+Status read_scaling_layers(const json::Value& list, const model::Architecture& architecture, CalibrationStep& step) {
+  if (list.items().empty()) return {};
+  step.inputs = 0;
+  step.names_inputs = true;
+  for (size_t i = 0; i < list.items().size(); ++i) {
+    const json::Value &entry = list.items()[i], &layers = entry["layers"];
+    const std::string where = text_of("{}/scaling_layers/{}", step.where, i);
+    const std::string& maker = entry["prev_op"].as_string();
+    std::optional<LinearInput> found;
+    for (const LinearInput input : kInputs)
+      if (maker == maker_of(input, architecture)) found = input;
+    if (!found)
+      return error_at(ErrorCode::config_invalid, text_of("{}/prev_op", where),
+                      "{q} makes no input of linear layers in a block of {}; input_layernorm, self_attn.v_proj, {} and "
+                      "mlp.up_proj do",
+                      maker, architecture.family, maker_of(LinearInput::feed_forward, architecture));
+    for (const json::Value& layer : layers.items())
+      if (!reads(*found, layer.as_string()))
+        return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
+                        "{q} does not read what {} makes, or is not in a block of {}", layer.as_string(), maker,
+                        architecture.family);
+    if (layers.items().size() != model::readers_of(*found).size())
+      return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
+                      "must name every layer that reads what {} makes, else the others would change", maker);
+    step.inputs |= 1u << static_cast<uint32_t>(*found);
+  }
+  return {};
+}
+
+/// inside_layer_modules: ends of names. Empty: all.
+Status read_modules(const json::Value& list, CalibrationStep& step) {
+  if (list.items().empty()) return {};
+  step.layers = 0;
+  for (const json::Value& item : list.items()) {
+    const std::string& end = item.as_string();
+    uint32_t found = 0;
+    for (const model::LinearLayer& layer : model::linear_layers())
+      if (std::string_view(layer.name).ends_with(end)) found |= 1u << static_cast<uint32_t>(layer.weight);
+    if (found == 0 || end.empty())
+      return error_at(ErrorCode::config_invalid, text_of("{}/inside_layer_modules", step.where),
+                      "{q} is the end of no linear layer's name in a block", end);
+    step.layers |= found;
+  }
+  return {};
+}
+
+/// Rotations that a model file can hold, and R4, whose other half its config.json tells. scaling_layers tell Quark
+/// which layers meet the residual stream; of the families here that is known, and it is all of them or none.
+Status read_rotation(const json::Value& value, const model::Architecture& architecture, CalibrationStep& step) {
+  const bool is_all = value["name"].as_string() == "quarot";
+  for (const char* key : {"r3", "online_r1_rotation", "trainable"}) {
+    if (!bool_or(value[key], is_all && key[0] == 'r')) continue;
+    return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, key),
+                    key[0] == 't' ? "trained rotations are not part of this version; set it to false"
+                                  : "turns values while the model runs, which takes a runtime that does so, and model "
+                                    "files are to load anywhere; set it to false");
+  }
+  RotationOptions options;
+  options.r1 = bool_or(value["r1"], true);
+  options.r2 = bool_or(value["r2"], is_all);
+  options.r4 = bool_or(value["r4"], is_all);
+  options.random_r1 = bool_or(value["random_r1"], false);
+  options.random_r2 = bool_or(value["random_r2"], false);
+  if (value["seed"].is_integer()) options.seed = static_cast<uint64_t>(value["seed"].as_integer());
+  if (const json::Value& size = value["rotation_size"]; size.is_integer()) {
+    if (size.as_integer() < 1)
+      return error_at(ErrorCode::config_invalid, text_of("{}/rotation_size", step.where), "must be positive");
+    options.rotation_size = static_cast<uint64_t>(size.as_integer());
+  }
+  TRY(rotation, ModelRotation::create(architecture, options, step.where));
+  step.rotation = std::move(rotation);
+  return {};
+}
+
+void read_equalization(const json::Value& value, CalibrationStep& step) {
+  if (const json::Value& iterations = value["equalize_iterations"]; iterations.is_integer())
+    step.equalization.iterations = static_cast<uint32_t>(std::clamp<int64_t>(iterations.as_integer(), 0, 1 << 20));
+  step.equalization.merge_bias = bool_or(value["equalize_merge_bias"], step.equalization.merge_bias);
+}
+
+void read_search(const json::Value& value, const Config& config, CalibrationStep& step) {
+  const std::string& loss = value["compute_scale_loss"].as_string();
+  step.scale_loss = loss == "MAE" ? ScaleLoss::mae : loss == "RMSE" ? ScaleLoss::rmse : ScaleLoss::mse;
+  const Stages& inputs = config.global.input_tensors;
+  if (!inputs.empty() && !info_of(inputs.front().dtype).is_plain_cast()) step.input_spec = inputs.front();
+}
+
+/// alpha means something else to each method.
+Status read_strength(const json::Value& value, CalibrationStep& step) {
+  step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
+  if (value["name"].as_string() == "activationequalization") {
+    if (bool_or(value["is_layerwise"], true))
+      return error_at(ErrorCode::not_implemented, text_of("{}/is_layerwise", step.where),
+                      "true multiplies a layer's inputs while the model runs, and model files have no place for that; "
+                      "set it to false, so that the layer before takes it up");
+    step.smooth_quant = {0.5, 0, 0, 1e-9};
+  }
+  step.alpha = number_or(value["alpha"], step.alpha);
+  step.smooth_quant.alpha = number_or(value["alpha"], step.smooth_quant.alpha);
+  step.smooth_quant.scale_clamp_min = number_or(value["scale_clamp_min"], step.smooth_quant.scale_clamp_min);
+  return {};
+}
+
+}  // namespace
+
+const char* maker_of(LinearInput input, const model::Architecture& architecture) noexcept {
+  switch (input) {
+    case LinearInput::attention:
+      return "input_layernorm";
+    case LinearInput::attention_output:
+      return "self_attn.v_proj";
+    case LinearInput::feed_forward:
+      return architecture.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm";
+    default:
+      return "mlp.up_proj";
+  }
+}
+
+List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
+  List<CalibratedAlgorithm> out;
+  for (const AskedAlgorithm& item : asked_algorithms(config)) {
+    const std::string& name = item.value["name"].as_string();
+    const auto method = method_named(name);
+    if (!method) continue;
+    CalibratedAlgorithm& row = out.emplace_back();
+    row.name = name;
+    row.needs_inputs = info_of(*method).sees != AlgorithmSees::nothing;
+    row.changes_inputs = info_of(*method).kind <= AlgorithmKind::scales;
+    row.turns_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
+    row.is_implied = item.is_implied;
+    row.needs_reference = needs_reference(*method);
+  }
+  return out;
+}
+
+Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture) {
+  List<CalibrationStep> steps;
+  for (AskedAlgorithm& item : asked_algorithms(config)) {
+    const json::Value& value = item.value;
+    const auto method = method_named(value["name"].as_string());
+    if (!method) continue;
+    CalibrationStep step;
+    step.method = *method;
+    step.name = value["name"].as_string();
+    step.where = std::move(item.where);
+    if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
+      return error_at(ErrorCode::config_invalid, step.where, "{q} cannot come here; the order is {}, each once at most",
+                      value["name"].as_string(), names_in_order());
+    if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
+    if (step.method == CalibrationMethod::bias_correction && !architecture.qkv_bias && !architecture.output_bias &&
+        !architecture.mlp_bias)
+      return error_at(ErrorCode::config_invalid, step.where,
+                      "no linear layer in the blocks of this model has a bias, and runtimes add none to its family; "
+                      "leave biascorrection out");
+    read_equalization(value, step);
+    if (step.method == CalibrationMethod::auto_smooth_quant) read_search(value, config, step);
+    TRY_VOID(read_strength(value, step));
+    if (value["block_size"].is_integer())
+      step.gptq.block_size = static_cast<uint32_t>(std::clamp<int64_t>(value["block_size"].as_integer(), 0, 1 << 20));
+    step.gptq.damp_percent = number_or(value["damp_percent"], step.gptq.damp_percent);
+    step.gptq.desc_act =
+        bool_or(value["desc_act"], bool_or(value["act_order"], step.method != CalibrationMethod::gpfq));
+    step.gptq.static_groups = bool_or(value["static_groups"], step.gptq.static_groups);
+    step.true_sequential = bool_or(value["true_sequential"], true);
+    TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));
+    TRY_VOID(read_modules(value["inside_layer_modules"], step));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace wasmquant

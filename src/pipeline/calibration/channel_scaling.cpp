@@ -1,0 +1,174 @@
+// BlockCalibration: what scales columns where they are read and rows where they are made, and what clips weights.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "algorithms/scaling/scale_search.h"
+#include "core/message.h"
+#include "model/linear_layers.h"
+#include "pipeline/calibration/block_calibration.h"
+
+namespace wasmquant {
+
+#define WASMQUANT_SCALING(method, sees, find, names, fields) FindScales find;
+#include "tables/algorithms.def"
+
+namespace {
+
+using model::LinearInput;
+using model::LinearLayer;
+using model::readers_of;
+using model::Slot;
+
+void divide(SeenInput& input, std::span<const float> scales) noexcept {
+  const size_t n = scales.size();
+  for (size_t i = 0; i < n; ++i) {
+    input.largest[i] /= scales[i];
+    input.mean[i] /= double{scales[i]};
+    for (size_t j = 0; j < n && !input.gram.empty(); ++j) input.gram[i * n + j] /= scales[i] * scales[j];
+  }
+  for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
+}
+
+// What a search for scales rounds by. GGUF types have searches of their own; integers of as many bits in groups of 32
+// with zero points round much as they do.
+QuantizationSpec searched_spec(const WeightLayout& layout) {
+  if (layout.codes != CodeStorage::ggml_rows) return layout.spec;
+  constexpr Dtype kByBits[] = {Dtype::uint2, Dtype::uint2, Dtype::uint2, Dtype::uint3, Dtype::uint4,
+                               Dtype::uint5, Dtype::uint6, Dtype::uint7, Dtype::uint8};
+  const StorageDtypeInfo& type = info_of(layout.components.front().dtype);
+  QuantizationSpec spec;
+  spec.dtype = kByBits[std::min<size_t>(size_t{type.block_bytes} * 8 / type.block, 8)];
+  spec.observer = ObserverId::PerGroupMinMaxObserver;
+  spec.qscheme = QScheme::per_group;
+  spec.ch_axis = 1;
+  spec.group_size = layout.columns % 32 == 0 ? 32 : static_cast<int64_t>(layout.columns);
+  spec.symmetric = false;
+  return spec;
+}
+
+constexpr struct {
+  CalibrationMethod method;
+  FindScales* find;
+} kSearches[] = {
+#define WASMQUANT_SCALING(method, sees, find, ...) {CalibrationMethod::method, find},
+#include "tables/algorithms.def"
+};
+
+FindScales& search_of(CalibrationMethod method) noexcept {
+  const auto* row = kSearches;
+  while (row->method != method) ++row;  // every method of kind scales has its row
+  return *row->find;
+}
+
+}  // namespace
+
+// Heads that share one of v's share its scales: what was measured with scales of their own does not hold then.
+bool BlockCalibration::can_scale(const Part& part) const noexcept {
+  if (part.input != LinearInput::attention_output) return true;
+  if (info_of(part.step->method).sees == AlgorithmSees::ranges) return true;
+  return architecture_.heads == architecture_.kv_heads;
+}
+
+Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& scales) {
+  model::BlockValues& block = *block_;
+  const auto divide_layer = [&](Slot weight, Slot bias, std::span<const float> by) {
+    divide_rows(block[weight], block[weight].size() / by.size(), by);
+    if (!block[bias].empty()) divide_rows(block[bias], 1, by);
+  };
+  if (input == LinearInput::attention_output) {
+    std::vector<float> of_heads(architecture_.key_columns());
+    TRY_VOID(share_head_scales(scales, architecture_.heads / architecture_.kv_heads, architecture_.head_dim, of_heads));
+    divide_layer(Slot::v, Slot::v_bias, of_heads);
+  } else if (input == LinearInput::feed_forward_output) {
+    divide_layer(Slot::up, Slot::up_bias, scales);
+  } else {
+    std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];
+    if (architecture_.norm_plus_one)
+      divide_offset_norm(norm, scales);
+    else
+      divide_rows(norm, 1, scales);
+  }
+  for (const LinearLayer& layer : readers_of(input)) scale_columns(block[layer.weight], scales);
+  divide(seen(input), scales);
+  return {};
+}
+
+Status BlockCalibration::equalize_pairs(const Part& part) {
+  model::BlockValues& block = *block_;
+  const size_t dim = architecture_.head_dim, repeats = architecture_.heads / architecture_.kv_heads;
+  const auto part_of = [](std::vector<float>& values, size_t begin, size_t count) {
+    return values.empty() ? std::span<float>() : std::span(values).subspan(begin, count);
+  };
+  List<EqualizedRegion> regions;
+  EqualizedRegion& gated = regions.emplace_back();
+  gated.channels = architecture_.intermediate;
+  gated.sources.push_back({block[Slot::up], block[Slot::up_bias]});
+  gated.sinks.push_back({block[Slot::down]});
+  // A head of v is read by `repeats` heads of o that lie side by side in each of its rows.
+  for (size_t head = 0; head < architecture_.kv_heads; ++head) {
+    EqualizedRegion& values = regions.emplace_back();
+    values.channels = dim;
+    const size_t inputs = dim * architecture_.hidden, read = repeats * dim;
+    values.sources.push_back(
+        {part_of(block[Slot::v], head * inputs, inputs), part_of(block[Slot::v_bias], head * dim, dim)});
+    for (size_t row = 0; row < architecture_.hidden; ++row)
+      values.sinks.push_back({part_of(block[Slot::o], row * architecture_.query_columns() + head * read, read)});
+  }
+  if (Status done = equalize({regions.data(), regions.size()}, part.step->equalization); !done)
+    return at(name(Slot::v), std::move(done.error()));
+  return {};
+}
+
+Status BlockCalibration::scale(const Part& part) {
+  const CalibrationStep& step = *part.step;
+  const Slot first = readers_of(part.input).front().weight;
+  if (!can_scale(part)) {
+    if (!step.names_inputs) return {};
+    return error_at(ErrorCode::shape_mismatch, name(first),
+                    "has {} inputs and v_proj {} outputs, which {} cannot scale together; leave v_proj out of {}",
+                    architecture_.query_columns(), architecture_.key_columns(), step.name,
+                    text_of("{}/scaling_layers", step.where));
+  }
+  const SeenInput& input = seen(part.input);
+  std::vector<float> of_weights(input.largest.size()), scales(input.largest.size());
+  List<AwqLayer> layers;
+  for (const LinearLayer& layer : readers_of(part.input)) {
+    const Slot slot = layer.weight;
+    if (Status status = accumulate_column_absmax((*block_)[slot], of_weights); !status)
+      return at(name(slot), std::move(status.error()));
+    if (is_quantized(slot)) layers.push_back({(*block_)[slot], searched_spec(tensor(slot).task->layout)});
+  }
+  auto found = search_of(step.method)({input,
+                                       of_weights,
+                                       {layers.data(), layers.size()},
+                                       step.smooth_quant,
+                                       step.scale_loss,
+                                       step.input_spec ? &*step.input_spec : nullptr},
+                                      scales);
+  if (!found) return at(name(first), std::move(found.error()));
+  return *found ? apply_scales(part.input, scales) : Status();
+}
+
+Status BlockCalibration::clip(const Part& part) {
+  std::optional<OutputError> inputs;
+  for (const LinearLayer& layer : readers_of(part.input)) {
+    const Slot slot = layer.weight;
+    // Queries and keys meet in a product: their outputs' error says little about what clipping does.
+    if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) continue;
+    const TensorTask& task = *tensor(slot).task;
+    if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) continue;
+    const SeenInput& input = seen(part.input);
+    if (!inputs) {
+      auto made = OutputError::of_gram(input.gram, input.mean.size());
+      if (!made) return at(task.name, std::move(made.error()));
+      inputs.emplace(std::move(*made));
+    }
+    tensor(slot).clipped = (*block_)[slot];
+    if (Status status = clip_weight(tensor(slot).clipped, task.layout.rows, task.layout.spec, *inputs); !status)
+      return at(task.name, std::move(status.error()));
+  }
+  return {};
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,22 @@
+// Activations of a transformer's linear layers from the built-in forward pass, for ActivationCalibration. It shows
+// inputs, not outputs.
+#pragma once
+#include "model/linear_input.h"
+#include "pipeline/calibration/activation_calibration.h"
+
+namespace wasmquant {
+
+class LayerInputs final : public model::InputSink {
+ public:
+  explicit LayerInputs(ActivationCalibration calibration) noexcept : calibration_(std::move(calibration)) {}
+
+  ActivationCalibration& calibration() noexcept { return calibration_; }
+  Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
+
+ private:
+  Status show(std::string_view ending, std::span<const float> x, size_t columns);
+
+  ActivationCalibration calibration_;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,109 @@
+#include "pipeline/calibration/model_rotation.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/message.h"
+#include "model/linear_layers.h"
+
+namespace wasmquant {
+namespace {
+
+using model::LinearInput;
+using model::Slot;
+
+// Columns that are turned together, so that lines of the cache are read once.
+constexpr size_t kColumns = 8;
+
+}  // namespace
+
+Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const RotationOptions& options,
+                                            const std::string& where) {
+  ModelRotation out;
+  out.hidden_ = a.hidden;
+  out.norm_plus_one_ = a.norm_plus_one;
+  const auto seed = [&](bool random, uint64_t which) {
+    return random ? std::optional(2 * options.seed + which) : std::nullopt;
+  };
+  if (options.r1) {
+    const std::string at = where + "/r1";
+    if (a.post_norms)
+      return error_at(ErrorCode::not_implemented, at,
+                      "{} norms what attention and feed-forward add to the residual stream, so the stream cannot be "
+                      "turned; set r1 to false",
+                      a.family);
+    const uint64_t block = options.rotation_size == 0 ? a.hidden : options.rotation_size;
+    if (a.hidden % block != 0)
+      return error_at(ErrorCode::config_invalid, where + "/rotation_size", "{} does not divide the hidden size {}",
+                      block, a.hidden);
+    auto stream = Hadamard::create(a.hidden, static_cast<size_t>(block), seed(options.random_r1, 0));
+    if (!stream)
+      return error_at(stream.error().code, at, "{}; give a rotation_size that divides the hidden size {}",
+                      stream.error().message, a.hidden);
+    out.stream_ = std::move(*stream);
+  }
+  if (options.r2) {
+    auto head = Hadamard::create(a.head_dim, a.head_dim, seed(options.random_r2, 1));
+    if (!head) return error_at(head.error().code, where + "/r2", "{}; set r2 to false", head.error().message);
+    out.head_ = std::move(*head);
+  }
+  if (options.r4) {
+    auto down = Hadamard::create(a.intermediate, a.intermediate, std::nullopt);
+    if (!down) return error_at(down.error().code, where + "/r4", "{}; set r4 to false", down.error().message);
+    out.down_ = std::move(*down);
+  }
+  return out;
+}
+
+void ModelRotation::turn_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by) {
+  row_.resize(by.size());
+  for (size_t at = 0; at < weight.size(); at += by.size()) {
+    for (size_t j = 0; j < by.size(); ++j) {
+      const double factor = norm.empty() ? 1.0 : double{norm[j]} + (norm_plus_one_ ? 1 : 0);
+      row_[j] = weight[at + j] * factor;
+    }
+    by.turn(row_.data());
+    for (size_t j = 0; j < by.size(); ++j) weight[at + j] = static_cast<float>(row_[j]);
+  }
+}
+
+void ModelRotation::turn_columns(std::span<float> weight, size_t columns, Hadamard& by) {
+  const size_t rows = by.size();
+  row_.resize(rows * kColumns);
+  for (size_t part = 0; part < weight.size(); part += rows * columns)
+    for (size_t first = 0; first < columns; first += kColumns) {
+      const size_t count = std::min(kColumns, columns - first);
+      float* const corner = weight.data() + part + first;
+      for (size_t i = 0; i < rows; ++i)
+        for (size_t c = 0; c < count; ++c) row_[c * rows + i] = corner[i * columns + c];
+      for (size_t c = 0; c < count; ++c) by.turn(row_.data() + c * rows);
+      for (size_t i = 0; i < rows; ++i)
+        for (size_t c = 0; c < count; ++c) corner[i * columns + c] = static_cast<float>(row_[c * rows + i]);
+    }
+}
+
+void ModelRotation::clear_norm(std::span<float> norm) const noexcept {
+  std::fill(norm.begin(), norm.end(), norm_plus_one_ ? 0.0f : 1.0f);
+}
+
+void ModelRotation::turn_block(model::BlockValues& block) {
+  if (head_.size() != 0) {
+    turn_columns(block[Slot::v], hidden_, head_);
+    turn_columns(block[Slot::v_bias], 1, head_);
+    turn_rows(block[Slot::o], {}, head_);
+  }
+  if (turns_down_input()) turn_rows(block[Slot::down], {}, down_);
+  if (!turns_stream()) return;
+  for (const LinearInput input : {LinearInput::attention, LinearInput::feed_forward}) {
+    std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];
+    for (const model::LinearLayer& layer : model::readers_of(input)) turn_rows(block[layer.weight], norm, stream_);
+    clear_norm(norm);
+  }
+  for (const LinearInput input : {LinearInput::attention_output, LinearInput::feed_forward_output}) {
+    const model::LinearLayer& layer = model::readers_of(input).front();
+    turn_columns(block[layer.weight], block[layer.weight].size() / hidden_, stream_);
+    turn_columns(block[layer.bias], 1, stream_);
+  }
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,195 @@
+#include "pipeline/comparison/onnx_comparison.h"
+
+#include "core/message.h"
+#include "core/order.h"
+
+namespace wasmquant {
+namespace {
+
+using conversion::OnnxModelWeight;
+using onnx::DataType;
+using onnx::Tensor;
+
+std::optional<Dtype> integer_of(uint32_t bits, bool is_signed) {
+  for (const DtypeInfo& row : kDtypes)
+    if (row.is_integer && row.bits == bits && row.is_signed == is_signed) return row.dtype;
+  return std::nullopt;
+}
+
+bool is_signed(uint32_t data_type) {
+  for (const DataType type : {DataType::int8, DataType::int4, DataType::int2})
+    if (static_cast<uint32_t>(type) == data_type) return true;
+  return false;
+}
+
+class OnnxComparer {
+ public:
+  OnnxComparer(const ModelIndex& reference, const ModelIndex& quantized, const TileBytes& tile_bytes)
+      : reference_(reference.onnx()->model()),
+        weights_(reference.onnx()->weights()),
+        quantized_(quantized.onnx()->model()),
+        tile_bytes_(tile_bytes),
+        by_name_(sorted_by_name(quantized_.tensors.size(), NameOfTensor{quantized_})) {}
+
+  Comparison run() {
+    for (const OnnxModelWeight& weight : weights_) {
+      const Tensor& tensor = reference_.tensors[weight.tensor];
+      if (tensor.encoding == onnx::Encoding::none) continue;
+      if (Status compared = add(weight, tensor); !compared)
+        out_.diagnostics.push_back({Severity::warning, "tensor-not-compared", std::string(tensor.name),
+                                    std::move(compared.error().message), ""});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct NameOfTensor {
+    const onnx::Model& model;
+    std::string_view operator()(uint32_t index) const { return model.tensors[index].name; }
+  };
+
+  // Of the quantized model. Graphs have the same numbers in both.
+  const Tensor* find(std::string_view name, const char* suffix, uint32_t graph) const {
+    const std::string wanted = text_of("{}{}", name, suffix);
+    for (size_t i = place_of(wanted, by_name_, NameOfTensor{quantized_}); i < by_name_.size(); ++i) {
+      const Tensor& tensor = quantized_.tensors[by_name_[i]];
+      if (tensor.name != wanted) break;
+      if (tensor.graph == graph) return &tensor;
+    }
+    return nullptr;
+  }
+
+  static Location location_of(const onnx::Model& model, const Tensor& tensor) {
+    uint32_t file = 0;
+    if (tensor.is_external())
+      while (model.locations[file++] != tensor.location) continue;
+    return {file, tensor.begin};
+  }
+
+  static Error not_compared(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
+
+  // A weight in float.
+  static Status set_plain(TensorTask& task, const onnx::Model& model, const Tensor& tensor,
+                          const WeightDescription& weight) {
+    if (tensor.encoding != onnx::Encoding::bytes) return not_compared("its values do not lie in one range of bytes");
+    WeightDescription own = weight;
+    own.source = *onnx::weight_dtype_of(tensor.data_type);
+    TRY(layout, checkpoint_format_named("fake-quantized")->layout(own, {QuantizationSpec{}}));
+    task.layout = std::move(layout);
+    task.components = {location_of(model, tensor)};
+    return {};
+  }
+
+  Status add(const OnnxModelWeight& weight, const Tensor& tensor) {
+    ComparedPair pair;
+    pair.name = tensor.name;
+    pair.weight = {weight.layer, weight.layer_type, tensor.shape, *onnx::weight_dtype_of(tensor.data_type),
+                   PackMethod::reorder};
+    pair.left.name = pair.right.name = pair.name;
+    pair.left_format = pair.right_format = "fake-quantized";
+    TRY_VOID(set_plain(pair.left, reference_, tensor, pair.weight));
+    const Tensor* same = find(tensor.name, "", tensor.graph);
+    if (same != nullptr && onnx::weight_dtype_of(same->data_type) && same->shape == tensor.shape) {
+      TRY_VOID(set_plain(pair.right, quantized_, *same, pair.weight));
+    } else {
+      TRY_VOID(set_quantized(pair.right, weight, tensor));
+      pair.right_format = name_of(pair.right.onnx->form);
+    }
+    pair.right_weight = pair.weight;
+    pair.by_columns = pair.right.layout.source_transposed;
+    set_tiles(pair.right, tile_bytes_);
+    pair.left.tile_lines = pair.right.tile_lines;
+    pair.left.tiles = pair.right.tiles;
+    pair.bytes_before = tensor.end - tensor.begin;
+    for (const Component& component : pair.right.layout.components) pair.bytes_after += component.bytes;
+    out_.pairs.push_back(std::move(pair));
+    return {};
+  }
+
+  Status set_quantized(TensorTask& task, const OnnxModelWeight& weight, const Tensor& tensor) const {
+    OnnxTask& onnx = task.onnx.emplace();
+    onnx.swapped = weight.swapped;
+    const Tensor *codes = nullptr, *scale = nullptr, *zero_point = nullptr;
+    const std::pair<const char*, uint32_t> blocks[] = {{"_Q4", 4}, {"_Q8", 8}, {"_Q2", 2}};
+    for (const auto& [suffix, bits] : blocks) {
+      codes = find(tensor.name, suffix, tensor.graph);
+      if (codes == nullptr) continue;
+      scale = find(tensor.name, "_scales", tensor.graph);
+      zero_point = find(tensor.name, "_zero_points", tensor.graph);
+      if (scale == nullptr || scale->shape.empty() || scale->shape.back() == 0 || codes->shape.empty())
+        return not_compared("its codes stand without scales");
+      onnx.form = codes->shape.size() == 3 ? OnnxForm::mat_mul_n_bits : OnnxForm::gather_block_quantized;
+      const uint64_t row_bytes =
+          codes->shape.size() == 3 ? codes->shape.back() : codes->shape.back() / scale->shape.back();
+      set_groups(onnx.spec, 1, row_bytes * 8 / bits);
+      onnx.spec.dtype = *integer_of(bits, zero_point == nullptr);
+      break;
+    }
+    if (codes == nullptr) {
+      codes = find(tensor.name, "_quantized", tensor.graph);
+      scale = find(tensor.name, "_scale", tensor.graph);
+      zero_point = find(tensor.name, "_zero_point", tensor.graph);
+      if (codes == nullptr || scale == nullptr || codes->consumers.empty())
+        return not_compared("is not in the quantized model, or under another name");
+      const auto dtype = integer_of(onnx::bits_of(codes->data_type), is_signed(codes->data_type));
+      if (!dtype) return not_compared("holds codes that are no integers of 2, 4 or 8 bits");
+      onnx.spec.dtype = *dtype;
+      const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
+      onnx.form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;
+      set_scheme(onnx, node, scale->shape, tensor.shape);
+    }
+    onnx.spec.symmetric = zero_point == nullptr;
+    TRY(layout,
+        onnx_layout(onnx.form,
+                    {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type), weight.swapped},
+                    onnx.spec));
+    task.layout = std::move(layout);
+    for (const Component& component : task.layout.components) {
+      const Tensor* stored = component.role == Role::codes ? codes : component.role == Role::scale ? scale : zero_point;
+      if (stored == nullptr || stored->encoding != onnx::Encoding::bytes ||
+          stored->end - stored->begin != component.bytes)
+        return not_compared("its codes, scales and zero points have other sizes than its shape needs");
+      task.components.push_back(location_of(quantized_, *stored));
+    }
+    return {};
+  }
+
+  static void set_groups(QuantizationSpec& spec, int64_t axis, uint64_t size) {
+    spec.qscheme = QScheme::per_group;
+    spec.observer = ObserverId::PerGroupMinMaxObserver;
+    spec.ch_axis = axis;
+    spec.group_size = static_cast<int64_t>(size);
+  }
+
+  // Axes of a spec are those of [out, in].
+  static void set_scheme(OnnxTask& onnx, const onnx::Node& node, const std::vector<uint64_t>& scale,
+                         const std::vector<uint64_t>& shape) {
+    const auto as_config = [&](int64_t axis) { return onnx.swapped && (axis == 0 || axis == 1) ? 1 - axis : axis; };
+    if (scale.empty()) return;  // per_tensor
+    const bool is_linear = onnx.form == OnnxForm::dequantize_linear;
+    if (is_linear && scale.size() == 2 && shape.size() == 2) {
+      const size_t axis = scale[0] == shape[0] ? 1 : 0;
+      return set_groups(onnx.spec, as_config(static_cast<int64_t>(axis)),
+                        scale[axis] == 0 ? 0 : shape[axis] / scale[axis]);
+    }
+    onnx.spec.qscheme = QScheme::per_channel;
+    onnx.spec.observer = ObserverId::PerChannelMinMaxObserver;
+    const onnx::Attribute* axis = node.find("axis");
+    onnx.spec.ch_axis = is_linear ? as_config(axis == nullptr ? 1 : axis->integer) : 0;
+  }
+
+  const onnx::Model& reference_;
+  const List<OnnxModelWeight>& weights_;
+  const onnx::Model& quantized_;
+  const TileBytes& tile_bytes_;
+  const List<uint32_t> by_name_;
+  Comparison out_;
+};
+
+}  // namespace
+
+Comparison compare_onnx(const ModelIndex& reference, const ModelIndex& quantized, const TileBytes& tile_bytes) {
+  return OnnxComparer(reference, quantized, tile_bytes).run();
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,247 @@
+#include "pipeline/forward/forward_plan.h"
+
+#include <utility>
+
+#include "gguf_conversion/family.h"
+#include "gguf_conversion/gguf_config.h"
+#include "model/block_weights.h"
+#include "model/forward_pass.h"
+#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/stored/quantized_weight_reader.h"
+
+namespace wasmquant {
+namespace {
+
+std::string_view without_weight(std::string_view name) { return name.substr(0, name.rfind('.')); }
+
+/// Where a checkpoint keeps the decoder and its head: plain models, then the text part of multimodal ones.
+struct Prefix {
+  const char *body, *head;
+};
+constexpr Prefix kPrefixes[] = {
+    {"model.", ""}, {"language_model.model.", "language_model."}, {"model.language_model.", ""}, {"", ""}};
+
+/// A tensor as its file has it.
+struct StoredName {
+  std::string name;
+  ValueChange change;  // to be reverted
+};
+
+class Planner {
+ public:
+  /// `family`: of a GGUF model, else null.
+  Planner(const ModelIndex& index, const StoredWeightReader& reader, const TileBytes& tile_bytes,
+          const conversion::Family* family, uint32_t head_rows)
+      : index_(index), reader_(reader), tile_bytes_(tile_bytes), family_(family), head_rows_(head_rows) {}
+
+  bool has_layer(const std::string& layer) const noexcept {
+    if (family_ != nullptr) return index_.find(stored(text_of("{}.weight", layer)).name) != nullptr;
+    return index_.find(layer + ".weight") != nullptr || index_.find(layer + ".weight_packed") != nullptr;
+  }
+
+  /// A matrix [rows, columns], however it is stored.
+  Status add_matrix(ForwardStep& step, uint32_t slot, std::string layer, const char* type, uint64_t rows,
+                    uint64_t columns, bool can_stream) {
+    const StoredName at = stored(text_of("{}.weight", layer));
+    const ModelTensor* plain = index_.find(at.name);
+    if (family_ != nullptr) {
+      if (plain == nullptr) return missing(at.name);
+      layer = without_weight(at.name);
+    }
+    const StorageDtype dtype = family_ != nullptr ? plain->stored.dtype : StorageDtype::F32;
+    const WeightDescription weight{std::move(layer), type, {rows, columns}, dtype, reader_.pack_method()};
+    if (plain != nullptr && is_quantizable(plain->stored.dtype) && plain->stored.shape != weight.shape &&
+        !reader_.are_codes(index_, *plain))
+      return wrong_shape(*plain, weight.shape);
+    TRY(found, reader_.find(index_, weight));
+    set_change(found.task, at.change);
+    return add(step, slot, found.task, found.format, found.weight, can_stream && !found.task.layout.column_tiles());
+  }
+
+  /// A norm's weight or a bias, [length].
+  Status add_vector(ForwardStep& step, uint32_t slot, std::string name, uint64_t length) {
+    StoredName at = stored(std::move(name));
+    const ModelTensor* tensor = index_.find(at.name);
+    if (tensor == nullptr) return missing(at.name);
+    const StoredTensor& stored = tensor->stored;
+    if (stored.shape != std::vector<uint64_t>{length}) return wrong_shape(*tensor, {length});
+    if (!is_quantizable(stored.dtype))
+      return error_at(ErrorCode::dtype_unsupported, stored.name, "holds {}; a forward pass needs F32, F16 or BF16 here",
+                      info_of(stored.dtype).name);
+    // The elements of a bias are rows of its heads.
+    WeightDescription weight{std::move(at.name), "", {length}, stored.dtype};
+    if (at.change.interleaved_rows != 0) weight.shape.push_back(1);
+    constexpr const char* kPlain = "fake-quantized";
+    TRY(layout, checkpoint_format_named(kPlain)->layout(weight, {QuantizationSpec{}}));
+    TensorTask task;
+    task.name = stored.name;
+    task.components.push_back({tensor->file, stored.begin});
+    task.layout = std::move(layout);
+    set_change(task, at.change);
+    return add(step, slot, task, kPlain, weight, false);
+  }
+
+ private:
+  /// Of a name that transformers has.
+  StoredName stored(std::string name) const {
+    if (family_ == nullptr) return {std::move(name), {}};
+    using conversion::TensorKind;
+    conversion::TensorMatch match = conversion::match_tensor(*family_, name);
+    if (match.name.empty()) return {std::move(name), {}};
+    StoredName out{std::move(match.name), {}};
+    const TensorKind kind = match.row->kind;
+    if (family_->interleaves_heads && (kind == TensorKind::query || kind == TensorKind::key))
+      out.change.interleaved_rows = head_rows_;
+    out.change.adds_one = family_->adds_one_to_norms && kind == TensorKind::norm;
+    out.change.reverts = out.change.any();
+    return out;
+  }
+
+  static void set_change(TensorTask& task, const ValueChange& change) {
+    task.change = change;
+    if (change.interleaved_rows != 0) task.layout.whole_lines = change.interleaved_rows;
+  }
+
+  static Error missing(const std::string& name) {
+    return error_at(ErrorCode::tensor_missing, name, "is not in the model");
+  }
+
+  Status add(ForwardStep& step, uint32_t slot, TensorTask& task, std::string_view format,
+             const WeightDescription& weight, bool is_streamed) {
+    set_tiles(task, tile_bytes_);
+    ForwardTensor tensor;
+    tensor.slot = slot;
+    tensor.tiles = task.tiles;
+    tensor.is_streamed = is_streamed;
+    for (const Component& component : task.layout.components) tensor.bytes += component.bytes;
+    if (!is_streamed) step.float_bytes += task.layout.rows * task.layout.columns * sizeof(float);
+    tensor.name = task.name;
+    tensor.task = write_task(task, format, weight);
+    step.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  static Error wrong_shape(const ModelTensor& tensor, const std::vector<uint64_t>& wanted) {
+    return error_at(ErrorCode::shape_mismatch, tensor.stored.name, "holds {}; by config.json it would be {}",
+                    describe(tensor.stored.dtype, tensor.stored.shape), describe(tensor.stored.dtype, wanted));
+  }
+
+  const ModelIndex& index_;
+  const StoredWeightReader& reader_;
+  const TileBytes& tile_bytes_;
+  const conversion::Family* family_;
+  uint32_t head_rows_;
+};
+
+// What config.json says, of a GGUF model that comes without one.
+Result<json::Value> config_of(const ModelIndex& model) {
+  TRY(config, conversion::config_of_gguf(model.gguf_metadata()));
+  const ModelTensor* embedding = model.find("token_embd.weight");
+  if (embedding != nullptr && !embedding->stored.shape.empty()) config.set("vocab_size", embedding->stored.shape[0]);
+  config.set("tie_word_embeddings", model.find("output.weight") == nullptr);
+  if (const auto end = model.gguf_metadata().find_count("tokenizer.ggml.eos_token_id"))
+    config.set("eos_token_id", *end);
+  config.set("attention_bias", model.find("blk.0.attn_output.bias") != nullptr);
+  config.set("mlp_bias", model.find("blk.0.ffn_up.bias") != nullptr);
+  if (model.find("rope_freqs.weight") != nullptr)
+    return error_at(ErrorCode::not_implemented, "rope_freqs.weight",
+                    "how positions are stretched is in this tensor, and cannot be told from it: give the folder that "
+                    "the model was made from as source");
+  return config;
+}
+
+}  // namespace
+
+Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
+                                 ForwardUse use) {
+  if (model.onnx() != nullptr)
+    return error_at(
+        ErrorCode::not_implemented, "model",
+        "forward passes of ONNX models, and what is calibrated by them, are part of a later version; take the "
+        "model's safetensors");
+  if (model.is_gguf() && use == ForwardUse::calibrate)
+    return error_at(ErrorCode::not_implemented, "model",
+                    "GGUF models are evaluated and write texts; what is calibrated takes the model's safetensors");
+  if (config_text.empty() && !model.is_gguf())
+    return error_at(ErrorCode::config_invalid, "config.json", "is not beside the weights; a forward pass needs it");
+  TRY(config, config_text.empty() ? config_of(model) : json::parse(config_text, json::kPython));
+  ForwardPlan out;
+  out.config = config_text.empty() ? json::write(config) : std::string(config_text);
+  TRY(architecture, model::read_architecture(config));
+  out.architecture = std::move(architecture);
+  const model::Architecture& a = out.architecture;
+  TRY(reader, StoredWeightReader::create(model.is_gguf() ? std::string_view() : config_text,
+                                         model.companion("hf_quant_config.json")));
+  const conversion::Family* const family = model.is_gguf() ? conversion::family_of(config) : nullptr;
+  Planner planner(model, reader, tile_bytes, family, a.head_dim);
+
+  Prefix prefix = kPrefixes[0];
+  for (const Prefix& candidate : kPrefixes)
+    if (planner.has_layer(text_of("{}embed_tokens", candidate.body))) {
+      prefix = candidate;
+      break;
+    }
+  const std::string embedding = text_of("{}embed_tokens", prefix.body), head = text_of("{}lm_head", prefix.head);
+
+  ForwardStep first;
+  first.name = embedding;
+  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
+  out.steps.push_back(std::move(first));
+  const List<model::BlockWeight> weights = model::block_weights(a);
+  for (uint32_t layer = 0; layer < a.layers; ++layer) {
+    ForwardStep step;
+    step.name = text_of("{}layers.{}", prefix.body, layer);
+    for (const model::BlockWeight& weight : weights) {
+      const auto slot = static_cast<uint32_t>(weight.slot);
+      if (weight.rows == 0)
+        TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
+      else
+        TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
+                                    "Linear", weight.rows, weight.columns, false));
+    }
+    out.steps.push_back(std::move(step));
+  }
+  ForwardStep last;
+  last.name = head;
+  TRY_VOID(planner.add_vector(last, kFinalNormSlot, text_of("{}norm.weight", prefix.body), a.hidden));
+  const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !planner.has_layer(head));
+  TRY_VOID(planner.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
+                              a.vocabulary, a.hidden, true));
+  out.steps.push_back(std::move(last));
+  return out;
+}
+
+json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
+  json::Array steps;
+  for (const ForwardStep& step : plan.steps) {
+    json::Array tensors;
+    for (const ForwardTensor& tensor : step.tensors) {
+      json::Value row;
+      row.set("slot", static_cast<int64_t>(tensor.slot));
+      row.set("name", tensor.name);
+      row.set("task", tensor.task);
+      row.set("tiles", tensor.tiles);
+      row.set("bytes", tensor.bytes);
+      row.set("streamed", tensor.is_streamed);
+      tensors.push_back(std::move(row));
+    }
+    json::Value row;
+    row.set("name", step.name);
+    row.set("floatBytes", step.float_bytes);
+    row.set("tensors", std::move(tensors));
+    steps.push_back(std::move(row));
+  }
+  const model::Architecture& a = plan.architecture;
+  json::Value out;
+  out.set("config", plan.config);
+  out.set("family", a.family);
+  out.set("vocabulary", static_cast<int64_t>(a.vocabulary));
+  out.set("maxPositions", static_cast<int64_t>(a.max_positions));
+  out.set("tokenBytes", model::ForwardPass::bytes_per_token(a));
+  out.set("calibrationBytes", BlockCalibration::working_bytes(a));
+  out.set("workingBytes", model::ForwardPass::working_bytes(a, length));
+  out.set("steps", std::move(steps));
+  return out;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,88 @@
+#include "pipeline/forward/forward_session.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "model/block_weights.h"
+#include "pipeline/forward/forward_plan.h"
+
+namespace wasmquant {
+namespace {
+
+uint64_t count_of(const model::BlockWeight& weight) noexcept {
+  return uint64_t{std::max(weight.rows, 1u)} * weight.columns;
+}
+
+}  // namespace
+
+std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
+  if (slot < model::kSlots) return &pass_.block()[static_cast<model::Slot>(slot)];
+  return slot == kFinalNormSlot ? &pass_.final_norm() : &matrix_;
+}
+
+uint64_t ForwardSession::expected_count(uint32_t slot) const noexcept {
+  const model::Architecture& a = pass_.architecture();
+  if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
+  if (slot == kFinalNormSlot) return a.hidden;
+  for (const model::BlockWeight& weight : model::block_weights(a))
+    if (static_cast<uint32_t>(weight.slot) == slot) return count_of(weight);
+  return 0;
+}
+
+Status ForwardSession::begin(uint32_t step, uint32_t slot, std::string_view task_text) {
+  TRY(task, read_task(task_text));
+  const WeightLayout& layout = task.layout;
+  if (task.is_copy || layout.rows * layout.columns != expected_count(slot) || step > pass_.architecture().layers + 1)
+    return error_at(ErrorCode::argument_invalid, task.name, "is no task of this model's forward pass");
+  if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
+  step_ = step;
+  slot_ = slot;
+  const bool is_table = slot == kEmbeddingSlot || slot == kHeadSlot;
+  is_streamed_ = is_table && !layout.column_tiles();
+  if (!is_streamed_) target_of(slot)->resize(layout.rows * layout.columns);
+  if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
+  decoder_.emplace(std::move(task), false);
+  return {};
+}
+
+void ForwardSession::load(uint64_t tile) {
+  const std::span<const float> values = decoder_->decode(tile);
+  const TensorTask& task = decoder_->task();
+  const TileRange range = tile_range(task, tile);
+  const size_t rows = task.layout.rows, columns = task.layout.columns;
+  first_row_ = 0;
+  if (is_streamed_) {
+    rows_ = values;
+    // A line may be several rows.
+    first_row_ = static_cast<uint32_t>(range.begin * columns / std::max<size_t>(pass_.architecture().hidden, 1));
+    return;
+  }
+  std::vector<float>& target = *target_of(slot_);
+  if (!task.layout.column_tiles()) {
+    std::copy(values.begin(), values.end(), target.begin() + static_cast<ptrdiff_t>(range.begin * columns));
+  } else {
+    for (size_t row = 0; row < rows; ++row)
+      std::copy_n(values.data() + row * range.count(), range.count(), target.data() + row * columns + range.begin);
+  }
+  rows_ = target;
+}
+
+Status ForwardSession::run(uint32_t portion, bool keep) {
+  if (portion >= pass_.portions()) return error_at(ErrorCode::argument_invalid, "portion", "there is no such portion");
+  if (slot_ == kEmbeddingSlot) {
+    pass_.run_embedding(portion, rows_, first_row_);
+  } else if (slot_ == kHeadSlot) {
+    pass_.run_head(portion, rows_, first_row_);
+  } else if (step_ >= 1 && step_ <= pass_.architecture().layers) {
+    for (const model::BlockWeight& weight : model::block_weights(pass_.architecture()))
+      if (pass_.block()[weight.slot].size() != count_of(weight))
+        return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");
+    if (reference_ != nullptr && !(*reference_)[model::Slot::q].empty())
+      TRY_VOID(
+          pass_.run_reference(portion, step_ - 1, *reference_, sink_ != nullptr ? reference_sink_ : nullptr, keep));
+    return pass_.run_block(portion, step_ - 1, sink_, keep);
+  }
+  return {};
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,50 @@
+#include "pipeline/model_index/inline_tensors.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr uint64_t kMaxBytes = 16384;  // bitsandbytes' JSON has about 200
+
+}  // namespace
+
+bool InlineTensors::is_one(const StoredTensor& tensor) noexcept {
+  const std::string_view name = tensor.name;
+  const uint64_t bytes = tensor.end - tensor.begin;
+  if (tensor.dtype != StorageDtype::U8 || bytes == 0) return false;
+  if (name.ends_with(".weight_format")) return bytes == 1;
+  return bytes <= kMaxBytes && (name.ends_with(".weight.quant_state.bitsandbytes__nf4") ||
+                                name.ends_with(".weight.quant_state.bitsandbytes__fp4"));
+}
+
+List<uint32_t> InlineTensors::wanted() const {
+  List<uint32_t> out;
+  for (const Entry& entry : entries_) out.push_back(entry.index);
+  return out;
+}
+
+size_t InlineTensors::place_of(uint32_t index) const noexcept {
+  const Entry* at = std::lower_bound(entries_.begin(), entries_.end(), index,
+                                     [](const Entry& entry, uint32_t i) { return entry.index < i; });
+  return at != entries_.end() && at->index == index ? static_cast<size_t>(at - entries_.begin()) : entries_.size();
+}
+
+Status InlineTensors::set(uint32_t index, const StoredTensor& tensor, std::string bytes) {
+  const size_t place = place_of(index);
+  if (place == entries_.size() || bytes.size() != tensor.end - tensor.begin)
+    return error_at(ErrorCode::argument_invalid, tensor.name, "{} bytes were given; it has {}",
+                    static_cast<uint64_t>(bytes.size()), tensor.end - tensor.begin);
+  entries_[place].bytes = std::move(bytes);
+  return {};
+}
+
+std::optional<std::string_view> InlineTensors::bytes(uint32_t index) const noexcept {
+  const size_t place = place_of(index);
+  if (place == entries_.size() || entries_[place].bytes.empty()) return std::nullopt;
+  return entries_[place].bytes;
+}
+
+}  // namespace wasmquant

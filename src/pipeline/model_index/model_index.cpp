@@ -1,0 +1,318 @@
+#include "pipeline/model_index/model_index.h"
+
+#include <algorithm>
+
+#include "config/match/layer_type.h"
+#include "core/list.h"
+#include "core/message.h"
+#include "core/order.h"
+#include "formats/gguf/gguf_split.h"
+#include "formats/numpy/npy.h"
+#include "formats/safetensors/safetensors.h"
+
+namespace wasmquant {
+namespace {
+
+// A tensor's or header's trouble belongs to a file: say which.
+Error in_file(Error error, const std::string& file) {
+  error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
+  return error;
+}
+
+bool looks_like_gguf(std::span<const uint8_t> prefix) {
+  return prefix.size() >= 4 && std::string_view(reinterpret_cast<const char*>(prefix.data()), 4) == "GGUF";
+}
+
+bool is_onnx_name(std::string_view name) {
+  constexpr std::string_view kEnding = ".onnx";
+  if (name.size() < kEnding.size()) return false;
+  for (size_t i = 0; i < kEnding.size(); ++i) {
+    const char c = name[name.size() - kEnding.size() + i];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kEnding[i]) return false;
+  }
+  return true;
+}
+
+struct NameOfTensor {
+  const List<ModelTensor>& tensors;
+  std::string_view operator()(uint32_t index) const { return tensors[index].stored.name; }
+};
+
+}  // namespace
+
+Result<List<std::string>> ModelIndex::read_shard_map(std::string_view text) {
+  TRY(map, safetensors::read_shard_map(text));
+  shard_map_ = std::move(map);
+  shard_map_text_ = std::move(shard_map_->text);
+  return shard_map_->files;
+}
+
+uint32_t ModelIndex::add_file(std::string name, uint64_t bytes) {
+  files_.push_back({std::move(name), bytes, false});
+  indexes_.emplace_back();
+  return static_cast<uint32_t>(files_.size() - 1);
+}
+
+Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix) const {
+  if (looks_like_gguf(prefix)) {
+    auto need = gguf::need(prefix, files_[file].bytes);
+    if (!need) return in_file(need.error(), files_[file].name);
+    return need->bytes;
+  }
+  if (npy::looks_like_npy(prefix)) {
+    auto need = npy::need(prefix, files_[file].bytes);
+    if (!need) return in_file(need.error(), files_[file].name);
+    return *need;
+  }
+  auto need = safetensors::need(prefix, files_[file].bytes);
+  if (!need) return in_file(need.error(), files_[file].name);
+  return need->bytes;
+}
+
+Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
+  if (looks_like_gguf(prefix)) return read_gguf(file, prefix);
+  if (is_gguf())
+    return in_file(error_at(ErrorCode::format_unknown, "", "is no GGUF file, as the others are"), files_[file].name);
+  if (npy::looks_like_npy(prefix)) return read_npy(file, prefix);
+  if (is_npy_)
+    return in_file(error_at(ErrorCode::format_unknown, "", "is no .npy file, as the others are"), files_[file].name);
+  auto index = safetensors::read_index(prefix, files_[file].bytes);
+  if (!index) return in_file(index.error(), files_[file].name);
+  indexes_[file] = std::move(*index);
+  files_[file].is_read = true;
+  return {};
+}
+
+Status ModelIndex::read_gguf(uint32_t file, std::span<const uint8_t> prefix) {
+  auto index = gguf::read_index(prefix, files_[file].bytes);
+  if (!index) return in_file(index.error(), files_[file].name);
+  if (parts_.size() != file)
+    return in_file(error_at(ErrorCode::state_invalid, "", "GGUF files are read in their order, and alone"),
+                   files_[file].name);
+  for (const gguf::Tensor& tensor : index->tensors)
+    indexes_[file].tensors.push_back(
+        {tensor.name, storage_dtype_of(tensor.type), tensor.shape, tensor.begin, tensor.end});
+  for (const gguf::Entry& entry : index->metadata.entries())
+    indexes_[file].metadata.emplace_back(entry.key, gguf::text_of_value(entry));
+  parts_.push_back(std::move(*index));
+  files_[file].is_read = true;
+  return {};
+}
+
+// The array is called as its file. As only tensors called *.weight are quantized, a matrix without a dot in its name is
+// taken for one.
+Status ModelIndex::read_npy(uint32_t file, std::span<const uint8_t> prefix) {
+  auto tensor = npy::read_tensor(prefix, files_[file].bytes);
+  if (!tensor) return in_file(tensor.error(), files_[file].name);
+  std::string_view name = files_[file].name;
+  if (name.ends_with(".npy")) name.remove_suffix(4);
+  tensor->name = name;
+  if (!npz_ && tensor->shape.size() > 1 && name.find('.') == std::string_view::npos) tensor->name += ".weight";
+  indexes_[file].tensors.push_back(std::move(*tensor));
+  files_[file].is_read = is_npy_ = true;
+  return {};
+}
+
+Result<onnx::Skeleton::Need> ModelIndex::feed_npz(uint32_t file, std::span<const uint8_t> bytes) {
+  if (!npz_) {
+    if (file != 0)
+      return in_file(error_at(ErrorCode::format_unknown, "", "an .npz archive is a model of its own"),
+                     files_[file].name);
+    npz_ = std::make_unique<npz::Reader>(files_[file].bytes);
+    if (npz_->need().offset != 0) bytes = {};  // the directory is at the other end
+  }
+  if (Status fed = npz_->feed(bytes); !fed) return in_file(std::move(fed.error()), files_[file].name);
+  if (npz_->need().bytes == 0) {
+    indexes_[file].tensors = std::move(npz_->tensors());
+    deflated_ = npz_->deflated();
+    files_[file].is_read = is_npy_ = true;
+  }
+  return onnx::Skeleton::Need{npz_->need().offset, npz_->need().bytes};
+}
+
+bool ModelIndex::is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept {
+  if (looks_like_gguf(prefix)) return false;
+  return npz::looks_like_zip(prefix) || looks_like_onnx(prefix) || is_onnx_name(files_[file].name);
+}
+
+Result<onnx::Skeleton::Need> ModelIndex::feed(uint32_t file, std::span<const uint8_t> bytes) {
+  if (npz_ || (!onnx_ && npz::looks_like_zip(bytes))) return feed_npz(file, bytes);
+  if (file != 0)
+    return in_file(error_at(ErrorCode::format_unknown, "", "an ONNX model is one file and those that it names"),
+                   files_[file].name);
+  if (!onnx_) onnx_ = std::make_unique<OnnxIndex>(files_[file].bytes);
+  if (Status fed = onnx_->feed(bytes); !fed) return in_file(std::move(fed.error()), files_[file].name);
+  files_[file].is_read = onnx_->is_complete();
+  return onnx_->need();
+}
+
+// The model's own file comes first, then one for each location.
+Status ModelIndex::finish_onnx() {
+  const onnx::Model& model = onnx_->model();
+  for (uint32_t l = 0; l < model.locations.size(); ++l) {
+    if (l + 1 >= files_.size())
+      return error_at(ErrorCode::state_invalid, model.locations[l], "this file with external data was not added");
+    if (Status inside = onnx::check_external(model, model.locations[l], files_[l + 1].bytes); !inside)
+      return std::move(inside.error());
+  }
+  onnx_tensors_ = onnx_->tensors();
+  for (const OnnxTensor& listed : onnx_tensors_) {
+    const onnx::Tensor& source = model.tensors[listed.tensor];
+    ModelTensor& tensor = tensors_.emplace_back();
+    if (source.is_external()) {
+      while (model.locations[tensor.file] != source.location) ++tensor.file;
+      ++tensor.file;
+    }
+    tensor.stored = {std::string(source.name), listed.dtype, source.shape, source.begin, source.end};
+    tensor.layer = listed.weight != nullptr ? listed.weight->layer : std::string(layer_name_of(source.name).layer);
+    if (listed.weight != nullptr) tensor.layer_type = listed.weight->layer_type;
+  }
+  by_name_ = sorted_by_name(tensors_.size(), NameOfTensor{tensors_});
+  if (model.quantized_nodes > 0)
+    diagnostics_.push_back({Severity::note, "quantized-already", "",
+                            text_of("{} nodes of this model quantize, dequantize or work on codes; their tensors stay "
+                                    "as they are",
+                                    model.quantized_nodes),
+                            ""});
+  return {};
+}
+
+void ModelIndex::set_companion(std::string name, std::string bytes) {
+  companions_.emplace_back(std::move(name), std::move(bytes));
+}
+
+std::string_view ModelIndex::companion(std::string_view name) const noexcept {
+  for (const auto& [known, bytes] : companions_)
+    if (known == name) return bytes;
+  return {};
+}
+
+Status ModelIndex::finish() {
+  if (onnx_ && onnx_->is_complete()) return finish_onnx();
+  if (parts_.size() > 1) TRY_VOID(gguf::check_parts(std::span<const gguf::Index>(parts_.begin(), parts_.size())));
+  for (const File& file : files_)
+    if (!file.is_read) return error_at(ErrorCode::state_invalid, file.name, "its header was not read");
+  if (shard_map_) {
+    List<std::string> unmapped;
+    TRY_VOID(safetensors::check_shards(*shard_map_, indexes_, unmapped));
+    for (std::string& name : unmapped) {
+      diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name),
+                              "the index file does not mention this tensor",
+                              "it is kept; the index is written anew with it"});
+    }
+  }
+  for (uint32_t f = 0; f < files_.size(); ++f) {
+    for (StoredTensor& stored : indexes_[f].tensors) {
+      ModelTensor& tensor = tensors_.emplace_back();
+      tensor.file = f;
+      tensor.layer = layer_name_of(stored.name).layer;
+      tensor.layer_type = layer_type_of(stored.name, stored.shape);
+      tensor.stored = std::move(stored);
+    }
+    indexes_[f].tensors = List<StoredTensor>();
+  }
+  by_name_ = sorted_by_name(tensors_.size(), NameOfTensor{tensors_});
+  for (size_t i = 1; i < by_name_.size(); ++i) {
+    const ModelTensor &first = tensors_[by_name_[i - 1]], &second = tensors_[by_name_[i]];
+    if (first.stored.name != second.stored.name) continue;
+    return error_at(ErrorCode::tensor_duplicate, first.stored.name,
+                    "stands in both {} and {}; a model has each tensor once", files_[first.file].name,
+                    files_[second.file].name);
+  }
+  mark_input_major();
+  for (uint32_t i = 0; i < tensors_.size() && !is_gguf(); ++i)
+    if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
+  for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
+    if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
+    if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
+  }
+  return {};
+}
+
+// GPT-2's Conv1D stores [in, out]. Its bias has an element for each output, which is the second axis then; square
+// matrices are told by those of the same name in other layers.
+void ModelIndex::mark_input_major() {
+  const auto part_of = [](const ModelTensor& tensor) {
+    return std::string_view(tensor.layer).substr(tensor.layer.rfind('.') + 1);
+  };
+  List<std::string> names;
+  for (const ModelTensor& tensor : tensors_) {
+    const std::vector<uint64_t>& shape = tensor.stored.shape;
+    if (tensor.layer_type != "Linear" || shape[0] == shape[1] || !tensor.stored.name.ends_with(".weight")) continue;
+    if (!is_quantizable(tensor.stored.dtype)) continue;  // axes of codes are not those of weights
+    const ModelTensor* bias = find(text_of("{}.bias", tensor.layer));
+    if (bias == nullptr || bias->stored.shape.size() != 1 || bias->stored.shape[0] != shape[1]) continue;
+    const std::string_view part = part_of(tensor);
+    if (std::find(names.begin(), names.end(), part) == names.end()) names.emplace_back(part);
+  }
+  for (ModelTensor& tensor : tensors_)
+    if (tensor.layer_type == "Linear" && std::find(names.begin(), names.end(), part_of(tensor)) != names.end())
+      tensor.layer_type = kConv1D;
+}
+
+ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
+  ModelIndex out;
+  out.files_ = files_;
+  for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
+  out.companions_ = companions_;
+  out.is_sharded_ = is_sharded();
+  out.shard_map_text_ = shard_map_text_;
+  out.is_npy_ = is_npy_;
+  out.tensors_ = std::move(tensors);
+  out.by_name_ = sorted_by_name(out.tensors_.size(), NameOfTensor{out.tensors_});
+  return out;
+}
+
+const ModelTensor* ModelIndex::find(std::string_view name) const noexcept {
+  const size_t place = place_of(name, by_name_, NameOfTensor{tensors_});
+  if (place == by_name_.size()) return nullptr;
+  const ModelTensor& found = tensors_[by_name_[place]];
+  return found.stored.name == name ? &found : nullptr;
+}
+
+Status ModelIndex::set_inline_bytes(uint32_t tensor, std::string bytes) {
+  if (tensor >= tensors_.size()) return error_at(ErrorCode::argument_invalid, "tensor", "no such tensor");
+  return inline_tensors_.set(tensor, tensors_[tensor].stored, std::move(bytes));
+}
+
+std::optional<std::string_view> ModelIndex::inline_bytes(std::string_view name) const noexcept {
+  const ModelTensor* const tensor = find(name);
+  if (tensor == nullptr) return std::nullopt;
+  return inline_tensors_.bytes(static_cast<uint32_t>(tensor - tensors_.begin()));
+}
+
+json::Value ModelIndex::to_json() const {
+  json::Array tensors;
+  tensors.reserve(tensors_.size());
+  for (const ModelTensor& tensor : tensors_) {
+    json::Value row;
+    row.set("name", tensor.stored.name);
+    row.set("dtype", info_of(tensor.stored.dtype).name);
+    row.set("shape", tensor.stored.shape);
+    row.set("bytes", tensor.stored.end - tensor.stored.begin);
+    row.set("file", static_cast<int64_t>(tensor.file));
+    row.set("begin", tensor.stored.begin);
+    row.set("end", tensor.stored.end);
+    row.set("layer", tensor.layer);
+    row.set("layerType", tensor.layer_type);
+    tensors.push_back(std::move(row));
+  }
+  json::Array metadata;  // of every part
+  for (const FileIndex& index : indexes_)
+    for (const auto& [key, value] : index.metadata) {
+      json::Array& pair = metadata.emplace_back(json::Array{}).items();
+      pair.emplace_back(key);
+      pair.emplace_back(value);
+    }
+  json::Value out;
+  out.set("format", is_gguf() ? "gguf" : onnx_ ? "onnx" : is_npy_ ? "npy" : "safetensors");
+  out.set("tensors", std::move(tensors));
+  out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
+  out.set("diagnostics", wasmquant::to_json(diagnostics_));
+  json::Array wanted;
+  for (const uint32_t tensor : inline_tensors_.wanted()) wanted.emplace_back(int64_t{tensor});
+  out.set("inlineTensors", std::move(wanted));
+  return out;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,36 @@
+// How much of a model a plan quantizes, and what it leaves and why.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/diagnostic.h"
+#include "core/list.h"
+#include "pipeline/plan/plan.h"
+
+namespace wasmquant {
+
+struct Coverage {
+  /// Tensors that one reason leaves as they are.
+  struct Left {
+    std::string_view rule;  // name_of(Reason::rule)
+    std::string text;       // of the reason
+    uint64_t tensors = 0, parameters = 0, bytes = 0;
+  };
+  // Of the source, in elements and bytes. Casts count as quantized.
+  uint64_t parameters = 0, quantized_parameters = 0, bytes = 0, quantized_bytes = 0;
+  List<Left> left;  // largest first
+
+  /// Whether less than half of the parameters are quantized.
+  bool is_low() const noexcept { return quantized_parameters < parameters - parameters / 2; }
+};
+
+/// `model`: what the plan was made of.
+Coverage coverage_of(const Plan& plan, const ModelIndex& model);
+
+/// {parameters, quantizedParameters, bytes, quantizedBytes, left: [{rule, text, tensors, parameters, bytes}]}
+json::Value to_json(const Coverage& coverage);
+
+/// The warning that a plan with low coverage gets: the share, and the largest part that is left.
+Diagnostic low_coverage_warning(const Coverage& coverage);
+
+}  // namespace wasmquant

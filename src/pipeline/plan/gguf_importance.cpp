@@ -1,0 +1,132 @@
+#include "pipeline/plan/gguf_importance.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "kernels/ggml/ggml_blocks.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr size_t kNamesInMessage = 8;
+constexpr size_t kMaxTextBytes = 127;  // llama-quantize's, of a value
+constexpr std::string_view kOfLayers = "blk.";
+
+/// As llama-imatrix has it: what goes into the layers, without embedding and head.
+bool is_calibrated(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
+  return name.starts_with(kOfLayers) && name.ends_with(".weight") && shape.size() == 2;
+}
+
+}  // namespace
+
+Status GgufImportance::read() {
+  if (options_.gguf.imatrix.empty()) return {};
+  auto matrix = imatrix::read(options_.gguf.imatrix);
+  if (!matrix)
+    return error_at(matrix.error().code, text_of("imatrix, {}", matrix.error().where), "{}", matrix.error().message);
+  matrix_ = std::move(*matrix);
+  return {};
+}
+
+void GgufImportance::miss(std::string_view name) {
+  is_layer_missing_ |= name.starts_with(kOfLayers);
+  if (missing_++ >= kNamesInMessage) return;
+  if (!missing_names_.empty()) missing_names_ += ", ";
+  missing_names_ += name;
+}
+
+Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, GgmlType type,
+                             List<ActivationRequest>& requests) {
+  if (!is_given() || planned.task.is_copy || !kernels::uses_importance(type)) return {};
+  const std::vector<uint64_t>& shape = planned.weight.shape;
+  const uint64_t columns = shape.back();
+  if (!matrix_.entries.empty()) {
+    const imatrix::Entry* entry = matrix_.find(name);
+    const uint64_t needed = shape.size() > 2 ? columns * shape[shape.size() - 3] : columns;
+    if (entry == nullptr) {
+      miss(name);
+    } else if (entry->sums.size() != needed) {
+      if (name.starts_with(kOfLayers))
+        return error_at(ErrorCode::shape_mismatch, name,
+                        "the importance matrix has {} columns for it, the tensor {}: it is of another model",
+                        uint64_t{entry->sums.size()}, needed);
+      miss(name);  // of the embedding or the head
+    } else {
+      planned.task.importance = entry->means();
+      ++used_;
+    }
+    return {};
+  }
+  if (!is_calibrated(name, shape)) {
+    miss(name);
+    return {};
+  }
+  ActivationRequest request{planned.weight.layer, ActivationRole::input, columns};
+  request.importance = true;
+  if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
+    planned.task.importance = importance_in(found);
+  requests.push_back(std::move(request));
+  ++used_;
+  return {};
+}
+
+void GgufImportance::describe(gguf::Metadata& metadata) const {
+  if (matrix_.entries.empty()) return;
+  const auto text = [&](std::string_view key, std::string_view value) {
+    if (!value.empty()) metadata.set_text(key, value.substr(0, kMaxTextBytes));
+  };
+  text("quantize.imatrix.file", options_.gguf.imatrix_name);
+  text("quantize.imatrix.dataset", matrix_.dataset);
+  metadata.set_u32("quantize.imatrix.entries_count", static_cast<uint32_t>(matrix_.entries.size()));
+  if (matrix_.chunks > 0) metadata.set_u32("quantize.imatrix.chunks_count", static_cast<uint32_t>(matrix_.chunks));
+}
+
+Status GgufImportance::report(std::string_view recipe, List<Diagnostic>& diagnostics) const {
+  if (!is_given()) return {};
+  const bool is_matrix = !matrix_.entries.empty();
+  if (used_ == 0 && is_matrix && is_layer_missing_)
+    return error_at(ErrorCode::argument_invalid, "imatrix",
+                    "has {} weights, such as {q}, and none of those that could use it, such as {}: it is of another "
+                    "model",
+                    uint64_t{matrix_.entries.size()}, matrix_.entries.front().name, missing_names_);
+  if (used_ == 0) {
+    if (is_matrix)
+      diagnostics.push_back({Severity::note, "importance-unused", "imatrix",
+                             text_of("no tensor of {} has a type that uses importance", recipe), ""});
+    return {};
+  }
+  std::string message = text_of("{} tensors are quantized by the importance of their columns, {}", used_,
+                                is_matrix ? "from the matrix that was given" : "from calibration");
+  if (missing_ != 0) message += text_of("; there is none for {}", missing_names_);
+  if (missing_ > kNamesInMessage) message += text_of(" and {} more", missing_ - kNamesInMessage);
+  diagnostics.push_back({is_layer_missing_ ? Severity::warning : Severity::note, "importance-used",
+                         is_matrix ? "imatrix" : "calibration", std::move(message), ""});
+  return {};
+}
+
+Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, const ImatrixOptions& options) {
+  imatrix::Matrix matrix;
+  matrix.dataset = options.dataset;
+  if (!options.version.empty()) matrix.properties.emplace_back(kVersionKey, options.version);
+  uint64_t tokens = 0;
+  for (const PlannedTensor& planned : plan.tensors) {
+    for (const json::Value& row : found.items()) {
+      if (row["layer"].as_string() != planned.weight.layer || row["squares"].items().empty() ||
+          !is_calibrated(planned.task.name, planned.weight.shape))
+        continue;
+      const auto count = static_cast<uint64_t>(row["count"].as_integer());
+      tokens = std::max(tokens, count);
+      imatrix::Entry& entry = matrix.entries.emplace_back();
+      entry.name = planned.task.name;
+      entry.counts.push_back(static_cast<float>(count));
+      for (const json::Value& sum : row["squares"].items()) entry.sums.push_back(static_cast<float>(sum.as_number()));
+    }
+  }
+  if (matrix.entries.empty())
+    return error_at(ErrorCode::argument_invalid, "calibration", "shows the inputs of no layer that GGUF quantizes");
+  matrix.chunk_size = options.chunk_size != 0 ? options.chunk_size : tokens;
+  matrix.chunks = (tokens + matrix.chunk_size - 1) / std::max<uint64_t>(matrix.chunk_size, 1);
+  return imatrix::write(matrix, options.format);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,85 @@
+#include "pipeline/plan/static_activation_plan.h"
+
+#include "core/message.h"
+
+namespace wasmquant {
+namespace {
+
+class StaticActivationPlanner {
+ public:
+  StaticActivationPlanner(const PlannedTensor& planned, const CheckpointFormat& format, const PlanOptions& options)
+      : planned_(planned), format_(format), options_(options) {
+    const WeightDescription& weight = planned.weight;
+    if (weight.layer_type == "Linear" && weight.shape.size() == 2) features_ = {weight.shape[1], weight.shape[0]};
+  }
+
+  LayerActivations run(const LayerConfig& config) {
+    add(ActivationRole::input, config.input_tensors);
+    add(ActivationRole::output, config.output_tensors);
+    return std::move(out_);
+  }
+
+ private:
+  struct Features {
+    uint64_t inputs = 0, outputs = 0;  // 0: not known, as it is no linear layer
+  };
+
+  void add(ActivationRole role, const Stages& stages) {
+    const bool is_input = role == ActivationRole::input;
+    ActivationRequest request{planned_.weight.layer, role, is_input ? features_.inputs : features_.outputs};
+    request.importance = is_input && planned_.task.layout.spec.observer_options.weighted;
+    if (request.importance && request.features == 0)
+      out_.errors.push_back(error_at(ErrorCode::not_implemented, planned_.task.name,
+                                     "\"weighted\" is for linear layers; exclude this one"));
+    if (is_input && !are_static(stages)) {
+      const bool fits = stages.empty() || format_.holds_inputs(stages);
+      if (fits) out_.inputs = stages;
+      out_.inputs_left_out |= !fits;
+    }
+    const auto storage = are_static(stages) ? static_storage(stages, request.features) : std::nullopt;
+    if (storage) {
+      request.spec = storage->spec;
+      request.scales = storage->scale_shape.empty() ? 1 : storage->scale_shape.front();
+      (is_input ? out_.inputs : out_.outputs) = stages;
+    }
+    if (!storage && !request.importance) return;
+    if (const json::Value& found = found_for(request, options_.activations); !found.is_null()) {
+      if (storage)
+        for (KnownTensor& tensor : activation_tensors(request.layer, role, found, *storage))
+          out_.tensors.push_back(std::move(tensor));
+      if (request.importance) out_.importance = importance_in(found);
+    }
+    out_.requests.push_back(std::move(request));
+  }
+
+  // None without calibration, or where the format has no place.
+  std::optional<ActivationStorage> static_storage(const Stages& stages, uint64_t channels) {
+    if (!options_.calibrates || !format_.holds_activation_scales()) {
+      out_.static_left_out = true;
+      return std::nullopt;
+    }
+    auto storage = activation_storage(stages, channels);
+    if (storage && planned_.task.layout.codes != CodeStorage::cast_values && format_.fit(planned_.weight, *storage))
+      return storage;
+    out_.errors.push_back(error_at(ErrorCode::format_unsupported, planned_.weight.layer,
+                                   "{} holds static scales of int8, uint8 and fp8 per tensor, quark also per channel, "
+                                   "and not these of {}; set is_dynamic to true",
+                                   format_.name(), info_of(stages.front().dtype).name));
+    return std::nullopt;
+  }
+
+  const PlannedTensor& planned_;
+  const CheckpointFormat& format_;
+  const PlanOptions& options_;
+  Features features_;
+  LayerActivations out_;
+};
+
+}  // namespace
+
+LayerActivations plan_activations(const PlannedTensor& planned, const LayerConfig& config,
+                                  const CheckpointFormat& format, const PlanOptions& options) {
+  return StaticActivationPlanner(planned, format, options).run(config);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,37 @@
+#include "pipeline/stored/dequantized_view.h"
+
+#include "pipeline/stored/quantized_weight_reader.h"
+#include "pipeline/task/task.h"
+
+namespace wasmquant {
+
+Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
+  std::unique_ptr<ModelIndex> original;
+  if (model.is_gguf() || model.onnx() != nullptr) return original;
+  TRY(reader, StoredWeightReader::create(model.companion("config.json"), model.companion("hf_quant_config.json")));
+  if (!reader.has_codes(model)) return original;
+  List<ModelTensor> tensors;
+  for (OriginalTensor& each : reader.originals(model)) {
+    if (each.plain != nullptr) {
+      tensors.push_back(*each.plain);
+      continue;
+    }
+    TRY(found, reader.find(model, each.weight));
+    ModelTensor& tensor = tensors.emplace_back();
+    tensor.layer = each.weight.layer;
+    tensor.layer_type = each.weight.layer_type;
+    tensor.stored.name = std::move(each.name);
+    tensor.stored.dtype = StorageDtype::F32;
+    tensor.stored.shape = each.weight.shape;
+    tensor.file = found.task.components.front().file;
+    for (const Component& component : found.task.layout.components) tensor.stored.end += component.bytes;
+    auto source = std::make_shared<QuantizedSource>();
+    source->text = write_task(found.task, found.format, found.weight);
+    source->task = std::move(found.task);
+    tensor.quantized = std::move(source);
+  }
+  original = std::make_unique<ModelIndex>(model.with_tensors(std::move(tensors)));
+  return original;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,130 @@
+#include "pipeline/stored/quantized_weight_reader.h"
+
+#include "config/match/layer_type.h"
+
+namespace wasmquant {
+
+#define WASMQUANT_SOURCE_FORMAT(method, make) MakeSourceFormat make;
+#include "pipeline/stored/source_formats.def"
+
+namespace {
+
+struct Row {
+  std::string_view method;
+  MakeSourceFormat* make;
+};
+constexpr Row kFormats[] = {
+#define WASMQUANT_SOURCE_FORMAT(method, make) {method, make},
+#include "pipeline/stored/source_formats.def"
+};
+
+constexpr std::string_view kPlain = "fake-quantized";
+
+// MLX names itself nowhere: its object has bits or a mode, and no quant_method.
+bool is_mlx(const json::Value& block) {
+  return !block["quant_method"].is_string() && block["group_size"].is_integer() &&
+         (block["bits"].is_integer() || block["mode"].is_string());
+}
+
+// A weight that is not in codes.
+Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription& weight) {
+  const ModelTensor* tensor = tensor_of(model, weight.layer, "weight");
+  if (tensor == nullptr) tensor = model.find(weight.layer);  // parameters that are called otherwise, such as experts
+  if (tensor == nullptr)
+    return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
+  if (!is_quantizable(tensor->stored.dtype, tensor->stored.shape))
+    return error_at(ErrorCode::dtype_unsupported, tensor->stored.name, "holds {} without a scale",
+                    info_of(tensor->stored.dtype).name);
+  StoredWeight found;
+  found.format = kPlain;
+  found.weight = weight;
+  found.weight.source = tensor->stored.dtype;
+  TRY(layout, checkpoint_format_named(kPlain)->layout(found.weight, {QuantizationSpec{}}));
+  found.task.name = tensor->stored.name;
+  found.task.layout = std::move(layout);
+  if (tensor->stored.shape != weight.shape) return wrong_tensor(*tensor, kPlain, found.task.layout.components.front());
+  found.task.components.push_back({tensor->file, tensor->stored.begin});
+  return found;
+}
+
+}  // namespace
+
+Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text, std::string_view modelopt_text) {
+  json::Value document;
+  if (!config_text.empty()) {
+    TRY(parsed, json::parse(config_text, json::kPython));
+    document = std::move(parsed);
+  }
+  const json::Value* block = &document["quantization_config"];
+  std::string_view method = (*block)["quant_method"].as_string();
+  const json::Value modelopt;
+  if (method.empty() && (is_mlx(document["quantization"]) || is_mlx(*block))) {
+    if (!is_mlx(*block)) block = &document["quantization"];
+    method = "mlx";
+  } else if (block->is_null() && !modelopt_text.empty()) {
+    TRY(parsed, json::parse(modelopt_text));
+    if (parsed["quantization"].is_object()) method = "modelopt";
+  }
+  StoredWeightReader reader;
+  if (block->is_null() && method.empty()) method = "fp8";  // floats with scales need no config
+  std::string known;
+  for (const Row& row : kFormats) {
+    if (row.method == method) {
+      TRY(made, row.make(*block));
+      reader.format_ = std::move(made);
+      return reader;
+    }
+    known += text_of("{}{}", known.empty() ? "" : ", ", row.method);
+  }
+  return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method", "found {q}; this version decodes {}",
+                  method, known);
+}
+
+Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {
+  auto found = format_->find(model, weight);
+  if (!found) {
+    Error error = std::move(found.error());
+    if (error.where.empty()) error.where = weight.layer;
+    return error;
+  }
+  if (*found) return std::move(**found);
+  return find_plain(model, weight);
+}
+
+bool StoredWeightReader::has_codes(const ModelIndex& model) const {
+  for (const ModelTensor& tensor : model.tensors())
+    if (are_codes(model, tensor)) return true;
+  return false;
+}
+
+List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
+  List<OriginalTensor> out;
+  for (const ModelTensor& tensor : model.tensors()) {
+    const StoredTensor& stored = tensor.stored;
+    const TensorUse use = format_->use_of(model, tensor);
+    if (use == TensorUse::part) continue;
+    if (use == TensorUse::plain) {
+      out.push_back({stored.name,
+                     {std::string(layer_name_of(stored.name).layer), tensor.layer_type, stored.shape, stored.dtype},
+                     &tensor});
+      continue;
+    }
+    OriginalTensor original;
+    original.name = format_->weight_name(tensor);
+    const std::string layer(layer_name_of(original.name).layer);
+    const List<std::vector<uint64_t>> shapes = format_->possible_shapes(model, tensor);
+    for (const std::vector<uint64_t>& shape : shapes) {
+      WeightDescription weight{layer, std::string(layer_type_of(original.name, shape)), shape, StorageDtype::F32,
+                               pack_method()};
+      // Of several, the first that fits; of one, find() says later what does not.
+      if (shapes.size() > 1 && !find(model, weight)) continue;
+      original.weight = std::move(weight);
+      break;
+    }
+    if (original.weight.shape.empty()) original.weight.layer = layer;
+    out.push_back(std::move(original));
+  }
+  return out;
+}
+
+}  // namespace wasmquant

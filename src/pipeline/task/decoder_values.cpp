@@ -1,0 +1,140 @@
+// Codes of a tile to values, as its layout says.
+#include <cstring>
+#include <limits>
+
+#include "checkpoint/layout/lookup_codes.h"
+#include "pipeline/task/decoder.h"
+#include "pipeline/task/to_float32.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+bool has_role(const WeightLayout& layout, Role role) noexcept {
+  for (const Component& component : layout.components)
+    if (component.role == role) return true;
+  return false;
+}
+
+}  // namespace
+
+List<const uint8_t*> TensorDecoder::slice_pointers() const {
+  List<const uint8_t*> pointers;
+  for (const Bytes& slice : slices_) pointers.push_back(slice.data());
+  return pointers;
+}
+
+std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
+  const WeightLayout& layout = task_.layout;
+  const bool columns = by_columns_ || layout.column_tiles();
+  const uint64_t count = range.count() * (columns ? layout.rows : layout.columns);
+  values_.resize(count);
+  if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
+    widen(layout.components.front().dtype, slices_.front().data(), count, values_.data());
+    return values_;
+  }
+  if (layout.codes == CodeStorage::rows_block_float) return block_float_values(range);
+  const List<const uint8_t*> slices = slice_pointers();
+  if (layout.codes == CodeStorage::lookup_nibbles) {
+    lookup_values(layout, range, slices, values_);
+    return values_;
+  }
+  codes_.resize(count);
+  scratch_.resize(count);
+  if (layout.reads_group_index) return indexed_values(range);
+  qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});
+  unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
+  if (has_role(layout, Role::bias)) {
+    add_biases();
+  } else if (!layout.scales_in_tiles()) {
+    dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
+               values_.data());
+  } else {
+    Granularity g;  // scales of consecutive elements, row after row
+    g.axis = g.block = layout.granularity.contiguous_elements();
+    g.outer = count / g.axis;
+    g.split_outer = true;
+    dequantize(g, layout.spec, qparams_, codes_.data(), count, 0, values_.data());
+  }
+  if (stages_) {
+    QParams first{1.0f, 0.0f};
+    for (size_t c = 0; c < slices_.size(); ++c)
+      if (layout.components[c].role == Role::second_scale) std::memcpy(&first.scale, slices_[c].data(), 4);
+    stages_->values_of(first, values_);
+  }
+  multiply();
+  if (layout.source_transposed) return turned(values_, range.count(), layout.columns);
+  if (const uint64_t rows = layout.matrix_rows; rows != 0) {
+    turned_.resize(count);
+    for (uint64_t at = 0; at < count; at += layout.columns)
+      packing::transpose_floats(values_.data() + at, rows, layout.columns / rows, turned_.data() + at);
+    return turned_;
+  }
+  return values_;
+}
+
+std::span<const float> TensorDecoder::block_float_values(const TileRange& range) {
+  const WeightLayout& layout = task_.layout;
+  const BlockFloatFormat format = block_float_of(layout.spec.dtype, static_cast<uint32_t>(layout.granularity.block));
+  const size_t row_bytes = packing::block_row_bytes(layout.columns, format);
+  std::vector<uint8_t> exponents(layout.granularity.blocks()), shifts((layout.columns + 1) / 2);
+  std::vector<int8_t> codes(layout.columns);
+  for (uint64_t line = 0; line < range.count(); ++line) {
+    packing::unpack_block_row(slices_.front().data() + line * row_bytes, layout.columns, format, exponents.data(),
+                              shifts.data(), codes.data());
+    kernels::dequantize_block_float(codes, format, exponents.data(), shifts.data(),
+                                    values_.data() + line * layout.columns);
+  }
+  return values_;
+}
+
+void TensorDecoder::add_biases() {
+  const uint64_t block = task_.layout.granularity.block;
+  const uint8_t* code = codes_.data();
+  float* value = values_.data();
+  for (const QParams& q : qparams_)
+    for (uint64_t i = 0; i < block; ++i) *value++ = static_cast<float>(*code++) * q.scale + q.zero_point;
+}
+
+void TensorDecoder::multiply() {
+  const WeightLayout& layout = task_.layout;
+  for (size_t c = 0; c < slices_.size(); ++c) {
+    const Component& component = layout.components[c];
+    if (component.role != Role::column_factor) continue;
+    std::vector<float> factors(layout.columns);
+    widen(component.dtype, slices_[c].data(), layout.columns, factors.data());
+    for (uint64_t at = 0; at < values_.size(); at += layout.columns)
+      for (uint64_t column = 0; column < layout.columns; ++column) values_[at + column] *= factors[column];
+  }
+  if (layout.factor == 1.0f) return;
+  for (float& value : values_) value *= layout.factor;
+}
+
+std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
+  const WeightLayout& layout = task_.layout;
+  const uint64_t width = range.count(), groups = layout.columns / layout.granularity.block;
+  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  const List<const uint8_t*> slices = slice_pointers();
+  const uint8_t* index = nullptr;
+  for (size_t c = 0; c < slices_.size(); ++c)
+    if (layout.components[c].role == Role::group_index) index = slices_[c].data();
+  qparams_.assign(layout.rows * groups, QParams{1.0f, 0.0f});
+  unpack_indexed_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
+  for (uint64_t k = 0; k < width; ++k) {
+    uint32_t group;
+    std::memcpy(&group, index + 4 * (range.begin + k), 4);
+    for (uint64_t row = 0; row < layout.rows; ++row) {
+      float& value = values_[row * width + k];
+      const uint8_t code = codes_.data()[row * width + k];
+      if (group >= groups) {
+        value = std::numeric_limits<float>::quiet_NaN();
+        continue;
+      }
+      const QParams& q = qparams_[row * groups + group];
+      value = (static_cast<float>(is_signed ? static_cast<int8_t>(code) : code) - q.zero_point) * q.scale;
+    }
+  }
+  return values_;
+}
+
+}  // namespace wasmquant

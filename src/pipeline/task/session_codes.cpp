@@ -1,0 +1,130 @@
+// Tiles of codes: rows, or columns where codes are stored transposed.
+#include <algorithm>
+
+#include "observers/search/per_scale_search.h"
+#include "observers/statistics/contiguous.h"
+#include "pipeline/task/session.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {}  // namespace
+
+void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
+                                std::span<QParams> qparams) {
+  if (scales_) {
+    const std::span<const QParams> known = scales_->qparams().subspan(first_scale, qparams.size());
+    std::copy(known.begin(), known.end(), qparams.begin());
+    return;
+  }
+  const WeightLayout& layout = task_.layout;
+  if (info_of(layout.spec.observer).finds_range())
+    observe_contiguous(x, length, layout.spec, qparams);
+  else
+    search_scales(x, length, first_element, qparams);
+  if (layout.codes != CodeStorage::source_values && layout.spec.scale_format != ScaleFormat::float32)
+    for (QParams& q : qparams) q.scale = storable_scale(layout, q.scale, 1.0f);
+  if (saturates())
+    for (QParams& q : qparams) q.scale = std::min(q.scale, limit_.largest_scale);
+}
+
+// Observers that search each scale by itself.
+void TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
+                                  std::span<QParams> qparams) {
+  const QuantizationSpec& spec = task_.layout.spec;
+  const std::vector<float>& importance = task_.importance;
+  SliceSearch search(spec, info_of(spec.observer).method, spec.observer_options);
+  for (size_t i = 0; i < qparams.size(); ++i) {
+    const uint64_t column = (first_element + i * length) % task_.layout.columns;
+    qparams[i] =
+        search(x.subspan(i * length, length), importance.empty() ? nullptr : importance.data() + column).qparams;
+  }
+}
+
+kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const QParams> qparams,
+                                         std::span<const float> x, uint64_t begin, uint8_t* codes) {
+  const QuantizationSpec& spec = task_.layout.spec;
+  if (!stages_) return quantize_measured(g, spec, qparams, x, begin, codes);
+  const QParams other{scales_->second_scale(), 0};
+  numbers_.resize(x.size());
+  stages_->numbers_of(other, x, numbers_.data());
+  quantize(g, spec, qparams, kernels::Path::real, numbers_, begin, codes);
+  dequantize(g, spec, qparams, codes, x.size(), begin, numbers_.data());
+  stages_->values_of(other, numbers_);
+  return kernels::error_between(x, numbers_.data());
+}
+
+Status TensorSession::run_rows(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const bool in_tiles = layout.scales_in_tiles();
+  const uint64_t length = in_tiles ? layout.granularity.contiguous_elements() : 0;
+  const uint64_t step = unit_lines();
+  // Where each column has scales of its own, work on a scale is shared by the rows of a block: as many as there are.
+  const bool by_columns = layout.granularity.contiguous_elements() == 0;
+  const uint64_t block = in_tiles     ? length * std::max<uint64_t>(kBlockElements / length, 1)
+                         : by_columns ? std::max(step * layout.columns, uint64_t{1})
+                                      : kBlockElements;
+  List<uint8_t*> out(slices_.size());
+  for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
+    const TileRange unit{begin, std::min(begin + step, tile.end)};
+    const uint64_t in_tile = (unit.begin - tile.begin) * layout.columns, count = unit.count() * layout.columns;
+    const uint64_t in_tensor = unit.begin * layout.columns;
+    if (in_tiles) qparams_.resize(tile_scale_count(layout, unit));
+    codes_.resize(count);
+    scratch_.resize(count);
+    kernels::ErrorSums sums;
+    const auto take = [&](const Granularity& g, std::span<const QParams> q, std::span<const float> x, uint64_t first,
+                          uint64_t at) {
+      uint8_t* const codes = codes_.data() + at;
+      const kernels::ErrorSums error = encode(g, q, x, first, codes);
+      sums.append(error);
+      return check_codes(error, g, q, x, first, codes, in_tensor + at);
+    };
+    for (uint64_t at = 0; at < count; at += block) {
+      const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
+      if (in_tiles) {
+        const std::span<QParams> q = std::span(qparams_).subspan(at / length, x.size() / length);
+        find_scales(x, length, (in_tensor + at) / length, in_tensor + at, q);
+        TRY_VOID(take(consecutive_scales(q.size(), length), q, x, 0, at));
+      } else {
+        TRY_VOID(take(layout.granularity, scales_->qparams(), x, in_tensor + at, at));
+      }
+    }
+    sums_.push_back(sums);
+    for (size_t c = 0; c < slices_.size(); ++c) {
+      const Component& component = layout.components[c];
+      out[c] =
+          slices_[c].data() + (slice_of(layout, component, unit).offset - slice_of(layout, component, tile).offset);
+    }
+    pack_tile(layout, unit, codes_.data(), in_tiles ? qparams_ : scales_->qparams(),
+              scales_ ? scales_->second_scale() : 1.0f, scratch_.data(), out);
+  }
+  return {};
+}
+
+Status TensorSession::run_columns(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const uint64_t width = tile.count(), length = layout.granularity.block, groups = width / length;
+  const uint64_t band = unit_lines();
+  sums_.resize((width + band - 1) / band);
+  qparams_.resize(tile_scale_count(layout, tile));
+  codes_.resize(layout.rows * width);
+  scratch_.resize(layout.rows * width);
+  for (uint64_t row = 0; row < layout.rows; ++row) {
+    const std::span<const float> x = widened(row * width, width);
+    const std::span<QParams> q = std::span(qparams_).subspan(row * groups, groups);
+    const uint64_t first_element = row * layout.columns + tile.begin;
+    find_scales(x, length, first_element / length, first_element, q);
+    for (uint64_t begin = 0; begin < width; begin += band) {
+      const uint64_t count = std::min(band, width - begin), scales = count / length;
+      sums_[begin / band].append(encode(consecutive_scales(scales, length), q.subspan(begin / length, scales),
+                                        x.subspan(begin, count), 0, codes_.data() + row * width + begin));
+    }
+  }
+  TRY_VOID(check_columns(tile));
+  List<uint8_t*> out(slices_.size());
+  for (size_t c = 0; c < slices_.size(); ++c) out[c] = slices_[c].data();
+  pack_tile(layout, tile, codes_.data(), qparams_, scales_ ? scales_->second_scale() : 1.0f, scratch_.data(), out);
+  return {};
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,187 @@
+// Elements that are not finite, and finite ones that would not be when the output is read
+// (checkpoint/layout/value_limit.h). Whether there are any shows in the error of what was quantized and in its scales;
+// the first one is looked for then. "First" is by lines of the layout, so that the same element is named for every size
+// of tiles.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/ggml/ggml_blocks.h"
+#include "pipeline/task/session.h"
+#include "quantize/quantize.h"
+
+namespace wasmquant {
+namespace {
+
+// What helps where values of that dtype end too early; null where nothing else is to be said.
+const char* wider_dtype(const WeightLayout& layout, StorageDtype dtype) {
+  if (dtype != StorageDtype::F16) return nullptr;
+  if (layout.codes == CodeStorage::ggml_rows) return "bf16";
+  return layout.codes == CodeStorage::cast_values ? "bfloat16" : nullptr;
+}
+
+}  // namespace
+
+float TensorSession::largest_scale() const noexcept {
+  return saturates() ? limit_.largest_scale : std::numeric_limits<float>::infinity();
+}
+
+// "at element 5 (row 0, column 5)", as the source has it.
+std::string TensorSession::place_of(uint64_t element) const {
+  uint64_t columns = task_.layout.columns;
+  if (task_.layout.source_transposed) {
+    element = element % columns * task_.layout.rows + element / columns;
+    columns = task_.layout.rows;
+  }
+  if (task_.layout.shape.size() < 2) return text_of("at element {}", element);
+  return text_of("at element {} (row {}, column {})", element, element / columns, element % columns);
+}
+
+Error TensorSession::not_finite(uint64_t element, float x) const {
+  const std::string value = std::isnan(x) ? "NaN" : x > 0 ? "+Infinity" : "-Infinity";
+  return error_at(
+      ErrorCode::value_not_finite, task_.name,
+      "{} {}; weights must be finite. Fix the checkpoint, exclude the layer, or set \"non_finite\": \"saturate\"",
+      value, place_of(element));
+}
+
+Error TensorSession::overflow(uint64_t element, float x, const std::string& what) const {
+  const char* const wider = wider_dtype(task_.layout, limit_.dtype);
+  const std::string advice =
+      wider == nullptr ? std::string("Exclude the layer") : text_of("Use {}, exclude the layer", wider);
+  return error_at(ErrorCode::value_overflow, task_.name, "{} {} {}. {}, or set \"non_finite\": \"saturate\"", x,
+                  place_of(element), what, advice);
+}
+
+Error TensorSession::first_not_finite(const TileRange& tile) {
+  const uint64_t columns = task_.layout.columns;
+  const bool is_columns = task_.layout.column_tiles();
+  const uint64_t width = is_columns ? tile.count() : columns, rows = is_columns ? task_.layout.rows : tile.count();
+  uint64_t row = 0, column = width;
+  float found = 0;
+  for (uint64_t r = 0; r < rows && (is_columns || column == width); ++r) {
+    const std::span<const float> x = widened(r * width, width);
+    const int64_t at = kernels::find_non_finite(x);
+    if (at < 0 || static_cast<uint64_t>(at) >= column) continue;
+    row = r;
+    column = static_cast<uint64_t>(at);
+    found = x[column];
+  }
+  return not_finite(is_columns ? row * columns + tile.begin + column : (tile.begin + row) * columns + column, found);
+}
+
+bool TensorSession::may_lose(std::span<const QParams> qparams) const noexcept {
+  return scales_ ? scales_may_lose_ : limit_.depends_on_scales() && limit_.may_lose(qparams);
+}
+
+Error TensorSession::lost(uint64_t element, float x, float y, float scale) const {
+  if (!std::isfinite(x)) return not_finite(element, x);
+  const std::string_view dtype = float_name_of(limit_.dtype);
+  if (!limit_.is_beyond(y))
+    return overflow(element, x, text_of("needs a larger scale than {}, the largest of its type", scale));
+  if (task_.layout.codes == CodeStorage::cast_values)
+    return overflow(element, x, text_of("is beyond {}, whose largest value is {}", dtype, limit_.largest));
+  return overflow(
+      element, x,
+      text_of("would be read as a quantized value beyond {}, whose largest value is {}", dtype, limit_.largest));
+}
+
+Status TensorSession::check(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
+                            std::span<const float> x, uint64_t begin, const float* y, uint64_t element) const {
+  if (saturates() || (sums.all_finite() && (qparams.empty() || !may_lose(qparams)))) return {};
+  size_t first = x.size();
+  float scale = 0;
+  const auto look = [&](uint64_t from, uint64_t count, const QParams* q, uint64_t stride) {
+    for (uint64_t k = 0; k < count && first == x.size(); ++k) {
+      const auto i = static_cast<size_t>(from - begin + k);
+      const float own = q == nullptr ? 0 : q[k * stride].scale;
+      if (std::isfinite(x[i]) && !limit_.is_lost(x[i], y[i], own)) continue;
+      first = i;
+      scale = own;
+    }
+  };
+  if (qparams.empty())
+    look(begin, x.size(), nullptr, 0);
+  else
+    for_each_run(g, begin, begin + x.size(),
+                 [&](const Run& run) { look(run.begin, run.count, &qparams[run.scale], run.scale_stride); });
+  if (first == x.size()) return {};
+  return lost(element + first, x[first], y[first], scale);
+}
+
+Status TensorSession::check_codes(const kernels::ErrorSums& sums, const Granularity& g,
+                                  std::span<const QParams> qparams, std::span<const float> x, uint64_t begin,
+                                  const uint8_t* codes, uint64_t element) {
+  if (saturates() || (sums.all_finite() && !may_lose(qparams))) return {};
+  read_back(g, qparams, codes, x.size(), begin);
+  return check(sums, g, qparams, x, begin, values_.data(), element);
+}
+
+void TensorSession::read_back(const Granularity& g, std::span<const QParams> qparams, const uint8_t* codes,
+                              uint64_t count, uint64_t begin) {
+  if (values_.size() < count) values_.resize(count);
+  dequantize(g, task_.layout.spec, qparams, codes, count, begin, values_.data());
+  if (stages_) stages_->values_of({scales_->second_scale(), 0}, std::span(values_).first(count));
+}
+
+Status TensorSession::check_columns(const TileRange& tile) {
+  if (saturates()) return {};
+  const WeightLayout& layout = task_.layout;
+  const uint64_t width = tile.count(), length = layout.granularity.block, groups = width / length;
+  const uint64_t band = unit_lines();
+  const Granularity g = consecutive_scales(groups, length);
+  for (uint64_t begin = 0; begin < width; begin += band) {
+    if (sums_[begin / band].all_finite() && !may_lose(qparams_)) continue;
+    uint64_t row = 0, column = std::min(begin + band, width);
+    const uint64_t end = column;
+    float x_found = 0, y_found = 0, scale = 0;
+    for (uint64_t r = 0; r < layout.rows; ++r) {
+      const std::span<const float> x = widened(r * width, width);
+      const std::span<const QParams> q = std::span<const QParams>(qparams_).subspan(r * groups, groups);
+      read_back(g, q, codes_.data() + r * width, width, 0);
+      for (uint64_t c = begin; c < column; ++c) {
+        if (std::isfinite(x[c]) && !limit_.is_lost(x[c], values_[c], q[c / length].scale)) continue;
+        row = r;
+        column = c;
+        x_found = x[c];
+        y_found = values_[c];
+        scale = q[c / length].scale;
+      }
+    }
+    if (column != end) return lost(row * layout.columns + tile.begin + column, x_found, y_found, scale);
+  }
+  return {};
+}
+
+std::span<const float> TensorSession::clamped(std::span<const float> x, bool infinities) {
+  if (!saturates() || (limit_.dtype == StorageDtype::F32 && !infinities)) return x;
+  const kernels::AbsMax most = kernels::reduce_absmax(x);
+  if (most.value <= limit_.largest && (most.all_finite || !infinities)) return x;
+  if (x.data() != numbers_.data()) numbers_.assign(x.begin(), x.end());
+  for (float& v : numbers_)
+    if (std::fabs(v) > limit_.largest && (infinities || std::isfinite(v))) v = std::copysign(limit_.largest, v);
+  return std::span<const float>(numbers_).first(x.size());
+}
+
+Status TensorSession::check_blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x,
+                                   const uint8_t* blocks, uint64_t element) {
+  if (saturates() || sums.all_finite()) return {};
+  const GgmlTypeInfo& info = info_of(type);
+  values_.resize(info.block);
+  for (size_t begin = 0; begin < x.size(); begin += info.block) {
+    const std::span<const float> block = x.subspan(begin, info.block);
+    kernels::dequantize_blocks(type, blocks + info.bytes_of(begin), info.block, values_.data());
+    if (kernels::find_non_finite(block) < 0 && kernels::find_non_finite({values_.data(), info.block}) < 0) continue;
+    if (const int64_t bad = kernels::find_non_finite(block); bad >= 0)
+      return not_finite(element + begin + static_cast<uint64_t>(bad), block[static_cast<size_t>(bad)]);
+    const auto larger = [](float a, float b) { return std::fabs(a) < std::fabs(b); };
+    const auto most = static_cast<size_t>(std::max_element(block.begin(), block.end(), larger) - block.begin());
+    const std::string_view dtype = float_name_of(limit_.dtype);
+    return overflow(element + begin + most, block[most],
+                    info.block == 1 ? text_of("is beyond {}, whose largest value is {}", dtype, limit_.largest)
+                                    : text_of("needs a scale beyond {} in {}, whose largest is {}", dtype, info.name,
+                                              limit_.largest));
+  }
+  return {};
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,121 @@
+// Tiles whose source lies otherwise than the layout: codes of quantized checkpoints, floats of 8 and 4 bits, numbers
+// that are stored as varints, and matrices that lie transposed (weights of ONNX models).
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "formats/onnx/onnx.h"
+#include "pipeline/task/decoder.h"
+#include "pipeline/task/session.h"
+#include "pipeline/task/to_float32.h"
+
+namespace wasmquant {
+namespace {
+
+// Side of the squares that a matrix is turned by. They go through a buffer: rows that lie a power of two apart share
+// lines of the cache, so that each is touched once.
+constexpr uint64_t kSquare = 32;
+
+}  // namespace
+
+Status TensorSession::arrange(const TileRange& tile) {
+  if (is_arranged_) return {};
+  is_arranged_ = true;
+  const WeightLayout& layout = task_.layout;
+  if (decoder_) {
+    const std::span<const float> values = decoder_->decode(tile.begin / std::max<uint64_t>(task_.tile_lines, 1));
+    turned_.assign(values.begin(), values.end());
+    is_turned_ = true;
+    if (layout.source_transposed) {  // the whole matrix, as [columns, rows]
+      const std::vector<float> stored = std::move(turned_);
+      turned_.resize(stored.size());
+      for (uint64_t column = 0; column < layout.columns; ++column)
+        for (uint64_t row = 0; row < layout.rows; ++row)
+          turned_[row * layout.columns + column] = stored[column * layout.rows + row];
+    }
+    return {};
+  }
+  if (task_.onnx && task_.onnx->is_varints) {
+    std::vector<uint16_t> bits(layout.rows * layout.columns);
+    TRY_VOID(onnx::decode_varints({input_.data(), input_.size()}, bits, task_.name));
+    input_.resize(2 * bits.size());
+    std::memcpy(input_.data(), bits.data(), input_.size());
+  }
+  if (!layout.source_transposed && task_.factors.any()) {
+    multiply(tile);
+    return {};
+  }
+  if (!task_.is_float32 && small_float_of(layout.source)) {  // runs of them need not begin at a byte
+    turned_.resize(input_.size() * 8 / info_of(layout.source).bits);
+    widen(layout.source, input_.data(), turned_.size(), turned_.data());
+    is_turned_ = true;
+    return {};
+  }
+  if (!layout.source_transposed) return {};
+  // Column tiles have the source's rows as their lines.
+  if (layout.column_tiles())
+    transpose(tile.count(), layout.rows);
+  else
+    transpose(layout.columns, tile.count());
+  if (task_.factors.any()) multiply(tile);
+  return {};
+}
+
+void TensorSession::transpose(uint64_t columns, uint64_t width) {
+  turned_.resize(width * columns);
+  is_turned_ = false;
+  float square[kSquare * kSquare];
+  for (uint64_t first = 0; first < width; first += kSquare) {
+    const uint64_t rows = std::min(kSquare, width - first);
+    for (uint64_t left = 0; left < columns; left += kSquare) {
+      const uint64_t count = std::min(kSquare, columns - left);
+      for (uint64_t c = 0; c < count; ++c) {
+        const std::span<const float> x = widened((left + c) * width + first, rows);
+        for (uint64_t row = 0; row < rows; ++row) square[c * kSquare + row] = x[row];
+      }
+      for (uint64_t row = 0; row < rows; ++row) {
+        float* out = turned_.data() + (first + row) * columns + left;
+        for (uint64_t c = 0; c < count; ++c) out[c] = square[c * kSquare + row];
+      }
+    }
+  }
+  is_turned_ = true;
+}
+
+void TensorSession::multiply(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const bool is_transposed = layout.source_transposed;
+  if (!is_transposed) {
+    is_turned_ = false;
+    const std::span<const float> values = widened(0, tile.count() * layout.columns);
+    turned_.assign(values.begin(), values.end());
+    is_turned_ = true;
+  }
+  float* x = turned_.data();
+  for (uint64_t row = tile.begin; row < tile.end; ++row)
+    for (uint64_t column = 0; column < layout.columns; ++column)
+      *x++ *= task_.factors.of(is_transposed ? column * layout.rows + row : row * layout.columns + column);
+}
+
+Status TensorSession::multiply_copy(const TileRange& bytes) {
+  const StorageDtype dtype = task_.layout.components.front().dtype;
+  const uint64_t size = info_of(dtype).bits / 8, count = bytes.count() / size, first = bytes.begin / size;
+  numbers_.resize(count);
+  if (dtype == StorageDtype::F32) {
+    std::memcpy(numbers_.data(), input_.data(), bytes.count());
+  } else {
+    const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(input_.data()), count);
+    (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, numbers_.data());
+  }
+  values_.resize(count);
+  for (uint64_t i = 0; i < count; ++i) values_[i] = numbers_[i] * task_.factors.of(first + i);
+  store(dtype, count, input_.data());
+  for (uint64_t i = 0; i < count && !saturates(); ++i)
+    if (std::isfinite(numbers_[i]) && !std::isfinite(values_[i]))
+      return error_at(ErrorCode::value_overflow, task_.name,
+                      "{} {} times {}, of the batch norm it takes up, is beyond {}", numbers_[i], place_of(first + i),
+                      task_.factors.of(first + i), float_name_of(dtype));
+  return {};
+}
+
+}  // namespace wasmquant

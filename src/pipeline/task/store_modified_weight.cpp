@@ -1,0 +1,154 @@
+#include "pipeline/task/store_modified_weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/message.h"
+#include "pipeline/task/decoder.h"
+#include "pipeline/task/session.h"
+
+namespace wasmquant {
+namespace {
+
+// The tensor as one tile of float32.
+TensorTask whole(const TensorTask& task) {
+  TensorTask out = task;
+  out.is_float32 = true;
+  out.tile_lines = out.layout.lines();
+  out.tiles = 1;
+  return out;
+}
+
+void fill(TensorSession& session, std::span<const float> weight) {
+  for (const TileRead& read : session.reads(0)) std::memcpy(read.pointer, weight.data(), weight.size_bytes());
+}
+
+// A tensor that stays in its own dtype.
+Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> weight) {
+  StoredChange out;
+  const StorageDtype dtype = task.layout.components.front().dtype;
+  if (dtype != StorageDtype::F32 && dtype != StorageDtype::F16 && dtype != StorageDtype::BF16)
+    return error_at(ErrorCode::format_unsupported, task.name,
+                    "would change, and {} cannot hold what it becomes: give it a spec, such as bfloat16",
+                    info_of(dtype).name);
+  StoredPiece& piece = out.pieces.emplace_back();
+  piece.at = task.components.front();
+  piece.bytes.resize(weight.size() * info_of(dtype).bits / 8);
+  out.values.assign(weight.begin(), weight.end());
+  if (dtype == StorageDtype::F32) {
+    std::memcpy(piece.bytes.data(), weight.data(), piece.bytes.size());
+  } else {
+    auto* const bits = reinterpret_cast<uint16_t*>(piece.bytes.data());
+    const bool is_bf16 = dtype == StorageDtype::BF16;
+    (is_bf16 ? kernels::narrow_bf16 : kernels::narrow_f16)(weight, bits);
+    (is_bf16 ? kernels::widen_bf16 : kernels::widen_f16)(std::span(bits, weight.size()), out.values.data());
+  }
+  for (size_t i = 0; i < weight.size(); ++i)
+    if (std::isfinite(weight[i]) && !std::isfinite(out.values[i]))
+      return error_at(
+          ErrorCode::value_overflow, task.name,
+          "would become {} at element {}, which is beyond {}. Give it a spec, such as bfloat16, or leave the "
+          "algorithm out that changes it",
+          weight[i], i, float_name_of(dtype));
+  return out;
+}
+
+// Values of the file's rows to those of the model's (ValueChange).
+void undo(const ValueChange& change, size_t columns, std::vector<float>& values) {
+  if (change.adds_one)
+    for (float& v : values) v -= 1.0f;
+  const size_t head = change.interleaved_rows;
+  if (head == 0) return;
+  const std::vector<float> stored = values;
+  for (size_t row = 0; row < values.size() / columns; ++row) {
+    const size_t in_head = row % head, to = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
+    std::copy_n(stored.begin() + static_cast<ptrdiff_t>(row * columns), columns,
+                values.begin() + static_cast<ptrdiff_t>(to * columns));
+  }
+}
+
+// What was written for a tile, and what it means.
+StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& result,
+                       std::span<const float> original) {
+  StoredChange out;
+  for (const TileWrite& write : result.writes) {
+    StoredPiece& piece = out.pieces.emplace_back();
+    piece.at = {write.file, write.offset};
+    piece.bytes.resize(write.bytes);
+    std::memcpy(piece.bytes.data(), write.pointer, write.bytes);
+  }
+  TensorTask stored = task;
+  stored.change = {};
+  if (stored.layout.codes == CodeStorage::ggml_rows)
+    stored.layout.codes = CodeStorage::source_values;  // as files have it
+  TensorDecoder decoder(std::move(stored), false);
+  for (const TileRead& read : decoder.reads(tile))
+    for (const StoredPiece& piece : out.pieces)
+      if (piece.at.file == read.file && piece.at.offset == read.begin)
+        std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
+  const std::span<const float> values = decoder.decode(tile);
+  out.values.assign(values.begin(), values.end());
+  undo(task.change, task.layout.columns, out.values);
+  out.error = kernels::error_between(original, out.values.data());
+  return out;
+}
+
+}  // namespace
+
+Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
+  const bool saturates = task.non_finite == NonFinite::saturate;
+  const float largest = saturates ? value_limit_of(task.layout).largest_scale : std::numeric_limits<float>::infinity();
+  TensorScales scales(task.layout, largest);
+  const uint32_t passes = TensorScales::passes_of_observer(task.layout);
+  if (!task.importance.empty()) TRY_VOID(scales.weigh(task.importance));
+  TRY_VOID(scales.begin());
+  for (uint32_t pass = 1; pass <= passes; ++pass) {
+    if (pass > 1) TRY_VOID(scales.next_pass());
+    scales.update(weight, 0);
+  }
+  TRY_VOID(scales.finish(task.name));
+  return WeightScales{{scales.qparams().begin(), scales.qparams().end()}, scales.second_scale()};
+}
+
+Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
+                                   std::span<const float> original) {
+  if (task.is_copy) return store_copy(task, weight);
+  const TensorTask tile = whole(task);
+  TensorSession session(tile);
+  if (scales != nullptr) TRY_VOID(session.give_scales(scales->qparams, scales->second_scale));
+  fill(session, weight);
+  for (uint32_t pass = 1; scales == nullptr && pass <= session.observe_passes(); ++pass) {
+    if (pass > 1) TRY_VOID(session.next_pass());
+    TRY_VOID(session.observe(0));
+  }
+  TRY(result, session.run(0));
+  return read_back(tile, 0, result, original);
+}
+
+Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
+                                        std::span<const float> values) {
+  if (task.is_copy) {
+    TRY(out, store_copy(task, values));
+    Location& at = out.pieces.front().at;
+    const std::vector<uint64_t>& shape = task.layout.components.front().shape;
+    if (shape.size() > 1) at.offset += first_row * shape.back() * (out.pieces.front().bytes.size() / values.size());
+    return std::move(out);
+  }
+  TensorTask tiled = task;
+  tiled.is_float32 = true;
+  tiled.tile_lines = tile_rows;
+  tiled.tiles = (task.layout.lines() + tile_rows - 1) / tile_rows;
+  TensorSession session(tiled);
+  if (task.layout.column_tiles() || session.observe_passes() != 0 || tile_rows % task.layout.line_multiple() != 0)
+    return error_at(ErrorCode::format_unsupported, task.name,
+                    "is turned by the rotation and stored row by row, which this format or scheme cannot do; exclude "
+                    "the layer");
+  const uint64_t number = first_row / tile_rows;
+  for (const TileRead& read : session.reads(number)) std::memcpy(read.pointer, values.data(), values.size_bytes());
+  TRY(result, session.run(number));
+  return read_back(tiled, number, result, values);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,136 @@
+/** `wasmquant auto <model> --tokens F --target-bits N -o config.json`: a config that spends a budget where it helps most. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  type AutoConfig,
+  type AutoConfigOptions,
+  type AutoLayer,
+  createQuantizer,
+  type OutputFormat,
+} from '../../lib/node.js';
+import {
+  addFormatOption,
+  addInclusionOptions,
+  addOutputOptions,
+  addResourceOptions,
+  type InclusionFlags,
+  inclusions,
+  parsePattern,
+  quantizerOptions,
+  type ResourceOptions,
+} from '../args.js';
+import { kModelArgument, modelText, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
+import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
+import { specText } from '../spec_text.js';
+import { table } from '../tables.js';
+import { printable } from '../terminal.js';
+import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
+import { bytesText } from '../units.js';
+import { totalsText } from './plan.js';
+
+interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags {
+  targetBits?: number;
+  targetBytes?: number;
+  maxLoss?: number;
+  format?: OutputFormat;
+  exclude?: string[];
+  output?: string;
+  force?: boolean;
+}
+
+function parsePositive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError('It must be a number above 0.');
+  return number;
+}
+
+function autoLines(
+  argument: string,
+  text: string,
+  found: AutoConfig,
+  options: AutoOptions,
+  context: Context,
+): string[] {
+  const { out: colors, columns } = context.terminal;
+  const chosen = ({ choices, chosen }: AutoLayer) => choices[chosen] ?? { bytes: 0, loss: 0 };
+  const lowest = ({ choices }: AutoLayer) => Math.max(...choices.map((choice) => choice?.loss ?? 0));
+  const rows = [...found.layers].sort((a, b) => lowest(b) - lowest(a));
+  const flags = [options.includeTowers && ' --include-towers', options.includeExperts && ' --include-experts'];
+  const quantize = `wasmquant quantize ${printable(argument)} --config ${printable(options.output ?? 'config.json')}${flags.filter(Boolean).join('')} -o OUT`;
+  return [
+    `${colors.bold(printable(argument))}  ${colors.dim(text)}`,
+    '',
+    ...table(
+      rows,
+      [
+        { title: 'layer', cell: (layer) => layer.name.replace(/\.weight$/, '') },
+        { title: 'spec', cell: ({ chosen }) => specText(found.candidates[chosen] ?? { dtype: 'int8' }) },
+        { title: 'size', align: 'right', cell: (layer) => bytesText(chosen(layer).bytes), spare: 1 },
+        { title: 'loss', align: 'right', cell: (layer) => chosen(layer).loss.toExponential(1) },
+        { title: 'at worst', align: 'right', cell: (layer) => lowest(layer).toExponential(1), spare: 2 },
+      ],
+      { colors, columns },
+    ),
+    '',
+    colors.bold(totalsText(found.totals)),
+    `sum of losses ${found.loss.toExponential(2)}`,
+    ...(options.output === undefined ? [] : ['', colors.dim(quantize)]),
+  ];
+}
+
+async function auto(context: Context, path: string, options: AutoOptions): Promise<Outcome> {
+  const { signal, terminal } = context;
+  const file = { ...(options.output !== undefined && { report: options.output }), force: options.force === true };
+  const texts = options.tokens ?? options.text ?? '';
+  await checkReportPath(file, [path, texts], '--output');
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using model = await openModel(quantizer, path, signal);
+  const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
+  await using _ = tokenFile;
+  await checkReportPath(
+    file,
+    [...modelPaths(path, model), ...(tokenFile ? modelPaths(texts, tokenFile) : [])],
+    '--output',
+  );
+  const bar = new ProgressBar(terminal);
+  const { targetBits, targetBytes, maxLoss, format, exclude, tensor } = options;
+  const given: AutoConfigOptions = {
+    calibration: { tokens, ...(tensor !== undefined && { tensor }) },
+    ...(targetBits !== undefined && { targetBits }),
+    ...(targetBytes !== undefined && { targetBytes }),
+    ...(maxLoss !== undefined && { maxLoss }),
+    ...(format !== undefined && { format }),
+    ...(exclude !== undefined && { exclude }),
+    ...inclusions(options),
+    signal,
+    onProgress: bar.update,
+  };
+  try {
+    const document = await quantizer.autoConfig(model, given);
+    if (options.output !== undefined) await writeReport(options.output, document.config);
+    return { document, lines: autoLines(path, modelText(model), document, options, context) };
+  } finally {
+    bar.stop();
+  }
+}
+
+export function addAuto(program: Command, run: Run): void {
+  const budgets = ['targetBits', 'targetBytes', 'maxLoss'];
+  const budget = (flags: string, text: string) =>
+    new Option(flags, text).argParser(parsePositive).conflicts(budgets.filter((name) => name !== option(flags)));
+  const option = (flags: string) => new Option(flags).attributeName();
+  const command = program
+    .command('auto')
+    .description('choose a spec for every layer of a llama-kind model so that a budget is spent best')
+    .argument('<model>', kModelArgument)
+    .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
+    .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
+    .addOption(budget('--max-loss <n>', "sum of the layers' losses"))
+    .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable; default: lm_head)', parsePattern)
+    .option('-o, --output <file>', 'writes the config there')
+    .option('--force', 'replace an existing config');
+  addOutputOptions(addResourceOptions(addInclusionOptions(addFormatOption(addTokenOptions(command))))).action(
+    (model: string, options: AutoOptions) => run(options, (context) => auto(context, model, options)),
+  );
+}

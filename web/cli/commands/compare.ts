@@ -1,0 +1,127 @@
+/** `wasmquant compare <reference> <quantized>`: error per tensor between two files, worst first. */
+import type { Command } from 'commander';
+import type { Report, TensorError, TensorReport } from '../../lib/node.js';
+import { createQuantizer } from '../../lib/node.js';
+import {
+  addOutputOptions,
+  addReportOptions,
+  addResourceOptions,
+  quantizerOptions,
+  type ReportOptions,
+  type ResourceOptions,
+} from '../args.js';
+import { diagnosticLines } from '../diagnostics.js';
+import { kModelArgument, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
+import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
+import { actionText } from '../spec_text.js';
+import { type Column, table } from '../tables.js';
+import type { Colors } from '../terminal.js';
+import { printable } from '../terminal.js';
+import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../units.js';
+
+interface CompareOptions extends ResourceOptions, ReportOptions {
+  all?: boolean;
+}
+
+/** A tensor of a report that was measured. */
+export type Measured = TensorReport & { error: TensorError };
+
+const kShown = 40;
+
+export const isExact = ({ error }: Measured) => error.mse === 0 && error.maxAbs === 0;
+
+/** Tensors with an error, lowest SQNR first; equal ones by name, so that the order is the same everywhere. */
+export function worstFirst(report: Report): Measured[] {
+  const measured = report.tensors.filter((tensor): tensor is Measured => tensor.error !== null);
+  return measured.sort((a, b) => a.error.sqnrDb - b.error.sqnrDb || (a.name < b.name ? -1 : 1) || 0);
+}
+
+/** Columns of measured tensors, shared with the report of quantize. */
+export function errorColumns(colors: Colors): Column<Measured>[] {
+  const dim = () => colors.dim;
+  return [
+    { title: 'tensor', cell: (tensor) => tensor.name },
+    { title: 'shape', cell: (tensor) => shapeText(tensor.shape), paint: dim, spare: 4 },
+    { title: 'spec', cell: (tensor) => (tensor.spec ? actionText(tensor) : ''), paint: dim },
+    { title: 'sqnr', align: 'right', cell: ({ error }) => decibelText(error.sqnrDb) },
+    { title: 'mse', align: 'right', cell: ({ error }) => errorText(error.mse), paint: dim, spare: 2 },
+    { title: 'max error', align: 'right', cell: ({ error }) => errorText(error.maxAbs), paint: dim },
+    {
+      title: 'cosine',
+      align: 'right',
+      cell: ({ error }) => (error.nonFinite ? '' : error.cosine.toFixed(6)),
+      paint: dim,
+      spare: 1,
+    },
+    { title: 'before', align: 'right', cell: (tensor) => bytesText(tensor.bytesBefore), paint: dim, spare: 3 },
+    { title: 'after', align: 'right', cell: (tensor) => bytesText(tensor.bytesAfter) },
+  ];
+}
+
+function compareLines(
+  paths: [string, string],
+  report: Report,
+  options: CompareOptions,
+  { terminal }: Context,
+): string[] {
+  const { out: colors, columns } = terminal;
+  const measured = worstFirst(report);
+  const exact = measured.filter(isExact).length;
+  const different = options.all ? measured : measured.filter((tensor) => !isExact(tensor));
+  const shown = options.all ? measured : different.slice(0, kShown);
+  const hidden = different.length - shown.length;
+  const unmeasured = report.tensors.length - measured.length;
+  const { bytesBefore, bytesAfter } = report.totals;
+  const summary = [
+    `${plural(measured.length, 'tensor')} compared, ${exact} exact`,
+    unmeasured > 0 ? `${unmeasured} without a counterpart` : '',
+    `${bytesText(bytesBefore)} → ${bytesText(bytesAfter)} (${shareText(bytesAfter, bytesBefore)})`,
+    durationText(report.durationMs),
+  ];
+  return [
+    `${colors.bold(printable(paths[0]))} ${colors.dim('against')} ${colors.bold(printable(paths[1]))}`,
+    '',
+    ...(shown.length > 0
+      ? [...table(shown, errorColumns(colors), { colors, columns })]
+      : [measured.length > 0 ? 'no tensor differs' : 'nothing was compared']),
+    ...(hidden > 0
+      ? [colors.dim(`and ${plural(hidden, 'tensor')} with smaller errors; --all shows every tensor`)]
+      : []),
+    '',
+    colors.bold(summary.filter(Boolean).join(', ')),
+    ...(report.diagnostics.length > 0 ? ['', ...diagnosticLines(report.diagnostics, colors)] : []),
+  ];
+}
+
+async function compare(context: Context, paths: [string, string], options: CompareOptions): Promise<Outcome> {
+  const { signal, terminal } = context;
+  await checkReportPath(options, paths);
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using reference = await openModel(quantizer, paths[0], signal);
+  await using quantized = await openModel(quantizer, paths[1], signal);
+  await checkReportPath(options, [...modelPaths(paths[0], reference), ...modelPaths(paths[1], quantized)]);
+  const bar = new ProgressBar(terminal, 'comparing');
+  try {
+    const document = await quantizer.compare(reference, quantized, { signal, onProgress: bar.update });
+    if (options.report !== undefined) await writeReport(options.report, document);
+    const failed = document.diagnostics.some(({ severity }) => severity === 'error');
+    return { document, lines: compareLines(paths, document, options, context), failed };
+  } finally {
+    bar.stop();
+  }
+}
+
+export function addCompare(program: Command, run: Run): void {
+  const command = program
+    .command('compare')
+    .description('error per tensor between two models, any two formats, the worst first')
+    .argument('<reference>', kModelArgument)
+    .argument('<quantized>', 'the same')
+    .option('-a, --all', 'every tensor, those without an error too');
+  addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
+    (reference: string, quantized: string, options: CompareOptions) =>
+      run(options, (context) => compare(context, [reference, quantized], options)),
+  );
+}

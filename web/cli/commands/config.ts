@@ -1,0 +1,79 @@
+/** `wasmquant config check|convert|presets`: configs without a model. */
+import { type Command, Option } from 'commander';
+import type { Diagnostic, Dialect, Preset } from '../../lib/node.js';
+import { createQuantizer } from '../../lib/node.js';
+import { addOutputOptions } from '../args.js';
+import { presetNamed, readConfigText } from '../config_source.js';
+import { diagnosticLines, severityText } from '../diagnostics.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { table } from '../tables.js';
+import { jsonText, printable } from '../terminal.js';
+
+const kDialects: Dialect[] = ['quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
+const kFileArgument = 'config file (JSON; a config.json with quantization_config too); - reads stdin';
+
+async function check({ terminal, signal }: Context, path: string): Promise<Outcome> {
+  await using quantizer = await createQuantizer({ threads: 0 });
+  const diagnostics: Diagnostic[] = quantizer.checkConfig(await readConfigText(path, signal));
+  const failed = diagnostics.some((diagnostic) => diagnostic.severity === 'error');
+  const { out: colors } = terminal;
+  const verdict = failed ? colors.red('not usable') : colors.green('usable');
+  const summary = `${colors.bold(printable(path))}: ${verdict}, ${severityText(diagnostics)}`;
+  return {
+    document: { valid: !failed, diagnostics },
+    lines: [...diagnosticLines(diagnostics, colors), ...(diagnostics.length > 0 ? [''] : []), summary],
+    failed,
+  };
+}
+
+async function convert({ terminal, signal }: Context, path: string, to: Dialect): Promise<Outcome> {
+  await using quantizer = await createQuantizer({ threads: 0 });
+  const document = quantizer.convertConfig(await readConfigText(path, signal), to);
+  return { document, lines: [jsonText(document.config)], remarks: diagnosticLines(document.losses, terminal.err) };
+}
+
+async function presets({ terminal }: Context, name: string | undefined): Promise<Outcome> {
+  await using quantizer = await createQuantizer({ threads: 0 });
+  if (name !== undefined) {
+    const preset = presetNamed(quantizer, name);
+    return { document: preset, lines: [jsonText(preset.config)] };
+  }
+  const document = quantizer.presets();
+  const { out: colors, columns } = terminal;
+  const lines = table<Preset>(
+    document,
+    [
+      { title: 'preset', cell: (preset) => preset.name, paint: () => colors.bold },
+      { title: 'what it does', cell: (preset) => preset.title },
+      { title: 'when to take it', cell: (preset) => preset.description, paint: () => colors.dim, prose: true },
+    ],
+    { colors, columns },
+  );
+  return {
+    document: { presets: document },
+    lines: [...lines, '', colors.dim('wasmquant config presets NAME prints the config, to save and edit')],
+  };
+}
+
+export function addConfig(program: Command, run: Run): void {
+  const config = program.command('config').description('check, convert and list configs');
+  addOutputOptions(
+    config
+      .command('check')
+      .description('every problem of a config at once, without a model')
+      .argument('<file>', kFileArgument),
+  ).action((file: string, options: object) => run(options, (context) => check(context, file)));
+  addOutputOptions(
+    config
+      .command('convert')
+      .description('say a config in another dialect; what it cannot say is listed')
+      .argument('<file>', kFileArgument)
+      .addOption(new Option('--to <dialect>', 'dialect of the result').choices(kDialects).makeOptionMandatory()),
+  ).action((file: string, options: { to: Dialect }) => run(options, (context) => convert(context, file, options.to)));
+  addOutputOptions(
+    config
+      .command('presets')
+      .description('list the ready-made configs, or print one')
+      .argument('[name]', 'preset to print as JSON'),
+  ).action((name: string | undefined, options: object) => run(options, (context) => presets(context, name)));
+}

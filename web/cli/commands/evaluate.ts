@@ -1,0 +1,103 @@
+/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { createQuantizer, type Evaluation } from '../../lib/node.js';
+import {
+  addOutputOptions,
+  addReportOptions,
+  addResourceOptions,
+  quantizerOptions,
+  type ReportOptions,
+  type ResourceOptions,
+} from '../args.js';
+import { kModelArgument, modelText, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
+import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
+import { printable } from '../terminal.js';
+import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
+import { durationText, plural } from '../units.js';
+
+interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions {
+  bytesPerToken?: number;
+  activations: 'float32' | 'int8';
+  source?: string;
+}
+
+function parsePositive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError('It must be a number above 0.');
+  return number;
+}
+
+/** Standard error of the mean over sequences, in bits per byte (or token). */
+function standardError({ sequenceLosses, bytes, tokens }: Evaluation): number {
+  const count = sequenceLosses.length;
+  const mean = sequenceLosses.reduce((sum, loss) => sum + loss, 0) / count;
+  const variance = sequenceLosses.reduce((sum, loss) => sum + (loss - mean) ** 2, 0) / Math.max(1, count - 1);
+  return (Math.sqrt(variance / count) * count) / Math.LN2 / (bytes ?? tokens);
+}
+
+function evaluationLines(model: string, text: string, found: Evaluation, { terminal }: Context): string[] {
+  const { out: colors } = terminal;
+  const { bitsPerByte, bitsPerToken, perplexity, tokens, sequences, length } = found;
+  const error = sequences > 1 ? colors.dim(` ± ${standardError(found).toFixed(4)}`) : '';
+  const rows = [
+    bitsPerByte === null ? null : `bits per byte   ${colors.bold(bitsPerByte.toFixed(4))}${error}`,
+    `bits per token  ${colors.bold(bitsPerToken.toFixed(4))}${bitsPerByte === null ? error : ''}`,
+    `perplexity      ${colors.bold(perplexity.toFixed(4))}`,
+  ];
+  return [
+    `${colors.bold(printable(model))}  ${colors.dim(text)}`,
+    '',
+    ...rows.filter((row) => row !== null),
+    '',
+    colors.dim(
+      `${tokens} predictions in ${plural(sequences, 'sequence')} of ${length} tokens, ${durationText(found.durationMs)}`,
+    ),
+  ];
+}
+
+async function evaluate(context: Context, path: string, options: EvaluateCommand): Promise<Outcome> {
+  const { signal, terminal } = context;
+  const given = options.tokens ?? options.text ?? '';
+  await checkReportPath(options, [path, given]);
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using model = await openModel(quantizer, path, signal);
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
+  const { tokens, file } = await openTokens(quantizer, source ?? model, options, signal);
+  await using _ = file;
+  await checkReportPath(options, [...modelPaths(path, model), ...(file ? modelPaths(given, file) : [])]);
+  const bar = new ProgressBar(terminal);
+  try {
+    const document = await quantizer.evaluate(model, {
+      tokens,
+      activations: options.activations,
+      ...(source && { source }),
+      ...(options.tensor !== undefined && { tensor: options.tensor }),
+      ...(options.bytesPerToken !== undefined && { bytesPerToken: options.bytesPerToken }),
+      signal,
+      onProgress: bar.update,
+    });
+    if (options.report !== undefined) await writeReport(options.report, document);
+    return { document, lines: evaluationLines(path, modelText(model), document, context) };
+  } finally {
+    bar.stop();
+  }
+}
+
+export function addEvaluate(program: Command, run: Run): void {
+  const command = program
+    .command('evaluate')
+    .description('perplexity and bits per byte of a llama-kind model, quantized or not')
+    .argument('<model>', kModelArgument)
+    .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
+    .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')
+    .addOption(
+      new Option('--activations <precision>', 'int8: inputs of linear layers are quantized per token, as W8A8 does')
+        .choices(['float32', 'int8'])
+        .default('float32'),
+    );
+  addOutputOptions(addReportOptions(addResourceOptions(addTokenOptions(command)), 'an existing report')).action(
+    (model: string, options: EvaluateCommand) => run(options, (context) => evaluate(context, model, options)),
+  );
+}

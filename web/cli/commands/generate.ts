@@ -1,0 +1,49 @@
+/** `wasmquant generate <model> --prompt TEXT`: what a model goes on with, greedily. */
+import type { Command } from 'commander';
+import { createQuantizer } from '../../lib/node.js';
+import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
+import { kModelArgument, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
+import { printable } from '../terminal.js';
+import { openTokenizer, parseCount } from '../token_source.js';
+import { durationText, plural } from '../units.js';
+
+interface GenerateCommand extends ResourceOptions {
+  prompt: string;
+  count: number;
+  source?: string;
+}
+
+async function generate({ signal, terminal }: Context, path: string, options: GenerateCommand): Promise<Outcome> {
+  const { prompt: text, count } = options;
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using model = await openModel(quantizer, path, signal);
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
+  const tokenizer = await openTokenizer(source ?? model, 'put it there, or name its folder with --source');
+  const bar = new ProgressBar(terminal);
+  try {
+    const given = { text, tokenizer, count, signal, ...(source && { source }) };
+    const document = await quantizer.generate(model, { ...given, onProgress: bar.update });
+    const written = (document.text ?? '').split('\n').map(printable).join('\n');
+    const facts = `${plural(document.tokens.length, 'token')}, ${durationText(document.durationMs)}`;
+    return { document, lines: [`${terminal.out.bold(printable(text))}${written}`, '', terminal.out.dim(facts)] };
+  } finally {
+    bar.stop();
+  }
+}
+
+export function addGenerate(program: Command, run: Run): void {
+  const command = program
+    .command('generate')
+    .description(
+      'a short continuation of a text by a llama-kind model, quantized or not (greedy, for a look, not for speed)',
+    )
+    .argument('<model>', kModelArgument)
+    .requiredOption('--prompt <text>', "beginning of the text, for the model's tokenizer.json")
+    .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')
+    .option('--count <n>', 'tokens to add at most', parseCount, 32);
+  addOutputOptions(addResourceOptions(command)).action((model: string, options: GenerateCommand) =>
+    run(options, (context) => generate(context, model, options)),
+  );
+}

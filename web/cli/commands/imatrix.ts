@@ -1,0 +1,66 @@
+/** `wasmquant imatrix <model> --text F -o FILE`: importance of the layers' inputs, in llama-imatrix's formats. */
+import { basename } from 'node:path';
+import { type Command, Option } from 'commander';
+import { createQuantizer } from '../../lib/node.js';
+import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
+import { kModelArgument, modelText, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
+import { printable } from '../terminal.js';
+import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
+import { bytesText } from '../units.js';
+
+interface ImatrixOptions extends ResourceOptions, TokenOptions {
+  output: string;
+  outputFormat?: 'gguf' | 'dat';
+  force?: boolean;
+}
+
+async function imatrix({ signal, terminal }: Context, path: string, options: ImatrixOptions): Promise<Outcome> {
+  const { output, tensor } = options;
+  const file = { report: output, force: options.force === true };
+  const texts = options.tokens ?? options.text ?? '';
+  await checkReportPath(file, [path, texts], '--output');
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using model = await openModel(quantizer, path, signal);
+  const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
+  await using _ = tokenFile;
+  const inputs = [...modelPaths(path, model), ...(tokenFile ? modelPaths(texts, tokenFile) : [])];
+  await checkReportPath(file, inputs, '--output');
+  const format = options.outputFormat ?? (/\.dat$/i.test(output) ? 'dat' : 'gguf');
+  const bytes = await quantizer.importanceMatrix(model, {
+    calibration: { tokens, ...(tensor !== undefined && { tensor }) },
+    format,
+    dataset: basename(texts),
+    signal,
+  });
+  await writeWhole(output, bytes);
+  return {
+    document: { output, format, bytes: bytes.byteLength },
+    lines: [
+      `${terminal.out.bold(printable(path))} → ${terminal.out.bold(printable(output))}  ${terminal.out.dim(modelText(model))}`,
+      `importance matrix, ${bytesText(bytes.byteLength)}`,
+      terminal.out.dim(
+        `wasmquant quantize ${printable(path)} --preset q4_k_m --imatrix ${printable(output)} -o OUT.gguf`,
+      ),
+    ],
+  };
+}
+
+export function addImatrix(program: Command, run: Run): void {
+  const command = program
+    .command('imatrix')
+    .description('importance of the inputs of a llama-kind model, for quantize --imatrix and llama-quantize')
+    .argument('<model>', kModelArgument)
+    .requiredOption('-o, --output <file>', 'file to write')
+    .addOption(
+      new Option('--output-format <name>', 'GGUF, or .dat of older llama.cpp (default: by the file name)').choices([
+        'gguf',
+        'dat',
+      ]),
+    )
+    .option('--force', 'replace an existing file');
+  addOutputOptions(addResourceOptions(addTokenOptions(command))).action((model: string, options: ImatrixOptions) =>
+    run(options, (context) => imatrix(context, model, options)),
+  );
+}

@@ -1,0 +1,39 @@
+/** `wasmquant merge-index <folder>`: the parts that `quantize --shards` wrote become one model. */
+import type { Command } from 'commander';
+import { createQuantizer } from '../../lib/node.js';
+import { addOutputOptions, addReportOptions, type ReportOptions } from '../args.js';
+import { diagnosticLines } from '../diagnostics.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { checkReportPath, writeReport } from '../report_file.js';
+import { printable } from '../terminal.js';
+import { plural } from '../units.js';
+import { totalsText } from './plan.js';
+
+async function mergeIndex({ terminal }: Context, folder: string, options: ReportOptions): Promise<Outcome> {
+  await checkReportPath(options, [folder]);
+  await using quantizer = await createQuantizer({ threads: 0 });
+  const report = await quantizer.mergeShards(folder, { overwrite: options.force === true });
+  if (options.report !== undefined) await writeReport(options.report, report);
+  const { out: colors } = terminal;
+  return {
+    document: { ...report, output: folder },
+    lines: [
+      `${colors.bold(printable(folder))}  ${colors.dim(`${plural(report.files.length, 'file')}, ${report.format}`)}`,
+      '',
+      colors.bold(totalsText(report.totals)),
+      ...(options.report !== undefined ? [colors.dim(`report of every tensor: ${printable(options.report)}`)] : []),
+      ...(report.diagnostics.length > 0 ? ['', ...diagnosticLines(report.diagnostics, colors)] : []),
+    ],
+  };
+}
+
+export function addMergeIndex(program: Command, run: Run): void {
+  const command = program
+    .command('merge-index')
+    .description('make one model of the parts that quantize --shards wrote to a folder')
+    .argument('<folder>', 'the output of all parts');
+  addReportOptions(command, 'small files of the folder, and the report');
+  addOutputOptions(command).action((folder: string, options: ReportOptions) =>
+    run(options, (context) => mergeIndex(context, folder, options)),
+  );
+}

@@ -1,0 +1,114 @@
+/** `wasmquant plan <model>`: which tensor gets which spec and why, predicted sizes, patterns that matched nothing. */
+import type { Command } from 'commander';
+import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
+import { createQuantizer } from '../../lib/node.js';
+import {
+  addConfigOptions,
+  addFormatOption,
+  addGgufOptions,
+  addInclusionOptions,
+  addOnnxOptions,
+  addOutputOptions,
+  type ConfigOptions,
+  type GgufFlags,
+  type InclusionFlags,
+  type OnnxFlags,
+  planOptions,
+} from '../args.js';
+import { collapse, type Group, single } from '../collapse.js';
+import { configFor } from '../config_source.js';
+import { coverageLines } from '../coverage.js';
+import { diagnosticLines } from '../diagnostics.js';
+import { kModelArgument, modelText, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { actionText } from '../spec_text.js';
+import { table } from '../tables.js';
+import { printable } from '../terminal.js';
+import { bytesText, plural, shapeText, shareText } from '../units.js';
+
+interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags {
+  format?: OutputFormat;
+  all?: boolean;
+}
+
+type Row = Group<PlannedTensor> & { first: PlannedTensor };
+
+/** `28 of 39 tensors quantized, 5.15 MB → 1.62 MB (31.4 %), 4.25 bits per weight`. */
+export function totalsText(totals: Totals): string {
+  const { tensors, quantized, bytesBefore, bytesAfter, bitsPerWeight } = totals;
+  const parts = [
+    `${quantized} of ${plural(tensors, 'tensor')} quantized`,
+    `${bytesText(bytesBefore)} → ${bytesText(bytesAfter)} (${shareText(bytesAfter, bytesBefore)})`,
+  ];
+  if (quantized > 0 && Number.isFinite(bitsPerWeight)) parts.push(`${bitsPerWeight.toFixed(2)} bits per weight`);
+  return parts.join(', ');
+}
+
+const sum = (row: Row, value: (tensor: PlannedTensor) => number) =>
+  row.rows.reduce((total, tensor) => total + value(tensor), 0);
+
+/** Tensors share a line when everything in it but the name is the same. */
+function alike({ dtype, shape, layerType, action, spec, reason }: PlannedTensor): string {
+  return JSON.stringify([dtype, shape, layerType, action, spec, reason.rule, reason.where]);
+}
+
+function planLines(argument: string, model: Model, plan: Plan, options: PlanOptions, { terminal }: Context): string[] {
+  const { out: colors, columns } = terminal;
+  const groups = options.all ? single(plan.tensors) : collapse(plan.tensors, alike);
+  const rows = groups.flatMap(({ name, rows }): Row[] => (rows[0] ? [{ name, rows, first: rows[0] }] : []));
+  const dim = () => colors.dim;
+  const plain = (text: string) => text;
+  const lines = table<Row>(
+    rows,
+    [
+      { title: 'tensor', cell: (row) => row.name },
+      { title: '', align: 'right', cell: (row) => (row.rows.length > 1 ? `${row.rows.length} ×` : ''), paint: dim },
+      { title: 'class', cell: (row) => row.first.layerType, paint: dim, spare: 2 },
+      { title: 'shape', cell: (row) => shapeText(row.first.shape), paint: dim, spare: 3 },
+      { title: 'from', cell: (row) => row.first.dtype, paint: dim, spare: 1 },
+      {
+        title: 'becomes',
+        cell: (row) => actionText(row.first),
+        paint: (row) =>
+          row.first.action === 'quantize' ? colors.green : row.first.action === 'cast' ? plain : colors.dim,
+      },
+      { title: 'before', align: 'right', cell: (row) => bytesText(sum(row, (t) => t.bytesBefore)), paint: dim },
+      { title: 'after', align: 'right', cell: (row) => bytesText(sum(row, (t) => t.bytesAfter)) },
+      { title: 'why', cell: (row) => row.first.reason.text, paint: dim, prose: true },
+    ],
+    { colors, columns },
+  );
+  const diagnostics = [...model.diagnostics, ...plan.diagnostics];
+  const files = plan.files.map((file) => `${printable(file.name)} ${bytesText(file.bytes)}`).sort();
+  return [
+    `${colors.bold(printable(argument))}  ${colors.dim(`${modelText(model)} → ${plan.format}`)}`,
+    '',
+    ...lines,
+    '',
+    colors.bold(totalsText(plan.totals)),
+    ...coverageLines(plan.totals.coverage, { colors, columns }),
+    colors.dim(`${plural(files.length, 'file')}: ${files.join(', ')}`),
+    ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
+  ];
+}
+
+async function plan(context: Context, argument: string, options: PlanOptions): Promise<Outcome> {
+  await using quantizer = await createQuantizer({ threads: 0 });
+  const config = await configFor(quantizer, options, context.signal);
+  await using model = await openModel(quantizer, argument, context.signal);
+  const document = quantizer.plan(model, config, await planOptions(options));
+  return { document, lines: planLines(argument, model, document, options, context) };
+}
+
+export function addPlan(program: Command, run: Run): void {
+  const command = program
+    .command('plan')
+    .description('which tensor gets which spec and why, and how large the output will be; reads no weights')
+    .argument('<model>', kModelArgument);
+  addOutputOptions(
+    addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(addConfigOptions(command))))).option(
+      '-a, --all',
+      'a line for every tensor',
+    ),
+  ).action((model: string, options: PlanOptions) => run(options, (context) => plan(context, model, options)));
+}

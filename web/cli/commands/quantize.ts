@@ -1,0 +1,232 @@
+/** `wasmquant quantize <model> -o <out>`: the run itself, then a report: sizes, worst layers, files, how to load them. */
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Command, Option } from 'commander';
+import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../../lib/node.js';
+import { createQuantizer } from '../../lib/node.js';
+import {
+  addConfigOptions,
+  addFormatOption,
+  addGgufOptions,
+  addInclusionOptions,
+  addOnnxOptions,
+  addOutputOptions,
+  addReportOptions,
+  addResourceOptions,
+  type ConfigOptions,
+  type GgufFlags,
+  type InclusionFlags,
+  type OnnxFlags,
+  parseShards,
+  planOptions,
+  quantizerOptions,
+  type ReportOptions,
+  type ResourceOptions,
+} from '../args.js';
+import { configFor } from '../config_source.js';
+import { coverageLines } from '../coverage.js';
+import { diagnosticLines } from '../diagnostics.js';
+import { CommandError } from '../failure.js';
+import { loadLines } from '../load_snippet.js';
+import { kModelArgument, modelText, openModel } from '../model_source.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
+import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
+import { actionText } from '../spec_text.js';
+import { table } from '../tables.js';
+import type { Colors } from '../terminal.js';
+import { printable } from '../terminal.js';
+import { openText } from '../token_source.js';
+import { bytesText, durationText, plural } from '../units.js';
+import { errorColumns, isExact, worstFirst } from './compare.js';
+import { totalsText } from './plan.js';
+
+interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags, ResourceOptions, ReportOptions {
+  output: string;
+  format?: OutputFormat;
+  calibration?: string;
+  calibrationText?: string;
+  shards?: ShardPart;
+  resume?: boolean;
+}
+
+const kWorstShown = 5;
+/** Of 256 tokens each; the activations of all of them stay in memory. */
+const kCalibrationSequences = 32;
+
+/** `24 × int4 per_group 32, 1 × int8 per_channel`, the most frequent first. */
+function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
+  const counts = new Map<string, number>();
+  for (const tensor of tensors) {
+    if (tensor.action === 'quantize') counts.set(actionText(tensor), (counts.get(actionText(tensor)) ?? 0) + 1);
+  }
+  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+  return sorted.map(([text, count]) => `${count} × ${printable(text)}`).join(', ');
+}
+
+function fileLines(output: string, isFolder: boolean, report: Report, colors: Colors): string[] {
+  // External data of an ONNX model stand beside it.
+  const folder = isFolder ? output : dirname(output);
+  const files = report.files.map(({ name, bytes }) => ({
+    path: isFolder || name.endsWith('_data') ? join(folder, name) : output,
+    bytes,
+  }));
+  files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return table(
+    files,
+    [
+      { title: 'file', cell: (file) => file.path },
+      { title: 'size', align: 'right', cell: (file) => bytesText(file.bytes), paint: () => colors.dim },
+    ],
+    { colors, columns: Number.POSITIVE_INFINITY },
+  );
+}
+
+/** What is left to do after one part of a run. */
+function partLines({ shards, files }: Report, output: string): string[] {
+  if (!shards) return [];
+  const wrote = files.length > 0 ? plural(files.length, 'shard') : 'no shard: there are more parts than shards';
+  return [
+    '',
+    `part ${shards.part} of ${shards.of}: ${wrote}; when all parts are done:`,
+    `  wasmquant merge-index ${printable(output)}`,
+  ];
+}
+
+function reportLines(
+  argument: string,
+  model: Model,
+  report: Report,
+  options: QuantizeOptions,
+  isFolder: boolean,
+  { terminal }: Context,
+): string[] {
+  const { out: colors, columns } = terminal;
+  const { bytesBefore, quantized } = report.totals;
+  const worst = worstFirst(report)
+    .filter((tensor) => tensor.action === 'quantize' && !isExact(tensor))
+    .slice(0, kWorstShown);
+  const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
+  const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
+  const diagnostics = [...model.diagnostics, ...report.diagnostics];
+  const load = report.shards ? [] : loadLines(model, report, options.output, isFolder);
+  return [
+    `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${report.format}`)}`,
+    '',
+    colors.bold(totalsText(report.totals)),
+    ...(quantized > 0 ? [specsText(report.tensors)] : []),
+    ...coverageLines(report.totals.coverage, { colors, columns }),
+    colors.dim(`done in ${durationText(report.durationMs)}${rate}, ${where}`),
+    ...(report.resumedFiles
+      ? [
+          colors.dim(
+            `${plural(report.resumedFiles, 'file')} of an interrupted run ${report.resumedFiles === 1 ? 'was' : 'were'} there already`,
+          ),
+        ]
+      : []),
+    ...(worst.length > 0
+      ? [
+          '',
+          `${plural(worst.length, 'tensor')} with the lowest SQNR`,
+          ...table(worst, errorColumns(colors), { colors, columns, indent: 2 }),
+        ]
+      : []),
+    '',
+    ...fileLines(options.output, isFolder, report, colors),
+    ...(options.report !== undefined ? [colors.dim(`report of every tensor: ${printable(options.report)}`)] : []),
+    ...partLines(report, options.output),
+    ...(load.length > 0 ? ['', 'to load it', ...load.map((line) => `  ${line}`)] : []),
+    ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
+  ];
+}
+
+async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
+  const { terminal, signal } = context;
+  await checkReportPath(options, [argument, options.output]);
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  if (/\.gguf$/i.test(options.output)) options.format ??= 'gguf';
+  if (/\.onnx$/i.test(options.output)) options.format ??= 'onnx';
+  const config = await configFor(quantizer, options, signal);
+  await using model = await openModel(quantizer, argument, signal);
+  await using calibration =
+    options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
+  const { calibrationText } = options;
+  const text =
+    calibrationText === undefined
+      ? null
+      : { ...(await openText(model, calibrationText)), sequences: kCalibrationSequences };
+  await checkReportPath(options, [
+    ...modelPaths(argument, model),
+    ...(calibration ? modelPaths(options.calibration ?? '', calibration) : []),
+  ]);
+  const choices = await planOptions(options);
+  if (terminal.live) {
+    const { tensors, totals } = quantizer.plan(model, config, choices);
+    process.stderr.write(
+      `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
+    );
+  }
+
+  const bar = new ProgressBar(terminal);
+  const run: QuantizeModelOptions = {
+    target: options.output,
+    ...choices,
+    overwrite: options.force === true,
+    resume: options.resume === true,
+    ...(calibration && { calibration }),
+    ...(text && { calibration: { tokens: text } }),
+    ...(options.shards && { shards: options.shards }),
+    signal,
+    onProgress: bar.update,
+  };
+  let report: Report;
+  try {
+    report = await quantizer.quantizeModel(model, config, run);
+  } catch (error) {
+    throw options.resume && signal.aborted ? resumable(error) : error;
+  } finally {
+    bar.stop();
+  }
+  if (options.report !== undefined) await writeReport(options.report, report);
+  const isFolder = (await stat(options.output)).isDirectory();
+  return {
+    document: { ...report, output: options.output },
+    lines: reportLines(argument, model, report, options, isFolder, context),
+  };
+}
+
+/** An interruption after which the same command goes on. */
+function resumable(error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error;
+  const message = `${error.code}; files that are complete are kept`;
+  return new CommandError(error.code, message, { ...error.details, hint: 'the same command goes on from there' });
+}
+
+export function addQuantize(program: Command, run: Run): void {
+  const command = program
+    .command('quantize')
+    .description('quantize the weights of a model; the rest of its folder is carried over')
+    .argument('<model>', kModelArgument)
+    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
+  addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
+    .addOption(
+      new Option(
+        '--calibration <file>',
+        'safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
+      ).conflicts('calibrationText'),
+    )
+    .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json")
+    .option('--resume', 'keep the finished files of an interrupted run into a folder, and go on from there')
+    .addOption(
+      new Option(
+        '--shards <part/parts>',
+        'write this part of the output shards only, such as 1/8; then, when all parts are done: wasmquant merge-index',
+      )
+        .argParser(parseShards)
+        .conflicts('resume'),
+    );
+  addReportOptions(addResourceOptions(command), 'existing output and report');
+  addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
+    run(options, (context) => quantize(context, model, options)),
+  );
+}

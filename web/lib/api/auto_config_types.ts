@@ -1,0 +1,51 @@
+// Configs that are found for a budget.
+
+import type { TokenCalibration } from './calibration_types.js';
+import type { OutputFormat } from './output_formats.js';
+import type { Totals } from './plan_types.js';
+import type { Progress } from './progress_types.js';
+import type { QuantizationSpec } from './tensor_types.js';
+
+export interface AutoConfigOptions {
+  /** One of the three. Bits per quantized weight with scales, as `totals.bitsPerWeight` of a plan counts them. */
+  targetBits?: number;
+  /** Bytes of the whole output, as `totals.bytesAfter` of a plan counts them. */
+  targetBytes?: number;
+  /** Sum of the layers' `loss`. */
+  maxLoss?: number;
+  /** Token ids, as for calibrated algorithms; 8 × 256 are plenty. */
+  calibration: TokenCalibration;
+  /** Specs to choose from. Default: those of `autoCandidates` that the format can hold for every layer. */
+  candidates?: QuantizationSpec[];
+  /** Layers that keep their dtype, as all do that are not linear layers of a block. Default `['lm_head']`. */
+  exclude?: string[];
+  /** Default `compressed-tensors`. */
+  format?: OutputFormat;
+  /** As of `plan`; the run that follows needs the same. */
+  includeTowers?: boolean;
+  includeExperts?: boolean;
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+}
+
+/** One layer of the table that led to a config. */
+export interface AutoLayer {
+  name: string;
+  /** Elements of its weight. */
+  elements: number;
+  /** In the order of `candidates`; null where one does not fit the layer. */
+  choices: ({ bytes: number; loss: number } | null)[];
+  /** Index into `choices`. */
+  chosen: number;
+}
+
+export interface AutoConfig {
+  /** An ordinary config for `plan` and `quantizeModel`. */
+  config: Record<string, unknown>;
+  candidates: QuantizationSpec[];
+  layers: AutoLayer[];
+  /** Of the plan that `config` gives. */
+  totals: Totals;
+  /** Sum over layers: relative squared error of the residual stream, each layer measured alone. */
+  loss: number;
+}

@@ -1,0 +1,99 @@
+// The one error class of the library. Codes of the core are the rows of src/core/error.def; the others concern
+// files, targets and workers, which only TypeScript knows.
+
+import type { Diagnostic } from './diagnostic_types.js';
+
+/** Codes that the core reports, in the order of src/core/error.def. */
+export const coreErrorCodes = [
+  'argument-invalid',
+  'json-invalid',
+  'config-invalid',
+  'spec-invalid',
+  'shape-mismatch',
+  'group-size-invalid',
+  'value-not-finite',
+  'value-overflow',
+  'format-unknown',
+  'file-truncated',
+  'file-invalid',
+  'file-too-large',
+  'tensor-missing',
+  'tensor-duplicate',
+  'dtype-unsupported',
+  'format-unsupported',
+  'memory-budget',
+  'not-implemented',
+  'state-invalid',
+] as const;
+
+/** Codes that the library adds. */
+export const libraryErrorCodes = [
+  /** A source is missing, unreachable or not something a model can be opened from. */
+  'source-invalid',
+  /** A target cannot take the output: wrong kind, not writable, or it holds the input. */
+  'target-invalid',
+  /** The output exists already and `overwrite` was not asked for. */
+  'target-exists',
+  /** Reading failed midway; `cause` is the host's error. */
+  'read-failed',
+  /** Writing failed midway (disk full, stream refused); `cause` is the host's error. */
+  'write-failed',
+  /** wasmquant.wasm could not be fetched, compiled or started. */
+  'engine-unavailable',
+  /** The WebAssembly code trapped in this thread, most often for lack of memory. */
+  'engine-crashed',
+  /** A worker died twice on one piece of work, or could not be started. */
+  'worker-crashed',
+] as const;
+
+export type CoreErrorCode = (typeof coreErrorCodes)[number];
+export type LibraryErrorCode = (typeof libraryErrorCodes)[number];
+
+/** A {@link QuantizationError} as plain data, for `postMessage`. */
+export interface PlainError {
+  code: CoreErrorCode | LibraryErrorCode;
+  where?: string | undefined;
+  /** The sentence without `where`. */
+  detail: string;
+  diagnostics?: Diagnostic[] | undefined;
+  cause?: unknown;
+}
+
+/** Every failure that is not a programming mistake or an abort (those reject with `signal.reason`). */
+export class QuantizationError extends Error {
+  /** Kebab-case, stable: one of {@link coreErrorCodes} or {@link libraryErrorCodes}. */
+  readonly code: CoreErrorCode | LibraryErrorCode;
+  /** JSON pointer into the config, tensor name, file name or byte offset. */
+  declare readonly where?: string;
+  /** Every problem found, for `config-invalid`. */
+  declare readonly diagnostics?: Diagnostic[];
+  /** What was found, what is allowed, what to do. `message` is the same with `where` in front. */
+  readonly detail: string;
+
+  constructor(plain: PlainError) {
+    super(
+      plain.where ? `${plain.where}: ${plain.detail}` : plain.detail,
+      plain.cause === undefined ? undefined : { cause: plain.cause },
+    );
+    this.name = 'QuantizationError';
+    this.code = plain.code;
+    this.detail = plain.detail;
+    if (plain.where) this.where = plain.where;
+    if (plain.diagnostics) this.diagnostics = plain.diagnostics;
+  }
+
+  /** The error as plain data; its `cause` is left behind, it may not be cloneable. */
+  toPlain(): PlainError {
+    return { code: this.code, where: this.where, detail: this.detail, diagnostics: this.diagnostics };
+  }
+}
+
+/** Shorthand for the constructor. */
+export function failure(code: PlainError['code'], where: string, detail: string, cause?: unknown): QuantizationError {
+  return new QuantizationError({ code, where, detail, cause });
+}
+
+/** The sentence of anything that was thrown. */
+export function textOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

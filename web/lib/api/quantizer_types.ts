@@ -1,0 +1,116 @@
+// The entry point.
+
+import type { AutoConfig, AutoConfigOptions } from './auto_config_types.js';
+import type {
+  EvaluateOptions,
+  Evaluation,
+  GenerateOptions,
+  Generation,
+  ImportanceOptions,
+} from './calibration_types.js';
+import type { Diagnostic } from './diagnostic_types.js';
+import type { Distribution, DistributionOptions } from './distribution_types.js';
+import type { Model } from './model_types.js';
+import type { Dialect, Preset, QuantConfig } from './parsed_config_types.js';
+import type { Plan, Report, TensorReport } from './plan_types.js';
+import type { Progress } from './progress_types.js';
+import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
+import type { InputFormat, Source } from './source_types.js';
+import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
+
+/** Options of {@link createQuantizer}. */
+export interface QuantizerOptions {
+  /** Workers; default min(hardwareConcurrency, 8); 0 = run in this thread. */
+  threads?: number;
+  /** Where wasmquant.wasm is; default beside the library. */
+  wasmUrl?: string | URL;
+  /** A compiled module, for hosts that cannot compile at run time. */
+  wasmModule?: WebAssembly.Module;
+  /** Where the worker script (`wasmquant/worker`) is, for bundlers that move it; default beside the library. */
+  workerUrl?: string | URL;
+  /** Memory for all workers together, in bytes, at least 64 MiB; default 512 MiB. It bounds what a run adds to the bare host. */
+  memoryBudgetBytes?: number;
+}
+
+/** The entry point; see {@link createQuantizer}. */
+export interface Quantizer extends AsyncDisposable {
+  version: { library: string; compiler: string };
+  presets(): Preset[];
+  /** All problems at once; never throws. */
+  checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
+  /** @throws QuantizationError `config-invalid` with `diagnostics`. */
+  parseConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
+  /**
+   * A config in the words of another dialect. `losses` says what these cannot say, or say with other numbers; each is at its
+   * place in `config`. @throws QuantizationError `config-invalid` when nothing of it can be said there.
+   */
+  convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] };
+  /** One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). */
+  /** A list of two specs is two stages: the second quantizes the codes of the first, or with is_scale_quant its scales. */
+  quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor;
+  dequantize(quantized: QuantizedTensor): Float32Array;
+  /** Quantize and dequantize, zero point added after rounding, as training-time fake quantization does. */
+  fakeQuantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): Float32Array;
+  createObserver(spec: QuantizationSpec): Observer;
+  open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
+  /** `config` is a config, its JSON text, or a preset name. */
+  plan(model: Model, config: string | object, options?: PlanOptions): Plan;
+  quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
+  /**
+   * Makes a model of a folder (a path, in Node) that all parts of a run (`quantizeModel` with `shards`) were written to: the
+   * files, with the bytes, of a whole run. Neither the original model nor the config is needed. Resolves to the report of the
+   * whole. `overwrite`: small files that stand there already, such as a tokenizer.json, are replaced. Default false.
+   * @throws QuantizationError `source-invalid` (no parts, parts or shards missing), `file-truncated`, `file-invalid` (parts of
+   * different plans, another header), `target-exists`, and nothing is moved; `write-failed`; `target-invalid` outside Node
+   */
+  mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<Report>;
+  compare(
+    reference: Model,
+    quantized: Model,
+    options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
+  ): Promise<Report>;
+  /**
+   * Where the values of one weight lie, in the model and in what a run made of it, and the error of each channel.
+   * @throws QuantizationError `tensor-missing` where the two have no such weight in common
+   */
+  distribution(
+    reference: Model,
+    quantized: Model,
+    tensor: string,
+    options?: DistributionOptions,
+  ): Promise<Distribution>;
+  /**
+   * What a config would do to some tensors: quantized as in a run, by rounding alone where it has calibrated algorithms;
+   * nothing is written. @throws QuantizationError those of `plan`, `tensor-missing`
+   */
+  trial(
+    model: Model,
+    config: string | object,
+    tensors: readonly string[],
+    options?: PlanOptions & { signal?: AbortSignal },
+  ): Promise<TensorReport[]>;
+  /**
+   * Perplexity and bits per byte of a llama-kind model (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text), quantized
+   * or not, by a float32 forward pass in the workers. The result is the same for any number of threads.
+   * @throws QuantizationError `not-implemented` for other families, `argument-invalid` for tokens that do not fit the
+   * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
+   */
+  evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
+  /**
+   * What a llama-kind model, quantized or not, goes on with after a prompt: greedy, for a look at it, not for speed, since
+   * each token goes through the whole model. The same tokens for any number of threads.
+   * @throws QuantizationError as `evaluate`
+   */
+  generate(model: Model, options: GenerateOptions): Promise<Generation>;
+  /**
+   * Which layer of a llama-kind model gets which spec so that a budget is spent best: an ordinary config, and the table
+   * that led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
+   * QuantizationError argument-invalid (no budget, one that is too small), not-implemented for other kinds of models.
+   */
+  autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig>;
+  /**
+   * The file that llama-imatrix would write: mean squares of what goes into the layers of a model, for `gguf.imatrix` and for
+   * llama-quantize. @throws QuantizationError as `quantizeModel` does with that calibration.
+   */
+  importanceMatrix(model: Model, options: ImportanceOptions): Promise<Uint8Array>;
+}

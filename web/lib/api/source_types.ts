@@ -1,0 +1,41 @@
+// What models are opened from, and where output goes.
+
+/** File formats that can be opened. */
+export type InputFormat = 'safetensors' | 'gguf' | 'onnx' | 'npy';
+
+/** Random access to bytes. `read` resolves to exactly `length` bytes from `offset` (both in bytes) or rejects. */
+export interface ByteSource {
+  /** Size in bytes. */
+  size: number;
+  /** File name, if it has one. */
+  name?: string;
+  read(offset: number, length: number): Promise<Uint8Array>;
+}
+
+/** An open `fs.promises.FileHandle` of Node. It stays the caller's and must be open as long as the model. */
+export interface NodeFileHandle {
+  readonly fd: number;
+  stat(): Promise<{ size: number }>;
+}
+
+/** What a model can be opened from. A string is a path in Node (file, folder or index file) and a URL elsewhere. */
+export type Source =
+  | File
+  | Blob
+  | FileSystemFileHandle
+  | FileSystemDirectoryHandle
+  | Uint8Array
+  | ArrayBuffer
+  | URL
+  | Response
+  | string
+  | ByteSource
+  | NodeFileHandle;
+
+/** Where output goes. A stream or file handle takes a single file; a folder takes several. */
+export type Target =
+  | WritableStream<Uint8Array>
+  | FileSystemFileHandle
+  | FileSystemDirectoryHandle
+  | string
+  | { write(name: string): Promise<WritableStream<Uint8Array>> };

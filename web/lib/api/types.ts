@@ -1,0 +1,15 @@
+/** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
+
+export type * from './auto_config_types.js';
+export type * from './calibration_types.js';
+export type * from './diagnostic_types.js';
+export type * from './distribution_types.js';
+export type * from './model_types.js';
+export type * from './output_formats.js';
+export type * from './parsed_config_types.js';
+export type * from './plan_types.js';
+export type * from './progress_types.js';
+export type * from './quantizer_types.js';
+export type * from './run_types.js';
+export type * from './source_types.js';
+export type * from './tensor_types.js';

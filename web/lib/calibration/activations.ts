@@ -1,0 +1,194 @@
+// Activations that calibrate static inputs and outputs: batches as they come from the caller, tensors of a safetensors
+// file, or what the built-in forward pass makes of token ids.
+
+import { failure, QuantizationError } from '../api/errors.js';
+import type { ActivationBatch, CapturedActivations, TensorInfo } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
+import { checkTensor, elementsOf } from '../engine/tensor.js';
+import { OpenedModel } from '../model/model.js';
+import type { ForwardBatch } from '../plan/forward_plan.js';
+import { reader, type Workshop } from '../pool/workshop.js';
+import type { InputObservation } from '../worker/protocol.js';
+
+/** What was found for the requests of a plan, as the next plan takes it. */
+export interface FoundActivations {
+  found: object[];
+  /** Batches of layers that asked for none. */
+  unused: number;
+}
+
+/** Elements shown to an observer at a time. */
+const pieceElements = 1 << 20;
+const elementBytes: Record<string, number> = { F32: 4, F16: 2, BF16: 2 };
+const tensorName = /^(.+)\.(input|output)(?:\.(\d+))?$/;
+
+/** A batch whose values are fetched piece by piece. */
+interface Batch {
+  layer: string;
+  role: 'input' | 'output';
+  dtype: string;
+  shape: readonly number[];
+  read(first: number, count: number): ArrayBufferView | Promise<ArrayBufferView>;
+}
+
+/** Iterables of batches, and opened files of them. */
+export type ActivationSource =
+  | Iterable<ActivationBatch>
+  | AsyncIterable<ActivationBatch>
+  | CapturedActivations
+  | OpenedModel;
+
+/** Whether a file holds activations: tensors named `<layer>.input` or `<layer>.output`, perhaps with a number behind. */
+export const holdsActivations = (file: OpenedModel) => file.tensors.some(({ name }) => tensorName.test(name));
+
+export const isIterable = (value: unknown): value is Iterable<ActivationBatch> | AsyncIterable<ActivationBatch> =>
+  typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
+
+function batchOf(given: ActivationBatch, number: number): Batch {
+  const { layer, role } = given ?? {};
+  if (typeof layer !== 'string' || (role !== 'input' && role !== 'output')) {
+    const detail = `batch ${number} is not { layer, role: 'input' or 'output', data, shape }`;
+    throw failure('argument-invalid', 'calibration', detail);
+  }
+  try {
+    const { data, shape } = given;
+    const dtype = checkTensor(given);
+    return { layer, role, dtype, shape, read: (first, count) => data.subarray(first, first + count) };
+  } catch (error) {
+    if (!(error instanceof QuantizationError)) throw error;
+    throw failure(error.code, `${layer}.${role}`, `batch ${number} of calibration, ${error.message}`);
+  }
+}
+
+function batchOfTensor(file: OpenedModel, tensor: TensorInfo, layer: string, role: Batch['role']): Batch {
+  const source = file.weights[file.files.findIndex(({ name }) => name === tensor.file)];
+  const bytes = elementBytes[tensor.dtype];
+  if (!source || bytes === undefined)
+    throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}; activations are F32, F16 or BF16`);
+  const read = (first: number, count: number) => source.read(tensor.begin + first * bytes, count * bytes);
+  return { layer, role, dtype: tensor.dtype, shape: tensor.shape, read };
+}
+
+/** Batches without a number come first; others by their numbers, whatever order the file has. */
+async function* batchesOfFile(file: OpenedModel): AsyncGenerator<Batch> {
+  const named = file.tensors.map((tensor) => {
+    const [, layer, role, number = '-1'] = tensorName.exec(tensor.name) ?? [];
+    if (layer === undefined) {
+      const detail = 'is not named <layer>.input or <layer>.output, as all tensors of a file of activations are';
+      throw failure('argument-invalid', tensor.name, detail);
+    }
+    return { tensor, layer, role: role as Batch['role'], number: Number(number) };
+  });
+  named.sort((a, b) => a.number - b.number);
+  try {
+    for (const { tensor, layer, role } of named) yield batchOfTensor(file, tensor, layer, role);
+  } finally {
+    await Promise.all(file.weights.map((source) => source.close()));
+  }
+}
+
+async function* batchesOf(source: ActivationSource): AsyncGenerator<Batch> {
+  if (source instanceof OpenedModel) return yield* batchesOfFile(source);
+  let number = 0;
+  for await (const given of source) yield batchOf(given, number++);
+}
+
+/** Generators and streams are over when they were read once. */
+export function isReadOnce(source: Iterable<unknown> | AsyncIterable<unknown> | OpenedModel): boolean {
+  if (source instanceof OpenedModel) return false;
+  if (typeof ReadableStream !== 'undefined' && source instanceof ReadableStream) return true;
+  const iterator: unknown = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  return iterator === source;
+}
+
+const parsed = (requests: string) => JSON.parse(requests) as Pick<ActivationBatch, 'layer' | 'role'>[];
+
+function unknownLayer(layer: string, layers: Set<string>, requests: string): QuantizationError {
+  const last = layer.split('.').at(-1) ?? '';
+  const alike = [...layers].filter((name) => name.split('.').at(-1)?.startsWith(last));
+  const shown = (alike.length > 0 ? alike : parsed(requests).map((request) => request.layer)).slice(0, 4);
+  return failure('argument-invalid', layer, `the model has no layer of this name; it has ${shown.join(', ')}`);
+}
+
+/**
+ * Shows batches to the observers of a plan. Errors: argument-invalid (layers that the model lacks, or that saw nothing),
+ * shape-mismatch, value-not-finite, dtype-unsupported, memory-budget, each naming the layer.
+ */
+export async function observeActivations(
+  instance: Instance,
+  model: OpenedModel,
+  requests: string,
+  given: ActivationSource,
+  signal: AbortSignal | undefined,
+): Promise<FoundActivations> {
+  const source = 'only' in given ? given.only(parsed(requests)) : given;
+  const layers = new Set(model.tensors.map(({ layer }) => layer));
+  const bound = instance.run((module) => new module.ActivationCalibration(requests));
+  try {
+    const because = instance.call<string>(() => bound.secondPass());
+    const passes = because === '' ? 1 : 2;
+    if (passes === 2 && isReadOnce(source)) {
+      const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() begins anew, or a safetensors file, or take a min-max observer`;
+      throw failure('argument-invalid', 'calibration', detail);
+    }
+    for (let pass = 1; pass <= passes; ++pass) {
+      if (pass > 1) instance.call<null>(() => bound.nextPass());
+      for await (const { layer, role, dtype, shape, read } of batchesOf(source)) {
+        signal?.throwIfAborted();
+        if (!layers.has(layer)) throw unknownLayer(layer, layers, requests);
+        const count = elementsOf(shape);
+        if (!instance.call<boolean>(() => bound.begin(layer, role, JSON.stringify(shape)))) continue;
+        for (let first = 0; first < count; first += pieceElements) {
+          const elements = Math.min(pieceElements, count - first);
+          const values = await read(first, elements);
+          signal?.throwIfAborted();
+          instance.withBytes(values, (pointer) => instance.call<null>(() => bound.update(pointer, dtype, elements)));
+        }
+      }
+    }
+    return instance.call<FoundActivations>(() => bound.finish());
+  } finally {
+    instance.free(bound);
+  }
+}
+
+/** The same from the forward pass on tokens, in a worker: inputs of linear layers. */
+export async function observeInputs(
+  { pool }: Workshop,
+  model: OpenedModel,
+  requests: string,
+  { tokens, plan: { steps: all } }: ForwardBatch,
+  signal: AbortSignal | undefined,
+): Promise<FoundActivations> {
+  const asked = parsed(requests);
+  const output = asked.find(({ role }) => role === 'output');
+  if (output) {
+    const detail = `tokens show the inputs of layers; give activations for the outputs of ${output.layer}`;
+    throw failure('argument-invalid', 'calibration', detail);
+  }
+  const needsHead = asked.some(({ layer }) => /(^|\.)lm_head$/.test(layer));
+  const steps = needsHead ? all : all.slice(0, -1);
+  const work: InputObservation = {
+    config: model.configText,
+    requests,
+    steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    tokens: tokens.ids,
+    length: tokens.length,
+  };
+  const context = pool.context({ inputs: [model.weights.map(({ remote }) => remote)], outputs: [] }, reader([model]));
+  const bytes = steps.reduce((sum, step) => sum + step.tensors.reduce((all, tensor) => all + tensor.bytes, 0), 0);
+  try {
+    const result = await pool.run(
+      context,
+      {
+        label: 'inputs of linear layers',
+        bytes,
+        parts: [{ kind: 'observe-inputs', item: 0, first: 0, last: steps.length, work }],
+      },
+      signal ?? new AbortController().signal,
+    );
+    return JSON.parse(new TextDecoder().decode(result.parts[0]?.state ?? undefined)) as FoundActivations;
+  } finally {
+    await pool.release(context);
+  }
+}

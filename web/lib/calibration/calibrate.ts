@@ -1,0 +1,268 @@
+// Calibration: what a run does with it. Static scales and importance are found before the final plan (activations.ts).
+// Algorithms that see activations: the transformer blocks of a model go through one worker, which stores their tensors
+// as the plan says; everything else of the model is quantized as in any other run.
+
+import { failure } from '../api/errors.js';
+import type {
+  Calibration,
+  Diagnostic,
+  QuantizeModelOptions,
+  Source,
+  TensorError,
+  TokenCalibration,
+} from '../api/types.js';
+import type { TileSizes } from '../engine/memory.js';
+import type { CalibratedAlgorithm } from '../engine/module.js';
+import { linkedController } from '../io/abort.js';
+import { OpenedModel } from '../model/model.js';
+import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
+import type { OutputFiles } from '../plan/output_files.js';
+import { type PlanChoices, type PreparedRun, prepareRun } from '../plan/plan.js';
+import type { RunContext } from '../pool/pool.js';
+import type { ProgressMeter } from '../pool/progress.js';
+import { ErrorSums } from '../pool/report.js';
+import type { Workshop } from '../pool/workshop.js';
+import type { CalibrationWork } from '../worker/protocol.js';
+import {
+  type ActivationSource,
+  type FoundActivations,
+  holdsActivations,
+  isIterable,
+  observeActivations,
+  observeInputs,
+} from './activations.js';
+
+/** What a run does with calibration. */
+export interface CalibrationPlan {
+  work: CalibrationWork;
+  /** Bytes of the blocks as they are stored. */
+  bytes: number;
+  /** Numbers, in the plan, of the tensors that calibration stores. */
+  items: Set<number>;
+  /** Names of the tensors among them that are not quantized, and get other values all the same. */
+  rewritten: string[];
+}
+
+/** Algorithms of a config that go through a model block by block. */
+function algorithmsOf({ instance }: Workshop, config: string): CalibratedAlgorithm[] {
+  return instance.call<CalibratedAlgorithm[]>((module) => module.calibratedAlgorithms(config));
+}
+
+/** What goes through the blocks where no algorithm looks at it. */
+const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
+
+/**
+ * Null when the config needs no calibration. Errors: argument-invalid (none is given where it is needed; tokens that do
+ * not fit the model), those of forwardPlanOf, tensor-missing, memory-budget.
+ */
+async function planCalibration(
+  workshop: Workshop,
+  model: OpenedModel,
+  config: string,
+  run: PreparedRun,
+  calibration: TokenCalibration | undefined,
+): Promise<CalibrationPlan | null> {
+  const all = algorithmsOf(workshop, config);
+  // Graphs are no transformer blocks: what only comes along with folding norms is left out.
+  const algorithms = run.plan.format === 'onnx' ? all.filter(({ isImplied }) => !isImplied) : all;
+  if (algorithms.length === 0) return null;
+  const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
+  if (!calibration && seeing.length > 0) {
+    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
+    throw failure('argument-invalid', 'calibration', detail);
+  }
+  const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
+  const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
+  checkBlockMemory(workshop.memory, batch, needsReference);
+  const { tokens, plan } = batch;
+  const turnsStream = algorithms.some((algorithm) => algorithm.turnsStream);
+  const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
+  const numbers = new Map(run.items.map(({ name }, item) => [name, item]));
+  const items = new Set<number>();
+  const steps = turnsStream ? plan.steps : plan.steps.slice(0, -1);
+  const layers = plan.steps.length - 2;
+  const embedding = plan.steps[0]?.tensors[0]?.name;
+  // Where the head is the embedding, the plan has another tensor for it, which is turned in its own way.
+  const stored = (step: number, name: string) =>
+    step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
+  const blocks = steps.map(({ tensors }, step) =>
+    (turnsStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read }) => {
+      const name = stored(step, read);
+      const item = numbers.get(name);
+      const task = item === undefined ? undefined : run.items[item]?.task;
+      if (item === undefined || !task || !('quantize' in task)) {
+        const detail = 'is not stored as plain numbers; calibration needs the model as it was before quantization';
+        throw failure('tensor-missing', name, detail);
+      }
+      items.add(item);
+      return { slot, item, task: task.quantize };
+    }),
+  );
+  const bytes = (turnsStream ? steps : steps.slice(1)).reduce(
+    (sum, step) => sum + step.tensors.reduce((all, { bytes }) => all + bytes, 0),
+    0,
+  );
+  const work = {
+    config: model.configText,
+    quantization: config,
+    steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    layers,
+    blocks,
+    tokens: tokens.ids,
+    length: tokens.length,
+  };
+  const rewritten = turnsStream
+    ? steps
+        .flatMap(({ tensors }, step) => tensors.map(({ name }) => stored(step, name)))
+        .filter((name) => copied.has(name))
+    : [];
+  return { work, bytes, items, rewritten };
+}
+
+/** Runs it. Returns the error of each of its tensors, by number in the plan. */
+export async function calibrateBlocks(
+  { pool }: Workshop,
+  { work, bytes, items }: CalibrationPlan,
+  context: RunContext,
+  output: OutputFiles,
+  progress: ProgressMeter,
+  signal: AbortSignal | undefined,
+): Promise<Map<number, TensorError | null>> {
+  const errors = new Map<number, TensorError | null>();
+  signal?.throwIfAborted();
+  const { controller: stop, unlink } = linkedController(signal);
+  const part = { kind: 'calibrate' as const, item: 0, first: 1, last: work.steps.length, work };
+  // A worker that died is replaced, and begins anew: blocks that came before come again, the same to the byte.
+  const stored = new Set<number>();
+  try {
+    await pool.run(
+      context,
+      { label: `calibration of ${items.size} tensors`, bytes, parts: [part] },
+      stop.signal,
+      ({ phase = 'calibrate', name, bytes: done, tensors, stored: block }) => {
+        if (block && stored.has(block.block)) return;
+        if (block) {
+          stored.add(block.block);
+          output.accept({ parts: [], pieces: block.pieces, written: block.written });
+          for (const [item, sums] of block.sums) {
+            const sum = new ErrorSums();
+            sum.add(sums);
+            errors.set(item, sum.result());
+          }
+        }
+        progress.advance(phase, done, tensors, name);
+      },
+    );
+  } finally {
+    unlink();
+  }
+  return errors;
+}
+
+/** A calibration by what it holds. `close`: files that were opened for it. */
+interface Given {
+  tokens: TokenCalibration | undefined;
+  activations: ActivationSource | undefined;
+  close(): Promise<void>;
+}
+
+/** Errors: those of open(), argument-invalid. */
+export async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
+  const none = { tokens: undefined, activations: undefined, close: async () => {} };
+  if (calibration === undefined) return none;
+  if (typeof calibration === 'object' && 'tokens' in calibration) return { ...none, tokens: calibration };
+  const isFile =
+    calibration instanceof OpenedModel || calibration instanceof Uint8Array || 'kind' in Object(calibration);
+  if (!isFile && isIterable(calibration)) return { ...none, activations: calibration };
+  const file = calibration instanceof OpenedModel ? calibration : await open(calibration as Source);
+  const close = async () => (file === calibration ? undefined : file.close());
+  if (!(file instanceof OpenedModel))
+    throw failure('argument-invalid', 'calibration', 'was not opened by this library');
+  return holdsActivations(file) ? { ...none, activations: file, close } : { ...none, tokens: { tokens: file }, close };
+}
+
+/** A run that is ready to begin. */
+export interface PlannedRun {
+  run: PreparedRun;
+  calibration: CalibrationPlan | null;
+  notes: Diagnostic[];
+}
+
+/** Of a rotation: names of the first, and how many. */
+const rewritten = (names: string[]): Diagnostic => ({
+  severity: 'note',
+  code: 'rotated',
+  where: names[0] ?? '',
+  message: `${names.length} tensors that are not quantized are rewritten in their own dtype, because the rotation turns them or is folded into them: ${names.slice(0, 3).join(', ')} ...`,
+  hint: 'take them from this output, not from the original model',
+});
+
+const unused = (message: string, hint: string): Diagnostic => ({
+  severity: 'note',
+  code: 'calibration-unused',
+  where: 'calibration',
+  message,
+  hint,
+});
+
+/**
+ * Plans a run; where static scales or importance are asked for and there is something to calibrate with, plans it anew
+ * with what that gave. Errors: those of the plan, of planCalibration, and of observing activations.
+ */
+export async function planRun(
+  workshop: Workshop,
+  model: OpenedModel,
+  config: string,
+  options: PlanChoices & Pick<QuantizeModelOptions, 'calibration' | 'signal'>,
+  tiles: TileSizes,
+): Promise<PlannedRun> {
+  const { instance } = workshop;
+  const { signal } = options;
+  const prepared = (settings: object) => prepareRun(instance, model, config, options, { ...tiles, ...settings });
+  const { tokens, activations, close } = await given(workshop, options.calibration);
+  try {
+    // Smoothed layers have other inputs than those of the model as it is.
+    const algorithms = algorithmsOf(workshop, config);
+    const hasOriginalInputs = algorithms.every(({ changesInputs }) => !changesInputs);
+    const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);
+    let run = await prepared({ calibrates });
+    const { requests } = run;
+    const notes: Diagnostic[] = [];
+    if (requests !== '') {
+      if (!calibrates) {
+        const detail = tokens
+          ? `weighted observers do not go together with ${algorithms.map(({ name }) => name).join(' and ')}; leave one of them out`
+          : 'weighted observers need calibration: give tokens, or the activations that go into the layers';
+        throw failure('argument-invalid', 'calibration', detail);
+      }
+      const { found, unused: count } = activations
+        ? await observeActivations(instance, model, requests, activations, signal)
+        : await inputsOnTokens(workshop, model, requests, tokens as TokenCalibration, signal);
+      run = await prepared({ calibrates, activations: found });
+      if (count > 0)
+        notes.push(unused(`${count} batches are of layers or roles that ask for no scales`, 'they need not be given'));
+    }
+    const calibration = await planCalibration(workshop, model, config, run, tokens);
+    if (calibration?.rewritten.length) notes.push(rewritten(calibration.rewritten));
+    if (options.calibration !== undefined && !calibration && requests === '') {
+      const hint =
+        'add static input_tensors, or algorithms to pre_quant_opt_config or algo_config; formats that hold no static scales need none';
+      notes.push(unused('nothing in the config needs calibration', hint));
+    }
+    return { run, calibration, notes };
+  } finally {
+    await close();
+  }
+}
+
+async function inputsOnTokens(
+  workshop: Workshop,
+  model: OpenedModel,
+  requests: string,
+  calibration: TokenCalibration,
+  signal: AbortSignal | undefined,
+): Promise<FoundActivations> {
+  const batch = await forwardBatchOf(workshop.instance, model, calibration);
+  checkBlockMemory(workshop.memory, batch);
+  return observeInputs(workshop, model, requests, batch, signal);
+}

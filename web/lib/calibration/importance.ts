@@ -1,0 +1,46 @@
+// Importance matrices: mean squares of what goes into the layers of a model, in the files of llama-imatrix.
+
+import { failure } from '../api/errors.js';
+import type { ImportanceOptions } from '../api/types.js';
+import type { BoundPlan } from '../engine/module.js';
+import type { OpenedModel } from '../model/model.js';
+import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
+import { type PlanSettings, withPlan } from '../plan/plan.js';
+import type { Workshop } from '../pool/workshop.js';
+import { observeActivations, observeInputs } from './activations.js';
+import { given } from './calibrate.js';
+
+/** All weights that GGUF holds in blocks get a type that uses importance. */
+const recipe = JSON.stringify({ dialect: 'gguf', recipe: 'q4_0', pure: true });
+
+/** Errors: those of planning a GGUF output and of observing activations; argument-invalid without calibration. */
+export async function observeImportance(
+  workshop: Workshop,
+  model: OpenedModel,
+  { calibration, format = 'gguf', dataset, signal }: ImportanceOptions,
+): Promise<Uint8Array> {
+  const { instance, memory } = workshop;
+  if (format !== 'gguf' && format !== 'dat')
+    throw failure('argument-invalid', 'format', `"${String(format)}" is neither gguf nor dat`);
+  const planned = <T>(settings: Partial<PlanSettings>, use: (bound: BoundPlan) => T) =>
+    withPlan(instance, model, recipe, { format: 'gguf' }, { ...memory.tiles, calibrates: true, ...settings }, use);
+  const { tokens, activations, close } = await given(workshop, calibration);
+  try {
+    const requests = planned({}, (bound) => instance.run(() => bound.activationRequests()));
+    const batch = tokens && (await forwardBatchOf(instance, model, tokens));
+    if (batch) checkBlockMemory(memory, batch);
+    else if (!activations) throw failure('argument-invalid', 'calibration', 'is missing: give tokens or activations');
+    const { found } = batch
+      ? await observeInputs(workshop, model, requests, batch, signal)
+      : await observeActivations(instance, model, requests, activations ?? [], signal);
+    const options = { found, dat: format === 'dat', dataset, chunkSize: batch?.tokens.length };
+    return planned({ activations: found }, (bound) => {
+      const file = instance.call<{ pointer: number; bytes: number }>(() =>
+        bound.importanceMatrix(JSON.stringify(options)),
+      );
+      return instance.copyOut(file.pointer, file.bytes);
+    });
+  } finally {
+    await close();
+  }
+}

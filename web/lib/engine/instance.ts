@@ -1,0 +1,125 @@
+// One instance of the WebAssembly module: started from a compiled module, its JSON results unwrapped, its heap.
+// The only file that touches the heap. View rule: memory may grow in any bound call, so a view is taken, used and
+// dropped inside one synchronous function; what leaves this file is a copy, or a view lent to a callback.
+
+import type { CoreErrorCode } from '../api/errors.js';
+import { failure, QuantizationError, textOf } from '../api/errors.js';
+import type { Diagnostic } from '../api/types.js';
+import createWasmquantModule from '../engine.js';
+import type { WasmquantModule } from './module.js';
+
+interface CoreFailure {
+  code: CoreErrorCode;
+  where?: string;
+  message: string;
+  diagnostics?: Diagnostic[];
+}
+
+export class Instance {
+  readonly #module: WasmquantModule;
+  readonly #memory: WebAssembly.Memory;
+  #trap: string | null = null;
+
+  private constructor(module: WasmquantModule) {
+    this.#module = module;
+    this.#memory = module.memory();
+  }
+
+  /** Starts an instance. Errors: engine-unavailable. */
+  static async create(module: WebAssembly.Module): Promise<Instance> {
+    try {
+      const bound = await new Promise<WasmquantModule>((resolve, reject) => {
+        createWasmquantModule({
+          instantiateWasm(imports, receive) {
+            WebAssembly.instantiate(module, imports).then((instance) => receive(instance, module), reject);
+            return {};
+          },
+        }).then(resolve, reject);
+      });
+      return new Instance(bound);
+    } catch (error) {
+      throw failure('engine-unavailable', 'wasmquant.wasm', `cannot be started: ${textOf(error)}`, error);
+    }
+  }
+
+  /**
+   * Runs a bound call that answers with a JSON result and unwraps it.
+   * Errors: the core's own; engine-crashed after a trap, from then on for every call.
+   */
+  call<T>(bound: (module: WasmquantModule) => string): T {
+    const result = JSON.parse(this.run(bound)) as { ok: T } | { error: CoreFailure };
+    if ('error' in result) {
+      const { code, where, message, diagnostics } = result.error;
+      throw new QuantizationError({ code, where, detail: message, diagnostics });
+    }
+    return result.ok;
+  }
+
+  /** Runs a bound call whose answer is plain (a number, text, an object). */
+  run<T>(bound: (module: WasmquantModule) => T): T {
+    if (this.#trap !== null) throw this.#crashed();
+    try {
+      return bound(this.#module);
+    } catch (error) {
+      if (error instanceof QuantizationError) throw error;
+      this.#trap = textOf(error);
+      throw this.#crashed(error);
+    }
+  }
+
+  #crashed(cause?: unknown): QuantizationError {
+    const detail = `stopped with "${this.#trap}", most often for lack of memory; create a new quantizer, with a smaller memoryBudgetBytes`;
+    return failure('engine-crashed', 'wasmquant.wasm', detail, cause);
+  }
+
+  /** Frees a bound object. After a trap there is nothing left to free. */
+  free(object: { delete(): void }): void {
+    if (this.#trap === null) this.run(() => object.delete());
+  }
+
+  /** Bound objects that are alive. */
+  get liveObjects(): number {
+    return this.run((module) => module.liveObjects());
+  }
+
+  /** Bytes of linear memory. */
+  get memoryBytes(): number {
+    return this.#memory.buffer.byteLength;
+  }
+
+  /** Lends a view of the heap to `use`, which must be synchronous and must not call into the module. */
+  lend<T>(pointer: number, bytes: number, use: (view: Uint8Array) => T): T {
+    return use(new Uint8Array(this.#memory.buffer, pointer, bytes));
+  }
+
+  copyIn(pointer: number, bytes: Uint8Array): void {
+    this.lend(pointer, bytes.byteLength, (view) => view.set(bytes));
+  }
+
+  copyOut(pointer: number, bytes: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#memory.buffer, pointer, bytes).slice();
+  }
+
+  /** Copies of `count` elements; the heap address needs no alignment. */
+  float32(pointer: number, count: number): Float32Array<ArrayBuffer> {
+    return new Float32Array(this.copyOut(pointer, count * 4).buffer);
+  }
+  float64(pointer: number, count: number): Float64Array<ArrayBuffer> {
+    return new Float64Array(this.copyOut(pointer, count * 8).buffer);
+  }
+
+  /** Puts `data` into the heap for the time of `use`, which gets its address. */
+  withBytes<T>(data: ArrayBufferView, use: (pointer: number) => T): T {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    const pointer = this.run((module) => module.allocate(bytes.byteLength));
+    if (pointer === 0 && bytes.byteLength > 0) {
+      throw failure('memory-budget', '', `no room for ${bytes.byteLength} bytes in WebAssembly memory`);
+    }
+    try {
+      this.copyIn(pointer, bytes);
+      return use(pointer);
+    } finally {
+      if (this.#trap === null) this.run((module) => module.release(pointer));
+    }
+  }
+}

@@ -1,0 +1,168 @@
+// One tensor in memory: checks of what the caller gives, and the synchronous calls into the engine.
+
+import { failure } from '../api/errors.js';
+import type { QuantizationSpec, QuantizedTensor, TensorInput } from '../api/types.js';
+import type { Instance } from './instance.js';
+
+interface QuantizedJson {
+  spec: QuantizationSpec | QuantizationSpec[];
+  codes: { pointer: number; count: number; bytes: number; signed: boolean };
+  scale: number;
+  scaleShape: number[];
+  zeroPoint: number | null;
+  zeroPointType: 'int32' | 'float32';
+  sharedExponents?: number;
+  pairShifts?: number;
+  pairCount?: number;
+  secondScale?: number;
+}
+
+export const elementsOf = (shape: readonly number[]) => shape.reduce((product, size) => product * size, 1);
+
+function checkShape(shape: unknown, count: number, what: string): asserts shape is number[] {
+  if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) {
+    throw failure('argument-invalid', 'shape', `${JSON.stringify(shape)} is not a list of whole numbers`);
+  }
+  if (elementsOf(shape) !== count) {
+    throw failure(
+      'shape-mismatch',
+      'shape',
+      `[${shape.join(', ')}] has ${elementsOf(shape)} elements, ${what} has ${count}`,
+    );
+  }
+}
+
+/** Checks a tensor; returns its dtype. Errors: argument-invalid, shape-mismatch. */
+export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
+  const dtype = tensor?.dtype ?? 'F32';
+  const expected = dtype === 'F32' ? Float32Array : Uint16Array;
+  if (dtype !== 'F32' && dtype !== 'F16' && dtype !== 'BF16') {
+    throw failure('dtype-unsupported', 'dtype', `"${String(dtype)}" is none of F32, F16, BF16`);
+  }
+  if (!(tensor?.data instanceof expected))
+    throw failure('argument-invalid', 'data', `dtype ${dtype} needs a ${expected.name}`);
+  checkShape(tensor.shape, tensor.data.length, 'data');
+  return dtype;
+}
+
+/** A spec as the core reads it. Errors: argument-invalid. */
+export function specText(spec: QuantizationSpec | QuantizationSpec[]): string {
+  if (typeof spec !== 'object' || spec === null)
+    throw failure('argument-invalid', 'spec', 'is not an object such as {dtype: "int8"}');
+  return JSON.stringify(spec);
+}
+
+function codesOf(
+  instance: Instance,
+  { pointer, count, bytes, signed }: QuantizedJson['codes'],
+): QuantizedTensor['codes'] {
+  const { buffer } = instance.copyOut(pointer, count * bytes);
+  if (bytes === 1) return signed ? new Int8Array(buffer) : new Uint8Array(buffer);
+  if (bytes === 2) return signed ? new Int16Array(buffer) : new Uint16Array(buffer);
+  return new Int32Array(buffer);
+}
+
+/** Zero points, which the core keeps as float32 of either type. */
+export function zeroPoints(
+  instance: Instance,
+  pointer: number | null,
+  count: number,
+  type: 'int32' | 'float32',
+): Int32Array | Float32Array | null {
+  if (pointer === null) return null;
+  const values = instance.float32(pointer, count);
+  return type === 'int32' ? Int32Array.from(values) : values;
+}
+
+export function quantizeTensor(
+  instance: Instance,
+  tensor: TensorInput,
+  spec: QuantizationSpec | QuantizationSpec[],
+): QuantizedTensor {
+  const dtype = checkTensor(tensor);
+  const text = specText(spec);
+  return instance.withBytes(tensor.data, (pointer) => {
+    const result = instance.call<QuantizedJson>((module) =>
+      module[Array.isArray(spec) ? 'quantizeStages' : 'quantizeTensor'](
+        pointer,
+        dtype,
+        JSON.stringify(tensor.shape),
+        text,
+      ),
+    );
+    const scales = elementsOf(result.scaleShape);
+    const quantized: QuantizedTensor = {
+      spec: result.spec,
+      shape: [...tensor.shape],
+      codes: codesOf(instance, result.codes),
+      scale: instance.float32(result.scale, scales),
+      scaleShape: result.scaleShape,
+      zeroPoint: zeroPoints(instance, result.zeroPoint, scales, result.zeroPointType),
+    };
+    const { sharedExponents, pairShifts, pairCount = 0, secondScale } = result;
+    if (sharedExponents !== undefined) quantized.sharedExponents = instance.copyOut(sharedExponents, scales);
+    if (pairShifts !== undefined) quantized.pairShifts = instance.copyOut(pairShifts, pairCount);
+    if (secondScale !== undefined) quantized.secondScale = secondScale;
+    return quantized;
+  });
+}
+
+export function fakeQuantizeTensor(
+  instance: Instance,
+  tensor: TensorInput,
+  spec: QuantizationSpec | QuantizationSpec[],
+): Float32Array {
+  const dtype = checkTensor(tensor);
+  const text = specText(spec);
+  return instance.withBytes(tensor.data, (pointer) => {
+    const values = instance.call<{ pointer: number; count: number }>((module) =>
+      module[Array.isArray(spec) ? 'fakeQuantizeStages' : 'fakeQuantizeTensor'](
+        pointer,
+        dtype,
+        JSON.stringify(tensor.shape),
+        text,
+      ),
+    );
+    return instance.float32(values.pointer, values.count);
+  });
+}
+
+function checkPairShifts({ spec, shape, pairShifts }: QuantizedTensor): void {
+  if (Array.isArray(spec) || (spec.dtype !== 'mx6' && spec.dtype !== 'mx9')) return;
+  const axis = spec.ch_axis ?? -1;
+  const at = axis < 0 ? axis + shape.length : axis;
+  const pairs = elementsOf(shape.map((size, i) => (i === at ? Math.ceil(size / 2) : size)));
+  if (pairShifts?.length !== pairs)
+    throw failure(
+      'shape-mismatch',
+      'pairShifts',
+      `has ${pairShifts?.length ?? 0} elements, this tensor has ${pairs} pairs`,
+    );
+}
+
+export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor): Float32Array {
+  const { codes, scale, scaleShape, zeroPoint, pairShifts, secondScale = 1, shape } = quantized;
+  checkShape(shape, codes.length, 'codes');
+  checkShape(scaleShape, scale.length, 'scale');
+  if (zeroPoint && zeroPoint.length !== scale.length) {
+    throw failure('shape-mismatch', 'zeroPoint', `has ${zeroPoint.length} elements, scale has ${scale.length}`);
+  }
+  const text = specText(quantized.spec);
+  checkPairShifts(quantized);
+  const optional = <T extends ArrayBufferView, R>(data: T | null | undefined, use: (pointer: number) => R): R =>
+    data ? instance.withBytes(data, use) : use(0);
+  return instance.withBytes(codes, (codesAt) =>
+    instance.withBytes(scale, (scaleAt) =>
+      optional(zeroPoint && Float32Array.from(zeroPoint), (zeroPointAt) =>
+        optional(pairShifts, (shiftsAt) => {
+          const values = instance.call<{ pointer: number; count: number }>((module) =>
+            Array.isArray(quantized.spec)
+              ? module.dequantizeStages(codesAt, scaleAt, zeroPointAt, secondScale, JSON.stringify(shape), text)
+              : module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text),
+          );
+          return instance.float32(values.pointer, values.count);
+        }),
+      ),
+    ),
+  );
+}

@@ -1,9 +1,0 @@
-// What both entries export beside createQuantizer.
-
-export type { AutoConfig, AutoConfigOptions, AutoLayer } from './auto_config.js';
-export * from './config_builders.js';
-export type * from './config_types.js';
-export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
-export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
-export { outputFormats } from './output_formats.js';
-export type * from './types.js';

@@ -1,0 +1,97 @@
+// What differs between hosts, and the browser's version of it. Node's is node_host.ts.
+
+import { failure, textOf } from '../api/errors.js';
+import type { Report, Source, Target } from '../api/types.js';
+import { directoryFolder, hasNeighbours, listFolder, urlFolder } from '../io/folder.js';
+import {
+  filesOfFolder,
+  filesOfIndex,
+  filesOfList,
+  filesOfSingle,
+  isIndexName,
+  type ModelFiles,
+} from '../io/model_files.js';
+import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from '../io/source.js';
+import { type OutputTarget, openTarget, type TargetUse } from '../io/target.js';
+import type { FromWorker, Port } from '../worker/protocol.js';
+import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_input.js';
+
+export interface Host {
+  /** Logical processors. */
+  readonly cores: number;
+  /** For jobs in this thread. */
+  readonly workerHost: WorkerHost;
+  /** Compiles wasmquant.wasm from `url`, or from beside the library. Errors: engine-unavailable. */
+  compile(url: string | URL | undefined): Promise<WebAssembly.Module>;
+  startWorker(url: string | URL | undefined): Port;
+  openModel(source: Source | Source[]): Promise<ModelFiles>;
+  /** `inputs`: paths that the run reads. */
+  openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
+  /** Makes a model of a folder of parts. */
+  mergeShards(folder: string, overwrite: boolean): Promise<Report>;
+}
+
+/** Fetches and compiles. Errors: engine-unavailable. */
+export async function compileUrl(url: string | URL): Promise<WebAssembly.Module> {
+  try {
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
+    const isWasm = response.headers.get('content-type')?.startsWith('application/wasm') === true;
+    // Servers without the right MIME type are common; streaming compilation refuses them.
+    return isWasm
+      ? await WebAssembly.compileStreaming(response)
+      : await WebAssembly.compile(await response.arrayBuffer());
+  } catch (error) {
+    throw failure('engine-unavailable', String(url), `${textOf(error)}; pass wasmUrl or wasmModule`, error);
+  }
+}
+
+/** A model by URL: an index file, or a single weight file. */
+export async function openUrlModel(url: URL): Promise<ModelFiles> {
+  const folder = hasNeighbours(url) ? urlFolder(url) : null;
+  const name = nameOfUrl(url);
+  if (folder && isIndexName(name)) return filesOfIndex(folder, name);
+  return filesOfSingle(await openSource(url, 'model.safetensors'), folder);
+}
+
+function workerPort(url: string | URL | undefined): Port {
+  // Bundlers look for exactly this expression.
+  const worker = url
+    ? new Worker(url, { type: 'module' })
+    : new Worker(new URL('../worker/worker.js', import.meta.url), { type: 'module' });
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    listen(message, died) {
+      worker.onmessage = ({ data }: MessageEvent<FromWorker>) => message(data);
+      worker.onmessageerror = () => died('a message could not be read');
+      worker.onerror = (event) => died(event.message || 'its script cannot be loaded; pass workerUrl');
+    },
+    terminate: async () => worker.terminate(),
+    hold() {},
+  };
+}
+
+export const browserHost: Host = {
+  get cores() {
+    return globalThis.navigator?.hardwareConcurrency ?? 1;
+  },
+  workerHost: { openInput: openPortableInput, openOutput: noOutput },
+  compile: (url) => compileUrl(url ?? new URL('../wasmquant.wasm', import.meta.url)),
+  startWorker: workerPort,
+  async openModel(source) {
+    if (Array.isArray(source)) return filesOfList(await listFolder(source, openSource));
+    if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
+    if (typeof source === 'string') return openUrlModel(urlOf(source));
+    if (source instanceof URL) return openUrlModel(source);
+    return filesOfSingle(await openSource(source, 'model.safetensors'), null);
+  },
+  async openTarget(target, overwrite, _, { isShared }) {
+    if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');
+    if (typeof target === 'string')
+      throw failure('target-invalid', target, 'paths are for Node; give a stream or a handle here');
+    return openTarget(target, overwrite);
+  },
+  async mergeShards(folder) {
+    throw failure('target-invalid', folder, 'parts of a run are merged in a folder on disk, by Node');
+  },
+};

@@ -1,0 +1,88 @@
+// Node's side of host.ts: paths, worker threads, the module from the disk.
+
+import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { basename, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { failure, textOf } from '../api/errors.js';
+import { directoryFolder, listFolder } from '../io/folder.js';
+import {
+  filesOfFolder,
+  filesOfIndex,
+  filesOfList,
+  filesOfSingle,
+  isIndexName,
+  type ModelFiles,
+} from '../io/model_files.js';
+import { folderAround, kindOfPath, openNodeSource, pathFolder, pathOf } from '../io/node_source.js';
+import { openPathTarget, openSharedFolder } from '../io/node_target.js';
+import { isDirectoryHandle, urlOf } from '../io/source.js';
+import { openTarget } from '../io/target.js';
+import { nodeWorkerHost } from '../worker/node_tile_input.js';
+import type { FromWorker, Port } from '../worker/protocol.js';
+import { compileUrl, type Host, openUrlModel } from './host.js';
+
+async function compile(url: string | URL | undefined): Promise<WebAssembly.Module> {
+  const path = url === undefined ? fileURLToPath(new URL('../wasmquant.wasm', import.meta.url)) : pathOf(url);
+  if (path === null) return compileUrl(url ?? '');
+  try {
+    return await WebAssembly.compile(await readFile(path));
+  } catch (error) {
+    throw failure('engine-unavailable', path, `${textOf(error)}; pass wasmUrl or wasmModule`, error);
+  }
+}
+
+function workerPort(url: string | URL | undefined): Port {
+  // Flags of the process, such as --input-type, are not for this script.
+  const worker = new Worker(url ?? new URL('../worker/worker_node.js', import.meta.url), { execArgv: [] });
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    listen(message, died) {
+      worker.on('message', (data: FromWorker) => message(data));
+      worker.on('messageerror', () => died('a message could not be read'));
+      worker.on('error', (error) => died(textOf(error)));
+      worker.on('exit', (code) => died(`it ended with exit code ${code}`));
+    },
+    // Descriptors that the thread opened are closed with it.
+    async terminate() {
+      await worker.terminate();
+    },
+    hold: (alive) => (alive ? worker.ref() : worker.unref()),
+  };
+}
+
+async function openPathModel(path: string): Promise<ModelFiles> {
+  if ((await kindOfPath(path)) === 'folder') return filesOfFolder(await pathFolder(path));
+  const folder = { ...(await folderAround(path)), where: dirname(path) };
+  if (isIndexName(path)) return filesOfIndex(folder, basename(path));
+  return filesOfSingle(await openNodeSource(path, basename(path)), folder);
+}
+
+export const nodeHost: Host = {
+  get cores() {
+    return availableParallelism();
+  },
+  workerHost: nodeWorkerHost,
+  compile,
+  startWorker: workerPort,
+  async openModel(source) {
+    if (Array.isArray(source)) return filesOfList(await listFolder(source, openNodeSource));
+    if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
+    const path = pathOf(source);
+    if (path !== null) return openPathModel(path);
+    if (typeof source === 'string') return openUrlModel(urlOf(source));
+    if (source instanceof URL) return openUrlModel(source);
+    return filesOfSingle(await openNodeSource(source, 'model.safetensors'), null);
+  },
+  async openTarget(target, overwrite, inputs, { resumes, isShared }) {
+    if (typeof target === 'string' && isShared) return openSharedFolder(target, overwrite, inputs);
+    if (typeof target === 'string') return openPathTarget(target, overwrite, inputs, resumes);
+    if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a folder; give its path');
+    return openTarget(target, overwrite);
+  },
+  async mergeShards(folder, overwrite) {
+    const { mergeShards } = await import('../run/node_merge.js');
+    return mergeShards(folder, overwrite);
+  },
+};

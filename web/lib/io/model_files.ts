@@ -1,0 +1,210 @@
+// Which files make up a model: weights (one file, or shards in the order of an index file), config.json, and the small
+// files beside them (tokenizer, generation config, chat template) that folder outputs carry over.
+
+import { failure } from '../api/errors.js';
+import type { Folder } from './folder.js';
+import type { FileSource } from './source.js';
+
+/** The files of a model before any of them is read, except for config.json and the index. */
+export interface ModelFiles {
+  /** For messages: path, URL or name. */
+  where: string;
+  /** What the model is called: of its folder or file; null when a list says nothing. */
+  name: string | null;
+  /** Text of the index file, or null. */
+  shardMap: string | null;
+  /** Opened weight files; empty when `shardMap` says which. */
+  weights: FileSource[];
+  /** Opens a shard that the index names. Errors: source-invalid naming it. */
+  openShard(name: string): Promise<FileSource>;
+  /** Text of config.json, or null. */
+  config: string | null;
+  /** Opens a file of the same folder; null where there is none, or only one source was given. */
+  openBeside(name: string): Promise<FileSource | null>;
+  /** A file of the same folder; null where there is none, or the folder cannot be listed. */
+  beside(name: string): Promise<Uint8Array | null>;
+  /** Opens the small files; only a folder output needs them. */
+  companions(): Promise<FileSource[]>;
+}
+
+const indexPattern = /\.safetensors\.index\.json$/i;
+const shardPattern = /-\d{5}-of-\d{5}\.safetensors$/i;
+const weightPattern = /\.(safetensors|gguf|onnx|npy|npz|bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
+const companionPattern =
+  /(\.(json|jsonl|txt|model|jinja|py|md|tiktoken|vocab|bpe|spm)|^(licen[cs]e|notice|readme|merges|vocab)[^/]*)$/i;
+/** Usual names of a single weight file, best first. */
+const usualNames = ['model.safetensors', 'diffusion_pytorch_model.safetensors', 'adapter_model.safetensors'];
+/** Tried one by one where a host cannot list (URLs). */
+const usualCompanions = [
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'tokenizer.model',
+  'special_tokens_map.json',
+  'added_tokens.json',
+  'vocab.json',
+  'merges.txt',
+  'chat_template.jinja',
+  'preprocessor_config.json',
+];
+/** An index of half a million tensors has about 60 MB. */
+const maxTextBytes = 256 * 1024 * 1024;
+
+export const isIndexName = (name: string) => indexPattern.test(name);
+
+/** Files that a folder output takes over as they are. */
+function isCompanion(name: string): boolean {
+  return (
+    name !== 'config.json' &&
+    !name.startsWith('.') &&
+    !isIndexName(name) &&
+    !weightPattern.test(name) &&
+    companionPattern.test(name)
+  );
+}
+
+async function textFrom(file: FileSource): Promise<string> {
+  if (file.size > maxTextBytes)
+    throw failure('file-too-large', file.name, `${file.size} bytes; JSON files may have ${maxTextBytes}`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await file.read(0, file.size));
+  } catch (error) {
+    if (error instanceof TypeError) throw failure('json-invalid', file.name, 'is not UTF-8 text', error);
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+async function textBeside(folder: Folder | null, name: string): Promise<string | null> {
+  if (!folder || (folder.names && !folder.names.includes(name))) return null;
+  const file = await folder.open(name);
+  return file ? textFrom(file) : null;
+}
+
+/** Files with a vocabulary have some 20 MB; what is larger is none. */
+const maxBesideBytes = 64 * 1024 * 1024;
+
+async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Array | null> {
+  if (!folder?.names?.includes(name)) return null;
+  const file = await folder.open(name);
+  if (!file || file.size > maxBesideBytes) return null;
+  try {
+    return await file.read(0, file.size);
+  } finally {
+    await file.close();
+  }
+}
+
+/** What ModelOpt says of its weights is no longer true of others. */
+const isCarried = (name: string) => isCompanion(name) && name !== 'hf_quant_config.json';
+
+async function openCompanions(folder: Folder): Promise<FileSource[]> {
+  const companions: FileSource[] = [];
+  for (const name of folder.names?.filter(isCarried) ?? usualCompanions) {
+    const file = await folder.open(name);
+    if (file) companions.push(file);
+  }
+  return companions;
+}
+
+/** A folder's weights: its index, else a usual name, else all shards, else the only .safetensors file. */
+function weightsIn(folder: Folder): string[] {
+  const names = folder.names ?? [];
+  const indexes = names.filter(isIndexName);
+  const index =
+    indexes.find((name) => name === 'model.safetensors.index.json') ?? (indexes.length === 1 ? indexes[0] : undefined);
+  if (index) return [index];
+  const usual = usualNames.find((name) => names.includes(name));
+  if (usual) return [usual];
+  const weights = names.filter((name) => /\.safetensors$/i.test(name));
+  const shards = weights.filter((name) => shardPattern.test(name));
+  if (shards.length > 0) return shards;
+  if (weights.length === 1) return weights;
+  const parts = names.filter((name) => /-\d{5}-of-\d{5}\.gguf$/i.test(name));
+  if (weights.length === 0 && parts.length > 0) return parts.sort();
+  if (weights.length === 0 && names.includes('model.onnx')) return ['model.onnx'];
+  const others = names.filter((name) => weightPattern.test(name));
+  if (others.length === 1) return others;
+  const found =
+    others.length > 0 ? `it has ${others.slice(0, 8).join(', ')}; name one of them` : 'it has no weight file';
+  throw failure(
+    'source-invalid',
+    folder.where,
+    `no model.safetensors or model.safetensors.index.json in this folder: ${found}`,
+  );
+}
+
+/** A list's weights: its index, else every file that is no companion. */
+function weightsOfList(folder: Folder): string[] {
+  const names = folder.names ?? [];
+  const index = names.filter(isIndexName);
+  if (index.length > 1)
+    throw failure('source-invalid', folder.where, `has ${index.length} index files (${index.join(', ')}); give one`);
+  if (index.length === 1) return index;
+  const weights = names.filter((name) => name !== 'config.json' && !isCompanion(name));
+  if (weights.length === 0) throw failure('source-invalid', folder.where, 'has no weight file');
+  const onnx = weights.filter((name) => /\.onnx$/i.test(name));
+  if (onnx.length === 1) return onnx; // which names the others
+  return weights;
+}
+
+async function opened(folder: Folder, name: string): Promise<FileSource> {
+  const file = await folder.open(name);
+  if (!file)
+    throw failure('source-invalid', name, `is missing in ${folder.where}; the index names it as a part of the model`);
+  return file;
+}
+
+async function filesNamed(folder: Folder, names: string[], name: string | null): Promise<ModelFiles> {
+  const [first] = names;
+  const isIndex = first !== undefined && names.length === 1 && isIndexName(first);
+  const shardMap = isIndex ? await textFrom(await opened(folder, first)) : null;
+  const weights = isIndex ? [] : await Promise.all(names.map((name) => opened(folder, name)));
+  const config = await textBeside(folder, 'config.json');
+  return {
+    where: folder.where,
+    name,
+    shardMap,
+    weights,
+    openShard: (name) => opened(folder, name),
+    config,
+    openBeside: (name) => folder.open(name),
+    beside: (name) => bytesBeside(folder, name),
+    companions: () => openCompanions(folder),
+  };
+}
+
+/** A whole folder. */
+export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
+  return filesNamed(folder, weightsIn(folder), folder.where);
+}
+
+/** A list of shards, with or without their index and the small files. */
+export async function filesOfList(folder: Folder): Promise<ModelFiles> {
+  return filesNamed(folder, weightsOfList(folder), null);
+}
+
+/** An index file in a folder: its shards, and as the whole model is meant, the small files too. */
+export async function filesOfIndex(folder: Folder, name: string): Promise<ModelFiles> {
+  return filesNamed(folder, [name], folder.where);
+}
+
+/** One weight file, and config.json beside it. Other files beside it may have nothing to do with it. */
+export async function filesOfSingle(file: FileSource, folder: Folder | null): Promise<ModelFiles> {
+  const missing = async (name: string): Promise<FileSource> => {
+    throw failure('source-invalid', name, 'is missing: a single file was given');
+  };
+  const config = await textBeside(folder, 'config.json');
+  return {
+    where: file.name,
+    name: file.name,
+    shardMap: null,
+    weights: [file],
+    openShard: missing,
+    config,
+    openBeside: async (name) => folder?.open(name) ?? null,
+    beside: (name) => bytesBeside(folder, name),
+    companions: async () => [],
+  };
+}

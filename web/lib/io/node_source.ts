@@ -1,0 +1,113 @@
+// Paths and FileHandles as sources. Reads are positioned reads on a descriptor; fs.openAsBlob is never used: its blobs
+// are wrong above 2 to 4 GiB (nodejs/node#52585).
+
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { failure, textOf } from '../api/errors.js';
+import type { NodeFileHandle, Source } from '../api/types.js';
+import type { Folder } from './folder.js';
+import { type FileSource, fileSource, openSource } from './source.js';
+
+/** A string or URL of Node as a path; null when it is a web address. */
+export function pathOf(source: Source | FileSystemDirectoryHandle): string | null {
+  if (source instanceof URL) return source.protocol === 'file:' ? fileURLToPath(source) : null;
+  if (typeof source !== 'string' || /^(https?|data|blob):/i.test(source)) return null;
+  return source.startsWith('file:') ? fileURLToPath(source) : source;
+}
+
+/** Has the shape of fs.promises.FileHandle. */
+function isNodeFileHandle(source: unknown): source is NodeFileHandle & FileHandle {
+  return (
+    typeof source === 'object' && source !== null && 'fd' in source && typeof source.fd === 'number' && 'stat' in source
+  );
+}
+
+async function readFully(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let done = 0;
+  while (done < length) {
+    const { bytesRead } = await handle.read(bytes, done, length - done, offset + done);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return bytes.subarray(0, done);
+}
+
+/** A file by path, opened at the first read in this thread until `close`. */
+async function openPath(path: string): Promise<FileSource> {
+  const opened = await stat(path, { bigint: true });
+  const size = Number(opened.size);
+  const name = basename(path);
+  let handle: Promise<FileHandle> | null = null;
+  const read = async (offset: number, length: number) => {
+    handle ??= open(path, 'r');
+    return readFully(await handle, offset, length);
+  };
+  const close = async () => {
+    const closing = handle;
+    handle = null;
+    if (closing) await (await closing).close();
+  };
+  const checkUnchanged = async () => {
+    const now = await stat(path, { bigint: true }).catch((error: unknown) => {
+      throw failure('read-failed', name, `is gone: ${textOf(error)}`, error);
+    });
+    if (now.size !== opened.size || now.mtimeNs !== opened.mtimeNs || now.ino !== opened.ino)
+      throw failure('read-failed', name, 'changed while it was read; run again when it is complete');
+  };
+  const source = fileSource(name, size, { kind: 'path', name, path }, read, close);
+  return {
+    ...source,
+    checkUnchanged,
+    identity: `changed ${new Date(Number(opened.mtimeMs)).toISOString()} (${opened.mtimeNs})`,
+  };
+}
+
+/** A FileHandle stays the caller's: it must be open as long as the model, and is not closed with it. */
+async function openHandle(handle: NodeFileHandle & FileHandle, name: string): Promise<FileSource> {
+  const { size } = await handle.stat();
+  return fileSource(name, size, { kind: 'descriptor', name, descriptor: handle.fd }, (offset, length) =>
+    readFully(handle, offset, length),
+  );
+}
+
+/** Opens one source of any kind. Errors: source-invalid. */
+export async function openNodeSource(source: Source, fallbackName: string): Promise<FileSource> {
+  const path = pathOf(source);
+  try {
+    if (path !== null) return await openPath(path);
+    if (isNodeFileHandle(source)) return await openHandle(source, fallbackName);
+  } catch (error) {
+    throw failure('source-invalid', path ?? fallbackName, `cannot be opened: ${textOf(error)}`, error);
+  }
+  return openSource(source, fallbackName);
+}
+
+/** What a path is. Errors: source-invalid when nothing is there. */
+export async function kindOfPath(path: string): Promise<'file' | 'folder'> {
+  try {
+    return (await stat(path)).isDirectory() ? 'folder' : 'file';
+  } catch (error) {
+    throw failure('source-invalid', path, `cannot be opened: ${textOf(error)}`, error);
+  }
+}
+
+/** The folder of that path. */
+export async function pathFolder(path: string): Promise<Folder> {
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
+    throw failure('source-invalid', path, `the folder cannot be listed: ${textOf(error)}`, error);
+  });
+  const names = entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  return {
+    where: path,
+    names,
+    open: async (name) => (names.includes(name) ? openNodeSource(join(path, name), name) : null),
+  };
+}
+
+/** The folder that holds a file. */
+export const folderAround = (path: string) => pathFolder(dirname(path));

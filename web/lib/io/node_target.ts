@@ -1,0 +1,389 @@
+// Paths as targets. Output is written into a partial folder (node_partial.ts) beside its final place, or in the folder that
+// is there, flushed to the disk, and renamed when all files are complete: a new folder as a whole, other files one by one.
+// Until then, whatever stands there stays as it is. What a killed process left is removed by the next run with the same
+// output, or taken up where that run is resumed (node_journal.ts).
+
+import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { failure, textOf } from '../api/errors.js';
+import {
+  beginJournal,
+  differenceOf,
+  digestOf,
+  isIntact,
+  type Journal,
+  journalName,
+  placedBefore,
+  readJournal,
+  removeOthers,
+  writeJournal,
+} from './node_journal.js';
+import {
+  abandonedPartials,
+  claimPartial,
+  isPartial,
+  leavePartial,
+  makePartial,
+  removeAbandoned,
+} from './node_partial.js';
+import { type OutputFile, type OutputTarget, type Work, writeFailure } from './target.js';
+
+interface PendingFile {
+  partial: string;
+  final: string;
+  handle: FileHandle;
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+const canonical = (path: string) => realpath(path).catch(() => resolve(path));
+
+/** Makes missing folders; returns those made, outermost first. */
+async function makeFolders(path: string): Promise<string[]> {
+  const outermost = await mkdir(path, { recursive: true });
+  if (outermost === undefined) return [];
+  const made: string[] = [];
+  for (let folder = resolve(path); ; folder = dirname(folder)) {
+    made.unshift(folder);
+    if (folder === resolve(outermost)) return made;
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
+  let done = 0;
+  while (done < bytes.byteLength) {
+    const { bytesWritten } = await handle.write(bytes, done, bytes.byteLength - done, offset + done);
+    done += bytesWritten;
+  }
+}
+
+/** Bytes of a file between two flushes. */
+const flushBytes = 16 * 1024 * 1024;
+
+/** Flushes a file to the disk while it is written, so that the run does not wait for all of it at its end. */
+class Flushing {
+  readonly #handle: FileHandle;
+  #due = 0;
+  #running: Promise<void> | null = null;
+  /** Told by one flush alone: it must not get lost. */
+  #failed: { error: unknown } | null = null;
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  written(bytes: number): void {
+    this.#due += bytes;
+    if (this.#due < flushBytes || this.#running || this.#failed) return;
+    this.#due = 0;
+    this.#running = this.#handle
+      .datasync()
+      .catch((error: unknown) => {
+        this.#failed = { error };
+      })
+      .finally(() => {
+        this.#running = null;
+      });
+  }
+
+  async finish(): Promise<void> {
+    await this.#running;
+    if (this.#failed) throw this.#failed.error;
+    await this.#handle.sync();
+  }
+}
+
+/** Weight files of an earlier output with the same stem, which the new output does not have. */
+export function leftovers(names: string[], written: Set<string>): string[] {
+  const stems = [...written]
+    .map((name) => /^(.+?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(name)?.[1])
+    .filter((stem) => stem !== undefined);
+  return names.filter((name) => {
+    const stem = /^(.+?)(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?$/.exec(name)?.[1];
+    return stem !== undefined && stems.includes(stem) && !written.has(name);
+  });
+}
+
+/** shared-folder: other runs write to it, too; only named files are this run's, and the folder stays. */
+type Kind = 'file' | 'new-folder' | 'old-folder' | 'shared-folder';
+
+class PathTarget implements OutputTarget {
+  readonly isFolder: boolean;
+  readonly isPositioned = true;
+  readonly fileName: string | null;
+  readonly takesData = true;
+  readonly takesFolders: boolean;
+  /** Final file or folder. */
+  readonly #final: string;
+  readonly #kind: Kind;
+  /** Where the partial folder is made: beside the output, or in the folder that is there. */
+  readonly #place: string;
+  readonly #overwrite: boolean;
+  readonly #inputs: string[];
+  /** Folders made on the way, outermost first. */
+  readonly #made: string[];
+  readonly #files: PendingFile[] = [];
+  #partial: string | null = null;
+  /** Of a run that can be resumed. */
+  #journal: Journal | null = null;
+
+  constructor(final: string, kind: Kind, made: string[], overwrite: boolean, inputs: string[] = []) {
+    this.isFolder = kind !== 'file';
+    this.takesFolders = this.isFolder;
+    this.fileName = kind === 'file' ? basename(final) : null;
+    this.#final = final;
+    this.#kind = kind;
+    this.#place = kind === 'old-folder' || kind === 'shared-folder' ? final : dirname(final);
+    this.#made = made;
+    this.#overwrite = overwrite;
+    this.#inputs = inputs;
+  }
+
+  /** Removes what was abandoned, and makes the partial folder. */
+  async begin(): Promise<string> {
+    await removeAbandoned(this.#place, basename(this.#final));
+    this.#partial = await makePartial(this.#place, basename(this.#final));
+    return this.#partial;
+  }
+
+  /** Of a single file, external data stand beside it. Errors: target-invalid for names that lead elsewhere. */
+  #finalOf(name: string): string {
+    if (!this.isFolder) return name === `${this.fileName}_data` ? join(dirname(this.#final), name) : this.#final;
+    const final = join(this.#final, name);
+    const inside = relative(this.#final, final);
+    if (inside === '' || isAbsolute(name) || inside.split(/[\\/]/).includes('..'))
+      throw failure('target-invalid', name, 'is no name of a file inside the target');
+    return final;
+  }
+
+  /** What stands at the path itself was refused when it was opened. */
+  async check(names: string[]): Promise<void> {
+    if (this.isFolder && this.#kind !== 'shared-folder') return;
+    for (const final of new Set(names.map((name) => this.#finalOf(name)))) {
+      await refuseInput(final, this.#inputs);
+      if (!this.#overwrite) await refuseExisting(final);
+    }
+  }
+
+  async resume(work: Work): Promise<Map<string, string>> {
+    if (!this.isFolder) throw failure('argument-invalid', 'resume', 'a single file is not resumed; give a folder');
+    const now = beginJournal(work);
+    const name = basename(this.#final);
+    try {
+      for (const path of await abandonedPartials(this.#place, name)) {
+        const journal = await readJournal(path);
+        if (journal === null || this.#partial !== null) continue;
+        const other = differenceOf(journal, now);
+        if (other !== null) {
+          const detail = `${path} is of an interrupted run with ${other}; run without resume to start anew`;
+          throw failure('target-invalid', this.#final, detail);
+        }
+        const claimed = await claimPartial(path, this.#place, name);
+        if (claimed === null) continue;
+        this.#partial = claimed;
+        now.placing = journal.placing;
+        for (const file of journal.files) if (await isIntact(claimed, file)) now.files.push(file);
+        await removeOthers(claimed, now.files);
+      }
+      if (this.#partial === null) await this.begin();
+      this.#journal = now;
+      await this.#saveJournal();
+      await removeAbandoned(this.#place, name);
+    } catch (error) {
+      throw writeFailure(this.#final, error);
+    }
+    return new Map(now.files.map((file) => [file.name, file.note]));
+  }
+
+  /** One after another: two files may be finished at once. */
+  keep(name: string, note: string): Promise<void> {
+    this.#keeping = this.#keeping.then(() => this.#keep(name, note));
+    return this.#keeping;
+  }
+
+  #keeping: Promise<void> = Promise.resolve();
+  /** Aborted: the journal is the next run's. */
+  #isOver = false;
+  async #keep(name: string, note: string): Promise<void> {
+    if (this.#isOver || !this.#journal || this.#partial === null) return;
+    const path = join(this.#partial, name);
+    try {
+      const file = { name, bytes: (await stat(path)).size, sha256: await digestOf(path), note };
+      if (this.#isOver) return;
+      this.#journal.files.push(file);
+      await this.#saveJournal();
+    } catch (error) {
+      throw writeFailure(this.#finalOf(name), error);
+    }
+  }
+
+  #saving: Promise<void> = Promise.resolve();
+  #saveJournal(): Promise<void> {
+    const [folder, journal] = [this.#partial, this.#journal];
+    if (folder && journal) this.#saving = this.#saving.then(() => writeJournal(folder, journal));
+    return this.#saving;
+  }
+
+  async create(name: string, bytes: number): Promise<OutputFile> {
+    const final = this.#finalOf(name);
+    let handle: FileHandle;
+    let partial: string;
+    try {
+      const folder = this.#partial ?? (await this.begin());
+      partial = join(folder, this.isFolder ? name : basename(final));
+      await mkdir(dirname(partial), { recursive: true });
+      handle = await open(partial, 'wx');
+      this.#files.push({ partial, final, handle });
+      await handle.truncate(bytes);
+    } catch (error) {
+      throw writeFailure(final, error);
+    }
+    const attempt = (step: Promise<void>) =>
+      step.catch((error: unknown) => {
+        throw writeFailure(final, error);
+      });
+    const flushing = new Flushing(handle);
+    return {
+      path: partial,
+      async write(chunk, offset) {
+        await attempt(writeFully(handle, chunk, offset));
+        flushing.written(chunk.byteLength);
+      },
+      written: (count) => flushing.written(count),
+      finish: () => attempt(flushing.finish()),
+    };
+  }
+
+  async commit(): Promise<void> {
+    const partial = this.#partial;
+    if (partial === null) return;
+    try {
+      for (const { handle } of this.#files) await handle.close();
+      const finals = new Map(this.#files.map(({ final, partial: from }) => [final, from]));
+      for (const { name } of this.#journal?.files ?? []) finals.set(this.#finalOf(name), join(partial, name));
+      if (this.#kind === 'new-folder') {
+        await rm(join(partial, journalName), { force: true });
+        await rename(partial, this.#final);
+      } else {
+        const placed = new Set(this.#journal?.placing.map((name) => this.#finalOf(name)));
+        if (!this.#overwrite) for (const final of finals.keys()) if (!placed.has(final)) await refuseExisting(final);
+        if (this.#journal) {
+          this.#journal.placing = [...finals.keys()].map((final) => relative(this.#final, final));
+          await this.#saveJournal();
+        }
+        for (const [final, from] of finals) {
+          await mkdir(dirname(final), { recursive: true });
+          await this.#refuseLinked(final);
+          await rename(from, final);
+        }
+        await rm(partial, { recursive: true, force: true });
+        if (this.isFolder && this.#kind !== 'shared-folder') await this.#removeLeftovers(finals.keys());
+      }
+      leavePartial(partial);
+    } catch (error) {
+      throw writeFailure(this.#final, error);
+    }
+  }
+
+  /** A folder inside the target may be a link that leads out of it. */
+  async #refuseLinked(final: string): Promise<void> {
+    if (!this.isFolder || dirname(final) === this.#final) return;
+    const inside = relative(await realpath(this.#final), await realpath(dirname(final)));
+    if (isAbsolute(inside) || inside.split(/[\\/]/).includes('..'))
+      throw failure('target-invalid', dirname(final), 'is a link to a folder outside the target');
+  }
+
+  async abort(): Promise<void> {
+    this.#isOver = true;
+    await Promise.allSettled([this.#keeping, this.#saving]);
+    for (const { handle } of this.#files) await handle.close().catch(() => {});
+    const kept = this.#journal?.files ?? [];
+    if (this.#partial !== null) {
+      if (kept.length > 0) await removeOthers(this.#partial, kept).catch(() => {});
+      else await rm(this.#partial, { recursive: true, force: true }).catch(() => {});
+      leavePartial(this.#partial);
+    }
+    if (kept.length > 0) return;
+    for (const folder of [...this.#made].reverse()) await rmdir(folder).catch(() => {});
+  }
+
+  /** A shard or index of the earlier output would be read together with the new files. */
+  async #removeLeftovers(finals: Iterable<string>): Promise<void> {
+    const written = new Set([...finals].map((final) => relative(this.#final, final)));
+    for (const name of leftovers(await readdir(this.#final), written)) await rm(join(this.#final, name));
+  }
+}
+
+async function refuseExisting(path: string): Promise<void> {
+  if (await exists(path))
+    throw failure('target-exists', path, 'exists already; choose another name or pass overwrite (--force)');
+}
+
+async function refuseInput(path: string, inputs: string[]): Promise<void> {
+  const target = await canonical(path);
+  for (const input of inputs) {
+    const source = await canonical(input);
+    if (source === target || dirname(source) === target) {
+      throw failure('target-invalid', path, `holds the input ${input}; choose another place for the output`);
+    }
+  }
+}
+
+/**
+ * Opens a path for output: a file when it ends in `.safetensors`, `.gguf` or `.onnx`, else a folder (also with a slash at the end, or when
+ * it is one already). `inputs` = paths that are read. `resumes`: OutputTarget.resume will be called. Errors: target-exists, target-invalid.
+ */
+export async function openPathTarget(
+  path: string,
+  overwrite: boolean,
+  inputs: string[],
+  resumes = false,
+): Promise<OutputTarget> {
+  if (path === '') throw failure('target-invalid', 'target', 'the path is empty');
+  const final = resolve(path);
+  await refuseInput(final, inputs);
+  const found = await stat(final).catch(() => null);
+  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || !/\.(safetensors|gguf|onnx)$/i.test(path);
+  try {
+    if (!isFolder) {
+      if (found && !overwrite) await refuseExisting(final);
+      if (found && !found.isFile()) throw failure('target-invalid', path, 'is neither a file nor a folder');
+      return new PathTarget(final, 'file', await makeFolders(dirname(final)), overwrite, inputs);
+    }
+    if (found) {
+      const placed = resumes ? await placedBefore(final) : new Set();
+      if (!overwrite && (await readdir(final)).some((name) => !isPartial(name) && !placed.has(name))) {
+        throw failure('target-exists', path, 'is a folder with files; choose another name or pass overwrite (--force)');
+      }
+      return new PathTarget(final, 'old-folder', [], overwrite);
+    }
+    const target = new PathTarget(final, 'new-folder', await makeFolders(dirname(final)), overwrite);
+    // At once, so that a place that cannot be written to is told before the model is planned.
+    if (!resumes) await target.begin();
+    return target;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'QuantizationError') throw error;
+    throw failure('target-invalid', path, `cannot be written: ${textOf(error)}`, error);
+  }
+}
+
+/**
+ * Opens a folder that other runs write their files to at the same time; it is made where there is none. Errors:
+ * target-exists, where a whole model is in it or another file has the path; target-invalid.
+ */
+export async function openSharedFolder(path: string, overwrite: boolean, inputs: string[]): Promise<OutputTarget> {
+  const final = resolve(path);
+  await refuseInput(final, inputs);
+  const found = await stat(final).catch(() => null);
+  if (path === '' || (found ? !found.isDirectory() : /\.(safetensors|gguf|onnx)$/i.test(path)))
+    throw failure('target-invalid', path, 'is no folder; parts of a run are written to a folder');
+  if (await exists(join(final, 'config.json')))
+    throw failure('target-exists', path, 'holds a whole model already; choose another name, or remove it first');
+  await mkdir(final, { recursive: true }).catch((error: unknown) => {
+    throw failure('target-invalid', path, `cannot be written: ${textOf(error)}`, error);
+  });
+  return new PathTarget(final, 'shared-folder', [], overwrite, inputs);
+}

@@ -1,0 +1,237 @@
+// Files to read from: bytes in memory, Blob and File, file handles, URLs with range requests, responses, and the
+// caller's own {size, read}. A FileSource is what the rest of the library knows of them.
+
+import { failure, QuantizationError, textOf } from '../api/errors.js';
+import type { ByteSource, Source } from '../api/types.js';
+import { readRange, retryWaitsMs } from './range_read.js';
+
+/** What a worker needs to read a file by itself; `main` = it asks the main thread for bytes. All are cloneable. */
+export type RemoteSource =
+  | { kind: 'path'; name: string; path: string }
+  | { kind: 'descriptor'; name: string; descriptor: number }
+  | { kind: 'blob'; name: string; blob: Blob }
+  | { kind: 'url'; name: string; url: string; size: number; tag: string | null }
+  | { kind: 'main'; name: string };
+
+/** One opened file of a model. */
+export interface FileSource {
+  readonly name: string;
+  /** In bytes. */
+  readonly size: number;
+  readonly remote: RemoteSource;
+  /** Exactly `length` bytes from `offset`. Errors: file-truncated, read-failed. */
+  read(offset: number, length: number): Promise<Uint8Array>;
+  /** Releases what reading opened; a later read opens it again. */
+  close(): Promise<void>;
+  /** Where a host can tell: that the file is still the one that was opened. Errors: read-failed. */
+  checkUnchanged?(): Promise<void>;
+  /** Where a host can tell: what a file of the same name and size with other contents would not have. */
+  readonly identity?: string;
+}
+
+/** Checks that a read gave what was asked for. */
+export function checkedLength(name: string, offset: number, wanted: number, got: number): void {
+  if (got === wanted) return;
+  const detail = `ends at byte ${offset + got}, ${wanted} bytes were expected from byte ${offset}; is it still being written or copied?`;
+  throw failure('file-truncated', name, detail);
+}
+
+/** Turns what a host threw while reading into a QuantizationError. */
+export function readFailure(name: string, offset: number, thrown: unknown): QuantizationError {
+  if (thrown instanceof QuantizationError) return thrown;
+  return failure('read-failed', name, `cannot be read at byte ${offset}: ${textOf(thrown)}`, thrown);
+}
+
+/** A source that reads through `fetchBytes`, with the checks that all of them share. */
+export function fileSource(
+  name: string,
+  size: number,
+  remote: RemoteSource,
+  fetchBytes: (offset: number, length: number) => Promise<Uint8Array>,
+  close: () => Promise<void> = async () => {},
+): FileSource {
+  return {
+    name,
+    size,
+    remote,
+    close,
+    async read(offset, length) {
+      let bytes: Uint8Array;
+      try {
+        const { buffer, byteOffset, byteLength } = await fetchBytes(offset, length);
+        bytes = new Uint8Array(buffer, byteOffset, byteLength); // whose slice is a copy, which that of Node's Buffer is not
+      } catch (error) {
+        throw readFailure(name, offset, error);
+      }
+      checkedLength(name, offset, length, bytes.byteLength);
+      return bytes;
+    },
+  };
+}
+
+export async function readBlob(blob: Blob, offset: number, length: number): Promise<Uint8Array> {
+  return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
+}
+
+const blobSource = (name: string, blob: Blob) =>
+  fileSource(name, blob.size, { kind: 'blob', name, blob }, (offset, length) => readBlob(blob, offset, length));
+
+/** Last part of a URL's path, decoded. */
+export function nameOfUrl(url: URL): string {
+  const last = url.pathname.split('/').at(-1) ?? '';
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}
+
+const notFetched = (url: URL, error: unknown) =>
+  failure('source-invalid', url.href, `cannot be fetched: ${textOf(error)}`, error);
+
+/** The first byte, whose answer tells the size. */
+const ask = (url: URL) => fetch(url, { headers: { Range: 'bytes=0-0' } });
+
+async function answers(url: URL): Promise<boolean> {
+  try {
+    await (await ask(url)).body?.cancel();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Asks for a file beside `neighbour`, which has answered before; a connection that fails is tried again. Null for a file
+ * that gives no answer while `neighbour` does: across origins, a browser hides a 404 without CORS headers like that.
+ */
+async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
+  const mayBeHidden = globalThis.location !== undefined && globalThis.location.origin !== url.origin;
+  let isReachable = false;
+  for (let tries = 0; ; ) {
+    try {
+      return await ask(url);
+    } catch (error) {
+      if (mayBeHidden && (await answers(neighbour))) {
+        if (isReachable) return null;
+        isReachable = true; // perhaps only since just now
+        continue;
+      }
+      const wait = retryWaitsMs[tries++];
+      if (wait === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+}
+
+/**
+ * A URL. Servers that answer a range with 206 are read by ranges; others are downloaded once into a Blob.
+ * Null for a missing file (404, 410) beside `neighbour`, the address that was given.
+ */
+export async function openUrl(url: URL, neighbour: URL | null = null): Promise<FileSource | null> {
+  const name = nameOfUrl(url);
+  const isBeside = neighbour !== null && neighbour.href !== url.href;
+  let response: Response | null;
+  try {
+    response = isBeside ? await askBeside(url, neighbour) : await ask(url);
+  } catch (error) {
+    throw notFetched(url, error);
+  }
+  if (response === null) return null;
+  if (!response.ok) {
+    await response.body?.cancel();
+    if (neighbour && (response.status === 404 || response.status === 410)) return null;
+    throw failure('source-invalid', url.href, `the server answered ${response.status} ${response.statusText}`);
+  }
+  if (response.status !== 206) return openResponse(response, name);
+  const size = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1] ?? Number.NaN);
+  await response.body?.cancel();
+  if (!Number.isSafeInteger(size)) {
+    // Content-Range is hidden across origins unless the server exposes it; then the file is downloaded once.
+    const whole = fetch(url).catch((error) => {
+      throw notFetched(url, error);
+    });
+    return openResponse(await whole, name);
+  }
+  const tag = response.headers.get('etag');
+  const remote: RemoteSource = { kind: 'url', name, url: url.href, size, tag };
+  const source = fileSource(name, size, remote, (offset, length) => readRange(url.href, offset, length, tag));
+  return tag === null ? source : { ...source, identity: `ETag ${tag}` };
+}
+
+async function openResponse(response: Response, name: string): Promise<FileSource> {
+  if (!response.ok) {
+    throw failure(
+      'source-invalid',
+      response.url || name,
+      `the server answered ${response.status} ${response.statusText}`,
+    );
+  }
+  if (response.bodyUsed)
+    throw failure('source-invalid', response.url || name, 'the body of this Response was read already');
+  try {
+    return blobSource(name, await response.blob());
+  } catch (error) {
+    throw failure('source-invalid', response.url || name, `the download broke off: ${textOf(error)}`, error);
+  }
+}
+
+function openBytes(bytes: Uint8Array, name: string): FileSource {
+  return fileSource(name, bytes.byteLength, { kind: 'main', name }, async (offset, length) =>
+    bytes.subarray(offset, offset + length),
+  );
+}
+
+function openCustom(source: ByteSource, name: string): FileSource {
+  if (!Number.isSafeInteger(source.size) || source.size < 0) {
+    throw failure('source-invalid', source.name ?? name, `size is ${source.size}; a whole number of bytes is needed`);
+  }
+  const named = source.name ?? name;
+  return fileSource(named, source.size, { kind: 'main', name: named }, (offset, length) => source.read(offset, length));
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** Has the type of FileSystemFileHandle; the class itself is missing in Node. */
+export function isFileHandle(value: unknown): value is FileSystemFileHandle {
+  return isObject(value) && 'kind' in value && value.kind === 'file' && 'getFile' in value;
+}
+export function isDirectoryHandle(value: unknown): value is FileSystemDirectoryHandle {
+  return isObject(value) && 'kind' in value && value.kind === 'directory' && 'getFileHandle' in value;
+}
+
+/** Opens one file that is not a path. `fallbackName` names sources that have no name. Errors: source-invalid. */
+export async function openSource(source: Source, fallbackName: string): Promise<FileSource> {
+  if (source instanceof URL) {
+    const opened = await openUrl(source);
+    if (opened) return opened;
+  }
+  if (typeof source === 'string') return openSource(urlOf(source), fallbackName);
+  if (source instanceof Blob)
+    return blobSource('name' in source && source.name ? String(source.name) : fallbackName, source);
+  if (source instanceof Uint8Array) return openBytes(source, fallbackName);
+  if (source instanceof ArrayBuffer) return openBytes(new Uint8Array(source), fallbackName);
+  if (source instanceof Response)
+    return openResponse(source, source.url ? nameOfUrl(new URL(source.url)) : fallbackName);
+  if (isFileHandle(source)) {
+    try {
+      return blobSource(source.name, await source.getFile());
+    } catch (error) {
+      throw failure('source-invalid', source.name, `the file handle cannot be read: ${textOf(error)}`, error);
+    }
+  }
+  if (isObject(source) && 'read' in source && typeof source.read === 'function' && 'size' in source) {
+    return openCustom(source as ByteSource, fallbackName);
+  }
+  const detail = 'not a source; give a File, Blob, file handle, bytes, URL, Response, {size, read}, or in Node a path';
+  throw failure('source-invalid', '', detail);
+}
+
+/** A string outside Node is a URL, relative to the page when it has no scheme. */
+export function urlOf(text: string): URL {
+  try {
+    return new URL(text, globalThis.location?.href);
+  } catch (error) {
+    throw failure('source-invalid', text, 'is not a URL', error);
+  }
+}

@@ -1,0 +1,217 @@
+// Where output goes, in every host: streams (in order, from the first byte to the last), file handles and folders of
+// the File System Access API (any position; the browser swaps files in when they are closed), and {write(name)}.
+
+import { failure, QuantizationError, textOf } from '../api/errors.js';
+import type { Target } from '../api/types.js';
+import { settledWithin } from './abort.js';
+import { isDirectoryHandle, isFileHandle } from './source.js';
+
+/** What tells one run's output from another's. */
+export interface Work {
+  /** Version of the library. */
+  library: string;
+  /** Each input file and what shows that it is still the same. */
+  inputs: string[];
+  /** All else that the output follows from. */
+  plan: Iterable<string | Uint8Array>;
+}
+
+/** How a run uses its target besides writing to it. */
+export interface TargetUse {
+  /** OutputTarget.resume will be called. */
+  resumes: boolean;
+  /** Other runs write to the folder, too. */
+  isShared: boolean;
+}
+
+/** All files of one run. Nothing appears under its name before `commit`, as far as the host allows. */
+export interface OutputTarget {
+  /** Whether config.json and other small files can be written beside the weights. */
+  readonly isFolder: boolean;
+  /** Name for a single file; null = the planned one. */
+  readonly fileName: string | null;
+  /** Of a single file: whether `<its name>_data` can be written beside it. */
+  readonly takesData?: boolean;
+  /** Of a folder: whether files may be written into folders inside it, as `folder/name`. */
+  readonly takesFolders?: boolean;
+  /** Whether several files may be open at once and written at any position. */
+  readonly isPositioned: boolean;
+  /** Refuses the run when one of these files exists and may not be replaced. Errors: target-exists. */
+  check(names: string[]): Promise<void>;
+  /** `bytes` = final size. Errors: target-invalid, write-failed. */
+  create(name: string, bytes: number): Promise<OutputFile>;
+  /**
+   * Before any file is created: what an interrupted run of the same work finished, with its notes, by file name. From here
+   * on a failure leaves what `keep` was told of. Errors: target-invalid when that run was of other work. Absent: nothing
+   * can be resumed.
+   */
+  resume?(work: Work): Promise<Map<string, string>>;
+  /** A finished file may be taken up by a later run, which gets the note. */
+  keep?(name: string, note: string): Promise<void>;
+  /** All files are finished: lets them appear. */
+  commit(): Promise<void>;
+  /** Removes everything that was written. Never rejects. */
+  abort(reason: unknown): Promise<void>;
+}
+
+export interface OutputFile {
+  /** Path that a worker may open and write; null = bytes go through `write`. */
+  readonly path: string | null;
+  /** Bytes at an absolute offset; offsets rise without gaps when the target is not positioned. */
+  write(bytes: Uint8Array<ArrayBuffer>, offset: number): Promise<void>;
+  /** A worker wrote so many bytes at `path`. */
+  written?(bytes: number): void;
+  /** All bytes are written. */
+  finish(): Promise<void>;
+}
+
+export function writeFailure(name: string, thrown: unknown): QuantizationError {
+  if (thrown instanceof QuantizationError) return thrown;
+  return failure('write-failed', name, `cannot be written: ${textOf(thrown)}`, thrown);
+}
+
+/** How long a sink may take to clean up after an abort, in milliseconds. */
+const abortGraceMs = 2000;
+
+/** Streams that a function opens by name, one after another. */
+class StreamTarget implements OutputTarget {
+  readonly fileName = null;
+  readonly isPositioned = false;
+  readonly isFolder: boolean;
+  readonly #open: (name: string) => Promise<WritableStream<Uint8Array>>;
+  #writer: WritableStreamDefaultWriter<Uint8Array> | null = null;
+
+  constructor(isFolder: boolean, open: (name: string) => Promise<WritableStream<Uint8Array>>) {
+    this.isFolder = isFolder;
+    this.#open = open;
+  }
+
+  async check(): Promise<void> {}
+
+  async create(name: string): Promise<OutputFile> {
+    let writer: WritableStreamDefaultWriter<Uint8Array>;
+    try {
+      const stream = await this.#open(name);
+      writer = stream.getWriter();
+    } catch (error) {
+      throw failure('target-invalid', name, `no stream to write to: ${textOf(error)}`, error);
+    }
+    this.#writer = writer;
+    const attempt = async (step: () => Promise<void>) => {
+      try {
+        await step();
+      } catch (error) {
+        throw writeFailure(name, error);
+      }
+    };
+    // write() alone resolves when the sink took the bytes: that is the backpressure.
+    return {
+      path: null,
+      write: (bytes) => attempt(() => writer.write(bytes)),
+      finish: () =>
+        attempt(async () => {
+          await writer.close();
+          this.#writer = null;
+        }),
+    };
+  }
+
+  async commit(): Promise<void> {}
+
+  async abort(reason: unknown): Promise<void> {
+    // A stream ends its write under way before it aborts; a sink that hangs must not hang the caller too.
+    if (this.#writer) await settledWithin(abortGraceMs, this.#writer.abort(reason));
+    this.#writer = null;
+  }
+}
+
+/** Files of the File System Access API. */
+class HandleTarget implements OutputTarget {
+  readonly isPositioned = true;
+  readonly isFolder: boolean;
+  readonly fileName: string | null;
+  readonly #handleFor: (name: string) => Promise<FileSystemFileHandle>;
+  /** Undoes the creation of empty files. */
+  readonly #remove: (name: string) => Promise<void>;
+  readonly #existing: (name: string) => Promise<boolean>;
+  readonly #open: { name: string; stream: FileSystemWritableFileStream; isNew: boolean }[] = [];
+
+  constructor(handle: FileSystemFileHandle | FileSystemDirectoryHandle, overwrite: boolean) {
+    this.isFolder = handle.kind === 'directory';
+    this.fileName = handle.kind === 'file' ? handle.name : null;
+    if (isDirectoryHandle(handle)) {
+      this.#handleFor = (name) => handle.getFileHandle(name, { create: true });
+      this.#remove = (name) => handle.removeEntry(name);
+      this.#existing = async (name) => {
+        const found = overwrite ? null : await handle.getFileHandle(name).catch(() => null);
+        return found !== null && (await found.getFile()).size > 0;
+      };
+    } else {
+      // Whoever picked the file agreed to its replacement.
+      this.#existing = async () => false;
+      this.#handleFor = async () => handle as FileSystemFileHandle;
+      this.#remove = async () => {};
+    }
+  }
+
+  async check(names: string[]): Promise<void> {
+    for (const name of names) {
+      if (await this.#existing(name))
+        throw failure('target-exists', name, 'exists already in this folder; choose another or pass overwrite');
+    }
+  }
+
+  async create(name: string): Promise<OutputFile> {
+    let stream: FileSystemWritableFileStream;
+    try {
+      const handle = await this.#handleFor(name);
+      const isNew = (await handle.getFile()).size === 0;
+      stream = await handle.createWritable({ keepExistingData: false });
+      this.#open.push({ name, stream, isNew });
+    } catch (error) {
+      throw failure('target-invalid', name, `cannot be created: ${textOf(error)}`, error);
+    }
+    return {
+      path: null,
+      async write(bytes, position) {
+        try {
+          await stream.write({ type: 'write', position, data: bytes });
+        } catch (error) {
+          throw writeFailure(name, error);
+        }
+      },
+      async finish() {},
+    };
+  }
+
+  async commit(): Promise<void> {
+    for (let next = this.#open[0]; next; next = this.#open[0]) {
+      const { name, stream } = next;
+      await stream.close().catch((error: unknown) => {
+        throw writeFailure(name, error);
+      });
+      this.#open.shift();
+    }
+  }
+
+  async abort(reason: unknown): Promise<void> {
+    for (const { name, stream, isNew } of this.#open.splice(0)) {
+      await settledWithin(abortGraceMs, stream.abort(reason));
+      if (isNew) await this.#remove(name).catch(() => {});
+    }
+  }
+}
+
+/** Opens a target that is not a path. Errors: target-invalid. */
+export function openTarget(target: Target, overwrite: boolean): OutputTarget {
+  if (target instanceof WritableStream) {
+    if (target.locked) throw failure('target-invalid', 'target', 'this WritableStream is locked by another writer');
+    return new StreamTarget(false, async () => target);
+  }
+  if (isFileHandle(target) || isDirectoryHandle(target)) return new HandleTarget(target, overwrite);
+  if (typeof target === 'object' && target !== null && 'write' in target && typeof target.write === 'function') {
+    return new StreamTarget(true, (name) => target.write(name));
+  }
+  const detail = 'not a target; give a WritableStream, a file or folder handle, {write(name)}, or in Node a path';
+  throw failure('target-invalid', 'target', detail);
+}

@@ -1,0 +1,234 @@
+// A config that spends a budget of bytes where it helps most: every linear layer of the transformer blocks is measured
+// with every candidate, then the cheapest candidates are exchanged for better ones, best gain per byte first.
+
+import { failure, QuantizationError } from '../api/errors.js';
+import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
+import type { OpenedModel } from '../model/model.js';
+import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
+import { type PlanBesides, withPlan } from '../plan/plan.js';
+import { ProgressMeter } from '../pool/progress.js';
+import { reader, type Workshop } from '../pool/workshop.js';
+import type { SensitivityWork } from '../worker/protocol.js';
+import { spend } from './bit_budget.js';
+
+const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec => ({
+  dtype,
+  qscheme: 'per_group',
+  group_size,
+  ch_axis: -1,
+  symmetric: true,
+});
+const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
+  dtype,
+  qscheme: 'per_channel',
+  ch_axis: 0,
+  symmetric: true,
+});
+/** Ordered by size; not every format has int3. */
+const autoCandidates: readonly QuantizationSpec[] = [
+  groups('int3', 64),
+  channels('int4'),
+  groups('int4', 128),
+  groups('int4', 64),
+  groups('int4', 32),
+  channels('int8'),
+];
+
+type Budget = { key: 'targetBits' | 'targetBytes' | 'maxLoss'; value: number };
+
+function budgetOf(options: AutoConfigOptions): Budget {
+  const keys = (['targetBits', 'targetBytes', 'maxLoss'] as const).filter((key) => options[key] !== undefined);
+  const [key] = keys;
+  if (keys.length !== 1 || key === undefined)
+    throw failure('argument-invalid', 'options', `give one of targetBits, targetBytes and maxLoss, not ${keys.length}`);
+  const value = options[key];
+  if (typeof value !== 'number' || !(value > 0 && Number.isFinite(value)))
+    throw failure('argument-invalid', key, `${String(value)} is not a positive number`);
+  return { key, value };
+}
+
+interface Candidate {
+  spec: QuantizationSpec;
+  plan: Plan;
+  /** The core's tasks by name of the weight. */
+  tasks: Map<string, string>;
+}
+
+/** What the options ask for, measured. Errors: argument-invalid, those of forwardPlanOf and of plans, memory-budget. */
+export async function findConfig(
+  workshop: Workshop,
+  model: OpenedModel,
+  options: AutoConfigOptions,
+): Promise<AutoConfig> {
+  const { instance, memory } = workshop;
+  const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
+  const { includeTowers = false, includeExperts = false } = options;
+  signal?.throwIfAborted();
+  const budget = budgetOf(options);
+  const batch = await forwardBatchOf(instance, model, options.calibration);
+  checkBlockMemory(memory, batch);
+  const { tokens, plan: forward } = batch;
+
+  const planned = (config: object) =>
+    withPlan(instance, model, JSON.stringify(config), { format, includeTowers, includeExperts }, memory.tiles, tasksOf);
+  const tasksOf = (bound: { task(number: number): string }, plan: Plan, { tasks }: PlanBesides) => ({
+    plan,
+    tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
+  });
+  const base = { exclude: [...exclude], indivisible_groups: 'fallback', default_exclusions: true };
+  const candidate = (spec: QuantizationSpec): Candidate => {
+    return { spec, ...planned({ global_quant_config: { weight: spec }, ...base }) };
+  };
+  const candidates = options.candidates?.map(candidate) ?? fittingCandidates(candidate);
+  if (candidates.length === 0)
+    throw failure('argument-invalid', 'candidates', 'is empty; give the specs to choose from');
+
+  const steps = forward.steps.slice(0, -1);
+  const layers: AutoLayer[] = [];
+  const fits = (candidate: Candidate, name: string) =>
+    candidate.plan.tensors.find((tensor) => tensor.name === name && tensor.action === 'quantize');
+  const blocks = steps.map(({ tensors }, step) =>
+    (step === 0 ? [] : tensors).flatMap(({ slot, name }) => {
+      const rows = candidates.map((candidate) => fits(candidate, name) ?? null);
+      const found = rows.find((row) => row !== null);
+      if (!found) return [];
+      layers.push({
+        name,
+        elements: found.shape.reduce((product, extent) => product * extent, 1),
+        choices: rows.map((row) => row && { bytes: row.bytesAfter, loss: 0 }),
+        chosen: 0,
+      });
+      const tasks = candidates.flatMap(({ tasks }, i) => (rows[i] ? [tasks.get(name) ?? ''] : []));
+      return [{ slot, tasks }];
+    }),
+  );
+  if (layers.length === 0) {
+    const detail =
+      'leaves no linear layer of the transformer blocks to choose for; candidates fit none, or all are excluded';
+    throw failure('argument-invalid', 'candidates', detail);
+  }
+  // Only blocks are measured; what else the candidates would take keeps its dtype.
+  const measured = new Set(layers.map(({ name }) => name));
+  const others = candidates.flatMap(({ plan }) =>
+    plan.tensors.filter(({ name, action }) => action === 'quantize' && !measured.has(name)),
+  );
+  base.exclude.push(...new Set(others.map(({ layer }) => layer)));
+  const losses = await measure(workshop, model, options, {
+    config: model.configText,
+    steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    blocks,
+    tokens: tokens.ids,
+    length: tokens.length,
+  });
+  const choices = layers.flatMap((layer) => layer.choices.filter((choice) => choice !== null));
+  if (losses.length !== choices.length)
+    throw new RangeError(`${losses.length} losses were measured, not ${choices.length}`);
+  choices.forEach((choice, i) => {
+    choice.loss = losses[i] as number;
+  });
+  return choose(budget, candidates, layers, base, (config) => planned(config).plan);
+}
+
+/** Those of autoCandidates that the format can hold for every layer of the model. Error: the last refusal, when none is. */
+function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Candidate[] {
+  const found: Candidate[] = [];
+  let refusal: unknown = null;
+  for (const spec of autoCandidates) {
+    try {
+      found.push(candidate(spec));
+    } catch (error) {
+      if (!(error instanceof QuantizationError)) throw error;
+      refusal = error;
+    }
+  }
+  if (found.length === 0) throw refusal;
+  return found;
+}
+
+async function measure(
+  { pool }: Workshop,
+  model: OpenedModel,
+  { signal, onProgress }: AutoConfigOptions,
+  work: SensitivityWork,
+): Promise<Float64Array> {
+  const layers = work.blocks.reduce((sum, block) => sum + block.length, 0);
+  const bytes = work.steps.reduce(
+    (sum, { tensors }, i) =>
+      sum + ((work.blocks[i] ?? []).length && tensors.reduce((all, { bytes }) => all + bytes, 0)),
+    0,
+  );
+  const progress = new ProgressMeter(onProgress, layers, bytes);
+  signal?.throwIfAborted();
+  const context = pool.context(
+    { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
+    reader([model]),
+  );
+  try {
+    const part = { kind: 'sensitivity' as const, item: 0, first: 1, last: work.steps.length, work };
+    const label = `sensitivity of ${layers} layers`;
+    const result = await pool.run(
+      context,
+      { label, bytes, parts: [part] },
+      signal ?? new AbortController().signal,
+      ({ name, bytes, tensors }) => progress.advance('calibrate', bytes, tensors, name),
+    );
+    progress.finish('calibrate');
+    return result.parts[0]?.sums ?? new Float64Array(0);
+  } finally {
+    await pool.release(context);
+  }
+}
+
+/** Layers by the candidate that most of them have, the others by name. */
+function configOf(candidates: Candidate[], layers: AutoLayer[], base: object): Record<string, unknown> {
+  const counts = candidates.map((_, i) => layers.filter(({ chosen }) => chosen === i).length);
+  const most = counts.indexOf(Math.max(...counts));
+  const others = layers.filter(({ chosen }) => chosen !== most);
+  return {
+    global_quant_config: { weight: candidates[most]?.spec },
+    layer_quant_config: Object.fromEntries(
+      others.map(({ name, chosen }) => [name.replace(/\.weight$/, ''), { weight: candidates[chosen]?.spec }]),
+    ),
+    ...base,
+  };
+}
+
+function choose(
+  budget: Budget,
+  candidates: Candidate[],
+  layers: AutoLayer[],
+  base: object,
+  planOf: (config: object) => Plan,
+): AutoConfig {
+  const elements = layers.reduce((sum, layer) => sum + layer.elements, 0);
+  const own = (chosen: (layer: AutoLayer) => number) =>
+    layers.reduce((sum, layer) => sum + (layer.choices[chosen(layer)]?.bytes ?? 0), 0);
+  // What the plan counts besides these layers is the same whatever they get.
+  const cheapest = spend(layers, { bytes: 0 });
+  layers.forEach((layer, i) => {
+    layer.chosen = cheapest[i] ?? 0;
+  });
+  const { totals } = planOf(configOf(candidates, layers, base));
+  const cheapestBytes = own(({ chosen }) => chosen);
+  const besides = totals.bytesAfter - cheapestBytes;
+  const limit =
+    budget.key === 'maxLoss'
+      ? { loss: budget.value }
+      : { bytes: budget.key === 'targetBytes' ? budget.value - besides : (budget.value * elements) / 8 };
+  if (limit.bytes !== undefined && limit.bytes < cheapestBytes) {
+    const least = budget.key === 'targetBytes' ? totals.bytesAfter : (cheapestBytes * 8) / elements;
+    const detail = `${budget.value} is too little: the smallest candidates need ${least}`;
+    throw failure('argument-invalid', budget.key, detail);
+  }
+  const chosen = spend(layers, limit);
+  layers.forEach((layer, i) => {
+    layer.chosen = chosen[i] ?? 0;
+  });
+  const loss = layers.reduce((sum, layer) => sum + (layer.choices[layer.chosen]?.loss ?? 0), 0);
+  if (limit.loss !== undefined && loss > limit.loss) {
+    const detail = `${limit.loss} is out of reach: the best candidates have ${loss}`;
+    throw failure('argument-invalid', 'maxLoss', detail);
+  }
+  const config = configOf(candidates, layers, base);
+  return { config, candidates: candidates.map(({ spec }) => spec), layers, totals: planOf(config).totals, loss };
+}

@@ -1,0 +1,101 @@
+// What a model goes on with after a prompt: a greedy continuation. One sequence stays in one worker, so that nothing
+// depends on how many there are.
+
+import { failure } from '../api/errors.js';
+import type { GenerateOptions, Generation, Tokenizer } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
+import type { OpenedModel } from '../model/model.js';
+import { readConfig } from '../model/model_config.js';
+import { promptOf } from '../model/text_tokens.js';
+import { forwardPlanOf } from '../plan/forward_plan.js';
+import { ProgressMeter } from '../pool/progress.js';
+import { reader, type Workshop } from '../pool/workshop.js';
+import type { ForwardStep } from '../worker/protocol.js';
+import { batchSize } from './evaluate.js';
+
+const usualCount = 32;
+
+const invalid = (where: string, detail: string) => failure('argument-invalid', where, detail);
+
+/** Ids of the prompt; the core checks that they are in the vocabulary. */
+function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
+  if ((tokens === undefined) === (text === undefined))
+    throw invalid('tokens', 'and text: exactly one of the two is needed');
+  if (text !== undefined && typeof tokenizer?.encode !== 'function')
+    throw invalid('tokenizer', 'with encode(text) is needed for text, such as that of @huggingface/tokenizers');
+  const ids = [...(tokens ?? promptOf(tokenizer as Tokenizer, text ?? ''))];
+  const wrong = ids.find((id) => !Number.isInteger(id) || Math.abs(id) >= 2 ** 31);
+  if (wrong !== undefined) throw invalid('tokens', `${wrong} is no token id`);
+  if (ids.length < 2) throw invalid('tokens', `the prompt has ${ids.length} tokens; at least 2 are needed`);
+  return Int32Array.from(ids);
+}
+
+/** Tokens that end a text, by config.json. */
+function endsOf(instance: Instance, configText: string): number[] {
+  return [readConfig(instance, configText).eos_token_id].flat().filter((id) => typeof id === 'number');
+}
+
+/** What `added` adds to the text of `prompt`: a decoder may treat the beginning of a text in its own way. */
+function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, added: number[]): string | null {
+  if (typeof tokenizer?.decode !== 'function') return null;
+  const options = { skip_special_tokens: true };
+  const before = tokenizer.decode([...prompt], options);
+  const whole = tokenizer.decode([...prompt, ...added], options);
+  return whole.startsWith(before) ? whole.slice(before.length) : tokenizer.decode(added, options);
+}
+
+export async function continueText(
+  { instance, pool, memory }: Workshop,
+  model: OpenedModel,
+  options: GenerateOptions,
+): Promise<Generation> {
+  const started = performance.now();
+  const { signal, tokenizer, count: wanted = usualCount } = options;
+  signal?.throwIfAborted();
+  if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is no whole number from 1`);
+  const tokens = promptIds(options);
+  const use = { runs: true, source: options.source };
+  const { maxPositions } = forwardPlanOf(instance, model, 2, use);
+  // The last token is found from those before it: it needs no position of its own.
+  const count = Math.min(wanted, maxPositions + 1 - tokens.length);
+  if (count < 1)
+    throw invalid(
+      'tokens',
+      `the prompt has ${tokens.length} tokens; the model has max_position_embeddings ${maxPositions}: give a shorter one`,
+    );
+  const length = tokens.length + count - 1;
+  const plan = forwardPlanOf(instance, model, length, use);
+  batchSize(memory, plan, { sequences: 1, length });
+  const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
+  const tensors = steps.flatMap((step) => step.tensors);
+  const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+  const ends = endsOf(instance, plan.config);
+  const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
+  const context = pool.context(
+    { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
+    reader([model]),
+  );
+  try {
+    const work = { config: plan.config, steps, tokens, count, ends };
+    const part = { kind: 'continue' as const, item: 0, first: 0, last: 1, work };
+    const result = await pool.run(
+      context,
+      { label: 'the prompt', bytes, parts: [part] },
+      signal ?? new AbortController().signal,
+      (done) => progress.advance('evaluate', done.bytes, done.tensors, done.name),
+    );
+    progress.finish('evaluate');
+    const added = [...(result.parts[0]?.sums ?? [])];
+    const isEnd = ends.includes(added.at(-1) ?? -1);
+    return {
+      tokens: added,
+      text: textOfTokens(tokenizer, tokens, added),
+      promptTokens: tokens.length,
+      stopped: isEnd ? 'end' : added.length < wanted ? 'length' : 'count',
+      durationMs: performance.now() - started,
+      threads: memory.threads,
+    };
+  } finally {
+    await pool.release(context);
+  }
+}

@@ -1,0 +1,234 @@
+// An opened model: its files, and the index that the core made of their headers. The core never reads: it says how
+// many bytes from the start of a file it needs, and this file fetches them.
+
+import { defineDisposeSymbols } from '../api/disposable.js';
+import { failure } from '../api/errors.js';
+import type { Diagnostic, InputFormat, Model, TensorInfo } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
+import type { BoundModelIndex } from '../engine/module.js';
+import type { ModelFiles } from '../io/model_files.js';
+import type { FileSource } from '../io/source.js';
+import { readConfig } from './model_config.js';
+
+/** First read of each file, in bytes: most headers fit, and one request is enough. */
+const firstReadBytes = 256 * 1024;
+
+/** Tensors of a few bytes that are read at once. */
+const inlineReads = 16;
+
+/** Files next to safetensors that say how they were quantized, or that a conversion to GGUF reads. */
+const siblingFiles = [
+  'hf_quant_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'tokenizer.model',
+  'chat_template.jinja',
+  '1_Pooling/config.json',
+];
+
+interface IndexJson {
+  format: InputFormat;
+  tensors: (Omit<TensorInfo, 'file'> & { file: number })[];
+  /** Pairs, because a key may be any text. */
+  metadata: [string, string][];
+  diagnostics: Diagnostic[];
+  /** Indexes of tensors whose bytes say how others are stored. */
+  inlineTensors: number[];
+}
+
+/** A tensor whose bytes say how others are stored. */
+interface InlineTensor {
+  tensor: number;
+  file: number;
+  begin: number;
+  bytes: number;
+}
+
+/** What belongs to a file: external data, and files with headers of their own. */
+interface Beside {
+  external: FileSource[];
+  inflated: FileSource[];
+}
+
+/** Feeds the header of one file to the index. */
+async function readHeader(
+  instance: Instance,
+  index: BoundModelIndex,
+  file: number,
+  source: FileSource,
+  files: ModelFiles,
+): Promise<Beside | undefined> {
+  let prefix = await source.read(0, Math.min(source.size, firstReadBytes));
+  for (;;) {
+    const known = prefix;
+    const { need, isFed } = instance.withBytes(known, (pointer) =>
+      instance.call<{ need: number; isFed?: true }>(() => index.need(file, pointer, known.byteLength)),
+    );
+    if (isFed) {
+      const { feedSkeleton } = await import('./skeleton.js'); // few pages need it
+      return feedSkeleton(instance, index, file, source, known, files);
+    }
+    if (need === 0) break;
+    if (need <= known.byteLength || need > source.size) {
+      throw failure('file-truncated', source.name, `its header needs ${need} bytes, the file has ${source.size}`);
+    }
+    const longer = new Uint8Array(need);
+    longer.set(known);
+    longer.set(await source.read(known.byteLength, need - known.byteLength), known.byteLength);
+    prefix = longer;
+  }
+  instance.withBytes(prefix, (pointer) => instance.call<null>(() => index.read(file, pointer, prefix.byteLength)));
+  return undefined;
+}
+
+/** Last part of a path or URL, without the ending of a weight file and the number of a part. */
+function nameOf(where: string): string {
+  const last =
+    where
+      .replace(/[/\\]+$/, '')
+      .split(/[/\\]/)
+      .at(-1) ?? '';
+  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf|onnx|np[yz])$/i, '') || 'model';
+}
+
+defineDisposeSymbols();
+
+export class OpenedModel implements Model {
+  readonly format: InputFormat;
+  /** Name without extension, for files that are named after the model. */
+  readonly name: string;
+  readonly files: { name: string; bytes: number }[];
+  readonly tensors: TensorInfo[];
+  readonly metadata: Record<string, string>;
+  readonly config: Record<string, unknown> | null;
+  readonly diagnostics: Diagnostic[];
+  readonly #instance: Instance;
+  readonly #index: BoundModelIndex;
+  readonly #files: ModelFiles;
+  readonly #weights: FileSource[];
+  readonly #inlineTensors: InlineTensor[];
+  #closed = false;
+
+  private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, weights: FileSource[]) {
+    const { format, tensors, metadata, diagnostics, inlineTensors } = instance.call<IndexJson>(() => index.finish());
+    this.format = format;
+    this.name = nameOf(files.name ?? weights[0]?.name ?? '');
+    const name = (file: number) => weights[file]?.name ?? '';
+    this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
+    this.tensors = tensors.map((tensor) => ({ ...tensor, file: name(tensor.file) }));
+    this.metadata = Object.fromEntries(metadata);
+    this.config = files.config === null ? null : readConfig(instance, files.config);
+    this.diagnostics = diagnostics;
+    this.#inlineTensors = inlineTensors.flatMap((tensor) => {
+      const info = tensors[tensor];
+      return info ? [{ tensor, file: info.file, begin: info.begin, bytes: info.bytes }] : [];
+    });
+    this.#instance = instance;
+    this.#index = index;
+    this.#files = files;
+    this.#weights = weights;
+  }
+
+  /** Reads the headers. Errors: those of the core (file-invalid, tensor-missing...), source-invalid, read-failed. */
+  static async open(instance: Instance, files: ModelFiles): Promise<OpenedModel> {
+    const index = instance.run((module) => new module.ModelIndex());
+    let weights = files.weights;
+    const added: FileSource[] = []; // in the order of the core's files
+    try {
+      if (files.shardMap !== null) {
+        const text = files.shardMap;
+        const { files: names } = instance.call<{ files: string[] }>(() => index.readShardMap(text));
+        weights = [];
+        for (const name of names) weights.push(await files.openShard(name));
+      }
+      const add = (source: FileSource) => {
+        added.push(source);
+        return instance.run(() => index.addFile(source.name, source.size));
+      };
+      for (const source of weights) {
+        const beside = await readHeader(instance, index, add(source), source, files);
+        await source.close();
+        for (const data of beside?.external ?? []) add(data);
+        for (const array of beside?.inflated ?? []) await readHeader(instance, index, add(array), array, files);
+      }
+      const model = new OpenedModel(instance, index, files, added);
+      if (model.format === 'safetensors') await model.#readCompanions();
+      await model.#readInlineTensors();
+      return model;
+    } catch (error) {
+      instance.free(index);
+      await Promise.all([...weights, ...added].map((source) => source.close()));
+      throw error;
+    }
+  }
+
+  /** The core's index; only for the instance that opened the model. Errors: argument-invalid, state-invalid. */
+  indexFor(instance = this.#instance): BoundModelIndex {
+    if (instance !== this.#instance) throw failure('argument-invalid', 'model', 'was opened by another quantizer');
+    if (this.#closed) throw failure('state-invalid', 'model', 'is closed');
+    return this.#index;
+  }
+
+  /** Weight files by file number. */
+  get weights(): readonly FileSource[] {
+    return this.#weights;
+  }
+  async #readCompanions(): Promise<void> {
+    const add = (name: string, bytes: Uint8Array) =>
+      this.#instance.withBytes(bytes, (pointer) =>
+        this.#instance.run(() => this.#index.setCompanion(name, pointer, bytes.byteLength)),
+      );
+    if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
+    for (const name of siblingFiles) {
+      const bytes = await this.#files.beside(name);
+      if (bytes) add(name, bytes);
+    }
+  }
+
+  async #readInlineTensors(): Promise<void> {
+    const read = async ({ tensor, file, begin, bytes }: InlineTensor) => {
+      const source = this.#weights[file];
+      if (!source) throw new RangeError(`file ${file} of the model does not exist`);
+      const content = await source.read(begin, bytes);
+      this.#instance.withBytes(content, (pointer) =>
+        this.#instance.call<null>(() => this.#index.setInlineBytes(tensor, pointer, content.byteLength)),
+      );
+    };
+    for (let at = 0; at < this.#inlineTensors.length; at += inlineReads)
+      await Promise.all(this.#inlineTensors.slice(at, at + inlineReads).map(read));
+    const files = new Set(this.#inlineTensors.map(({ file }) => file));
+    await Promise.all([...files].map((file) => this.#weights[file]?.close()));
+  }
+
+  /** Small files that folder outputs carry over. */
+  companions(): Promise<FileSource[]> {
+    return this.#files.companions();
+  }
+  /** config.json as it was read, or "". */
+  get configText(): string {
+    return this.#files.config ?? '';
+  }
+
+  async companion(name: string): Promise<Uint8Array | null> {
+    let found: Uint8Array | null = null;
+    for (const file of await this.companions()) {
+      try {
+        if (file.name === name) found = (await file.read(0, file.size)).slice();
+      } finally {
+        await file.close();
+      }
+    }
+    return found;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#instance.free(this.#index);
+    await Promise.all(this.#weights.map((source) => source.close()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,20 @@
+// config.json as the core reads it: as Python does, with constants that JSON.parse refuses.
+
+import type { Instance } from '../engine/instance.js';
+
+interface ConfigJson {
+  config: Record<string, unknown>;
+  /** Numbers that JSON has no words for, null in `config`. A path has names and indexes. */
+  constants: { path: (string | number)[]; value: 'Infinity' | '-Infinity' | 'NaN' }[];
+}
+
+/** Errors: json-invalid with the byte offset. */
+export function readConfig(instance: Instance, text: string): Record<string, unknown> {
+  const { config, constants } = instance.call<ConfigJson>((module) => module.modelConfig(text));
+  for (const { path, value } of constants) {
+    let place: Record<string | number, unknown> = config;
+    for (const key of path.slice(0, -1)) place = place[key] as typeof place;
+    place[path.at(-1) ?? ''] = Number(value);
+  }
+  return config;
+}

@@ -1,0 +1,61 @@
+// Texts to sequences of one length, as evaluations usually cut them: tokens of all texts one after another, in windows
+// that each begin with what the tokenizer puts in front of a text (such as `<s>`).
+
+import { failure } from '../api/errors.js';
+import type { TextInput, TokenInput, Tokenizer } from '../api/types.js';
+
+/** Windows of ordinary models; longer ones change little and take more memory. */
+const usualLength = 256;
+
+const invalid = (detail: string) => failure('argument-invalid', 'tokens', detail);
+
+function idsOf(tokenizer: Tokenizer, text: string, withSpecial: boolean): number[] {
+  const found = tokenizer.encode(text, { add_special_tokens: withSpecial });
+  const ids = Array.isArray(found) ? found : found?.ids;
+  if (Array.isArray(ids)) return ids;
+  throw invalid('tokenizer.encode(text) gave neither token ids nor { ids }');
+}
+
+/** Tokens in front of `plain` in `whole`. */
+function prefixOf(whole: readonly number[], plain: readonly number[]): number[] {
+  for (let first = 0; first + plain.length <= whole.length; ++first) {
+    if (plain.every((id, i) => whole[first + i] === id)) return whole.slice(0, first);
+  }
+  return [];
+}
+
+/** One text with what the tokenizer puts in front of it, and without what it puts behind. */
+export function promptOf(tokenizer: Tokenizer, text: string): number[] {
+  const plain = idsOf(tokenizer, text, false);
+  return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
+}
+
+/** The last window is left out when it is not full. Errors: argument-invalid (a text too short for one window...). */
+export function tokensOfText(input: TextInput, maxPositions: number): TokenInput {
+  const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;
+  const texts = typeof input.text === 'string' ? [input.text] : input.text;
+  if (typeof tokenizer?.encode !== 'function')
+    throw invalid(
+      'text needs { tokenizer } with encode(text), such as that of @huggingface/tokenizers or transformers.js',
+    );
+  if (!Number.isInteger(length) || length < 2) throw invalid(`length ${length} is no whole number from 2`);
+  if (!(sequences >= 1)) throw invalid(`sequences ${sequences} is no number from 1`);
+  const plain = texts.map((text) => idsOf(tokenizer, text, false));
+  const [first = ''] = texts;
+  const prefix = prefixOf(idsOf(tokenizer, first, true), plain[0] ?? []);
+  const step = length - prefix.length;
+  if (step < 1)
+    throw invalid(`the tokenizer puts ${prefix.length} tokens in front of a text; length ${length} leaves none for it`);
+  const stream = plain.flat();
+  const count = Math.min(Math.floor(stream.length / step), sequences);
+  if (count < 1)
+    throw invalid(
+      `the text has ${stream.length} tokens, ${step} are needed for one sequence; give more, or a smaller length`,
+    );
+  const data = new Int32Array(count * length);
+  for (let row = 0; row < count; ++row) {
+    data.set(prefix, row * length);
+    data.set(stream.slice(row * step, (row + 1) * step), row * length + prefix.length);
+  }
+  return { data, shape: [count, length] };
+}

@@ -1,0 +1,231 @@
+// Activations of an ONNX model, as ONNX Runtime computes them. The values that go into layers and come out of them are
+// declared outputs of the graph, and every feed is run once.
+//
+// The model is not rewritten: protobuf joins the fields of a message that stands twice, so a second graph that holds the
+// new outputs alone, behind the model's last byte, adds them to the first.
+
+import { failure, textOf } from '../api/errors.js';
+import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
+import { isReadOnce } from '../calibration/activations.js';
+import { OpenedModel } from '../model/model.js';
+import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
+
+/** What is used of a tensor of ONNX Runtime. */
+export interface RuntimeTensor {
+  readonly type: string;
+  readonly dims: readonly number[];
+  readonly data: unknown;
+  /** Fetches data that are on another device. */
+  getData?(releaseData?: boolean): Promise<unknown>;
+  dispose?(): void;
+}
+
+/** What is used of a session of ONNX Runtime. */
+export interface RuntimeSession {
+  run(feeds: Record<string, RuntimeTensor>, fetches: readonly string[]): Promise<Record<string, RuntimeTensor>>;
+  release(): Promise<void>;
+}
+
+/** What is used of the modules `onnxruntime-web` and `onnxruntime-node`. */
+export interface Runtime {
+  // biome-ignore lint/suspicious/noExplicitAny: sessions of the two modules have types of their own, options too
+  InferenceSession: { create(model: Uint8Array, options?: any): Promise<any> };
+}
+
+/** Inputs of the model by name: tensors of the runtime that was given. */
+// biome-ignore lint/suspicious/noExplicitAny: the tensors of the two modules have types of their own
+export type Feed = Record<string, any>;
+
+export interface CaptureOptions {
+  /** For `InferenceSession.create`: executionProviders, … Files with external data are added to it. */
+  sessionOptions?: object;
+  /**
+   * Values that are in memory at once, as the runtime gives them out; more take another run of the same feed. Default: all.
+   */
+  valuesPerRun?: number;
+  signal?: AbortSignal;
+}
+
+type Wanted = Pick<ActivationBatch, 'layer' | 'role'>;
+
+/** A value of the graph, and what it is to layers. */
+type Values = Map<string, Wanted[]>;
+
+const roles = ['input', 'output'] as const;
+
+/** Errors: argument-invalid naming a wanted layer that has no values in the graph. */
+function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Values {
+  const values: Values = new Map();
+  const add = (name: string, use: Wanted) => values.set(name, [...(values.get(name) ?? []), use]);
+  if (!wanted) {
+    for (const row of layers.filter(({ nested }) => !nested))
+      for (const role of roles) add(row[role], { layer: row.layer, role });
+    return values;
+  }
+  for (const { layer, role } of wanted) {
+    const rows = layers.filter((row) => row.layer === layer);
+    if (rows.length === 0)
+      throw failure('argument-invalid', layer, 'no MatMul, Gemm or Conv of the model is this layer');
+    if (rows.some(({ nested }) => nested)) {
+      const detail = `lies in a graph inside a node (If, Loop, Scan), which gives its ${role} to nobody; exclude it, or set is_dynamic`;
+      throw failure('argument-invalid', layer, detail);
+    }
+    for (const row of rows) add(row[role], { layer, role });
+  }
+  return values;
+}
+
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return [...bytes, rest];
+    bytes.push((rest % 128) + 128);
+  }
+}
+const field = (number: number, bytes: ArrayLike<number>) => [
+  number * 8 + 2,
+  ...varint(bytes.length),
+  ...Array.from(bytes),
+];
+
+/** ModelProto 7 graph { GraphProto 12 output { ValueInfoProto 1 name } … }; the runtime infers their types. */
+function addedOutputs(names: string[]): Uint8Array {
+  const text = new TextEncoder();
+  return Uint8Array.from(
+    field(
+      7,
+      names.flatMap((name) => field(12, field(1, text.encode(name)))),
+    ),
+  );
+}
+
+/** The model with more outputs, in one piece, and its files with external data. */
+async function bytesOf(model: OpenedModel, outputs: string[], locations: string[]) {
+  const [source, ...external] = model.weights;
+  if (!source) throw new RangeError('a model has a file');
+  const added = addedOutputs(outputs);
+  const bytes = new Uint8Array(source.size + added.length);
+  const step = 1 << 24;
+  for (let at = 0; at < source.size; at += step) bytes.set(await source.read(at, Math.min(step, source.size - at)), at);
+  bytes.set(added, source.size);
+  const externalData: { path: string; data: Uint8Array }[] = [];
+  for (const [i, file] of external.entries())
+    externalData.push({ path: locations[i] ?? file.name, data: await file.read(0, file.size) });
+  return { bytes, externalData };
+}
+
+/** The data of a tensor as calibration takes them. Errors: dtype-unsupported. */
+async function batchOf(tensor: RuntimeTensor, name: string, use: Wanted): Promise<ActivationBatch> {
+  const shape = [...tensor.dims];
+  const data = tensor.getData ? await tensor.getData() : tensor.data;
+  if (tensor.type === 'float32' && data instanceof Float32Array) return { ...use, data, dtype: 'F32', shape };
+  if (tensor.type === 'float16' && ArrayBuffer.isView(data)) {
+    const bits = new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2);
+    return { ...use, data: bits, dtype: 'F16', shape };
+  }
+  throw failure('dtype-unsupported', name, `is a tensor of ${tensor.type}; activations are float32 or float16`);
+}
+
+async function* captured(
+  runtime: Runtime,
+  model: OpenedModel,
+  feeds: Iterable<Feed> | AsyncIterable<Feed>,
+  { sessionOptions, valuesPerRun = Number.POSITIVE_INFINITY, signal }: CaptureOptions,
+  wanted: readonly Wanted[] | null,
+): AsyncGenerator<ActivationBatch> {
+  const known = layerValuesOf(model);
+  const inputs = known.inputs.map(({ name }) => name);
+  const values = valuesOf(known, wanted);
+  const fed = inputs.filter((name) => values.has(name));
+  const fetched = [...values.keys()].filter((name) => !inputs.includes(name));
+  const added = fetched.filter((name) => !known.outputs.includes(name));
+  signal?.throwIfAborted();
+  const session = await createSession(runtime, model, added, known.locations, sessionOptions);
+  try {
+    let number = 0;
+    for await (const feed of feeds) {
+      for (const name of fed) {
+        const tensor = feed[name] as RuntimeTensor | undefined;
+        if (!tensor) throw failure('argument-invalid', name, `feed ${number} has no input of this name`);
+        for (const use of values.get(name) ?? []) yield await batchOf(tensor, name, use);
+      }
+      for (let first = 0; first < fetched.length; first += valuesPerRun) {
+        signal?.throwIfAborted();
+        const names = fetched.slice(first, first + valuesPerRun);
+        const outputs = await ran(session, feed, names, number);
+        for (const name of names) {
+          const tensor = outputs[name];
+          if (!tensor) throw failure('state-invalid', name, 'was not given out by ONNX Runtime');
+          for (const use of values.get(name) ?? []) yield await batchOf(tensor, name, use);
+          tensor.dispose?.();
+          delete outputs[name];
+        }
+      }
+      number += 1;
+    }
+  } finally {
+    await session.release();
+  }
+}
+
+async function createSession(
+  runtime: Runtime,
+  model: OpenedModel,
+  outputs: string[],
+  locations: string[],
+  options: object = {},
+): Promise<RuntimeSession> {
+  const { bytes, externalData } = await bytesOf(model, outputs, locations);
+  const given = 'externalData' in options || externalData.length === 0 ? options : { ...options, externalData };
+  try {
+    return await runtime.InferenceSession.create(bytes, given);
+  } catch (error) {
+    throw failure('source-invalid', model.name, `ONNX Runtime cannot load the model: ${textOf(error)}`, error);
+  }
+}
+
+async function ran(session: RuntimeSession, feed: Feed, names: string[], number: number) {
+  try {
+    return await session.run(feed, names);
+  } catch (error) {
+    throw failure(
+      'argument-invalid',
+      `feed ${number}`,
+      `ONNX Runtime cannot run the model on it: ${textOf(error)}`,
+      error,
+    );
+  }
+}
+
+/** Feeds that can be read as often as calibration needs, or a function that makes them. */
+export type Feeds = Iterable<Feed> | AsyncIterable<Feed> | (() => Iterable<Feed> | AsyncIterable<Feed>);
+
+/** The function of `wasmquant/onnxruntime`, for a host. `create`: a quantizer that opens what is not opened yet. */
+export function capturer(create: (options: { threads: number }) => Promise<Quantizer>) {
+  return (runtime: Runtime, model: Model | Source, feeds: Feeds, options: CaptureOptions = {}): CapturedActivations => {
+    const { valuesPerRun = 1 } = options;
+    if (!(valuesPerRun >= 1)) throw failure('argument-invalid', 'valuesPerRun', `${valuesPerRun} is less than 1`);
+    let uses = 0;
+    async function* run(wanted: readonly Wanted[] | null): AsyncGenerator<ActivationBatch> {
+      const these = typeof feeds === 'function' ? feeds() : feeds;
+      if (uses++ > 0 && these === feeds && isReadOnce(these)) {
+        const detail = 'are read a second time, and this iterator is over; give an array, or a function that makes it';
+        throw failure('argument-invalid', 'feeds', detail);
+      }
+      if (model instanceof OpenedModel) return yield* captured(runtime, model, these, options, wanted);
+      const quantizer = await create({ threads: 0 });
+      try {
+        const opened = await quantizer.open(model as Source);
+        try {
+          yield* captured(runtime, opened as OpenedModel, these, options, wanted);
+        } finally {
+          await opened.close();
+        }
+      } finally {
+        await quantizer[Symbol.asyncDispose]();
+      }
+    }
+    const iterable = (wanted: readonly Wanted[] | null) => ({ [Symbol.asyncIterator]: () => run(wanted) });
+    return { ...iterable(null), only: iterable };
+  };
+}

@@ -1,0 +1,180 @@
+// Feeds of an ONNX model from files: arrays of .npy, .npz and safetensors files that are called as the model's inputs.
+// Everything is checked against the graph before anything runs; values are read sample by sample.
+
+import { failure } from '../api/errors.js';
+import type { Model, TensorInfo } from '../api/types.js';
+import { OpenedModel } from '../model/model.js';
+import { inputsOf, inputText, type ModelInput } from '../model/onnx_inputs.js';
+import type { Feed } from './capture.js';
+
+/** What is used of the class `Tensor` of ONNX Runtime. */
+export interface TensorClass {
+  // biome-ignore lint/suspicious/noExplicitAny: the class has an overload for every type of elements
+  new (type: any, data: any, dims: readonly number[]): unknown;
+}
+
+/** Samples of files, in their order. Every iteration reads them anew. */
+export interface FileFeeds extends AsyncIterable<Feed> {
+  /** How many there are. */
+  readonly count: number;
+}
+
+/** Calibration is done with hundreds; a file that makes more is none of samples. */
+const mostSamples = 65_536;
+
+type Elements = new (buffer: ArrayBuffer) => ArrayBufferView;
+
+/** By dtype of a file: ONNX Runtime's name, and what holds its elements there. float16 are bits. */
+const elementTypes: Record<string, [type: string, elements: Elements]> = {
+  F32: ['float32', Float32Array],
+  F16: ['float16', Uint16Array],
+  F64: ['float64', Float64Array],
+  I64: ['int64', BigInt64Array],
+  I32: ['int32', Int32Array],
+  I16: ['int16', Int16Array],
+  I8: ['int8', Int8Array],
+  U64: ['uint64', BigUint64Array],
+  U32: ['uint32', Uint32Array],
+  U16: ['uint16', Uint16Array],
+  U8: ['uint8', Uint8Array],
+  BOOL: ['bool', Uint8Array],
+};
+
+/** One sample of one input: bytes of a file. */
+interface Piece {
+  file: OpenedModel;
+  tensor: TensorInfo;
+  begin: number;
+  bytes: number;
+  dims: readonly number[];
+}
+
+/** The input that a tensor is for, and the number in its name. NumPy files call matrices `<array>.weight`. */
+function inputFor(inputs: readonly ModelInput[], file: OpenedModel, name: string) {
+  const plain = file.format === 'npy' ? name.replace(/\.weight$/, '') : name;
+  const [, stem = plain, number = '-1'] = /^(.+)\.(\d+)$/.exec(plain) ?? [];
+  for (const [candidate, place] of [
+    [name, -1],
+    [plain, -1],
+    [stem, Number(number)],
+  ] as const) {
+    const input = inputs.find((known) => known.name === candidate);
+    if (input) return { input, place };
+  }
+  const known = inputs
+    .filter(({ optional }) => !optional)
+    .map((input) => `${input.name} (${inputText(input)})`)
+    .join(', ');
+  throw failure('argument-invalid', name, `is no input of the model; it takes ${known}`);
+}
+
+const fits = (dims: readonly number[], shape: ModelInput['shape']) =>
+  !shape || (dims.length === shape.length && shape.every((size, i) => typeof size !== 'number' || size === dims[i]));
+
+/**
+ * How an array becomes samples: as it is; along an axis more than the input has; or along the first axis, where the
+ * model takes a fixed number of rows.
+ */
+function cut(tensor: TensorInfo, { name, shape }: ModelInput): { count: number; dims: number[] } {
+  const { shape: found } = tensor;
+  const [first = 0, ...rest] = found;
+  if (fits(found, shape)) return { count: 1, dims: found };
+  if (shape && found.length === shape.length + 1 && fits(rest, shape)) return { count: first, dims: rest };
+  const rows = shape?.[0];
+  if (typeof rows === 'number' && rows > 0 && first % rows === 0 && fits([rows, ...rest], shape))
+    return { count: first / rows, dims: [rows, ...rest] };
+  const taken = inputText({ type: '', shape });
+  throw failure('shape-mismatch', tensor.name, `is [${found.join(', ')}]; the input ${name} takes ${taken}`);
+}
+
+function checkType(tensor: TensorInfo, { name, type }: ModelInput): void {
+  const [found] = elementTypes[tensor.dtype] ?? [];
+  if (!found)
+    throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}, which ONNX Runtime takes from nobody`);
+  if (type === '' || found === type) return;
+  const advice = type === 'string' ? '' : `; convert it first, in NumPy with .astype("${type}")`;
+  throw failure('dtype-unsupported', tensor.name, `holds ${found}; the input ${name} takes ${type}${advice}`);
+}
+
+function piecesOf(file: OpenedModel, tensor: TensorInfo, input: ModelInput): Piece[] {
+  checkType(tensor, input);
+  const { count, dims } = cut(tensor, input);
+  if (count === 0 || dims.includes(0)) throw failure('shape-mismatch', tensor.name, 'has no elements');
+  if (count > mostSamples)
+    throw failure('shape-mismatch', tensor.name, `holds ${count} samples; at most ${mostSamples} are possible`);
+  const bytes = tensor.bytes / count;
+  return Array.from({ length: count }, (_, i) => ({ file, tensor, begin: tensor.begin + i * bytes, bytes, dims }));
+}
+
+/** The samples of one opened file, or of a list of arrays that was opened as one. */
+function samplesOf(file: OpenedModel, inputs: readonly ModelInput[]): Record<string, Piece>[] {
+  const found = new Map<ModelInput, { place: number; pieces: Piece[] }[]>();
+  for (const tensor of file.tensors) {
+    const { input, place } = inputFor(inputs, file, tensor.name);
+    found.set(input, [...(found.get(input) ?? []), { place, pieces: piecesOf(file, tensor, input) }]);
+  }
+  const names = file.files.map(({ name }) => name).join(', ');
+  const lists = inputs.flatMap((input): [string, Piece[]][] => {
+    const arrays = found.get(input);
+    if (arrays) return [[input.name, arrays.sort((a, b) => a.place - b.place).flatMap(({ pieces }) => pieces)]];
+    if (input.optional) return [];
+    const detail = `the model needs this input (${inputText(input)}), and ${names} has no array of this name`;
+    throw failure('argument-invalid', input.name, detail);
+  });
+  const count = Math.max(0, ...lists.map(([, pieces]) => pieces.length));
+  for (const [name, { length }] of lists) {
+    if (length === count || length === 1) continue;
+    throw failure('shape-mismatch', name, `has ${length} samples in ${names}; another input has ${count}`);
+  }
+  return Array.from({ length: count }, (_, i) =>
+    Object.fromEntries(lists.map(([name, pieces]) => [name, pieces[i] ?? pieces[0]] as [string, Piece])),
+  );
+}
+
+async function tensorOf(Tensor: TensorClass, { file, tensor, begin, bytes, dims }: Piece): Promise<unknown> {
+  const source = file.weights[file.files.findIndex(({ name }) => name === tensor.file)];
+  const [type, Elements] = elementTypes[tensor.dtype] ?? [];
+  if (!source || !Elements) throw new RangeError('a checked tensor has a file and a type');
+  return new Tensor(type, new Elements((await source.read(begin, bytes)).slice().buffer), dims);
+}
+
+/**
+ * Inputs of an ONNX model from opened files, for `captureActivations`. Arrays are called as the inputs, or `<input>.0`,
+ * `<input>.1` ... for several samples. An array with an axis more than its input, or with a multiple of the rows that the
+ * model has fixed, holds several samples, too. An input with a single one goes with all samples of its file.
+ * @param runtime the module `onnxruntime-web` or `onnxruntime-node`
+ * @param model an opened ONNX model
+ * @param files opened .npz archives, safetensors files, or lists of .npy arrays; they stay open as long as feeds are read
+ * @throws QuantizationError argument-invalid (an array that is no input, an input without array), shape-mismatch,
+ *   dtype-unsupported, format-unsupported
+ */
+export function feedsOf(runtime: { Tensor: TensorClass }, model: Model, ...files: Model[]): FileFeeds {
+  const inputs = modelInputs(model);
+  const samples = files.flatMap((file) => samplesOf(opened(file), inputs));
+  if (samples.length === 0) throw failure('argument-invalid', 'feeds', 'no file holds a sample');
+  async function* read(): AsyncGenerator<Feed> {
+    try {
+      for (const sample of samples) {
+        const feed: Feed = {};
+        for (const [name, piece] of Object.entries(sample)) feed[name] = await tensorOf(runtime.Tensor, piece);
+        yield feed;
+      }
+    } finally {
+      await Promise.all(files.flatMap((file) => opened(file).weights.map((source) => source.close())));
+    }
+  }
+  return { count: samples.length, [Symbol.asyncIterator]: read };
+}
+
+function opened(model: Model): OpenedModel {
+  if (model instanceof OpenedModel) return model;
+  throw failure('argument-invalid', 'model', 'was not opened by this library');
+}
+
+/**
+ * The inputs that an opened ONNX model declares, those with a default included.
+ * @throws QuantizationError format-unsupported: a model of another format
+ */
+export function modelInputs(model: Model): ModelInput[] {
+  return inputsOf(opened(model));
+}

@@ -1,0 +1,87 @@
+// The core's plan of a forward pass: what is read, step by step, and how much memory it takes.
+
+import { failure } from '../api/errors.js';
+import type { Model, TokenCalibration } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
+import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
+import { OpenedModel } from '../model/model.js';
+import { type TokenBatch, tokenBatch } from '../model/tokens.js';
+import type { ForwardStep } from '../worker/protocol.js';
+
+export interface ForwardPlanJson {
+  /** Text of config.json, or what a GGUF model's metadata say. */
+  config: string;
+  vocabulary: number;
+  maxPositions: number;
+  /** Memory per token of a batch, and besides, in bytes. */
+  tokenBytes: number;
+  workingBytes: number;
+  /** Besides that, for the calibration of a block. */
+  calibrationBytes: number;
+  steps: {
+    name: string;
+    floatBytes: number;
+    tensors: (ForwardStep['tensors'][number] & { name: string })[];
+  }[];
+}
+
+/** A worker's own code and heap, a tile as stored and as float32, packed matrices. */
+export const forwardBesidesBytes = 12 * 1024 * 1024;
+
+/** A batch of sequences, and the forward pass on it. */
+export interface ForwardBatch {
+  tokens: TokenBatch;
+  plan: ForwardPlanJson;
+}
+
+/** What the pass is for. Only a run takes GGUF models; `source`: the folder that one was made from. */
+export interface ForwardUse {
+  runs?: boolean;
+  source?: Model | undefined;
+}
+
+/** Tokens that fit the model. Errors: those of tokenBatch and forwardPlanOf. */
+export async function forwardBatchOf(
+  instance: Instance,
+  model: OpenedModel,
+  { tokens: input, tensor }: TokenCalibration,
+  use: ForwardUse = {},
+): Promise<ForwardBatch> {
+  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, use);
+  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
+  return { tokens, plan: forwardPlanOf(instance, model, tokens.length, use) };
+}
+
+/**
+ * For work on a block with the whole batch in one worker; `needsReference`: activations, block and statistics of the
+ * model without quantization, too. Errors: memory-budget.
+ */
+export function checkBlockMemory(
+  memory: MemoryPlan,
+  { tokens, plan }: ForwardBatch,
+  needsReference: boolean = false,
+): void {
+  const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
+  const copies = needsReference ? 2 : 1;
+  const activations = copies * tokens.ids.length * plan.tokenBytes;
+  const statistics = plan.workingBytes + copies * plan.calibrationBytes;
+  const needed = (1 + copies) * blockBytes + activations + statistics + forwardBesidesBytes;
+  if (needed <= memory.shareBytes) return;
+  const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
+  throw failure('memory-budget', 'memoryBudgetBytes', detail);
+}
+
+/** For sequences of `length` tokens. Errors: not-implemented for unknown families, tensor-missing, shape-mismatch... */
+export function forwardPlanOf(
+  instance: Instance,
+  model: OpenedModel,
+  length: number,
+  { runs = false, source }: ForwardUse = {},
+): ForwardPlanJson {
+  const index = model.indexFor(instance);
+  if (source !== undefined && !(source instanceof OpenedModel))
+    throw failure('argument-invalid', 'source', 'was not opened by this library');
+  const config = model.configText || (model.format === 'gguf' && source?.configText) || '';
+  const options = JSON.stringify({ ...comparedTiles, length, runs });
+  return instance.call<ForwardPlanJson>((module) => module.forwardPlan(index, config, options));
+}

@@ -1,0 +1,174 @@
+// The core's plan of a run, taken apart: bound objects are freed before the first `await`, what a run needs is copied.
+
+import type { Plan, PlanOptions } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
+import type { TileSizes } from '../engine/memory.js';
+import type { BoundPlan, PlanTask } from '../engine/module.js';
+import type { OpenedModel } from '../model/model.js';
+import type { WorkItem } from '../pool/job_queue.js';
+import type { PlannedFile } from './output_files.js';
+
+/** What the caller says besides the config. `file`: what a single output file is called, where that is known. */
+export interface PlanChoices extends PlanOptions {
+  file?: string | null;
+  /** Whether files go to a folder that has folders inside. */
+  folder?: boolean | undefined;
+}
+
+/** How a plan is made besides its config. */
+export interface PlanSettings extends TileSizes {
+  /** Whether static inputs and outputs, and weighted observers, get what they need from calibration. */
+  calibrates?: boolean;
+  /** What calibration found. */
+  activations?: object[];
+}
+
+/** What the core says of a plan, and callers do not see. */
+export interface PlanBesides {
+  tasks: PlanTask[];
+}
+
+/** What a plan has to know of its model before it can be run: bytes of a file. */
+interface Constant {
+  file: number;
+  begin: number;
+  bytes: number;
+}
+
+/** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
+export function withPlan<T>(
+  instance: Instance,
+  model: OpenedModel,
+  config: string,
+  { format, onnx, gguf, includeTowers, includeExperts, file, folder }: PlanChoices,
+  settings: PlanSettings,
+  use: (bound: BoundPlan, plan: Plan, besides: PlanBesides) => T,
+  constants: Uint8Array = new Uint8Array(),
+): T {
+  const index = model.indexFor(instance);
+  const imatrix = gguf?.imatrix ?? new Uint8Array();
+  const bound = instance.withBytes(imatrix, (pointer) =>
+    instance.withBytes(constants, (at) => {
+      const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
+      const known = { constants: at, constantsBytes: constants.length };
+      const included = { include_towers: includeTowers === true, include_experts: includeExperts === true };
+      const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...known, ...settings };
+      return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
+    }),
+  );
+  try {
+    instance.call<null>(() => bound.error());
+    const { tasks, ...plan } = instance.call<Plan & PlanBesides>(() => bound.json());
+    return use(bound, plan, { tasks });
+  } finally {
+    instance.free(bound);
+  }
+}
+
+interface Literals {
+  pointer: number;
+  bytes: number;
+  places: [offset: number, begin: number, bytes: number][];
+}
+
+/** All that a run needs of its plan. */
+export interface PreparedRun {
+  plan: Plan;
+  tasks: PlanTask[];
+  items: WorkItem[];
+  files: PlannedFile[];
+  /** Text of config.json of a folder output, and of the index of its shards; "" for none. */
+  outputConfig: string;
+  shardMap: string;
+  /** What calibration has to find, as the core takes it; "" for nothing. */
+  requests: string;
+}
+
+/**
+ * Plans a run; where the plan has to know some values of the model, reads them and plans it anew. Errors: those of
+ * withPlan and of reading.
+ */
+export async function prepareRun(
+  instance: Instance,
+  model: OpenedModel,
+  config: string,
+  choices: PlanChoices,
+  settings: PlanSettings,
+): Promise<PreparedRun> {
+  const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan, besides) => ({
+    run: prepare(instance, model, bound, plan, besides),
+    wanted: instance.call<Constant[]>(() => bound.constants()),
+  }));
+  if (wanted.length === 0) return run;
+  const pieces = await Promise.all(
+    wanted.map(async ({ file, begin, bytes }) => {
+      const source = model.weights[file];
+      if (!source) throw new RangeError(`file ${file} of the model does not exist`);
+      return source.read(begin, bytes);
+    }),
+  );
+  const constants = new Uint8Array(await new Blob(pieces as BlobPart[]).arrayBuffer());
+  return withPlan(
+    instance,
+    model,
+    config,
+    choices,
+    settings,
+    (bound, plan, besides) => prepare(instance, model, bound, plan, besides),
+    constants,
+  );
+}
+
+/** Copies literals, tasks and the index out of a bound plan. */
+function prepare(
+  instance: Instance,
+  model: OpenedModel,
+  bound: BoundPlan,
+  plan: Plan,
+  { tasks }: PlanBesides,
+): PreparedRun {
+  const files = plan.files.map(({ name, bytes }, file) => {
+    const known = instance.call<Literals>(() => bound.fileLiterals(file));
+    const text = instance.copyOut(known.pointer, known.bytes);
+    const literals = known.places.map(([offset, begin, length]) => ({
+      offset,
+      bytes: text.subarray(begin, begin + length),
+    }));
+    return { name, bytes, literals };
+  });
+  const items = tasks.map(({ tensor, bytes, tiles, observePasses, observedInParts }, number): WorkItem => {
+    const task = instance.run(() => bound.task(number));
+    const name = plan.tensors[tensor]?.name ?? '';
+    return {
+      name,
+      bytes,
+      tiles,
+      task: { quantize: task, observePasses, observedInParts },
+      merge: (states) => mergedState(instance, task, states),
+    };
+  });
+  return {
+    plan,
+    tasks,
+    items,
+    files,
+    outputConfig: instance.call<string>(() => bound.outputConfig(model.configText)),
+    shardMap: instance.run(() => bound.shardMap()),
+    requests: instance.run(() => bound.activationRequests()),
+  };
+}
+
+/** Observer states of one task, merged by the core. */
+function mergedState(instance: Instance, task: string, states: Uint8Array[]): Uint8Array {
+  const session = instance.run((module) => new module.TensorSession(task));
+  try {
+    instance.call(() => session.info());
+    for (const state of states) {
+      instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
+    }
+    const { pointer, bytes } = instance.call<{ pointer: number; bytes: number }>(() => session.state());
+    return instance.copyOut(pointer, bytes);
+  } finally {
+    instance.free(session);
+  }
+}

@@ -1,0 +1,208 @@
+// From tasks to jobs. A job is a range of tiles of a large tensor, or several small tensors together. Large tensors that
+// are observed before they are quantized have observe jobs first (one job alone where observing cannot be shared); when
+// all their tiles are observed, the states are merged and their quantize jobs come next. Jobs are handed out in file
+// order, so that output arrives nearly in order.
+
+import type { TensorError } from '../api/types.js';
+import type { Job, JobPart, JobResult } from '../worker/protocol.js';
+import { ErrorSums } from './report.js';
+
+/** Smaller jobs would cost more in calls than they gain in balance. */
+const smallestJobBytes = 1024 * 1024;
+
+/** One tensor to work on. */
+export interface WorkItem {
+  name: string;
+  /** Input bytes. */
+  bytes: number;
+  tiles: number;
+  /** The core's JSON; two of them are compared. */
+  task: { quantize: string; observePasses: number; observedInParts: boolean } | { left: string; right: string };
+  /** Merges the states of several observe parts. */
+  merge(states: Uint8Array[]): Uint8Array;
+}
+
+/** What a finished job means for progress. */
+export interface Advance {
+  phase: 'read' | 'quantize';
+  /** Input bytes finished; a pass of two counts half. */
+  bytes: number;
+  /** Tensors finished. */
+  tensors: number;
+  tensor: string;
+}
+
+interface ItemState {
+  item: WorkItem;
+  sums: ErrorSums;
+  /** Sums of ranges that came before their turn, by first tile. */
+  early: Map<number, { last: number; sums: Float64Array }>;
+  summedTiles: number;
+  observedTiles: number;
+  states: Map<number, Uint8Array>;
+}
+
+interface Entry {
+  job: Job;
+  /** Position of the first tensor: jobs are handed out in this order. */
+  order: number;
+}
+
+export class Schedule {
+  readonly #items: ItemState[];
+  readonly #jobBytes: number;
+  readonly #workers: number;
+  /** Input bytes of tensors that are not cut into jobs yet. */
+  #left: number;
+  readonly #ready: Entry[] = [];
+  #cursor = 0;
+  #unfinished: number;
+
+  /** `jobBytes`: input bytes of a job at most. Among several `workers` the last jobs are smaller, so that all end together. */
+  constructor(items: WorkItem[], jobBytes: number, workers = 1) {
+    this.#jobBytes = jobBytes;
+    this.#workers = workers;
+    this.#left = items.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#items = items.map((item) => ({
+      item,
+      sums: new ErrorSums(),
+      early: new Map(),
+      summedTiles: 0,
+      observedTiles: 0,
+      states: new Map(),
+    }));
+    this.#unfinished = items.filter((item) => item.tiles > 0).length;
+  }
+
+  get done(): boolean {
+    return this.#unfinished === 0;
+  }
+
+  /** The next job; null when all are handed out or wait for an observe pass. */
+  next(): Job | null {
+    if (this.#ready.length === 0) this.#expand();
+    return this.#ready.shift()?.job ?? null;
+  }
+
+  /** Takes the result of a job. */
+  complete(job: Job, result: JobResult): Advance {
+    const advance: Advance = { phase: 'read', bytes: 0, tensors: 0, tensor: job.label };
+    for (const [position, part] of job.parts.entries()) {
+      const state = this.#items[part.item];
+      const partResult = result.parts[position];
+      if (!state || !partResult) throw new RangeError('a job came back with parts that it did not have');
+      const { item } = state;
+      const fraction = (part.last - part.first) / item.tiles;
+      advance.bytes += item.bytes * fraction * share(item, part);
+      advance.tensor = item.name;
+      if (part.kind === 'observe') {
+        if (partResult.state) state.states.set(part.first, partResult.state);
+        state.observedTiles += part.last - part.first;
+        if (state.observedTiles === item.tiles) this.#quantizeObserved(part.item, state);
+        continue;
+      }
+      if (part.kind !== 'compare') advance.phase = 'quantize';
+      advance.tensors += this.#addSums(state, part, partResult.sums) ? 1 : 0;
+    }
+    return advance;
+  }
+
+  /** Error of a tensor, once done. */
+  error(item: number): TensorError | null {
+    return this.#items[item]?.sums.result() ?? null;
+  }
+
+  /** True when the tensor is finished. */
+  #addSums(state: ItemState, { first, last }: JobPart, sums: Float64Array): boolean {
+    state.early.set(first, { last, sums });
+    for (let next = state.early.get(state.summedTiles); next; next = state.early.get(state.summedTiles)) {
+      state.sums.add(next.sums);
+      state.early.delete(state.summedTiles);
+      state.summedTiles = next.last;
+    }
+    const isFinished = state.summedTiles === state.item.tiles;
+    if (isFinished) this.#unfinished -= 1;
+    return isFinished;
+  }
+
+  #quantizeObserved(order: number, { item, states }: ItemState): void {
+    const ordered = [...states].sort(([a], [b]) => a - b).map(([, state]) => state);
+    const merged = ordered.length === 1 && ordered[0] ? ordered[0] : item.merge(ordered);
+    states.clear();
+    const entries: Entry[] = [];
+    for (const [first, last] of this.#ranges(item)) {
+      const { task } = item;
+      if ('quantize' in task) {
+        entries.push({
+          order,
+          job: this.#job(item, { kind: 'run', item: order, task: task.quantize, first, last, state: merged }),
+        });
+      }
+    }
+    const position = this.#ready.findIndex((entry) => entry.order > order);
+    this.#ready.splice(position < 0 ? this.#ready.length : position, 0, ...entries);
+  }
+
+  #job(item: WorkItem, part: JobPart): Job {
+    return { label: item.name, bytes: (item.bytes * (part.last - part.first)) / item.tiles, parts: [part] };
+  }
+
+  /** Input bytes of the next job: half of each worker's share of what is left (guided self-scheduling). */
+  #nextBytes(left: number): number {
+    if (this.#workers === 1) return this.#jobBytes;
+    return Math.min(this.#jobBytes, Math.max(smallestJobBytes, left / (2 * this.#workers)));
+  }
+
+  /** Tile ranges of about so many bytes each. */
+  *#ranges({ bytes, tiles }: WorkItem): Generator<[first: number, last: number]> {
+    const perJob = Math.max(1, Math.floor(this.#nextBytes(Math.max(this.#left, bytes)) / Math.max(1, bytes / tiles)));
+    const even = Math.ceil(tiles / Math.ceil(tiles / perJob));
+    for (let first = 0; first < tiles; first += even) yield [first, Math.min(tiles, first + even)];
+  }
+
+  /** Makes jobs of the next large tensor, or one job of the next small ones. */
+  #expand(): void {
+    const small: JobPart[] = [];
+    let smallBytes = 0;
+    const order = this.#cursor;
+    while (this.#cursor < this.#items.length) {
+      const item = this.#items[this.#cursor]?.item;
+      if (!item) break;
+      if (item.bytes + smallBytes > this.#nextBytes(this.#left) && small.length > 0) break;
+      const number = this.#cursor++;
+      const ranges = item.tiles === 0 ? [] : [...this.#ranges(item)];
+      this.#left -= item.bytes;
+      if (item.tiles === 0) continue;
+      if (ranges.length > 1) {
+        for (const [first, last] of observesWhole(item) ? [[0, item.tiles] as const] : ranges)
+          this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last, true)) });
+        return;
+      }
+      small.push(firstPass(item, number, 0, item.tiles, false));
+      smallBytes += item.bytes;
+    }
+    if (small.length === 0) return;
+    const names = small.map((part) => this.#items[part.item]?.item.name ?? '');
+    const label = names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
+    this.#ready.push({ order, job: { label, bytes: smallBytes, parts: small } });
+  }
+}
+
+/** Whether one session must see the whole tensor before any of its tiles can run. */
+function observesWhole({ task }: WorkItem): boolean {
+  return 'quantize' in task && task.observePasses > 0 && !task.observedInParts;
+}
+
+/** What a part does of all passes over its tiles. */
+function share({ task }: WorkItem, { kind }: JobPart): number {
+  if (kind === 'compare' || kind === 'observe-and-run' || 'left' in task) return 1;
+  return (kind === 'observe' ? task.observePasses : 1) / (task.observePasses + 1);
+}
+
+/** `isLarge`: running is split into several jobs. */
+function firstPass({ task }: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart {
+  if ('left' in task) return { kind: 'compare', item, left: task.left, right: task.right, first, last };
+  const range = { item, task: task.quantize, first, last };
+  if (task.observePasses === 0) return { kind: 'run', ...range, state: null };
+  return { kind: isLarge ? 'observe' : 'observe-and-run', ...range };
+}

@@ -1,0 +1,52 @@
+// A "worker" in the thread of the caller, for 0 threads. Between tiles it gives the event loop a turn, so that a page
+// stays alive and an abort is noticed.
+
+import type { FromWorker, Port, ToWorker } from '../worker/protocol.js';
+import type { WorkerHost } from '../worker/tile_input.js';
+import { JobServer } from '../worker/worker_server.js';
+
+/** Work between two turns of the event loop, in milliseconds: shorter than a frame. */
+const turnMs = 12;
+
+export class LocalPort implements Port {
+  readonly server: JobServer;
+  #message: (message: FromWorker) => void = () => {};
+  #terminated = false;
+  /** Settles when nothing runs. */
+  #idle: Promise<void> = Promise.resolve();
+
+  constructor(host: WorkerHost) {
+    let lastTurn = performance.now();
+    const pause = async () => {
+      if (performance.now() - lastTurn >= turnMs) {
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        lastTurn = performance.now();
+      }
+      if (this.#terminated) throw new Error('terminated');
+    };
+    const send = (message: FromWorker) => {
+      if (!this.#terminated) queueMicrotask(() => this.#message(message));
+    };
+    this.server = new JobServer(host, send, pause);
+  }
+
+  listen(message: (message: FromWorker) => void): void {
+    this.#message = message;
+  }
+
+  post(message: ToWorker): void {
+    if (this.#terminated) return;
+    const done = this.server.receive(message);
+    if (message.type === 'job' || message.type === 'start') this.#idle = done;
+  }
+
+  async terminate(): Promise<void> {
+    if (this.#terminated) return;
+    this.#terminated = true;
+    this.server.abandon();
+    await this.#idle;
+    this.server.close();
+  }
+
+  hold(): void {}
+}

@@ -1,0 +1,268 @@
+// Workers, each with its own engine, and the jobs that wait for one. A worker that dies or whose engine traps is
+// replaced, and its job is done once more; if that fails too, the run ends with worker-crashed. Abort = terminate.
+// Idle workers do not keep the process alive, and are ended after a while to give their memory back.
+
+import { failure, QuantizationError, textOf } from '../api/errors.js';
+import type { ContextFiles, FromWorker, Job, JobResult, Port, WorkProgress } from '../worker/protocol.js';
+
+/** Memory of idle workers is given back after this time. */
+const idleMs = 10_000;
+
+/** One run's files, and how the main thread reads those that workers cannot. */
+export interface RunContext {
+  readonly id: number;
+  readonly files: ContextFiles;
+  read(input: number, file: number, offset: number, length: number): Promise<Uint8Array>;
+}
+
+interface Task {
+  context: RunContext;
+  job: Job;
+  attempts: number;
+  resolve: (result: JobResult) => void;
+  reject: (error: unknown) => void;
+  onProgress: ((progress: WorkProgress) => void) | undefined;
+}
+
+interface Slot {
+  port: Port;
+  ready: boolean;
+  memoryBytes: number;
+  task: Task | null;
+  contexts: Map<number, RunContext>;
+  releasing: Map<number, () => void>;
+}
+
+export class Pool {
+  readonly #start: () => Port;
+  readonly #module: WebAssembly.Module;
+  readonly #size: number;
+  readonly #slots = new Set<Slot>();
+  readonly #waiting: Task[] = [];
+  #idleTimer: ReturnType<typeof setTimeout> | null = null;
+  #contextId = 0;
+  #jobId = 0;
+
+  /** At most `size` workers; they start when first needed. */
+  constructor(start: () => Port, module: WebAssembly.Module, size: number) {
+    this.#start = start;
+    this.#module = module;
+    this.#size = size;
+  }
+
+  /** Linear memory of the workers, as they last told. */
+  get memoryBytes(): number {
+    return [...this.#slots].reduce((sum, slot) => sum + slot.memoryBytes, 0);
+  }
+
+  /** Describes a run to the pool. Pass the result to `run`, then to `release`. */
+  context(files: ContextFiles, read: RunContext['read']): RunContext {
+    return { id: this.#contextId++, files, read };
+  }
+
+  /** Starts `count` workers, up to the pool's size, for jobs that come soon: they load while the caller plans. */
+  prepare(count: number): void {
+    while (this.#slots.size < Math.min(count, this.#size)) {
+      const slot = this.#grow();
+      if (!slot) return; // the first job will say why
+      slot.port.hold(false);
+    }
+    this.#rest();
+  }
+
+  /** Runs one job. Errors: those of the job; worker-crashed; on abort `signal.reason`, once the worker is gone. */
+  run(context: RunContext, job: Job, signal: AbortSignal, onProgress?: Task['onProgress']): Promise<JobResult> {
+    signal.throwIfAborted();
+    return new Promise<JobResult>((resolve, reject) => {
+      const task: Task = { context, job, attempts: 0, resolve, reject, onProgress };
+      const abort = () => void this.#abort(task, signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      const settle = () => signal.removeEventListener('abort', abort);
+      task.resolve = (result) => {
+        settle();
+        resolve(result);
+      };
+      task.reject = (error) => {
+        settle();
+        reject(error);
+      };
+      this.#waiting.push(task);
+      this.#assign();
+    });
+  }
+
+  /** Closes a run's files in every worker that knows them. */
+  async release(context: RunContext): Promise<void> {
+    const released = [...this.#slots]
+      .filter((slot) => slot.contexts.has(context.id))
+      .map(
+        (slot) =>
+          new Promise<void>((resolve) => {
+            slot.releasing.set(context.id, resolve);
+            slot.port.hold(true);
+            slot.port.post({ type: 'release', context: context.id }, []);
+          }),
+      );
+    await Promise.all(released);
+    this.#rest();
+  }
+
+  /** Ends all workers; jobs under way fail with `reason`. */
+  async close(reason: unknown): Promise<void> {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = null;
+    for (const task of this.#waiting.splice(0)) task.reject(reason);
+    await Promise.all(
+      [...this.#slots].map(async (slot) => {
+        const { task } = slot;
+        await this.#drop(slot);
+        task?.reject(reason);
+      }),
+    );
+  }
+
+  #assign(): void {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = null;
+    while (this.#waiting.length > 0) {
+      const slot = [...this.#slots].find((candidate) => candidate.task === null) ?? this.#grow();
+      const task = slot ? this.#waiting.shift() : undefined;
+      if (!slot || !task) return;
+      slot.task = task;
+      slot.port.hold(true);
+      if (slot.ready) this.#dispatch(slot, task);
+    }
+  }
+
+  #grow(): Slot | null {
+    if (this.#slots.size >= this.#size) return null;
+    let port: Port;
+    try {
+      port = this.#start();
+    } catch (error) {
+      const detail = `a worker cannot be started: ${textOf(error)}; pass workerUrl, or threads: 0`;
+      for (const task of this.#waiting.splice(0)) task.reject(failure('worker-crashed', '', detail, error));
+      return null;
+    }
+    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, contexts: new Map(), releasing: new Map() };
+    this.#slots.add(slot);
+    port.listen(
+      (message) => this.#receive(slot, message),
+      (reason) => void this.#crashed(slot, reason),
+    );
+    port.post({ type: 'start', module: this.#module }, []);
+    return slot;
+  }
+
+  #dispatch(slot: Slot, task: Task): void {
+    const { context } = task;
+    if (!slot.contexts.has(context.id)) {
+      slot.contexts.set(context.id, context);
+      slot.port.post({ type: 'context', context: context.id, files: context.files }, []);
+    }
+    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job }, []);
+  }
+
+  #receive(slot: Slot, message: FromWorker): void {
+    if (!this.#slots.has(slot)) return;
+    if ('memoryBytes' in message) slot.memoryBytes = message.memoryBytes;
+    switch (message.type) {
+      case 'ready':
+        slot.ready = true;
+        if (slot.task) this.#dispatch(slot, slot.task);
+        return;
+      case 'done':
+        this.#finish(slot)?.resolve(message.result);
+        return;
+      case 'failed':
+        this.#finish(slot)?.reject(new QuantizationError(message.error));
+        return;
+      case 'progress':
+        slot.task?.onProgress?.(message.progress);
+        return;
+      case 'crashed':
+        void this.#crashed(slot, message.message);
+        return;
+      case 'read':
+        void this.#answer(slot, message);
+        return;
+      case 'released':
+        slot.contexts.delete(message.context);
+        slot.releasing.get(message.context)?.();
+        slot.releasing.delete(message.context);
+        this.#relax(slot);
+        return;
+    }
+  }
+
+  #finish(slot: Slot): Task | null {
+    const { task } = slot;
+    slot.task = null;
+    this.#relax(slot);
+    // The run that gets this result may add its next job at once; the worker is offered to others after that.
+    queueMicrotask(() => this.#assign());
+    return task;
+  }
+
+  /** Lets the process end unless somebody waits for this worker. */
+  #relax(slot: Slot): void {
+    slot.port.hold(slot.task !== null || slot.releasing.size > 0);
+  }
+
+  async #answer(
+    slot: Slot,
+    { request, context, input, file, offset, length }: Extract<FromWorker, { type: 'read' }>,
+  ): Promise<void> {
+    try {
+      const found = slot.contexts.get(context);
+      if (!found) throw new Error('the run has ended');
+      // A copy is transferred: the source may keep using what it returned.
+      const bytes = (await found.read(input, file, offset, length)).slice();
+      slot.port.post({ type: 'bytes', request, bytes }, [bytes.buffer as ArrayBuffer]);
+    } catch (error) {
+      const plain = error instanceof QuantizationError ? error : failure('read-failed', '', textOf(error), error);
+      slot.port.post({ type: 'bytes-failed', request, error: plain.toPlain() }, []);
+    }
+  }
+
+  async #crashed(slot: Slot, reason: string): Promise<void> {
+    if (!this.#slots.has(slot)) return;
+    const { task } = slot;
+    await this.#drop(slot);
+    if (task) {
+      task.attempts += 1;
+      if (task.attempts < 2) {
+        this.#waiting.unshift(task);
+      } else {
+        const detail = `a worker died twice on this work (${reason}); a smaller memoryBudgetBytes or fewer threads may help`;
+        task.reject(failure('worker-crashed', task.job.label, detail));
+      }
+    }
+    this.#assign();
+  }
+
+  async #abort(task: Task, reason: unknown): Promise<void> {
+    const position = this.#waiting.indexOf(task);
+    if (position >= 0) this.#waiting.splice(position, 1);
+    const slot = [...this.#slots].find((candidate) => candidate.task === task);
+    if (slot) await this.#drop(slot);
+    task.reject(reason);
+    this.#assign();
+  }
+
+  async #drop(slot: Slot): Promise<void> {
+    this.#slots.delete(slot);
+    for (const resolve of slot.releasing.values()) resolve();
+    await slot.port.terminate();
+  }
+
+  #rest(): void {
+    if (this.#waiting.length > 0 || [...this.#slots].some((slot) => slot.task)) return;
+    this.#idleTimer ??= setTimeout(() => {
+      this.#idleTimer = null;
+      for (const slot of this.#slots) if (!slot.task) void this.#drop(slot);
+    }, idleMs);
+    // Only Node's timers keep a process alive.
+    if (typeof this.#idleTimer === 'object') this.#idleTimer.unref();
+  }
+}

@@ -1,0 +1,48 @@
+// Progress reports: monotonic, and not more often than a person can see; the first of a phase is never left out.
+
+import type { Progress } from '../api/types.js';
+
+/** Time between two reports, in milliseconds. */
+const intervalMs = 50;
+
+export class ProgressMeter {
+  readonly #report: ((progress: Progress) => void) | undefined;
+  readonly #count: number;
+  readonly #bytesTotal: number;
+  #bytesDone = 0;
+  #index = 0;
+  #tensor: string | undefined;
+  readonly #phases = new Set<Progress['phase']>();
+  #last = Number.NEGATIVE_INFINITY;
+
+  constructor(report: ((progress: Progress) => void) | undefined, count: number, bytesTotal: number) {
+    this.#report = report;
+    this.#count = count;
+    this.#bytesTotal = bytesTotal;
+  }
+
+  /** Counts finished input bytes and tensors. `always` reports even if one was given just now. */
+  advance(phase: Progress['phase'], bytes: number, tensors: number, tensor?: string, always = false): void {
+    this.#bytesDone = Math.min(this.#bytesTotal, this.#bytesDone + bytes);
+    this.#index += tensors;
+    this.#tensor = tensor ?? this.#tensor;
+    const now = performance.now();
+    const isNew = !this.#phases.has(phase);
+    if (!this.#report || (!always && !isNew && now - this.#last < intervalMs)) return;
+    this.#phases.add(phase);
+    this.#last = now;
+    this.#report({
+      phase,
+      ...(this.#tensor === undefined ? {} : { tensor: this.#tensor }),
+      index: this.#index,
+      count: this.#count,
+      bytesDone: Math.floor(this.#bytesDone),
+      bytesTotal: this.#bytesTotal,
+    });
+  }
+
+  /** The last report: everything is done. */
+  finish(phase: Progress['phase']): void {
+    this.advance(phase, this.#bytesTotal - this.#bytesDone, this.#count - this.#index, undefined, true);
+  }
+}

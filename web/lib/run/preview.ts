@@ -1,0 +1,51 @@
+// What a config would do to some tensors: they are quantized as in a run, and nothing is written.
+
+import { failure } from '../api/errors.js';
+import type { PlanOptions, TensorReport } from '../api/types.js';
+import { sizesFor } from '../engine/memory.js';
+import type { OpenedModel } from '../model/model.js';
+import { prepareRun } from '../plan/plan.js';
+import { dispatch, type ResultSink } from '../pool/job_loop.js';
+import { Schedule } from '../pool/job_queue.js';
+import { tensorReport } from '../pool/report.js';
+import { reader, type Workshop } from '../pool/workshop.js';
+
+const noOutput: ResultSink = {
+  accept() {},
+  hasRoom: () => true,
+  changed: () => new Promise(() => {}),
+};
+
+/** Errors: those of plans, tensor-missing, those of reading and quantizing. Calibrated algorithms are left out. */
+export async function tryTensors(
+  { instance, pool, memory }: Workshop,
+  model: OpenedModel,
+  config: string,
+  tensors: readonly string[],
+  options: PlanOptions & { signal?: AbortSignal },
+): Promise<TensorReport[]> {
+  options.signal?.throwIfAborted();
+  const { plan, items, tasks } = await prepareRun(instance, model, config, options, memory.tiles);
+  const numbers = tensors.map((name) => plan.tensors.findIndex((tensor) => tensor.name === name));
+  const missing = numbers.indexOf(-1);
+  if (missing >= 0) throw failure('tensor-missing', tensors[missing] ?? '', 'is not in the model');
+  const positions = tasks.flatMap(({ tensor }, item) => (numbers.includes(tensor) ? [item] : []));
+  const tried = positions.flatMap((position) => items[position] ?? []);
+  const bytes = tried.reduce((sum, item) => sum + item.bytes, 0);
+  const { workers, shareBytes } = sizesFor(memory, bytes);
+  const context = pool.context(
+    { inputs: [model.weights.map((source) => source.remote)], outputs: plan.files.map(() => null) },
+    reader([model]),
+  );
+  const schedule = new Schedule(tried, Math.min(memory.transferJobBytes, shareBytes), workers);
+  try {
+    await dispatch(pool, context, schedule, workers, noOutput, () => {}, options.signal);
+  } finally {
+    await pool.release(context);
+  }
+  const errorOf = new Map(positions.map((position, item) => [tasks[position]?.tensor, schedule.error(item)]));
+  return numbers.flatMap((number) => {
+    const tensor = plan.tensors[number];
+    return tensor ? [tensorReport(tensor, errorOf.get(number) ?? null)] : [];
+  });
+}

@@ -1,0 +1,104 @@
+// Runs that go on where an interrupted one ended, output file by output file. A file is finished when all its bytes are
+// written; the errors of its tensors are kept with it, for the report.
+
+import { failure } from '../api/errors.js';
+import type { TensorError } from '../api/types.js';
+import type { FileSource } from '../io/source.js';
+import type { OutputTarget, Work } from '../io/target.js';
+import type { PlannedFile } from '../plan/output_files.js';
+import type { PreparedRun } from '../plan/plan.js';
+import type { WorkItem } from '../pool/job_queue.js';
+
+export interface Resumed {
+  /** Numbers of the output files that need not be made again. */
+  files: ReadonlySet<number>;
+  /** Of tasks whose output is in them. */
+  errors: Map<number, TensorError | null>;
+  /** A file is complete. `errorOf`: of a task. */
+  keep(file: number, errorOf: (task: number) => TensorError | null): Promise<void>;
+}
+
+/** Output files that a task writes to. */
+function filesOf({ task }: WorkItem): number[] {
+  if (!('quantize' in task)) return [];
+  const { components } = JSON.parse(task.quantize) as { components: [file: number, offset: number][] };
+  return [...new Set(components.map(([file]) => file))];
+}
+
+/** A task without what says how it is done, but not what it gives: its tiles. */
+function outcomeOf({ task }: WorkItem): string {
+  if (!('quantize' in task)) return '';
+  return JSON.stringify({ ...JSON.parse(task.quantize), tiles: 0, tile_lines: 0 });
+}
+
+function* partsOf(
+  items: WorkItem[],
+  files: PlannedFile[],
+  imatrix: Uint8Array | undefined,
+): Generator<string | Uint8Array> {
+  for (const item of items) yield outcomeOf(item);
+  for (const { name, bytes, literals } of files) {
+    yield `${name} ${bytes}`;
+    for (const { offset, bytes: known } of literals) {
+      yield String(offset);
+      yield known;
+    }
+  }
+  yield imatrix ?? new Uint8Array();
+}
+
+function inputOf({ name, size, identity }: FileSource): string {
+  if (identity !== undefined) return `${name}, ${size} bytes, ${identity}`;
+  const detail = `${name} cannot be told from another file of its size; resume needs paths, or URLs with an ETag`;
+  throw failure('argument-invalid', 'resume', detail);
+}
+
+const textOfError = (error: TensorError | null) =>
+  error && [
+    ...[error.sqnrDb, error.mse, error.maxAbs, error.cosine].map(String), // JSON knows no infinity
+    ...(error.nonFinite ? [String(error.nonFinite.reference), String(error.nonFinite.quantized)] : []),
+  ];
+
+function errorOfText(text: string[] | null): TensorError | null {
+  if (text === null) return null;
+  const [sqnrDb = Number.NaN, mse = Number.NaN, maxAbs = Number.NaN, cosine = Number.NaN, reference, quantized] =
+    text.map(Number);
+  const error = { sqnrDb, mse, maxAbs, cosine };
+  return reference === undefined || quantized === undefined ? error : { ...error, nonFinite: { reference, quantized } };
+}
+
+/**
+ * Takes up what an interrupted run into `target` finished. `isCalibrated`: tasks that no file can be finished without.
+ * Errors: argument-invalid (a target or inputs that cannot be resumed), target-invalid (an interrupted run of other work).
+ */
+export async function takeUp(
+  target: OutputTarget,
+  library: string,
+  inputs: readonly FileSource[],
+  { items, files }: PreparedRun,
+  imatrix: Uint8Array | undefined,
+): Promise<Resumed> {
+  if (!target.resume || !target.keep)
+    throw failure('argument-invalid', 'resume', 'only runs into a folder, by its path in Node, can be resumed');
+  const work: Work = { library, inputs: inputs.map(inputOf), plan: partsOf(items, files, imatrix) };
+  const notes = await target.resume(work);
+  const written = items.map(filesOf);
+  const isFinished = (file: number) => notes.has(files[file]?.name ?? '');
+  const finished = new Set([...files.keys()].filter(isFinished));
+  // A tensor in two files is made again, and both files with it.
+  for (const own of written) if (!own.every(isFinished)) for (const file of own) finished.delete(file);
+  const errors = new Map<number, TensorError | null>();
+  for (const file of finished) {
+    const note = JSON.parse(notes.get(files[file]?.name ?? '') ?? '[]') as [number, string[] | null][];
+    for (const [task, error] of note) errors.set(task, errorOfText(error));
+  }
+  return {
+    files: finished,
+    errors,
+    async keep(file, errorOf) {
+      const own = [...written.keys()].filter((task) => written[task]?.includes(file));
+      const note = own.map((task) => [task, textOfError(errorOf(task))]);
+      await target.keep?.(files[file]?.name ?? '', JSON.stringify(note));
+    },
+  };
+}

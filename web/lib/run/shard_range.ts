@@ -1,0 +1,187 @@
+// One part of a run that several machines share: whole output shards, dealt out by a rule that every machine works out for
+// itself from the plan. Beside its shards a part leaves a record in `wasmquant-parts/`, and the first part also config.json,
+// the index and what is carried over; node_merge.ts makes a model of them when all are there.
+
+import { failure } from '../api/errors.js';
+import type { Diagnostic, Report, ShardPart, TensorError } from '../api/types.js';
+import type { PlannedRun } from '../calibration/calibrate.js';
+import type { Instance } from '../engine/instance.js';
+import type { PlannedFile } from '../plan/output_files.js';
+import type { PreparedRun } from '../plan/plan.js';
+import { infiniteError, totalsOf } from '../pool/report.js';
+import { type SmallFile, textFile } from './sidecar_files.js';
+
+/** Folder of the output that holds what is not final yet. */
+export const partsFolder = 'wasmquant-parts';
+export const recordName = ({ part, of }: ShardPart) => `${partsFolder}/${part}-of-${of}.json`;
+
+/** A shard that a part wrote. `head`: SHA-256 of its first `headBytes`, which are known from the plan. */
+export interface WrittenShard {
+  name: string;
+  bytes: number;
+  headBytes: number;
+  head: string;
+}
+
+/** What a part says of itself. Another `version` is read by another version of this library. */
+export interface PartRecord extends ShardPart {
+  version: 1;
+  /** SHA-256 over all that decides the bytes of the whole output, but for the weights. */
+  plan: string;
+  /** Of the whole output. */
+  files: { name: string; bytes: number }[];
+  totals: Report['totals'];
+  shards: WrittenShard[];
+  /** Of the first part: files in `wasmquant-parts/` that go beside the shards, in this order. */
+  small: { name: string; bytes: number }[];
+  /** Of this part alone; `order`: number of each of its tensors in the whole model. */
+  report: Report;
+  order: number[];
+}
+
+/** What of a run one part does. */
+export interface PartOfRun {
+  /** Tasks, by their numbers in the plan. */
+  items: ReadonlySet<number>;
+  /** Files that this part alone writes. */
+  names: string[];
+  /** Planned files, null for those of other parts. */
+  own(files: PlannedFile[]): (PlannedFile | null)[];
+  /** The part of the whole report. */
+  report(whole: Report): Report;
+  /** The small files, not yet in their place, and the record. */
+  stage(small: SmallFile[], report: Report): Promise<SmallFile[]>;
+}
+
+/** Errors: argument-invalid. */
+function checkPart({ part, of }: ShardPart): void {
+  if (Number.isSafeInteger(of) && Number.isSafeInteger(part) && part >= 1 && part <= of) return;
+  const detail = `part ${part} of ${of} does not exist: parts count from 1 to their number; add 1 to an index that counts from 0`;
+  throw failure('argument-invalid', 'shards', detail);
+}
+
+/**
+ * Deals out files of so many bytes of work: the largest first, each to the part that has the fewest bytes, the first of
+ * these. Returns the part of each file, counted from 0.
+ */
+export function dealOut(bytes: readonly number[], parts: number): number[] {
+  const loads = Array.from({ length: Math.min(parts, bytes.length) }, () => 0);
+  const part = bytes.map(() => 0);
+  const order = bytes.map((size, file) => ({ size, file })).sort((a, b) => b.size - a.size || a.file - b.file);
+  for (const { size, file } of order) {
+    const least = loads.indexOf(Math.min(...loads));
+    part[file] = least;
+    loads[least] = (loads[least] ?? 0) + size;
+  }
+  return part;
+}
+
+export async function sha256(...pieces: (string | Uint8Array<ArrayBuffer>)[]): Promise<string> {
+  const bytes = await new Blob(pieces).arrayBuffer();
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+async function writtenShard({ name, bytes, literals }: PlannedFile): Promise<WrittenShard> {
+  const head = literals[0]?.bytes ?? new Uint8Array();
+  return { name, bytes, headBytes: head.byteLength, head: await sha256(head) };
+}
+
+/** What of a plan decides the bytes: tiles, and what only readers see, do not. */
+function planDigest({ plan, files, shardMap }: PreparedRun, library: string): Promise<string> {
+  const { format, tensors, quantizationConfig } = plan;
+  const known = files.flatMap(({ literals }) => literals.map(({ bytes }) => bytes));
+  return sha256(
+    JSON.stringify({ library, format, tensors, quantizationConfig, files: plan.files }),
+    shardMap,
+    ...known,
+  );
+}
+
+/** Errors: argument-invalid, format-unsupported. */
+function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
+  if (plan.format === 'gguf' || plan.format === 'onnx') {
+    const detail = `${plan.format} output is one whole, whose header places every tensor; quantize it in one run, or write a format of safetensors shards`;
+    throw failure('format-unsupported', 'shards', detail);
+  }
+  if (calibration) {
+    const detail =
+      'algorithms of this config go through the whole model, block by block, so a part would take as long as all; quantize it in one run, or leave them out';
+    throw failure('argument-invalid', 'shards', detail);
+  }
+}
+
+/** Errors: argument-invalid, format-unsupported. */
+export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart): PartOfRun {
+  checkPart(which);
+  checkShardable(planned);
+  const { run } = planned;
+  const { plan, tasks, items } = run;
+  const numbers = new Map(plan.files.map(({ name }, file) => [name, file]));
+  const fileOf = (tensor: number) => numbers.get(plan.tensors[tensor]?.outputs[0]?.file ?? '') ?? 0;
+  const fileOfItem = (number: number) => fileOf(tasks[number]?.tensor ?? -1);
+  const work = plan.files.map(() => 0);
+  for (const [number, { bytes }] of items.entries()) {
+    const file = fileOfItem(number);
+    work[file] = (work[file] ?? 0) + bytes;
+  }
+  const dealt = dealOut(work, which.of);
+  const isOwn = (file: number) => dealt[file] === which.part - 1;
+  const own = (files: PlannedFile[]) => files.map((file, number) => (isOwn(number) ? file : null));
+  const shards = own(run.files).filter((file) => file !== null);
+  const order = [...plan.tensors.keys()].filter((tensor) => isOwn(fileOf(tensor)));
+  const { library } = instance.call<{ library: string }>((module) => module.version());
+  return {
+    items: new Set([...items.keys()].filter((number) => isOwn(fileOfItem(number)))),
+    names: [...shards.map(({ name }) => name), recordName(which)],
+    own,
+    report(whole) {
+      const tensors = order.flatMap((tensor) => whole.tensors[tensor] ?? []);
+      const files = whole.files.filter(({ name }) => shards.some((shard) => shard.name === name));
+      const totals = { ...totalsOf(tensors), coverage: whole.totals.coverage };
+      return { ...whole, tensors, files, totals, shards: which };
+    },
+    async stage(small, report) {
+      const record: PartRecord = {
+        version: 1,
+        ...which,
+        plan: await planDigest(run, library),
+        files: plan.files,
+        totals: plan.totals,
+        shards: await Promise.all(shards.map(writtenShard)),
+        small: small.map(({ name, bytes }) => ({ name, bytes })),
+        report,
+        order,
+      };
+      const files = small.map((file) => ({ ...file, name: `${partsFolder}/${file.name}` }));
+      return [...files, textFile(recordName(which), JSON.stringify(record))];
+    },
+  };
+}
+
+/** An error as JSON has it, which has no word for infinity. */
+function measured(error: TensorError | null): TensorError | null {
+  if (error?.nonFinite) return infiniteError(error.nonFinite);
+  return error && { ...error, sqnrDb: error.sqnrDb ?? Number.POSITIVE_INFINITY };
+}
+
+/** The report of the whole run; records of all parts, in order. Its time is that of the longest part. */
+export function mergedReport(records: readonly PartRecord[]): Report {
+  const [first] = records;
+  if (!first) throw new RangeError('there is no part to merge');
+  const placed = records.flatMap(({ report, order }) =>
+    report.tensors.map((tensor, at) => ({ tensor, place: order[at] ?? 0 })),
+  );
+  placed.sort((a, b) => a.place - b.place);
+  const diagnostics = new Map<string, Diagnostic>();
+  for (const { report } of records) for (const each of report.diagnostics) diagnostics.set(JSON.stringify(each), each);
+  return {
+    format: first.report.format,
+    tensors: placed.map(({ tensor }) => ({ ...tensor, error: measured(tensor.error) })),
+    files: [...first.files, ...first.small],
+    totals: first.totals,
+    diagnostics: [...diagnostics.values()],
+    durationMs: Math.max(...records.map(({ report }) => report.durationMs)),
+    threads: records.reduce((sum, { report }) => sum + report.threads, 0),
+  };
+}

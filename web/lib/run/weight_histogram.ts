@@ -1,0 +1,83 @@
+// Histogram, grid and error per channel of one tensor, from its original and from what a run made of it.
+
+import type { Distribution, DistributionOptions } from '../api/distribution_types.js';
+import { failure } from '../api/errors.js';
+import type { Diagnostic, PlannedTensor } from '../api/types.js';
+import { comparedTiles } from '../engine/memory.js';
+import type { OpenedModel } from '../model/model.js';
+import { reader, type Workshop } from '../pool/workshop.js';
+import type { DistributionJson } from '../worker/distribution_job.js';
+
+const usualBins = 200;
+const mostBins = 4096;
+
+interface PairJson {
+  name: string;
+  left: string;
+  right: string;
+  tiles: number;
+  bytes: number;
+  report: PlannedTensor;
+}
+
+/** Whether tiles of a pair are whole rows, one after another; others come as columns, or as an ONNX node has them. */
+function hasRows(model: OpenedModel, { left, right }: PairJson): boolean {
+  return model.format !== 'onnx' && ![left, right].some((task) => task.includes('"by_columns":true'));
+}
+
+/** Errors: argument-invalid, tensor-missing (no such weight in both models), read-failed. */
+export async function distributionOf(
+  { instance, pool }: Workshop,
+  reference: OpenedModel,
+  quantized: OpenedModel,
+  tensor: string,
+  { bins = usualBins, signal }: DistributionOptions = {},
+): Promise<Distribution> {
+  signal?.throwIfAborted();
+  if (!Number.isInteger(bins) || bins < 1 || bins > mostBins)
+    throw failure('argument-invalid', 'bins', `${bins} is not a whole number from 1 to ${mostBins}`);
+  const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
+  const { pairs, diagnostics } = instance.call<{ pairs: PairJson[]; diagnostics: Diagnostic[] }>((module) =>
+    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
+  );
+  const pair = pairs.find(({ name }) => name === tensor);
+  if (!pair) {
+    const reason = diagnostics.find(({ where }) => where === tensor)?.message;
+    throw failure('tensor-missing', tensor, reason ?? 'is no weight that both models have');
+  }
+  const [outer = 1, ...rest] = pair.report.shape;
+  const isByRows = hasRows(reference, pair) && pair.report.shape.length > 1;
+  const work = {
+    left: pair.left,
+    right: pair.right,
+    tiles: pair.tiles,
+    channels: isByRows ? outer : 1,
+    inner: rest.reduce((product, size) => product * size, 1),
+    bins,
+  };
+  const models = [reference, quantized];
+  const context = pool.context(
+    { inputs: models.map((model) => model.weights.map((source) => source.remote)), outputs: [] },
+    reader(models),
+  );
+  try {
+    const part = { kind: 'distribution' as const, item: 0, first: 0, last: pair.tiles, work };
+    const { parts } = await pool.run(
+      context,
+      { label: tensor, bytes: pair.bytes, parts: [part] },
+      signal ?? new AbortController().signal,
+    );
+    const { sums = new Float64Array(0), state = null } = parts[0] ?? {};
+    const found = JSON.parse(new TextDecoder().decode(state ?? undefined)) as DistributionJson;
+    return { ...found, channelSqnrDb: isByRows ? channelSqnr(sums) : null };
+  } finally {
+    await pool.release(context);
+  }
+}
+
+function channelSqnr(sums: Float64Array): Float64Array {
+  return Float64Array.from({ length: sums.length / 2 }, (_, channel) => {
+    const [xx = 0, dd = 0] = sums.subarray(2 * channel, 2 * channel + 2);
+    return dd === 0 ? Number.POSITIVE_INFINITY : 10 * Math.log10(xx / dd);
+  });
+}

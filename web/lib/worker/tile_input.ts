@@ -1,0 +1,111 @@
+// Where a job gets its bytes from and puts its output to. Sources that are read asynchronously (Blob, URL, the main
+// thread) share one implementation: bytes arrive in a buffer and are copied into the heap once.
+
+import { failure } from '../api/errors.js';
+import type { Instance } from '../engine/instance.js';
+import type { TileRead } from '../engine/module.js';
+import { blobReader } from '../io/blob_reader.js';
+import { readRange } from '../io/range_read.js';
+import { checkedLength, type RemoteSource, readFailure } from '../io/source.js';
+import { place, spansOf } from './tile_read.js';
+
+/** One input file, as a job sees it. */
+export interface TileInput {
+  /**
+   * Puts the rows of `read` where it wants them. So many reads of as many bytes, the last of them perhaps shorter, will be
+   * asked for next, each just behind the other: `following`.
+   * Errors: file-truncated, read-failed.
+   */
+  fill(instance: Instance, read: TileRead, following: number): Promise<void>;
+  close(): void;
+}
+
+/** One output file that the worker writes itself. */
+export interface TileOutput {
+  /**
+   * Writes heap bytes at a file offset, perhaps behind the caller's back; wait for what it returns before the next call.
+   * Errors: write-failed, of this or an earlier call.
+   */
+  write(instance: Instance, pointer: number, bytes: number, offset: number): Promise<void> | void;
+  /** Resolves when all is written. To be called before close. Errors: write-failed. */
+  settle(): Promise<void>;
+  close(): void;
+}
+
+/** What differs between browser and Node inside a worker. */
+export interface WorkerHost {
+  openInput(source: RemoteSource, ask: ReadRange): TileInput;
+  openOutput(name: string, path: string): TileOutput;
+}
+
+export type ReadRange = (offset: number, length: number) => Promise<Uint8Array>;
+
+/** Unneeded bytes that cost less than one more request, by kind of source. */
+const gapBytes = { blob: 64 * 1024, url: 1024 * 1024, main: 64 * 1024 };
+
+/** Reads that are on their way while a tile is worked on: one hides the work, two also the way to another process. */
+const readsAhead = 2;
+
+/**
+ * Input from `readBytes`. Tiles that follow each other are asked for before their turn, up to `size`, the end of the file;
+ * what is further is not known to be wanted.
+ */
+function asyncInput(name: string, size: number, gap: number, readBytes: ReadRange, end = () => {}): TileInput {
+  let ahead: { begin: number; bytes: Promise<Uint8Array> }[] = [];
+  const taken = async (begin: number, length: number): Promise<Uint8Array> => {
+    const next = ahead.shift();
+    if (next?.begin === begin) {
+      const bytes = await next.bytes;
+      if (bytes.byteLength >= length) return bytes.subarray(0, length); // a last tile is shorter than those before
+    }
+    ahead = [];
+    return readBytes(begin, length);
+  };
+  const askFor = (behind: number, length: number, tiles: number) => {
+    for (let at = ahead.length; at < Math.min(readsAhead, tiles); ++at) {
+      const begin = behind + at * length;
+      if (begin + length > size) return;
+      const bytes = readBytes(begin, length);
+      bytes.catch(() => {}); // whoever takes it sees the failure
+      ahead.push({ begin, bytes });
+    }
+  };
+  return {
+    async fill(instance, read, following) {
+      for (const span of spansOf(read, gap)) {
+        const bytes = await taken(span.begin, span.bytes).catch((error: unknown) => {
+          throw readFailure(name, span.begin, error);
+        });
+        checkedLength(name, span.begin, span.bytes, bytes.byteLength);
+        if (span.contiguous && span.rows === read.rows) askFor(span.begin + span.bytes, span.bytes, following);
+        place(instance, read, span, bytes);
+      }
+    },
+    close() {
+      ahead = [];
+      end();
+    },
+  };
+}
+
+/** Input for the sources that every host has. `ask` reads in the main thread. */
+export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInput {
+  switch (source.kind) {
+    case 'blob': {
+      const reader = blobReader(source.blob);
+      return asyncInput(source.name, source.blob.size, gapBytes.blob, reader.read, reader.close);
+    }
+    case 'url':
+      return asyncInput(source.name, source.size, gapBytes.url, (offset, length) =>
+        readRange(source.url, offset, length, source.tag),
+      );
+    default:
+      // A source of the caller's reads as much at a time as it is asked for, and knows no end here.
+      return asyncInput(source.name, 0, gapBytes.main, ask);
+  }
+}
+
+/** For hosts where workers cannot write files themselves. */
+export function noOutput(name: string): never {
+  throw failure('target-invalid', name, 'cannot be written by path in this host');
+}

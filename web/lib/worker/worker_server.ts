@@ -1,0 +1,119 @@
+// A worker's life: start the engine, then answer jobs one after another. Host-neutral; worker.ts and worker_node.ts
+// connect it to their threads, local_port.ts runs it in the thread of the caller.
+
+import { QuantizationError, textOf } from '../api/errors.js';
+import { Instance } from '../engine/instance.js';
+import { JobContext, JobRunner } from './job.js';
+import type { FromWorker, ToWorker, WorkProgress } from './protocol.js';
+import type { WorkerHost } from './tile_input.js';
+
+type Send = (message: FromWorker, transfer: ArrayBuffer[]) => void;
+type Pending = { resolve: (bytes: Uint8Array) => void; reject: (error: unknown) => void };
+
+export class JobServer {
+  readonly #host: WorkerHost;
+  readonly #send: Send;
+  readonly #pause: () => Promise<void>;
+  readonly #contexts = new Map<number, JobContext>();
+  readonly #asked = new Map<number, Pending>();
+  #request = 0;
+  #instance: Instance | null = null;
+
+  /** `pause` runs between tiles; it throws to give up the job. */
+  constructor(host: WorkerHost, send: Send, pause: () => Promise<void> = async () => {}) {
+    this.#host = host;
+    this.#send = send;
+    this.#pause = pause;
+  }
+
+  /** The engine, once started; for leak tests. */
+  get instance(): Instance | null {
+    return this.#instance;
+  }
+
+  /** Handles one message; resolves when its work is done, never rejects. */
+  async receive(message: ToWorker): Promise<void> {
+    switch (message.type) {
+      case 'start':
+        return this.#start(message.module);
+      case 'context':
+        this.#contexts.set(
+          message.context,
+          new JobContext(this.#host, message.files, (...range) => this.#ask(message.context, ...range)),
+        );
+        return;
+      case 'job':
+        return this.#job(message);
+      case 'bytes':
+        this.#answered(message.request)?.resolve(message.bytes);
+        return;
+      case 'bytes-failed':
+        this.#answered(message.request)?.reject(new QuantizationError(message.error));
+        return;
+      case 'release':
+        this.#contexts.get(message.context)?.close();
+        this.#contexts.delete(message.context);
+        this.#send({ type: 'released', context: message.context }, []);
+        return;
+    }
+  }
+
+  /** Ends the waiting for bytes from the main thread; the job that waits fails. */
+  abandon(): void {
+    for (const pending of this.#asked.values()) pending.reject(new Error('terminated'));
+    this.#asked.clear();
+  }
+
+  /** Closes the files of every run. */
+  close(): void {
+    for (const context of this.#contexts.values()) context.close();
+    this.#contexts.clear();
+  }
+
+  async #start(module: WebAssembly.Module): Promise<void> {
+    try {
+      this.#instance = await Instance.create(module);
+      this.#send({ type: 'ready' }, []);
+    } catch (error) {
+      this.#send({ type: 'crashed', message: textOf(error) }, []);
+    }
+  }
+
+  async #job({ id, context, job }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
+    try {
+      const files = this.#contexts.get(context);
+      const instance = this.#instance;
+      if (!instance || !files) throw new Error('a job came before its context');
+      const report = (progress: WorkProgress) =>
+        this.#send(
+          { type: 'progress', id, progress, memoryBytes: instance.memoryBytes },
+          progress.stored?.pieces.map((piece) => piece.bytes.buffer) ?? [],
+        );
+      const result = await new JobRunner(instance, files, this.#pause, report).run(job);
+      this.#send(
+        { type: 'done', id, result, memoryBytes: instance.memoryBytes },
+        result.pieces.map((piece) => piece.bytes.buffer),
+      );
+    } catch (error) {
+      if (error instanceof QuantizationError && error.code !== 'engine-crashed') {
+        this.#send({ type: 'failed', id, error: error.toPlain() }, []);
+      } else {
+        this.#send({ type: 'crashed', message: textOf(error) }, []);
+      }
+    }
+  }
+
+  #ask(context: number, input: number, file: number, offset: number, length: number): Promise<Uint8Array> {
+    const request = this.#request++;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(request, { resolve, reject });
+      this.#send({ type: 'read', request, context, input, file, offset, length }, []);
+    });
+  }
+
+  #answered(request: number): Pending | undefined {
+    const pending = this.#asked.get(request);
+    this.#asked.delete(request);
+    return pending;
+  }
+}
