@@ -14,12 +14,13 @@ constexpr Renamed kRenamed[] = {
 };
 
 // Where a class with a head keeps the model below it. Files hold names with this prefix or without it, and the loader
-// adds or removes it. `first`: the first part of a name that lacks it.
+// adds or removes it. `first`: first parts of names that lack it.
 struct BasePrefix {
   std::string_view types, prefix, first;
 };
 constexpr BasePrefix kBasePrefixes[] = {
-    {"bloom gpt2 falcon gptj gpt_neo gpt_bigcode codegen openai-gpt", "transformer", "h"},
+    {"bloom gpt2 falcon gptj gpt_neo gpt_bigcode codegen openai-gpt", "transformer",
+     "h wte wpe ln_f word_embeddings word_embeddings_layernorm"},
     {"mpt dbrx", "transformer", "blocks"},
     {"bert", "bert", "encoder"},
     {"roberta xlm-roberta camembert", "roberta", "encoder"},
@@ -135,7 +136,7 @@ std::string with_base_prefix(const ModelFamily& family, std::string_view layer) 
     std::string_view rest = layer;
     const std::string_view first = next_part(rest);
     if (has_head(family))
-      return first == row.first ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
+      return is_word(row.first, first) ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
     return std::string(first == row.prefix && !rest.empty() ? rest : layer);
   }
   return std::string(layer);

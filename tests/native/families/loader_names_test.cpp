@@ -93,6 +93,8 @@ TEST_CASE("tensors that keep the dtype of the file") {
   CHECK(is_converted(family_of("esm"), "esm.encoder.layer.0.LayerNorm.gamma"));
   CHECK(is_converted(family_of("wav2vec2"), "wav2vec2.encoder.pos_conv_embed.conv.weight_g"));
   CHECK(is_converted(family_of("olmo_hybrid"), "model.layers.0.attention_layer_norm"));
+  CHECK(is_converted(family_of("bloom", "BloomForCausalLM"), "word_embeddings_layernorm"));
+  CHECK_FALSE(is_converted(family_of("bloom", "BloomForCausalLM"), "transformer.ln_f"));
   CHECK_FALSE(is_converted(family_of("esm"), "esm.encoder.layer.0.output.dense"));
 }
 
