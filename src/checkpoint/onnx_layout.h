@@ -1,15 +1,14 @@
 // Weights as ONNX models hold them. Which nodes then read them is written by onnx_graph/onnx_rewrite.h.
-//   mat_mul_n_bits        com.microsoft MatMulNBits, instead of MatMul or Gemm: X_Q4 U8 [N, groups, group_size * bits /
-//   8],
-//                         low bits first along K, X_scales [N, groups], X_zero_points U8 [N, ceil(groups * bits / 8)]
-//                         unless all are 2^(bits - 1); the last group of a row is padded with its zero point
+//   mat_mul_n_bits        com.microsoft MatMulNBits, instead of MatMul or Gemm:
+//                         X_Q4 U8 [N, groups, group_size * bits / 8], low bits first along K, X_scales [N, groups],
+//                         X_zero_points U8 [N, ceil(groups * bits / 8)] unless all are 2^(bits - 1);
+//                         the last group of a row is padded with its zero point
 //   dequantize_linear     DequantizeLinear, before whatever node: X_quantized in the weight's shape, X_scale [],
 //                         [channels] or, in groups, the shape with the axis divided; X_zero_point like it unless all
 //                         are 0. Codes of less than 8 bits: two or four a byte, low bits first
 //   integer_operator      MatMulInteger or ConvInteger on inputs quantized at run time: the same, X_scale of a
 //                         convolution's channels [channels, 1, …]
-//   gather_block_quantized  com.microsoft GatherBlockQuantized, instead of Gather from rows: X_Q4 U8 [rows, columns /
-//   2],
+//   gather_block_quantized  com.microsoft GatherBlockQuantized, instead of Gather from rows: X_Q4 U8 [rows, columns/2],
 //                         X_scales [rows, groups], X_zero_points U8 [rows, ceil(groups / 2)] unless all are 8
 // Source: ContribOperators.md of onnxruntime, Operators.md of onnx; formats.md B.6.
 #pragma once

@@ -1,8 +1,7 @@
 // Quark's own export ("real_quantized", pack_method "reorder"). For a Linear [out, in]:
-//   int4 uint4 int2   per_group: transposed; int4/uint4 I32 [in, ceil(out/8)] of eight nibbles in order 0 2 4 6 1 3 5
-//   7, int2 I32 [in, out];
-//                     scale [in/group, out]; zero point like the codes.  per_channel, per_tensor: I32 [out,
-//                     ceil(in/8)], scale [out] or [].
+//   int4 uint4 int2   per_group: transposed. int4, uint4: I32 [in, ceil(out/8)] of eight nibbles in the order
+//                     0 2 4 6 1 3 5 7; int2: I32 [in, out]. Scale [in/group, out]; zero point like the codes
+//                     per_channel, per_tensor: I32 [out, ceil(in/8)], scale [out] or []
 //   int8 uint8        per_group transposed bytes [in, out]; otherwise [out, in] as they are
 //   int3              U8 [out, in*3/8], a little-endian bit stream along each row; scale not transposed
 //   fp8               native, not transposed; fp8_e5m3, which has no storage dtype, as U8
@@ -12,9 +11,7 @@
 // F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Of two stages that both make codes, weight_scale is
 // the first's and weight_scale_2 (weight_zero_point_2) the second's. Zero points are written for every other integer
 // dtype, zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
-//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h; Quark itself refuses to store them, this layout
-//   is
-//                     ours
+//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h. Quark refuses to store them; this layout is ours
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"

@@ -1,6 +1,6 @@
 // Which spec a tensor gets, and why.
-//   exclude > exact layer name > first matching layer glob > default exclusions, where the config has them > layer type
-//   > global (not for Embedding, nor for LSTM, GRU and RNN)
+//   exclude > exact layer name > first matching layer glob > default exclusions, where the config has them
+//   > layer type > global (not for Embedding, LSTM, GRU and RNN)
 // `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
 // Quark's code does. Only `.weight` tensors of two or more axes and tensors of experts, of quantizable classes, in F32,
 // F16 or BF16, are candidates. Experts and Conv1D are Linear to a config.

@@ -1,8 +1,7 @@
 // Blocks of integers that share one exponent: AMD Quark's mx6, mx9 and bfp16.
 //   value = code * 2^(E - shift - fraction_bits),  E = byte - 127
-//   mx6, mx9   E = exponent field of the block's largest magnitude; a pair of neighbours has shift 1 when both lie
-//   below
-//              2^E; codes are clamped to +-(2^(code_bits-1) - 1). fraction_bits = code_bits - 2.
+//   mx6, mx9   E = exponent field of the block's largest magnitude; a pair of neighbours has shift 1 when both are
+//              below 2^E; codes are clamped to +-(2^(code_bits-1) - 1). fraction_bits = code_bits - 2.
 //              This is the corrected rule: the one first shipped lets shifted codes reach 2^(code_bits-1), which no
 //              storage holds. Subnormal elements count as zero.
 //   bfp16      E = floor(log2(largest magnitude)), one more when a code would become 128; codes -128..127, no shifts,

@@ -7,9 +7,8 @@
 //   scale_format e8m0:     a power of two (block_scale.cpp); with an integer dtype this is the MX integer format, whose
 //                          values are code * scale / 2^(bits - 2)
 //   scale_format e5m3:     (amax / max_finite) as fp8_e5m3, 2^-23 if that is 0
-//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of (amax / max_finite)
-//   /
-//                          second, 1 if that is 0; scale = that code's value * second (NVFP4)
+//   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of
+//                          (amax / max_finite) / second, 1 if that is 0; scale = that code's value * second (NVFP4)
 // That is with the default GridRule; its fields change divisor, floors, rounding and ends of the codes as they say.
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.

@@ -1,7 +1,6 @@
 // A piece of a flat tensor, cut for the kernels.
 //   runs:  consecutive elements that share a scale, many runs at once where they have one length
-//   patch: a scale per element, the same for the rows below it (channels along the last axis, groups along another
-//   one):
+//   patch: a scale per element, the same for the rows below it (channels along the last axis, groups along another):
 //          kPatch columns, whose scales are laid out once and used for every row
 #pragma once
 #include <algorithm>

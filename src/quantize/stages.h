@@ -2,9 +2,8 @@
 //   progressive   the first stage's codes, read as numbers, are quantized again by the second:
 //                   v = code1(x) as a number,  q = code2(v);   back: value1(cast1(value2(q)))
 //                 e.g. fp8_e4m3 per tensor, then int4 per channel.
-//   scale quant   the second stage (is_scale_quant) quantizes the first's scales; codes are of the first stage,
-//   computed
-//                 with the scales that come back. E.g. fp4 per group of 16, its scales fp8_e4m3 per tensor.
+//   scale quant   the second stage (is_scale_quant) quantizes the scales of the first; codes are of the first stage,
+//                 computed with the scales that come back. E.g. fp4 per group of 16, its scales fp8_e4m3 per tensor.
 #pragma once
 #include <cstdint>
 #include <span>

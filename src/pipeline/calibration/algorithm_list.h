@@ -1,9 +1,8 @@
 // The algorithms of pre_quant_opt_config and algo_config, in order, whatever the dialect calls them. Configs of Quark's
 // Brevitas extension name classes (spec aihwkit-brevitas 3); they become the same rows:
 //   Preprocess              merge_batch_norm and cle, by its own switches
-//   ActivationEqualization  activationequalization, which the layer before takes up: files have no place for the
-//   multiply
-//                           that Brevitas puts before a layer
+//   ActivationEqualization  activationequalization, folded into the layer before: files have no place for the
+//                           multiplication that Brevitas puts before a layer
 //   GPTQ, GPFQ, GPFA2Q, BiasCorrection   gptq, gpfq (which GPFA2Q falls back to since 0.12), biascorrection
 #pragma once
 #include <string>

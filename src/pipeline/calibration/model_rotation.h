@@ -1,11 +1,10 @@
 // Rotations of a whole model that leave what it computes as it was (QuaRot; AMD Quark, spec 7.8), for weights that are
 // stored like any others:
-//   R1  the residual stream x becomes x R: embedding rows and outputs of o and down are turned, inputs of q, k, v,
-//   gate,
-//       up and the head turned back. Norms commute with that once their weights are folded into what reads them.
-//   R2  within each head, values become v R: outputs of v are turned, inputs of o turned back.
-//   R4  the input of down, h, becomes h R while the model runs (model/block.h); its weight is turned back here.
-// R3 (queries and keys after the rotary embedding) is turned while the model runs, too, and not done.
+//   R1  the residual stream x becomes x R: embedding rows and outputs of o and down are rotated, inputs of q, k, v,
+//       gate, up and the head rotated back. Norms commute with R once their weights are folded into what reads them.
+//   R2  within each head, values become v R: outputs of v are rotated, inputs of o rotated back.
+//   R4  the input of down, h, becomes h R at run time (model/block.h); its weight is rotated back here.
+// R3 rotates queries and keys after RoPE at run time. It is not implemented.
 #pragma once
 #include <cstdint>
 #include <span>
