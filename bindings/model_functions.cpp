@@ -123,7 +123,7 @@ std::string calibrated_algorithms(std::string config) {
     row.set("name", std::move(algorithm.name));
     row.set("needsInputs", algorithm.needs_inputs);
     row.set("changesInputs", algorithm.changes_inputs);
-    row.set("turnsStream", algorithm.turns_stream);
+    row.set("rotatesStream", algorithm.rotates_stream);
     row.set("needsReference", algorithm.needs_reference);
     row.set("isImplied", algorithm.is_implied);
     rows.push_back(std::move(row));
@@ -156,12 +156,12 @@ std::string BoundForwardPass::calibrate(std::string config) {
   auto steps = calibration_steps(parsed->config, architecture);
   if (!steps) return fail(steps.error());
   steps_ = std::move(*steps);
-  if (!steps_.empty() && steps_.front().rotation.turns_down_input()) session_->pass().turn_down_input();
+  if (!steps_.empty() && steps_.front().rotation.rotates_down_input()) session_->pass().rotate_down_input();
   calibration_ = std::make_unique<BlockCalibration>(architecture, std::span(steps_.data(), steps_.size()));
   if (calibration_->needs_reference())
     session_->set_reference(&calibration_->reference(), &calibration_->reference_sink());
-  if (!steps_.empty() && steps_.front().rotation.turns_stream())
-    tables_ = std::make_unique<TurnedTables>(steps_.front().rotation);
+  if (!steps_.empty() && steps_.front().rotation.rotates_stream())
+    tables_ = std::make_unique<EmbeddingRotation>(steps_.front().rotation);
   return ok(nullptr);
 }
 
@@ -209,7 +209,7 @@ std::string BoundForwardPass::store(uint32_t slot) {
 }
 
 std::string BoundForwardPass::begin_table(uint32_t slot, std::string text) {
-  if (!tables_) return fail(error_at(ErrorCode::state_invalid, "calibration", "turns no tables"));
+  if (!tables_) return fail(error_at(ErrorCode::state_invalid, "calibration", "the config has no rotation"));
   auto task = read_task(text);
   return task ? reply(tables_->begin(slot, std::move(*task))) : fail(task.error());
 }

@@ -47,7 +47,7 @@ class BoundForwardPass : Counted {
   std::string capture(uint32_t portion);
   std::string optimize(uint32_t part);
   std::string store(uint32_t slot);
-  // Embedding, final norm and head, where a rotation turns them (turned_tables.h).
+  // Embedding, final norm and head, where a rotation changes them (embedding_rotation.h).
   std::string begin_table(uint32_t slot, std::string task);
   std::string store_rows();
   // What quantizing a layer of the block that is loaded would do (block_sensitivity.h).
@@ -64,7 +64,7 @@ class BoundForwardPass : Counted {
   List<double> losses_;
   List<CalibrationStep> steps_;
   std::unique_ptr<BlockCalibration> calibration_;
-  std::unique_ptr<TurnedTables> tables_;
+  std::unique_ptr<EmbeddingRotation> tables_;
   StoredChange stored_;
   std::unique_ptr<BlockSensitivity> sensitivity_;
 };

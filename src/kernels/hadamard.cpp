@@ -87,7 +87,7 @@ Result<Hadamard> Hadamard::create(size_t size, size_t block, std::optional<uint6
   return out;
 }
 
-void Hadamard::turn(double* x) noexcept {
+void Hadamard::multiply(double* x) noexcept {
   for (size_t i = 0; i < signs_.size(); ++i) x[i] *= signs_[i];
   const size_t width = block_ / core_;
   const double factor = 1 / std::sqrt(static_cast<double>(block_));

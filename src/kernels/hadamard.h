@@ -24,7 +24,7 @@ class Hadamard {
 
   size_t size() const noexcept { return size_; }
   /// x <- x R, of size() values.
-  void turn(double* x) noexcept;
+  void multiply(double* x) noexcept;
 
  private:
   size_t size_ = 0, block_ = 1, core_ = 1;

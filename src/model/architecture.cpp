@@ -168,8 +168,8 @@ Result<Architecture> read_architecture(const json::Value& config) {
   for (const auto& [layer, kind] : config["input_rotation"].members()) {
     if (layer != "mlp.down_proj" || kind.as_string() != "hadamard")
       return error_at(ErrorCode::not_implemented, text_of("/input_rotation/{}", layer),
-                      "the forward pass turns the inputs of mlp.down_proj alone, by \"hadamard\"");
-    out.turned_down_input = true;
+                      "the forward pass rotates only the inputs of mlp.down_proj, by \"hadamard\"");
+    out.rotated_down_input = true;
   }
   const json::Value& tied = config["tie_word_embeddings"];
   out.tied_head = tied.is_null() ? family->is_gemma : tied.as_bool();

@@ -35,7 +35,7 @@ struct Architecture {
   bool post_norms = false;     // what attention and feed-forward add to x is normed first
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool tied_head = false;          // the head's weight is the embedding
-  bool turned_down_input = false;  // what down reads is multiplied by a Hadamard matrix first
+  bool rotated_down_input = false;  // what down reads is multiplied by a Hadamard matrix first
   float embedding_scale = 1;
   float attention_scale = 1;               // of q * k
   float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none

@@ -13,7 +13,7 @@ struct AttentionMemory {
   std::vector<float> queries, scores, output, product;
 };
 
-/// One sequence. q [length, heads * head_dim], k and v [length, kv_heads * head_dim], q and k turned already;
+/// One sequence. q [length, heads * head_dim], k and v [length, kv_heads * head_dim], q and k with RoPE applied;
 /// y [length, heads * head_dim].
 void attend(const Architecture& architecture, bool is_sliding, const float* q, const float* k, const float* v,
             size_t length, AttentionMemory& memory, float* y);

@@ -33,16 +33,16 @@ Status BlockRunner::multiply_input(uint32_t layer, LinearInput input, std::vecto
   return {};
 }
 
-Status BlockRunner::turn_down_input(std::vector<float>& x) {
+Status BlockRunner::rotate_down_input(std::vector<float>& x) {
   const size_t columns = architecture_.intermediate;
-  if (turn_.size() != columns) {
-    TRY(turn, Hadamard::create(columns, columns, std::nullopt));
-    turn_ = std::move(turn);
+  if (hadamard_.size() != columns) {
+    TRY(hadamard, Hadamard::create(columns, columns, std::nullopt));
+    hadamard_ = std::move(hadamard);
     row_.resize(columns);
   }
   for (size_t at = 0; at < tokens_ * columns; at += columns) {
     std::copy_n(x.begin() + static_cast<ptrdiff_t>(at), columns, row_.begin());
-    turn_.turn(row_.data());
+    hadamard_.multiply(row_.data());
     for (size_t j = 0; j < columns; ++j) x[at + j] = static_cast<float>(row_[j]);
   }
   return {};
@@ -58,12 +58,12 @@ void BlockRunner::linear(const std::vector<float>& x, const std::vector<float>& 
   for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % out];
 }
 
-void BlockRunner::turn_heads(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
+void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
                              const RotaryTable& table) {
   const size_t dim = architecture_.head_dim;
   if (!norm.empty())
     normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, norm, x.data(), tokens_ * heads, x.data());
-  for (size_t i = 0; i < tokens_ * heads; ++i) table.turn(x.data() + i * dim, i / heads % length_);
+  for (size_t i = 0; i < tokens_ * heads; ++i) table.apply(x.data() + i * dim, i / heads % length_);
 }
 
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink) {
@@ -87,8 +87,8 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
   linear(normed_, weights[Slot::q], weights[Slot::q_bias], hidden, queries, q_);
   linear(normed_, weights[Slot::k], weights[Slot::k_bias], hidden, keys, k_);
   linear(normed_, weights[Slot::v], weights[Slot::v_bias], hidden, keys, v_);
-  turn_heads(q_, a.heads, weights[Slot::q_norm], table);
-  turn_heads(k_, a.kv_heads, weights[Slot::k_norm], table);
+  apply_rope(q_, a.heads, weights[Slot::q_norm], table);
+  apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table);
   attended_.resize(q_.size());
   for (size_t at = 0; at < tokens_; at += length_)
     attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, length_, attention_,
@@ -104,7 +104,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
   linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
   linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
   kernels::activate_gate(a.activation, gate_, up_.data());
-  if (a.turned_down_input) TRY_VOID(turn_down_input(gate_));
+  if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
   TRY_VOID(multiply_input(layer, LinearInput::feed_forward_output, gate_, a.intermediate, sink));
   if (ends_at(LinearInput::feed_forward_output)) return {};
   linear(gate_, weights[Slot::down], weights[Slot::down_bias], a.intermediate, hidden, normed_);

@@ -34,10 +34,10 @@ class BlockRunner {
 
  private:
   Status multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns, InputSink* sink);
-  Status turn_down_input(std::vector<float>& x);
+  Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
               size_t out, std::vector<float>& y);
-  void turn_heads(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table);
+  void apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table);
 
   const Architecture& architecture_;
   InputPrecision precision_;
@@ -46,7 +46,7 @@ class BlockRunner {
   RotaryTable table_, sliding_table_;
   std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, product_;
   AttentionMemory attention_;
-  Hadamard turn_;  // of what down reads; made when it is first needed
+  Hadamard hadamard_;  // of what down reads; made when it is first needed
   std::vector<double> row_;
 };
 

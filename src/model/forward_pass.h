@@ -26,8 +26,8 @@ class ForwardPass {
   ForwardPass& operator=(const ForwardPass&) = delete;
 
   const Architecture& architecture() const noexcept { return architecture_; }
-  /// From now on what down reads is turned, as config.json says of models that were rotated so.
-  void turn_down_input() noexcept { architecture_.turned_down_input = true; }
+  /// From now on the input of down is rotated, as config.json says of models that were rotated so.
+  void rotate_down_input() noexcept { architecture_.rotated_down_input = true; }
 
   /// tokens [sequences, length]. Errors: argument-invalid (no sequences, fewer than two tokens each, more than
   /// max_positions, a token that is not in the vocabulary; the message names it).

@@ -21,10 +21,10 @@ float frequency_of(const Rope& rope, size_t pair, size_t head_dim) noexcept {
     case Rope::Scaling::llama3:
       break;
   }
-  const double turns = rope.original_positions * plain / kTwoPi;
-  const double share = (turns - rope.low_factor) / (rope.high_factor - rope.low_factor);
-  if (turns < rope.low_factor) return static_cast<float>(stretched);
-  if (turns > rope.high_factor) return static_cast<float>(plain);
+  const double rotations = rope.original_positions * plain / kTwoPi;
+  const double share = (rotations - rope.low_factor) / (rope.high_factor - rope.low_factor);
+  if (rotations < rope.low_factor) return static_cast<float>(stretched);
+  if (rotations > rope.high_factor) return static_cast<float>(plain);
   return static_cast<float>((1 - share) * stretched + share * plain);
 }
 
@@ -36,14 +36,14 @@ RotaryTable::RotaryTable(const Rope& rope, size_t head_dim, size_t positions)
     const float frequency = frequency_of(rope, pair, head_dim);
     for (size_t position = 0; position < positions; ++position) {
       const float angle = static_cast<float>(position) * frequency;
-      const SineCosine turned = sine_cosine_of(static_cast<double>(angle));
-      cosine_[position * half_ + pair] = static_cast<float>(turned.cosine);
-      sine_[position * half_ + pair] = static_cast<float>(turned.sine);
+      const SineCosine rotated = sine_cosine_of(static_cast<double>(angle));
+      cosine_[position * half_ + pair] = static_cast<float>(rotated.cosine);
+      sine_[position * half_ + pair] = static_cast<float>(rotated.sine);
     }
   }
 }
 
-void RotaryTable::turn(float* x, size_t position) const noexcept {
+void RotaryTable::apply(float* x, size_t position) const noexcept {
   const float* const cosine = cosine_.data() + position * half_;
   const float* const sine = sine_.data() + position * half_;
   for (size_t i = 0; i < half_; ++i) {

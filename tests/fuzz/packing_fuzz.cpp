@@ -73,11 +73,11 @@ void check_nibble_words(const Bytes& codes, size_t columns, bool is_signed) {
 
 void check_transpose(const Bytes& codes, size_t columns) {
   const size_t rows = codes.size() / columns;
-  Bytes in(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(rows * columns)), turned(in.size()),
+  Bytes in(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(rows * columns)), transposed(in.size()),
       back(in.size());
-  transpose_bytes(in.data(), rows, columns, turned.data());
-  for (size_t i = 0; i < in.size(); ++i) require(turned[i % columns * rows + i / columns] == in[i]);
-  transpose_bytes(turned.data(), columns, rows, back.data());
+  transpose_bytes(in.data(), rows, columns, transposed.data());
+  for (size_t i = 0; i < in.size(); ++i) require(transposed[i % columns * rows + i / columns] == in[i]);
+  transpose_bytes(transposed.data(), columns, rows, back.data());
   require(back == in);
 }
 

@@ -118,7 +118,7 @@ class Checker {
     if (on("train_smooth") && !given("smooth_positions")) problem("train_smooth", "needs smooth_positions");
     if (r3 && cache_before_rope)
       out_.warning_in("rotation-kv-cache", where_, "r3", "set kv_cache_post_rope to true",
-                      "r3 turns keys after the rotary embedding, the kv cache is quantized before it");
+                      "r3 rotates keys after the rotary embedding, the kv cache is quantized before it");
   }
 
   // Older configs repeat bits, group size and symmetry, which come from the weight spec now.

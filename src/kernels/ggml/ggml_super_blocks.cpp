@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMaxParts = 16;
 constexpr float kEmptyBelow = 1e-15f;
 
-/// What the searches found, sub-block by sub-block; minimum with its sign turned: x ~ scale * code - minimum.
+/// What the searches found, sub-block by sub-block; minimum with its sign flipped: x ~ scale * code - minimum.
 struct Parts {
   size_t count, length;
   float scale[kMaxParts], minimum[kMaxParts], add[kMaxParts], factor[kMaxParts], weight[kMaxParts];

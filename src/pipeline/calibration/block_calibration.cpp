@@ -185,7 +185,7 @@ Status BlockCalibration::optimize(size_t index) {
   captured_ = 0;
   switch (part.work) {
     case Work::rotate:
-      steps_.front().rotation.turn_block(*block_);  // nothing comes before a rotation
+      steps_.front().rotation.rotate_block(*block_);  // nothing comes before a rotation
       break;
     case Work::equalize:
       return equalize_pairs(part);

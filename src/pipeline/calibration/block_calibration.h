@@ -43,7 +43,7 @@ class BlockCalibration final : public model::InputSink {
   void prepare(size_t part);
   /// Whether the methods see what the model computes without quantization; then the session runs the reference, too.
   bool needs_reference() const noexcept;
-  /// The block without quantization, scaled and turned like the other; empty before there is a difference.
+  /// The block without quantization, scaled and rotated like the other; empty before there is a difference.
   const model::BlockValues& reference() const noexcept { return reference_; }
   /// What its layers read.
   model::InputSink& reference_sink() noexcept { return reference_sink_; }

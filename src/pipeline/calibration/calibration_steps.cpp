@@ -106,7 +106,7 @@ Status read_rotation(const json::Value& value, const model::Architecture& archit
     if (!bool_or(value[key], is_all && key[0] == 'r')) continue;
     return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, key),
                     key[0] == 't' ? "trained rotations are not part of this version; set it to false"
-                                  : "turns values while the model runs, which takes a runtime that does so, and model "
+                                  : "rotates values at run time, which takes a runtime that does so, and model "
                                     "files are to load anywhere; set it to false");
   }
   RotationOptions options;
@@ -180,7 +180,7 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
     row.name = name;
     row.needs_inputs = info_of(*method).sees != AlgorithmSees::nothing;
     row.changes_inputs = info_of(*method).kind <= AlgorithmKind::scales;
-    row.turns_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
+    row.rotates_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
     row.is_implied = item.is_implied;
     row.needs_reference = needs_reference(*method);
   }

@@ -7,7 +7,7 @@
 
 namespace wasmquant {
 
-Status TurnedTables::begin(uint32_t slot, TensorTask task) {
+Status EmbeddingRotation::begin(uint32_t slot, TensorTask task) {
   if (slot != kEmbeddingSlot && slot != kFinalNormSlot && slot != kHeadSlot)
     return error_at(ErrorCode::argument_invalid, task.name, "is neither embedding, final norm nor head");
   if (task.layout.components.empty() || (slot == kHeadSlot && norm_.empty()))
@@ -18,20 +18,20 @@ Status TurnedTables::begin(uint32_t slot, TensorTask task) {
   return {};
 }
 
-Result<StoredChange> TurnedTables::store(std::span<const float> rows, uint32_t first_row) {
+Result<StoredChange> EmbeddingRotation::store(std::span<const float> rows, uint32_t first_row) {
   if (!task_ || rows.empty()) return error_at(ErrorCode::state_invalid, "calibration", "no rows were loaded");
-  std::vector<float> turned(rows.begin(), rows.end());
+  std::vector<float> rotated(rows.begin(), rows.end());
   if (slot_ == kFinalNormSlot) {
-    norm_ = turned;
-    rotation_.clear_norm(turned);
+    norm_ = rotated;
+    rotation_.clear_norm(rotated);
   } else if (slot_ == kEmbeddingSlot) {
-    rotation_.turn_embedding(turned);
+    rotation_.rotate_embedding(rotated);
   } else {
-    rotation_.turn_head(turned, norm_);
+    rotation_.rotate_head(rotated, norm_);
   }
   // All tiles but the last have as many rows as the first.
   if (tile_rows_ == 0) tile_rows_ = slot_ == kFinalNormSlot ? 1 : rows.size() / rotation_.hidden();
-  return store_changed_rows(*task_, tile_rows_, first_row, turned);
+  return store_changed_rows(*task_, tile_rows_, first_row, rotated);
 }
 
 }  // namespace wasmquant

@@ -10,10 +10,10 @@
 
 namespace wasmquant {
 
-class TurnedTables {
+class EmbeddingRotation {
  public:
   /// `rotation` outlives it.
-  explicit TurnedTables(ModelRotation& rotation) noexcept : rotation_(rotation) {}
+  explicit EmbeddingRotation(ModelRotation& rotation) noexcept : rotation_(rotation) {}
 
   /// The next tensor. `slot` is kEmbeddingSlot, kFinalNormSlot or kHeadSlot, the norm before the head; `task` is that
   /// of the plan. Error: argument-invalid for another slot.

@@ -12,7 +12,7 @@ namespace {
 using model::LinearInput;
 using model::Slot;
 
-// Columns that are turned together, so that lines of the cache are read once.
+// Columns that are rotated together, so that lines of the cache are read once.
 constexpr size_t kColumns = 8;
 
 }  // namespace
@@ -30,7 +30,7 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
     if (a.post_norms)
       return error_at(ErrorCode::not_implemented, at,
                       "{} norms what attention and feed-forward add to the residual stream, so the stream cannot be "
-                      "turned; set r1 to false",
+                      "rotated; set r1 to false",
                       a.family);
     const uint64_t block = options.rotation_size == 0 ? a.hidden : options.rotation_size;
     if (a.hidden % block != 0)
@@ -55,19 +55,19 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
   return out;
 }
 
-void ModelRotation::turn_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by) {
+void ModelRotation::rotate_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by) {
   row_.resize(by.size());
   for (size_t at = 0; at < weight.size(); at += by.size()) {
     for (size_t j = 0; j < by.size(); ++j) {
       const double factor = norm.empty() ? 1.0 : double{norm[j]} + (norm_plus_one_ ? 1 : 0);
       row_[j] = weight[at + j] * factor;
     }
-    by.turn(row_.data());
+    by.multiply(row_.data());
     for (size_t j = 0; j < by.size(); ++j) weight[at + j] = static_cast<float>(row_[j]);
   }
 }
 
-void ModelRotation::turn_columns(std::span<float> weight, size_t columns, Hadamard& by) {
+void ModelRotation::rotate_columns(std::span<float> weight, size_t columns, Hadamard& by) {
   const size_t rows = by.size();
   row_.resize(rows * kColumns);
   for (size_t part = 0; part < weight.size(); part += rows * columns)
@@ -76,7 +76,7 @@ void ModelRotation::turn_columns(std::span<float> weight, size_t columns, Hadama
       float* const corner = weight.data() + part + first;
       for (size_t i = 0; i < rows; ++i)
         for (size_t c = 0; c < count; ++c) row_[c * rows + i] = corner[i * columns + c];
-      for (size_t c = 0; c < count; ++c) by.turn(row_.data() + c * rows);
+      for (size_t c = 0; c < count; ++c) by.multiply(row_.data() + c * rows);
       for (size_t i = 0; i < rows; ++i)
         for (size_t c = 0; c < count; ++c) corner[i * columns + c] = static_cast<float>(row_[c * rows + i]);
     }
@@ -86,23 +86,23 @@ void ModelRotation::clear_norm(std::span<float> norm) const noexcept {
   std::fill(norm.begin(), norm.end(), norm_plus_one_ ? 0.0f : 1.0f);
 }
 
-void ModelRotation::turn_block(model::BlockValues& block) {
+void ModelRotation::rotate_block(model::BlockValues& block) {
   if (head_.size() != 0) {
-    turn_columns(block[Slot::v], hidden_, head_);
-    turn_columns(block[Slot::v_bias], 1, head_);
-    turn_rows(block[Slot::o], {}, head_);
+    rotate_columns(block[Slot::v], hidden_, head_);
+    rotate_columns(block[Slot::v_bias], 1, head_);
+    rotate_rows(block[Slot::o], {}, head_);
   }
-  if (turns_down_input()) turn_rows(block[Slot::down], {}, down_);
-  if (!turns_stream()) return;
+  if (rotates_down_input()) rotate_rows(block[Slot::down], {}, down_);
+  if (!rotates_stream()) return;
   for (const LinearInput input : {LinearInput::attention, LinearInput::feed_forward}) {
     std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];
-    for (const model::LinearLayer& layer : model::readers_of(input)) turn_rows(block[layer.weight], norm, stream_);
+    for (const model::LinearLayer& layer : model::readers_of(input)) rotate_rows(block[layer.weight], norm, stream_);
     clear_norm(norm);
   }
   for (const LinearInput input : {LinearInput::attention_output, LinearInput::feed_forward_output}) {
     const model::LinearLayer& layer = model::readers_of(input).front();
-    turn_columns(block[layer.weight], block[layer.weight].size() / hidden_, stream_);
-    turn_columns(block[layer.bias], 1, stream_);
+    rotate_columns(block[layer.weight], block[layer.weight].size() / hidden_, stream_);
+    rotate_columns(block[layer.bias], 1, stream_);
   }
 }
 

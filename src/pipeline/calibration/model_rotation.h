@@ -34,24 +34,24 @@ class ModelRotation {
   static Result<ModelRotation> create(const model::Architecture& architecture, const RotationOptions& options,
                                       const std::string& where);
 
-  /// Whether the residual stream is turned, and so embedding, final norm and head.
-  bool turns_stream() const noexcept { return stream_.size() != 0; }
-  /// Whether the weight of down is turned, so that the model has to turn what it reads.
-  bool turns_down_input() const noexcept { return down_.size() != 0; }
+  /// Whether the residual stream is rotated, and so embedding, final norm and head.
+  bool rotates_stream() const noexcept { return stream_.size() != 0; }
+  /// Whether the weight of down is rotated, so that the model has to rotate its input.
+  bool rotates_down_input() const noexcept { return down_.size() != 0; }
   uint32_t hidden() const noexcept { return hidden_; }
-  void turn_block(model::BlockValues& block);
+  void rotate_block(model::BlockValues& block);
   /// Rows of the embedding, whole ones.
-  void turn_embedding(std::span<float> rows) { turn_rows(rows, {}, stream_); }
+  void rotate_embedding(std::span<float> rows) { rotate_rows(rows, {}, stream_); }
   /// Rows of the head; `norm` is the final norm's weight as the model has it.
-  void turn_head(std::span<float> rows, std::span<const float> norm) { turn_rows(rows, norm, stream_); }
+  void rotate_head(std::span<float> rows, std::span<const float> norm) { rotate_rows(rows, norm, stream_); }
   /// What a norm's weight is once it was folded.
   void clear_norm(std::span<float> norm) const noexcept;
 
  private:
   /// Rows w of a weight: w <- (w norm) R; R is of a row or of each of its parts. `norm` may be empty.
-  void turn_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by);
+  void rotate_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by);
   /// Columns w of each part of by.size() rows: w <- w R.
-  void turn_columns(std::span<float> weight, size_t columns, Hadamard& by);
+  void rotate_columns(std::span<float> weight, size_t columns, Hadamard& by);
 
   Hadamard stream_, head_, down_;  // R1, R2, R4; of size 0 where there is none
   bool norm_plus_one_ = false;

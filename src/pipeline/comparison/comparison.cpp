@@ -166,12 +166,12 @@ class Comparer {
   Status set_common_tiles(ComparedPair& pair) {
     TensorTask &left = pair.left, &right = pair.right;
     const WeightLayout &l = left.layout, &r = right.layout;
-    const bool is_turned = left.change.is_transposed || right.change.is_transposed;
+    const bool is_transposed = left.change.is_transposed || right.change.is_transposed;
     const bool is_same = (l.rows == r.rows && l.columns == r.columns) || l.shape == r.shape;
-    if (is_turned ? l.rows != r.columns || l.columns != r.rows : !is_same)
+    if (is_transposed ? l.rows != r.columns || l.columns != r.rows : !is_same)
       return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] here and [{}, {}] there", l.rows, l.columns, r.rows,
                       r.columns);
-    if (is_turned && !is_plain(left.change.is_transposed ? l : r))
+    if (is_transposed && !is_plain(left.change.is_transposed ? l : r))
       return error_at(ErrorCode::format_unsupported, "", "a quantized weight that lies transposed is not compared");
     pair.by_columns = left.change.is_transposed || (r.column_tiles() && !l.column_tiles() && is_plain(l));
     pair.right_by_columns = right.change.is_transposed || (l.column_tiles() && !r.column_tiles() && is_plain(r));
@@ -180,7 +180,7 @@ class Comparer {
     const bool by_columns_left = pair.by_columns || l.column_tiles();
     const bool by_columns_right = pair.right_by_columns || r.column_tiles();
     const uint64_t head = std::max(left.change.interleaved_rows, right.change.interleaved_rows);
-    if (by_columns_left != (by_columns_right != is_turned) || (head != 0 && by_columns_left)) {
+    if (by_columns_left != (by_columns_right != is_transposed) || (head != 0 && by_columns_left)) {
       if (l.rows * l.columns > kMaxWholeElements)
         return error_at(ErrorCode::memory_budget, "", "has more than {} elements, and its two sides are stored across",
                         kMaxWholeElements);
@@ -198,7 +198,7 @@ class Comparer {
       task->tile_lines = lines;
       task->tiles = (all + lines - 1) / std::max<uint64_t>(lines, 1);
     }
-    if (l.columns != r.columns && !is_turned) left.tile_lines = source_lines(r, lines, l);
+    if (l.columns != r.columns && !is_transposed) left.tile_lines = source_lines(r, lines, l);
     return {};
   }
 

@@ -89,7 +89,7 @@ class Planner {
     plan_.bytes_before -= plan_.tensors.back().task.source_bytes;
     plan_.config_changes.set("tie_word_embeddings", false);
     diagnostics_.push_back({Severity::note, "head-untied", tensor.stored.name,
-                            "the head of this model is its embedding, and the rotation turns the two differently: the "
+                            "the head of this model is its embedding, and the rotation changes the two differently: the "
                             "output has a head of its own, and its config.json says so",
                             "set r1 to false to keep them one"});
   }
@@ -102,7 +102,7 @@ class Planner {
     const std::string_view format = format_.name();
     if (format != "quark" && format != "fake-quantized")
       return error_at(ErrorCode::format_unsupported, where,
-                      "the runtime has to turn the input of down_proj, and {} has no words for that; write quark or "
+                      "the runtime has to rotate the input of down_proj, and {} cannot say so; write quark or "
                       "fake-quantized, or set it to false",
                       format);
     json::Value layers;

@@ -87,7 +87,7 @@ class GgufPlanner {
     }
     if (const AskedAlgorithm* online = find_online_rotation(asked))
       return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where),
-                      "the runtime has to turn the input of down_proj, and llama.cpp does not; set it to false");
+                      "the runtime has to rotate the input of down_proj, and llama.cpp does not; set it to false");
     return {};
   }
 

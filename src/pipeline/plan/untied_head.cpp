@@ -5,9 +5,9 @@
 namespace wasmquant {
 
 std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& config) {
-  bool turns = false;
-  for (const CalibratedAlgorithm& algorithm : calibrated_algorithms(config)) turns |= algorithm.turns_stream;
-  if (!turns) return std::nullopt;
+  bool rotates = false;
+  for (const CalibratedAlgorithm& algorithm : calibrated_algorithms(config)) rotates |= algorithm.rotates_stream;
+  if (!rotates) return std::nullopt;
   const List<ModelTensor>& tensors = model.tensors();
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const std::string& layer = tensors[i].layer;

@@ -1,4 +1,4 @@
-// The head of a model whose head is its embedding, where a rotation turns the two differently: a tensor of its own,
+// The head of a model whose head is its embedding, where a rotation changes the two differently: a tensor of its own,
 // made of the embedding.
 #pragma once
 #include <optional>
@@ -14,7 +14,7 @@ struct UntiedHead {
   std::string layer;       // "lm_head"
 };
 
-/// None where nothing turns the residual stream, or the model has a head, or no embedding of a known name.
+/// None where nothing rotates the residual stream, or the model has a head, or no embedding of a known name.
 std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& config);
 
 }  // namespace wasmquant

@@ -47,30 +47,30 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
 std::span<const float> TensorDecoder::decode(uint64_t tile) {
   std::span<const float> values = stored_values(range_of(tile));
   const ValueChange& change = task_.change;
-  if (change.is_transposed) values = turned(values, task_.layout.rows, range_of(tile).count());
+  if (change.is_transposed) values = transposed(values, task_.layout.rows, range_of(tile).count());
   if (const uint64_t head = change.interleaved_rows; head != 0) {
     const uint64_t columns = task_.layout.columns;
-    turned_.resize(values.size());
+    rearranged_.resize(values.size());
     for (uint64_t row = 0; row < values.size() / columns; ++row) {
       const uint64_t in_head = row % head, from = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
       const uint64_t source = change.reverts ? row : from, target = change.reverts ? from : row;
-      std::copy_n(values.data() + source * columns, columns, turned_.data() + target * columns);
+      std::copy_n(values.data() + source * columns, columns, rearranged_.data() + target * columns);
     }
-    values = turned_;
+    values = rearranged_;
   }
   if (change.adds_one) {
     const float one = change.reverts ? -1.0f : 1.0f;
-    turned_.assign(values.begin(), values.end());
-    for (float& v : turned_) v += one;
-    values = turned_;
+    rearranged_.assign(values.begin(), values.end());
+    for (float& v : rearranged_) v += one;
+    values = rearranged_;
   }
   return values;
 }
 
-std::span<const float> TensorDecoder::turned(std::span<const float> values, uint64_t rows, uint64_t columns) {
-  turned_.resize(values.size());
-  packing::transpose_floats(values.data(), rows, columns, turned_.data());
-  return turned_;
+std::span<const float> TensorDecoder::transposed(std::span<const float> values, uint64_t rows, uint64_t columns) {
+  rearranged_.resize(values.size());
+  packing::transpose_floats(values.data(), rows, columns, rearranged_.data());
+  return rearranged_;
 }
 
 }  // namespace wasmquant

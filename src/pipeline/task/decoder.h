@@ -40,7 +40,7 @@ class TensorDecoder {
   /// values_ times the layout's factors, of columns and of all.
   void multiply();
   /// [rows, columns] to [columns, rows].
-  std::span<const float> turned(std::span<const float> values, uint64_t rows, uint64_t columns);
+  std::span<const float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
 
   TensorTask task_;
   bool by_columns_;
@@ -49,7 +49,7 @@ class TensorDecoder {
   List<Bytes> slices_;
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
-  std::vector<float> values_, turned_;
+  std::vector<float> values_, rearranged_;
   std::optional<TwoStages> stages_;  // progressive ones
 };
 

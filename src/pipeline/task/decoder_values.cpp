@@ -63,12 +63,12 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
     stages_->values_of(first, values_);
   }
   multiply();
-  if (layout.source_transposed) return turned(values_, range.count(), layout.columns);
+  if (layout.source_transposed) return transposed(values_, range.count(), layout.columns);
   if (const uint64_t rows = layout.matrix_rows; rows != 0) {
-    turned_.resize(count);
+    rearranged_.resize(count);
     for (uint64_t at = 0; at < count; at += layout.columns)
-      packing::transpose_floats(values_.data() + at, rows, layout.columns / rows, turned_.data() + at);
-    return turned_;
+      packing::transpose_floats(values_.data() + at, rows, layout.columns / rows, rearranged_.data() + at);
+    return rearranged_;
   }
   return values_;
 }

@@ -106,7 +106,7 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
 }
 
 std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) {
-  if (is_turned_) return std::span<const float>(turned_).subspan(element, count);
+  if (is_rearranged_) return std::span<const float>(rearranged_).subspan(element, count);
   const StorageDtype dtype = source_dtype();
   if (dtype == StorageDtype::F32) return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
   if (block_.size() < count) block_.resize(count);

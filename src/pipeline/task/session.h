@@ -91,7 +91,7 @@ class TensorSession {
   std::span<const float> widened(uint64_t element, uint64_t count);
   /// session_source.cpp: the tile's bytes, once they are read, as widened() takes them. Errors: file-invalid.
   Status arrange(const TileRange& tile);
-  /// The same file: input [columns, width] to turned_ [width, columns].
+  /// The same file: input [columns, width] to rearranged_ [width, columns].
   void transpose(uint64_t columns, uint64_t width);
   /// The same file, where the task has factors: the values of a tile times them; bytes of a copy, in their dtype.
   void multiply(const TileRange& tile);
@@ -166,8 +166,8 @@ class TensorSession {
   ValueLimit limit_;
   std::unique_ptr<TensorDecoder> decoder_;  // of a quantized source
   Bytes input_;
-  std::vector<float> turned_;  // the tile of a layout with source_transposed, or of a quantized source
-  bool is_arranged_ = false, is_turned_ = false;
+  std::vector<float> rearranged_;  // the tile of a layout with source_transposed, or of a quantized source
+  bool is_arranged_ = false, is_rearranged_ = false;
   std::vector<float> block_;    // widened values of one block
   std::vector<float> values_;   // their quantized values
   std::vector<float> numbers_;  // their first stage's codes, of two stages

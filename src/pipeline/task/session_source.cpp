@@ -12,7 +12,7 @@
 namespace wasmquant {
 namespace {
 
-// Side of the squares that a matrix is turned by. They go through a buffer: rows that lie a power of two apart share
+// Side of the squares that a matrix is transposed by. They go through a buffer: rows that lie a power of two apart share
 // lines of the cache, so that each is touched once.
 constexpr uint64_t kSquare = 32;
 
@@ -24,14 +24,14 @@ Status TensorSession::arrange(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   if (decoder_) {
     const std::span<const float> values = decoder_->decode(tile.begin / std::max<uint64_t>(task_.tile_lines, 1));
-    turned_.assign(values.begin(), values.end());
-    is_turned_ = true;
+    rearranged_.assign(values.begin(), values.end());
+    is_rearranged_ = true;
     if (layout.source_transposed) {  // the whole matrix, as [columns, rows]
-      const std::vector<float> stored = std::move(turned_);
-      turned_.resize(stored.size());
+      const std::vector<float> stored = std::move(rearranged_);
+      rearranged_.resize(stored.size());
       for (uint64_t column = 0; column < layout.columns; ++column)
         for (uint64_t row = 0; row < layout.rows; ++row)
-          turned_[row * layout.columns + column] = stored[column * layout.rows + row];
+          rearranged_[row * layout.columns + column] = stored[column * layout.rows + row];
     }
     return {};
   }
@@ -46,9 +46,9 @@ Status TensorSession::arrange(const TileRange& tile) {
     return {};
   }
   if (!task_.is_float32 && small_float_of(layout.source)) {  // runs of them need not begin at a byte
-    turned_.resize(input_.size() * 8 / info_of(layout.source).bits);
-    widen(layout.source, input_.data(), turned_.size(), turned_.data());
-    is_turned_ = true;
+    rearranged_.resize(input_.size() * 8 / info_of(layout.source).bits);
+    widen(layout.source, input_.data(), rearranged_.size(), rearranged_.data());
+    is_rearranged_ = true;
     return {};
   }
   if (!layout.source_transposed) return {};
@@ -62,8 +62,8 @@ Status TensorSession::arrange(const TileRange& tile) {
 }
 
 void TensorSession::transpose(uint64_t columns, uint64_t width) {
-  turned_.resize(width * columns);
-  is_turned_ = false;
+  rearranged_.resize(width * columns);
+  is_rearranged_ = false;
   float square[kSquare * kSquare];
   for (uint64_t first = 0; first < width; first += kSquare) {
     const uint64_t rows = std::min(kSquare, width - first);
@@ -74,24 +74,24 @@ void TensorSession::transpose(uint64_t columns, uint64_t width) {
         for (uint64_t row = 0; row < rows; ++row) square[c * kSquare + row] = x[row];
       }
       for (uint64_t row = 0; row < rows; ++row) {
-        float* out = turned_.data() + (first + row) * columns + left;
+        float* out = rearranged_.data() + (first + row) * columns + left;
         for (uint64_t c = 0; c < count; ++c) out[c] = square[c * kSquare + row];
       }
     }
   }
-  is_turned_ = true;
+  is_rearranged_ = true;
 }
 
 void TensorSession::multiply(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const bool is_transposed = layout.source_transposed;
   if (!is_transposed) {
-    is_turned_ = false;
+    is_rearranged_ = false;
     const std::span<const float> values = widened(0, tile.count() * layout.columns);
-    turned_.assign(values.begin(), values.end());
-    is_turned_ = true;
+    rearranged_.assign(values.begin(), values.end());
+    is_rearranged_ = true;
   }
-  float* x = turned_.data();
+  float* x = rearranged_.data();
   for (uint64_t row = tile.begin; row < tile.end; ++row)
     for (uint64_t column = 0; column < layout.columns; ++column)
       *x++ *= task_.factors.of(is_transposed ? column * layout.rows + row : row * layout.columns + column);

@@ -143,7 +143,7 @@ Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_ro
   TensorSession session(tiled);
   if (task.layout.column_tiles() || session.observe_passes() != 0 || tile_rows % task.layout.line_multiple() != 0)
     return error_at(ErrorCode::format_unsupported, task.name,
-                    "is turned by the rotation and stored row by row, which this format or scheme cannot do; exclude "
+                    "is changed by the rotation and stored row by row, which this format or scheme cannot do; exclude "
                     "the layer");
   const uint64_t number = first_row / tile_rows;
   for (const TileRead& read : session.reads(number)) std::memcpy(read.pointer, values.data(), values.size_bytes());

@@ -12,7 +12,7 @@ namespace {
 std::vector<double> row_of(Hadamard& rotation, size_t i) {
   std::vector<double> row(rotation.size());
   row[i] = 1;
-  rotation.turn(row.data());
+  rotation.multiply(row.data());
   return row;
 }
 

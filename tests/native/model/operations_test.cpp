@@ -44,7 +44,7 @@ TEST_CASE("a rotation turns pairs half a head apart") {
   const std::vector<float> x = RandomValues(2).vector(kDim);
   for (size_t position = 0; position < kPositions; ++position) {
     std::vector<float> y = x;
-    table.turn(y.data(), position);
+    table.apply(y.data(), position);
     for (size_t i = 0; i < kDim / 2; ++i) {
       const double angle = static_cast<double>(position) * std::pow(50.0, -2.0 * static_cast<double>(i) / kDim) / 2.5;
       const double low = x[i], high = x[i + kDim / 2];

@@ -23,11 +23,11 @@ TEST_CASE("transpose: out[c, r] = in[r, c], nothing beyond the end") {
         for (size_t c = 0; c < columns; ++c) wrong += out[c * rows + r] != in[r * columns + c];
       CHECK(wrong == 0);
       CHECK(out.back() == 0xA5);
-      std::vector<float> floats(in.begin(), in.end()), turned(rows * columns + 1, -1);
-      transpose_floats(floats.data(), rows, columns, turned.data());
+      std::vector<float> floats(in.begin(), in.end()), transposed(rows * columns + 1, -1);
+      transpose_floats(floats.data(), rows, columns, transposed.data());
       for (size_t r = 0; r < rows; ++r)
-        for (size_t c = 0; c < columns; ++c) wrong += turned[c * rows + r] != floats[r * columns + c];
+        for (size_t c = 0; c < columns; ++c) wrong += transposed[c * rows + r] != floats[r * columns + c];
       CHECK(wrong == 0);
-      CHECK(turned.back() == -1);
+      CHECK(transposed.back() == -1);
     }
 }

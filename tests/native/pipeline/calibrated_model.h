@@ -39,7 +39,7 @@ inline void run_all(ForwardSession& session) {
 struct CalibratedModel {
   std::vector<model::BlockValues> blocks;            // as they will be read back
   std::map<std::string, std::vector<float>> tables;  // what else a rotation turns, by name
-  bool turned_down_input = false;                    // R4
+  bool rotated_down_input = false;                    // R4
   Error error;                                       // the first one; blocks end there
   double weight_noise = 0;                           // sum of squared differences over all weights
 };
@@ -69,8 +69,8 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
   BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
-  out.turned_down_input = !steps->empty() && steps->front().rotation.turns_down_input();
-  if (out.turned_down_input) session.pass().turn_down_input();
+  out.rotated_down_input = !steps->empty() && steps->front().rotation.rotates_down_input();
+  if (out.rotated_down_input) session.pass().rotate_down_input();
   if (calibration.needs_reference()) session.set_reference(&calibration.reference(), &calibration.reference_sink());
   const auto task_of = [&](const std::string& name) {
     for (const PlannedTensor& planned : plan->tensors)
@@ -86,8 +86,8 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   const auto name_of = [&](const ForwardTensor& tensor) {
     return tensor.slot == kHeadSlot ? forward->steps.back().name + ".weight" : tensor.name;
   };
-  std::optional<TurnedTables> tables;
-  if (!steps->empty() && steps->front().rotation.turns_stream()) tables.emplace(steps->front().rotation);
+  std::optional<EmbeddingRotation> tables;
+  if (!steps->empty() && steps->front().rotation.rotates_stream()) tables.emplace(steps->front().rotation);
   std::string table;
   const Loaded turn = [&](const ForwardTensor& tensor) {
     if (!tables || !out.error.message.empty()) return;
@@ -145,7 +145,7 @@ inline double loss_with(const ModelFolder& model, const CalibratedModel& found, 
   auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   ForwardSession session(forward->architecture, precision);
-  if (found.turned_down_input) session.pass().turn_down_input();
+  if (found.rotated_down_input) session.pass().rotate_down_input();
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
   const Loaded replace = [&](const ForwardTensor& tensor) {
     const bool is_head = tensor.slot == kHeadSlot && found.tables.contains(forward->steps.back().name + ".weight");

@@ -51,7 +51,7 @@ std::string network() {
   const Message grouped = Message()
                               .bytes(node_of("ConvTranspose", {"a", "up.weight"}, {"u"}, "/up/ConvTranspose").out)
                               .message(5, attribute_of("group", 2));
-  const Message turned = Message()
+  const Message transposed = Message()
                              .bytes(node_of("Gemm", {"m", "fc.weight", "fc.bias"}, {"f"}, "/fc/Gemm").out)
                              .message(5, attribute_of("transB", 1));
   graph.message(1, node_of("Conv", {"x", "conv.weight", "conv.bias"}, {"c"}, "/conv/Conv"))
@@ -59,7 +59,7 @@ std::string network() {
       .message(1, node_of("Relu", {"cn"}, {"a"}))
       .message(1, grouped)
       .message(1, norm_of("u", "un", "n2"))
-      .message(1, turned)
+      .message(1, transposed)
       .message(1, norm_of("f", "fn", "n3"))
       .message(1, node_of("Gemm", {"fn", "last"}, {"l"}, "/last/Gemm"))
       .message(1, norm_of("l", "ln", "n4"))

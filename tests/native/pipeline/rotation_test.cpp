@@ -51,10 +51,10 @@ TEST_CASE("rotation: R1 and R2 leave the float model as it was") {
     const CalibratedModel found = calibrate(model, config_of(options), tokens, 12, false, "fake-quantized");
     REQUIRE_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
     CHECK(std::fabs(loss_with(model, found, tokens, 12) - before) < 1e-5 * std::fabs(before));
-    const bool turns_stream = std::string(options).find("\"r1\": false") == std::string::npos;
-    CHECK(found.tables.size() == (turns_stream ? 3 : 0));
-    CHECK(found.turned_down_input == (std::string(options).find("r4") != std::string::npos));
-    if (!turns_stream || found.tables.size() != 3) continue;
+    const bool rotates_stream = std::string(options).find("\"r1\": false") == std::string::npos;
+    CHECK(found.tables.size() == (rotates_stream ? 3 : 0));
+    CHECK(found.rotated_down_input == (std::string(options).find("r4") != std::string::npos));
+    if (!rotates_stream || found.tables.size() != 3) continue;
     const float cleared = std::string(family) == "gemma" ? 0 : 1;
     for (const float value : found.tables.at("model.norm.weight")) CHECK(value == cleared);
     for (const float value : found.blocks[1][model::Slot::feed_forward_norm]) CHECK(value == cleared);

@@ -75,18 +75,18 @@ async function planCalibration(
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
   checkBlockMemory(workshop.memory, batch, needsReference);
   const { tokens, plan } = batch;
-  const turnsStream = algorithms.some((algorithm) => algorithm.turnsStream);
+  const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
   const numbers = new Map(run.items.map(({ name }, item) => [name, item]));
   const items = new Set<number>();
-  const steps = turnsStream ? plan.steps : plan.steps.slice(0, -1);
+  const steps = rotatesStream ? plan.steps : plan.steps.slice(0, -1);
   const layers = plan.steps.length - 2;
   const embedding = plan.steps[0]?.tensors[0]?.name;
   // Where the head is the embedding, the plan has another tensor for it, which is turned in its own way.
   const stored = (step: number, name: string) =>
     step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
-    (turnsStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read }) => {
+    (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read }) => {
       const name = stored(step, read);
       const item = numbers.get(name);
       const task = item === undefined ? undefined : run.items[item]?.task;
@@ -98,7 +98,7 @@ async function planCalibration(
       return { slot, item, task: task.quantize };
     }),
   );
-  const bytes = (turnsStream ? steps : steps.slice(1)).reduce(
+  const bytes = (rotatesStream ? steps : steps.slice(1)).reduce(
     (sum, step) => sum + step.tensors.reduce((all, { bytes }) => all + bytes, 0),
     0,
   );
@@ -111,7 +111,7 @@ async function planCalibration(
     tokens: tokens.ids,
     length: tokens.length,
   };
-  const rewritten = turnsStream
+  const rewritten = rotatesStream
     ? steps
         .flatMap(({ tensors }, step) => tensors.map(({ name }) => stored(step, name)))
         .filter((name) => copied.has(name))

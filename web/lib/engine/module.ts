@@ -267,7 +267,7 @@ export interface CalibratedAlgorithm {
   /** Linear layers read something else afterwards. */
   changesInputs: boolean;
   /** Embedding, final norm and head change too. */
-  turnsStream: boolean;
+  rotatesStream: boolean;
   /** Activations of the model without quantization are kept beside the others. */
   needsReference: boolean;
   /** Part of a larger step: where a model has nothing for it, nothing is wrong. */
