@@ -1,4 +1,4 @@
-// What config.json says about a decoder-only transformer of the llama kind: sizes, and where its family departs from
+// What config.json says about a decoder-only transformer with the Llama architecture: sizes, and where its family departs from
 //   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
 // Families by model_type: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text. Keys are those of transformers 4
 // and 5.

@@ -122,7 +122,7 @@ export function addAuto(program: Command, run: Run): void {
   const option = (flags: string) => new Option(flags).attributeName();
   const command = program
     .command('auto')
-    .description('choose a spec for every layer of a llama-kind model so that a budget is spent best')
+    .description('choose a spec for every layer of a Llama-architecture model within a budget')
     .argument('<model>', kModelArgument)
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))

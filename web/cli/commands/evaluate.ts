@@ -88,7 +88,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
 export function addEvaluate(program: Command, run: Run): void {
   const command = program
     .command('evaluate')
-    .description('perplexity and bits per byte of a llama-kind model, quantized or not')
+    .description('perplexity and bits per byte of a Llama-architecture model, quantized or not')
     .argument('<model>', kModelArgument)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
     .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')

@@ -37,7 +37,7 @@ export function addGenerate(program: Command, run: Run): void {
   const command = program
     .command('generate')
     .description(
-      'a short continuation of a text by a llama-kind model, quantized or not (greedy, for a look, not for speed)',
+      'continue a prompt with a Llama-architecture model, quantized or not (greedy decoding, to spot-check quality)',
     )
     .argument('<model>', kModelArgument)
     .requiredOption('--prompt <text>', "beginning of the text, for the model's tokenizer.json")

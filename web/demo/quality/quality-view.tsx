@@ -1,4 +1,4 @@
-// Language models of the llama kind on real text: calibrated algorithms, a plan by budget, and what it costs.
+// Llama-architecture models on real text: calibrated algorithms, a plan by budget, and what it costs.
 import { signal } from '@preact/signals';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { FeedsView } from '../feeds/feeds-view';
@@ -33,7 +33,7 @@ export function QualityView() {
       <section class="panel" aria-labelledby="quality">
         <h2 id="quality">Calibrate and measure</h2>
         <p class="fine">
-          For language models of the llama kind (llama, mistral, qwen2, qwen3, gemma) in safetensors, opened with their
+          For models with the Llama architecture (llama, mistral, qwen2, qwen3, gemma) in safetensors, opened with their
           config.json and tokenizer.json.
         </p>
       </section>

@@ -68,7 +68,7 @@ export interface TextInput {
 }
 
 export interface ImportanceOptions {
-  /** Tokens for llama-kind models, or activations of the inputs of any. */
+  /** Tokens for Llama-architecture models, or activations of the inputs of any model. */
   calibration: Calibration;
   /** `gguf`, or `dat`, the format of llama.cpp before July 2025. Default `gguf`. */
   format?: 'gguf' | 'dat';
@@ -131,11 +131,11 @@ export interface GenerateOptions {
   onProgress?: (progress: Progress) => void;
 }
 
-/** What a model goes on with. Always the most probable token (greedy), the one with the smaller id of two. */
+/** The continuation of a prompt. Greedy: always the most probable token; of two equally probable ones, the smaller id. */
 export interface Generation {
   /** Ids that were added to the prompt. */
   tokens: number[];
-  /** The same as text; null without a tokenizer that decodes. */
+  /** The tokens as text; null without a tokenizer that decodes. */
   text: string | null;
   /** Tokens of the prompt. */
   promptTokens: number;

@@ -90,21 +90,21 @@ export interface Quantizer extends AsyncDisposable {
     options?: PlanOptions & { signal?: AbortSignal },
   ): Promise<TensorReport[]>;
   /**
-   * Perplexity and bits per byte of a llama-kind model (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text), quantized
+   * Perplexity and bits per byte of a Llama-architecture model (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text), quantized
    * or not, by a float32 forward pass in the workers. The result is the same for any number of threads.
    * @throws QuantizationError `not-implemented` for other families, `argument-invalid` for tokens that do not fit the
    * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
    */
   evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
   /**
-   * What a llama-kind model, quantized or not, goes on with after a prompt: greedy, for a look at it, not for speed, since
-   * each token goes through the whole model. The same tokens for any number of threads.
+   * Continues a prompt with a Llama-architecture model, quantized or not. Decodes greedily without a KV cache: use it to
+   * spot-check quality, not for speed. The tokens are the same for any number of threads.
    * @throws QuantizationError as `evaluate`
    */
   generate(model: Model, options: GenerateOptions): Promise<Generation>;
   /**
-   * Which layer of a llama-kind model gets which spec so that a budget is spent best: an ordinary config, and the table
-   * that led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
+   * Chooses a spec for every layer of a Llama-architecture model within a budget: an ordinary config, and the table that
+   * led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
    * QuantizationError argument-invalid (no budget, one that is too small), not-implemented for other kinds of models.
    */
   autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig>;

@@ -60,7 +60,7 @@ export interface FormerRun {
 export interface QuantizeModelOptions extends PlanOptions {
   target: Target;
   /**
-   * For configs with algorithms, most of which see the activations of a llama-kind model on tokens, and for scales
+   * For configs with algorithms, most of which see the activations of a Llama-architecture model on tokens, and for scales
    * of static inputs and outputs, which are left out without it. For GGUF outputs: the importance of columns.
    */
   calibration?: Calibration;
