@@ -175,7 +175,7 @@ std::string BoundForwardPass::begin_block(std::string text) {
     auto task = read_task(row["task"].as_string());
     if (!task) return fail(task.error());
     if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
-      return fail(error_at(ErrorCode::argument_invalid, task->name, "is no tensor of a block"));
+      return fail(error_at(ErrorCode::argument_invalid, task->name, "is not a tensor of a block"));
     tasks.push_back({static_cast<model::Slot>(slot), std::move(*task)});
   }
   if (Status begun = calibration_->begin(session_->pass().block(), std::move(tasks)); !begun)

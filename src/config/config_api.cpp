@@ -82,11 +82,11 @@ Result<Converted> convert_text(std::string_view text, std::string_view to, List<
   TRY(parsed, parse_text(text, "auto", problems));
   if (parsed.config.dialect == Dialect::gguf)
     return error_at(ErrorCode::config_invalid, parsed.config.where,
-                    "a recipe for GGUF files says nothing that other dialects have words for");
+                    "a recipe for GGUF files cannot be expressed in other dialects");
   Converted converted = convert(parsed.config, *dialect);
   if (!converted.config.is_null()) return converted;
   if (problems != nullptr) *problems = std::move(converted.losses);
-  return error_at(ErrorCode::config_invalid, parsed.config.where, "nothing of this config can be said in {}", to);
+  return error_at(ErrorCode::config_invalid, parsed.config.where, "{} cannot express any part of this config", to);
 }
 
 Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems) {

@@ -71,7 +71,7 @@ constexpr Preset kPresets[] = {
     {"fp8_per_channel", "8-bit floating point (e4m3), one scale per output channel",
      "Like fp8, and an outlier costs only its own channel precision.", WASMQUANT_CHANNEL("fp8_e4m3", "true")},
     {"ptpc_fp8", "8-bit floating point weights and activations",
-     "Weights as fp8_per_channel; the runtime casts each token's activations to fp8 with a scale of its own.",
+     "Weights as fp8_per_channel; the runtime casts each token's activations to fp8 with its own scale.",
      WASMQUANT_CHANNEL("fp8_e4m3", "true"), WASMQUANT_TOKEN("fp8_e4m3")},
     {"int4_fp8", "4-bit codes of fp8 weights",
      "Weights as fp8 with one scale, then its codes as int4 per channel. The quark format holds it.",

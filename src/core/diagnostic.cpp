@@ -39,8 +39,8 @@ void DiagnosticList::add(Diagnostic diagnostic) {
   if (items_.size() < kLimit) {
     items_.push_back(std::move(diagnostic));
   } else if (items_.size() == kLimit) {
-    items_.push_back({severity, "too-many-problems", "", "there are more problems than are listed here",
-                      "mend these and check the config again"});
+    items_.push_back({severity, "too-many-problems", "", "there are more problems than this list shows",
+                      "fix these and check the config again"});
   } else if (severity < items_.back().severity) {
     items_.back().severity = severity;
   }

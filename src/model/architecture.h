@@ -34,7 +34,7 @@ struct Architecture {
   bool head_norms = false;     // q and k are normed per head, before the rotation
   bool post_norms = false;     // what attention and feed-forward add to x is normed first
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  bool tied_head = false;          // the head's weight is the embedding
+  bool tied_head = false;           // the head's weight is the embedding
   bool rotated_down_input = false;  // what down reads is multiplied by a Hadamard matrix first
   float embedding_scale = 1;
   float attention_scale = 1;               // of q * k

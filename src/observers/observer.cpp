@@ -247,7 +247,7 @@ Result<Observation> Observer::finish() const {
   const bool lacks_counts = passes_ == 2 && !has_counted_ && last.granularity().element_count() != 0;
   if (pass_ != passes_ || lacks_counts)
     return Error{ErrorCode::state_invalid, "",
-                 "this observer has to see the data twice: first its range, then how it is spread"};
+                 "this observer reads the data twice: first for its range, then for its distribution"};
   observation.granularity = last.granularity();
   observation.min.assign(last.min().begin(), last.min().end());
   observation.max.assign(last.max().begin(), last.max().end());

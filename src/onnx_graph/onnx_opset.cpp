@@ -121,7 +121,7 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
   if (from < kOldest)
     return error_at(ErrorCode::format_unsupported, "opset_import",
                     "the model uses version {} of the operators, version {} is needed, and only models of version {} "
-                    "or later can be raised; export it anew",
+                    "or later can be raised; export it again",
                     from, opset, kOldest);
   if (model.functions > 0)
     return error_at(ErrorCode::format_unsupported, "opset_import",

@@ -95,7 +95,7 @@ def round_to_nearest(weight, preset):
     groups = rows.reshape(rows.shape[0], -1, size if fits else rows.shape[1])
     scale, zero_point = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
     scale = scale.to(stored_scale_dtype(weight)).float()
-    # Rows that are no whole number of groups have one scale.
+    # Rows that are not a multiple of groups have one scale.
     applied = args if fits else args.model_copy(update={"group_size": rows.shape[1]})
     values = fake_quantize(rows, scale, zero_point, applied).reshape(weight.shape)
     return values, scale.repeat_interleave(groups.shape[-1], 1).reshape(weight.shape)

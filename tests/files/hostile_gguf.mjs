@@ -110,7 +110,7 @@ bad('35-product-2-63', one('w', [2n ** 31n, 2n ** 31n, 2]), large, '2^63 element
 bad('35-type-99', one('w', [4], 99), 'dtype-unsupported', 'tensor type 99', 'w', 'unknown');
 bad('35-type-removed', one('w', [32], 4), 'dtype-unsupported', 'tensor type 4', 'w', 'Q4_2, block of size 0');
 bad('35-type-negative', one('w', [4], 2 ** 32 - 1), 'dtype-unsupported', 'tensor type 4294967295', 'w', 'before the table');
-bad('35-row-no-blocks', one('w', [33], 8), 'format-unsupported', 'rows of 33 elements are no whole number of q8_0 blocks', 'w', 'Q8_0 has blocks of 32');
+bad('35-row-no-blocks', one('w', [33], 8), 'format-unsupported', 'rows of 33 elements are not a multiple of q8_0 blocks', 'w', 'Q8_0 has blocks of 32');
 
 // 36 · where data lie
 bad('36-offset-not-0', file({ tensors: [tensor('w', [4], 0, 32)], data: 64 }), invalid, 'begin at offset 32, but the tensor before it ends at 0', 'w', 'hole in front');

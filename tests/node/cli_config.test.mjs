@@ -92,5 +92,5 @@ test('convert fails when nothing can be said', async () => {
   });
   assert.equal(code, 1);
   assert.equal(stdout, '');
-  assert.match(stderr, /nothing of this config can be said in gptq/);
+  assert.match(stderr, /cannot express any part of this config gptq/);
 });

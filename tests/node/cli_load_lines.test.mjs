@@ -70,7 +70,7 @@ test('a file that transformers cannot load has no lines of Python', async (t) =>
 test('without config.json the lines say so', async (t) => {
   const { lines } = await linesOf(t, null);
   assert.equal(lines.length, 1);
-  assert.match(lines[0], /needs its config\.json beside it/);
+  assert.match(lines[0], /needs its config\.json in the same folder/);
 });
 
 test('files that transformers does not look for are named', async (t) => {
@@ -89,7 +89,7 @@ test('code beside the weights is loaded by the class that auto_map names', async
 
   const missing = await linesOf(t, config);
   assert.equal(missing.lines.length, 1);
-  assert.match(missing.lines[0], /code is in modeling_own\.py \(auto_map\), which is not beside the weights/);
+  assert.match(missing.lines[0], /code is in modeling_own\.py \(auto_map\), which is not in the folder of the weights/);
 
   const elsewhere = { ...config, auto_map: { AutoModel: 'someone/own--modeling_own.OwnForCausalLM' } };
   const remote = await linesOf(t, elsewhere);

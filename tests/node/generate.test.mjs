@@ -103,7 +103,7 @@ test('prompts that cannot be continued', async (t) => {
   await refused({ text: 'abc' }, /tokenizer/);
   await refused({ tokens: [1] }, /1 tokens; at least 2/);
   await refused({ tokens: [1, 288] }, /token 288 at position 1/);
-  await refused({ tokens: [1, 0.5] }, /0\.5 is no token id/);
+  await refused({ tokens: [1, 0.5] }, /0\.5 is not a token id/);
   await refused({ tokens: [1, 2], count: 0 }, /count/);
   await refused({ tokens: new Array(257).fill(1) }, /257 tokens.*max_position_embeddings 256/);
   const controller = new AbortController();

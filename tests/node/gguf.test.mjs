@@ -32,7 +32,7 @@ test('a folder becomes a file that opens: names, types, metadata', async (t) => 
   assert.equal(quantized.length, 30);
   assert.ok(quantized.every(({ error }) => error.sqnrDb > 15));
   const down = report.tensors.find(({ name }) => name === 'model.layers.0.mlp.down_proj.weight');
-  assert.match(down.reason.text, /rows of 576 are no whole number of q4_k blocks of 256, so q5_0/);
+  assert.match(down.reason.text, /rows of 576 are not a multiple of q4_k blocks of 256, so q5_0/);
 });
 
 test('threads and budgets do not change a byte; F32 and back is the same', async (t) => {

@@ -98,7 +98,7 @@ test('an interrupted run of other work is refused, and removed by a run that doe
   const partial = await interrupt(run, out, place);
   await assert.rejects(run(out, {}, 'int8'), (error) => {
     assert.equal(error.code, 'target-invalid');
-    assert.match(error.message, /interrupted run with another config or format; run without resume to start anew/);
+    assert.match(error.message, /interrupted run with another config or format; run without resume to start again/);
     return true;
   });
   await assert.rejects(run(out, { format: 'quark' }), /another config or format/);

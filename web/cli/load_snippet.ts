@@ -12,8 +12,8 @@ const kPackages: Partial<Record<OutputFormat, string>> = {
   'fake-quantized': 'pip install transformers',
 };
 const kNotes: Partial<Record<OutputFormat, string>> = {
-  awq: "AutoAWQ's layout (GEMM), made for vLLM, too.",
-  gptq: "GPTQ's layout, made for vLLM, too.",
+  awq: "AutoAWQ's layout (GEMM). vLLM also reads it.",
+  gptq: "GPTQ's layout. vLLM also reads it.",
   quark: "Quark's own layout: AMD Quark must be installed to load it.",
   'fake-quantized':
     'The weights are plain floats that carry the rounding of the quantized ones: as large as before, and any runtime loads them.',
@@ -80,7 +80,7 @@ function loaderOf(config: Record<string, unknown>, report: Report): Loader | str
   if (!code) return { name, options: '' };
   const file = `${String(code[1]).slice(0, -name.length - 1)}.py`;
   if (!file.includes('--') && !report.files.some((written) => written.name === file))
-    return `config.json says that the model's code is in ${printable(file)} (auto_map), which is not beside the weights; copy it there to load them.`;
+    return `config.json says that the model's code is in ${printable(file)} (auto_map), which is not in the folder of the weights; copy it there to load them.`;
   return { name: code[0], options: ', trust_remote_code=True' };
 }
 
@@ -109,7 +109,7 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
       format === 'fake-quantized'
         ? ''
         : ', and quantization_config in its config.json (wasmquant plan --json shows it)';
-    return [...note, `To load it with transformers it needs its config.json beside it${block}.`];
+    return [...note, `transformers needs its config.json in the same folder${block}.`];
   }
   const limit = report.diagnostics.find(({ code }) => code === 'loader-limit');
   if (limit) return [...note, `transformers cannot load this file (${limit.code}): ${limit.hint}.`];

@@ -57,7 +57,7 @@ export async function openTokenizer(model: Model, hint: string): Promise<Tokeniz
   const files = await Promise.all(['tokenizer.json', 'tokenizer_config.json'].map((name) => model.companion(name)));
   const [tokenizer, config] = files.map((file) => file && new TextDecoder().decode(file));
   if (!tokenizer)
-    throw new CommandError('source-invalid', 'is not beside the weights; text needs the tokenizer of the model', {
+    throw new CommandError('source-invalid', 'is not in the folder of the model; text input needs its tokenizer', {
       where: 'tokenizer.json',
       hint,
     });
@@ -66,7 +66,7 @@ export async function openTokenizer(model: Model, hint: string): Promise<Tokeniz
   } catch (error) {
     throw new CommandError(
       'file-invalid',
-      `is no tokenizer that can be used here: ${error instanceof Error ? error.message : String(error)}`,
+      `is not a tokenizer that can be used here: ${error instanceof Error ? error.message : String(error)}`,
       {
         where: 'tokenizer.json',
       },

@@ -271,7 +271,7 @@ export class EngineQuantizer implements Quantizer {
     if (format === 'gguf' && preset && recipesToo.includes(preset.name))
       return JSON.stringify({ dialect: 'gguf', recipe: preset.name });
     if (preset) return JSON.stringify(preset.config);
-    const message = `"${config}" is no preset; there are ${presets.map(({ name }) => name).join(', ')}`;
+    const message = `"${config}" is not a preset; there are ${presets.map(({ name }) => name).join(', ')}`;
     const diagnostics: Diagnostic[] = [{ severity: 'error', code: 'preset-unknown', where: '', message }];
     throw new QuantizationError({ code: 'config-invalid', detail: message, diagnostics });
   }

@@ -57,7 +57,7 @@ Status factor_with_retries(std::span<float> h, const std::vector<float>& diagona
     if (factor_cholesky(h, n)) return {};
   }
   return Error{ErrorCode::argument_invalid, "",
-               "the Hessian is not positive definite, whatever is added to its diagonal; use more calibration data or "
+               "the Hessian is not positive definite even after damping its diagonal; use more calibration data or "
                "a larger damp_percent"};
 }
 

@@ -107,7 +107,7 @@ class AihwkitParser {
       if (is_glob(excluded[i].as_string()))
         out_.warning_in("exact-names", config_.exclude_where.back(), nullptr,
                         "name the module, or the one that contains what you mean",
-                        "aihwkit compares names exactly: this is no pattern");
+                        "aihwkit compares names exactly; patterns do not work here");
     }
     if (source_["append_default_conversions"].as_bool()) {
       append_default_conversions(standard);

@@ -217,13 +217,15 @@ class BrevitasParser {
   void check_bias(const json::Value& value, const std::string& where) {
     if (value.is_null()) return;
     if (!has_inputs_)
-      out_.error_in("key-missing", where, nullptr, "add input_tensors, or remove bias",
-                    "a bias has the scale of its input times that of its weight, and there is no input spec");
+      out_.error_in(
+          "key-missing", where, nullptr, "add input_tensors, or remove bias",
+          "a bias has the scale of its input times the scale of its weight, but the config has no input spec");
     if (value["quant_type"].as_string() == "float_quant")
       out_.error_in("value-invalid", where, "quant_type", nullptr, "biases are quantized to integers only");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits != 8 && bits != 16 && bits != 24 && bits != 32)
-      out_.error_in("value-invalid", where, "bit_width", "8, 16, 24 or 32", "there are no biases of {} bits", bits);
+      out_.error_in("value-invalid", where, "bit_width", "8, 16, 24 or 32", "biases of {} bits are not supported",
+                    bits);
     for (const Key& key : kSpecRows) {
       const std::string_view name = key.name;
       if (name == "bit_width" || name == "quant_type") continue;
@@ -266,7 +268,7 @@ class BrevitasParser {
       if (found->before != before) {
         out_.error_in("value-invalid", place, "name",
                       before ? "it belongs to algo_config" : "it belongs to pre_quant_opt_config",
-                      "{} does not stand in this list", name);
+                      "{} does not belong in this list", name);
       }
       if (const char* left_out = not_applied(item)) {
         if (!names.empty()) names += ", ";

@@ -152,7 +152,7 @@ class HfParser {
       spec.group_size = group;
       if (group < 1 || group > int64_t{1} << 31)
         out_.error_in("value-invalid", where, "group_size", "a positive number, or -1 for whole rows",
-                      "group_size {} is no group size", group);
+                      "group_size {} is not a valid group size", group);
     }
     if (out_.errors() != errors_before) return {};
     return Stages{spec};

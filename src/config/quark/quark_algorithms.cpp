@@ -111,7 +111,7 @@ class Checker {
     const bool r1 = on("r1", true), r3 = on("r3", all), r4 = on("r4", all);
     if (given("rotation_size") && (on("random_r1") || on("random_r2")))
       problem("rotation_size", "random rotations have the size of the model");
-    if (given("online_r1_rotation") && !r1) problem("online_r1_rotation", "there is no rotation r1");
+    if (given("online_r1_rotation") && !r1) problem("online_r1_rotation", "r1 is off");
     if (given("online_config") && !r1 && !r4) problem("online_config", "only r1 and r4 can be online");
     if (on("trainable") && r3) problem("trainable", "r3 cannot be trained");
     if (on("train_smooth") && !on("trainable")) problem("train_smooth", "needs trainable");

@@ -168,7 +168,7 @@ void SpecParser::read_axis_and_group() {
   }
   if (group != nullptr &&
       (group->as_integer() == 0 || group->as_integer() < -1 || group->as_integer() > kMaxGroupSize)) {
-    in_.error("value-invalid", "group_size", text_of("group_size {} is no group size", group->as_integer()),
+    in_.error("value-invalid", "group_size", text_of("group_size {} is not a valid group size", group->as_integer()),
               "a positive number, or -1 for the whole axis");
     group = nullptr;
   } else if (group != nullptr && known_scheme_ && spec_.qscheme != QScheme::per_group) {

@@ -40,7 +40,7 @@ Status check_parts(std::span<const Index> parts) {
     return error_at(ErrorCode::tensor_missing, "part 1", "the model is said to have {} tensors, its parts have {}",
                     *declared, uint64_t{names.size()});
   if (const auto twice = first_repeated(names.size(), [&](uint32_t i) { return names[i]; }))
-    return error_at(ErrorCode::tensor_duplicate, names[*twice], "this tensor stands in two parts of the model");
+    return error_at(ErrorCode::tensor_duplicate, names[*twice], "this tensor is in two parts of the model");
   return {};
 }
 

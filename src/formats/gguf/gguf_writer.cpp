@@ -32,7 +32,7 @@ Result<uint64_t> tensor_bytes(GgmlType type, std::span<const uint64_t> shape, st
   const GgmlTypeInfo& info = info_of(type);
   const uint64_t columns = shape.empty() ? 1 : shape.back();
   if (columns % info.block != 0)
-    return error_at(ErrorCode::format_unsupported, name, "rows of {} elements are no whole number of {} blocks of {}",
+    return error_at(ErrorCode::format_unsupported, name, "rows of {} elements are not a multiple of {} blocks of {}",
                     columns, info.name, uint32_t{info.block});
   for (const uint64_t dimension : shape)
     if (dimension == 0) return uint64_t{0};

@@ -55,9 +55,10 @@ Result<Matrix> read_gguf(std::span<const uint8_t> file) {
   TRY(index, gguf::read_index(file, file.size()));
   Matrix matrix;
   if (index.metadata.find_text(kType) != "imatrix")
-    return error_at(ErrorCode::file_invalid, kType,
-                    "this GGUF file is no importance matrix: {} would be \"imatrix\". Give what llama-imatrix wrote",
-                    kType);
+    return error_at(
+        ErrorCode::file_invalid, kType,
+        "this GGUF file is not an importance matrix: {} is not \"imatrix\". Give a file that llama-imatrix wrote",
+        kType);
   matrix.chunks = index.metadata.find_count(kChunks).value_or(0);
   matrix.chunk_size = index.metadata.find_count(kChunkSize).value_or(0);
   gguf::ArrayView datasets(index.metadata.find(kDatasets));
@@ -214,7 +215,7 @@ Result<Matrix> read(std::span<const uint8_t> file) {
   const bool is_gguf = file.size() >= 4 && std::memcmp(file.data(), "GGUF", 4) == 0;
   auto matrix = is_gguf ? read_gguf(file) : DatReader(file).run();
   if (matrix && matrix->entries.empty())
-    return error_at(ErrorCode::file_invalid, "", "there is no weight in this importance matrix");
+    return error_at(ErrorCode::file_invalid, "", "this importance matrix names no weights");
   return matrix;
 }
 

@@ -59,7 +59,7 @@ class HeaderParser {
         const char next = peek();
         if (next == '[' || next == '{' || next == '(')
           return error_at(ErrorCode::dtype_unsupported, "descr",
-                          "is a record of fields; save each field as an array of its own");
+                          "is a record of fields; save each field as a separate array");
         const auto descr = string();
         if (!descr) return wrong("a string");
         TRY(dtype, dtype_of(*descr));
@@ -84,7 +84,7 @@ class HeaderParser {
     for (const uint64_t dimension : tensor.shape) wide += dimension > 1;
     if (is_fortran_ && wide > 1)
       return error_at(ErrorCode::dtype_unsupported, "fortran_order",
-                      "is True: columns lie before rows; save numpy.ascontiguousarray(array) instead");
+                      "is True: the array is stored column by column; save numpy.ascontiguousarray(array) instead");
     return {};
   }
 

@@ -72,7 +72,7 @@ Status check_name(std::string_view name) {
   if (leaves) return invalid(name, "the name is a path out of the archive, which numpy.savez does not write");
   if (name.size() > 4 && name.ends_with(".npy")) return {};
   return error_at(ErrorCode::format_unknown, shown_name(name),
-                  "is no .npy entry, so this zip file is no .npz archive; of a PyTorch checkpoint, take its "
+                  "is not a .npy entry, so this zip file is not an .npz archive; of a PyTorch checkpoint, take its "
                   ".safetensors file or save it again with safetensors.torch.save_file");
 }
 
@@ -200,7 +200,7 @@ void Reader::ask_for_entry() {
 
 Status Reader::read_entry(std::span<const uint8_t> bytes) {
   const Entry& entry = entries_[next_];
-  if (bytes.size() < kLocalBytes || u32(bytes, 0) != kLocal) return invalid(entry.name, "has no header of its own");
+  if (bytes.size() < kLocalBytes || u32(bytes, 0) != kLocal) return invalid(entry.name, "has no local header");
   const uint64_t name = u16(bytes, 26), extra = u16(bytes, 28), begin = kLocalBytes + name + extra;
   const uint64_t limit = (next_ + 1 < entries_.size() ? entries_[next_ + 1].begin : directory_begin_) - entry.begin;
   if (begin > limit || entry.packed > limit - begin)

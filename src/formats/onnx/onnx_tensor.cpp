@@ -58,7 +58,7 @@ Status read_number(std::string_view text, uint64_t at, uint64_t& number) {
   number = 0;
   for (const char digit : text) {
     if (digit < '0' || digit > '9' || number > (uint64_t{1} << 59))
-      return invalid_at(at, "offset or length of external data is no number");
+      return invalid_at(at, "offset or length of external data is not a number");
     number = number * 10 + static_cast<uint64_t>(digit - '0');
   }
   if (text.empty()) return invalid_at(at, "offset or length of external data is empty");
@@ -152,7 +152,7 @@ class TensorReader {
       uint64_t value = 0;
       uint32_t used = 0;
       if (protobuf::read_varint(rest, value, used) != protobuf::Outcome::read)
-        return invalid("its dimensions are no varints");
+        return invalid("its dimensions are not varints");
       TRY_VOID(add_dimension(value, field.whole.begin, tensor_));
       rest = rest.subspan(used);
     }
@@ -176,7 +176,7 @@ class TensorReader {
   }
 
   Status place_external() {
-    if (value_field_ != 0) return invalid("it has data of its own and external data");
+    if (value_field_ != 0) return invalid("it has both inline data and external data");
     if (tensor_.data_type == kText) return invalid("texts cannot be external data");
     if (!is_inside_folder(external_.location))
       return error_at(ErrorCode::file_invalid, where(),
@@ -201,7 +201,7 @@ class TensorReader {
     if (value_field_ == 9) return place_raw();
     const TypeRow type = kTypes[tensor_.data_type];
     if (value_field_ != type.field)
-      return invalid("values of its type {} do not stand in field {}", tensor_.data_type, value_field_);
+      return invalid("values of its type {} are not stored in field {}", tensor_.data_type, value_field_);
     const bool has_fixed_size = value_field_ == 4 || value_field_ == 10;
     tensor_.encoding = value_field_ == 6 || !is_packed_ || value_fields_ > 1 ? Encoding::scattered
                        : has_fixed_size                                      ? Encoding::bytes

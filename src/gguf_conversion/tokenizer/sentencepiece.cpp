@@ -113,7 +113,7 @@ Result<SentencePieceModel> read_sentencepiece(std::span<const uint8_t> file) {
   }
   if (!is_good || fields.is_broken() || model.pieces.empty())
     return error_at(ErrorCode::file_invalid, text_of("byte {}", uint64_t{file.size() - fields.left()}),
-                    "this is no model of the sentencepiece library");
+                    "this is not a SentencePiece model");
   return model;
 }
 

@@ -63,7 +63,7 @@ class TokenizerWriter {
       metadata_.set_text("tokenizer.ggml.model", "no_vocab");
       diagnostics_.warning("tokenizer-missing", kAt,
                            "no tokenizer that GGUF can hold was found; the file has none (no_vocab)",
-                           "put tokenizer.json or tokenizer.model beside the model");
+                           "put tokenizer.json or tokenizer.model into the folder of the model");
       return {};
     }
     if (vocabulary_.lost_end() > 0)

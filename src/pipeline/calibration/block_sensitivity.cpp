@@ -61,7 +61,7 @@ Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) cons
   if (number < energies_.size()) weight = block_[slot];
   if (task.is_copy || task.layout.components.empty() || task.layout.rows * task.layout.columns != weight.size() ||
       weight.empty())
-    return error_at(ErrorCode::argument_invalid, task.name, "is no quantized linear layer of the block");
+    return error_at(ErrorCode::argument_invalid, task.name, "is not a quantized linear layer of the block");
   const LinearInput input = model::linear_layers()[number].reads;
   const bool is_attention = input == LinearInput::attention || input == LinearInput::attention_output;
   TRY(stored, store_changed(task, weight, nullptr, weight));

@@ -49,7 +49,7 @@ struct CalibratedAlgorithm {
   std::string name;             // as the config spells it
   bool needs_inputs = true;     // changes weights by what they are multiplied with
   bool changes_inputs = false;  // of linear layers, by another function of the same value
-  bool rotates_stream = false;    // embedding, final norm and head change too
+  bool rotates_stream = false;  // embedding, final norm and head change too
   bool needs_reference = false;
   bool is_implied = false;  // AskedAlgorithm::is_implied
 };

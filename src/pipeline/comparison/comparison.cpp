@@ -172,7 +172,8 @@ class Comparer {
       return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] here and [{}, {}] there", l.rows, l.columns, r.rows,
                       r.columns);
     if (is_transposed && !is_plain(left.change.is_transposed ? l : r))
-      return error_at(ErrorCode::format_unsupported, "", "a quantized weight that lies transposed is not compared");
+      return error_at(ErrorCode::format_unsupported, "",
+                      "a quantized weight that is stored transposed cannot be compared");
     pair.by_columns = left.change.is_transposed || (r.column_tiles() && !l.column_tiles() && is_plain(l));
     pair.right_by_columns = right.change.is_transposed || (l.column_tiles() && !r.column_tiles() && is_plain(r));
     set_tiles(right, tile_bytes_);
@@ -190,7 +191,7 @@ class Comparer {
       if (l.columns != r.columns) multiple = std::lcm(multiple, whole_source_lines(r, l));
       lines = (lines + multiple - 1) / multiple * multiple;
       if (std::min(lines, r.lines()) > kMaxWholeElements / std::max<uint64_t>(r.line_elements(), 1))
-        return error_at(ErrorCode::memory_budget, "", "has to be decoded in parts of more than {} elements",
+        return error_at(ErrorCode::memory_budget, "", "would have to be decoded in parts of more than {} elements",
                         kMaxWholeElements);
     }
     const uint64_t all = by_columns_right ? r.columns : r.rows;

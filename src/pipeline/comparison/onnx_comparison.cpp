@@ -71,7 +71,8 @@ class OnnxComparer {
   // A weight in float.
   static Status set_plain(TensorTask& task, const onnx::Model& model, const Tensor& tensor,
                           const WeightDescription& weight) {
-    if (tensor.encoding != onnx::Encoding::bytes) return not_compared("its values do not lie in one range of bytes");
+    if (tensor.encoding != onnx::Encoding::bytes)
+      return not_compared("its values are not stored in one range of bytes");
     WeightDescription own = weight;
     own.source = *onnx::weight_dtype_of(tensor.data_type);
     TRY(layout, checkpoint_format_named("fake-quantized")->layout(own, {QuantizationSpec{}}));
@@ -132,7 +133,7 @@ class OnnxComparer {
       if (codes == nullptr || scale == nullptr || codes->consumers.empty())
         return not_compared("is not in the quantized model, or under another name");
       const auto dtype = integer_of(onnx::bits_of(codes->data_type), is_signed(codes->data_type));
-      if (!dtype) return not_compared("holds codes that are no integers of 2, 4 or 8 bits");
+      if (!dtype) return not_compared("does not hold integers of 2, 4 or 8 bits");
       onnx.spec.dtype = *dtype;
       const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
       onnx.form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;

@@ -163,7 +163,8 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
     return error_at(ErrorCode::not_implemented, "model",
                     "GGUF models are evaluated and write texts; what is calibrated takes the model's safetensors");
   if (config_text.empty() && !model.is_gguf())
-    return error_at(ErrorCode::config_invalid, "config.json", "is not beside the weights; a forward pass needs it");
+    return error_at(ErrorCode::config_invalid, "config.json",
+                    "is not in the folder of the weights; a forward pass needs it");
   TRY(config, config_text.empty() ? config_of(model) : json::parse(config_text, json::kPython));
   ForwardPlan out;
   out.config = config_text.empty() ? json::write(config) : std::string(config_text);

@@ -33,7 +33,7 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, std::string_view task
   TRY(task, read_task(task_text));
   const WeightLayout& layout = task.layout;
   if (task.is_copy || layout.rows * layout.columns != expected_count(slot) || step > pass_.architecture().layers + 1)
-    return error_at(ErrorCode::argument_invalid, task.name, "is no task of this model's forward pass");
+    return error_at(ErrorCode::argument_invalid, task.name, "does not belong to this model's forward pass");
   if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
   step_ = step;
   slot_ = slot;

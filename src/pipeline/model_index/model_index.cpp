@@ -72,10 +72,12 @@ Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix
 Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
   if (looks_like_gguf(prefix)) return read_gguf(file, prefix);
   if (is_gguf())
-    return in_file(error_at(ErrorCode::format_unknown, "", "is no GGUF file, as the others are"), files_[file].name);
+    return in_file(error_at(ErrorCode::format_unknown, "", "is not a GGUF file, but the other files are"),
+                   files_[file].name);
   if (npy::looks_like_npy(prefix)) return read_npy(file, prefix);
   if (is_npy_)
-    return in_file(error_at(ErrorCode::format_unknown, "", "is no .npy file, as the others are"), files_[file].name);
+    return in_file(error_at(ErrorCode::format_unknown, "", "is not a .npy file, but the other files are"),
+                   files_[file].name);
   auto index = safetensors::read_index(prefix, files_[file].bytes);
   if (!index) return in_file(index.error(), files_[file].name);
   indexes_[file] = std::move(*index);
@@ -116,7 +118,7 @@ Status ModelIndex::read_npy(uint32_t file, std::span<const uint8_t> prefix) {
 Result<onnx::Skeleton::Need> ModelIndex::feed_npz(uint32_t file, std::span<const uint8_t> bytes) {
   if (!npz_) {
     if (file != 0)
-      return in_file(error_at(ErrorCode::format_unknown, "", "an .npz archive is a model of its own"),
+      return in_file(error_at(ErrorCode::format_unknown, "", "an .npz archive is a whole model; open it alone"),
                      files_[file].name);
     npz_ = std::make_unique<npz::Reader>(files_[file].bytes);
     if (npz_->need().offset != 0) bytes = {};  // the directory is at the other end
@@ -197,8 +199,7 @@ Status ModelIndex::finish() {
     TRY_VOID(safetensors::check_shards(*shard_map_, indexes_, unmapped));
     for (std::string& name : unmapped) {
       diagnostics_.push_back({Severity::warning, "tensor-unmapped", std::move(name),
-                              "the index file does not mention this tensor",
-                              "it is kept; the index is written anew with it"});
+                              "the index file does not mention this tensor", "it is kept, and the new index lists it"});
     }
   }
   for (uint32_t f = 0; f < files_.size(); ++f) {
@@ -216,7 +217,7 @@ Status ModelIndex::finish() {
     const ModelTensor &first = tensors_[by_name_[i - 1]], &second = tensors_[by_name_[i]];
     if (first.stored.name != second.stored.name) continue;
     return error_at(ErrorCode::tensor_duplicate, first.stored.name,
-                    "stands in both {} and {}; a model has each tensor once", files_[first.file].name,
+                    "is in both {} and {}; a model has each tensor once", files_[first.file].name,
                     files_[second.file].name);
   }
   mark_input_major();

@@ -54,7 +54,7 @@ class Planner {
     if (inputs_left_out_)
       diagnostics_.push_back(
           {Severity::warning, "not-applied", text_of("{}/input_tensors", config_.where),
-           text_of("{} has no words for these dynamic inputs: the runtime will not quantize them", format_.name()),
+           text_of("{} cannot describe these dynamic inputs: the runtime will not quantize them", format_.name()),
            "write quark, or take int8 or fp8_e4m3 per tensor or per token"});
     warn_of_static();
     warn_of_tied_output();
@@ -88,10 +88,11 @@ class Planner {
     plan_.tensors.back().name = tensor.stored.name;
     plan_.bytes_before -= plan_.tensors.back().task.source_bytes;
     plan_.config_changes.set("tie_word_embeddings", false);
-    diagnostics_.push_back({Severity::note, "head-untied", tensor.stored.name,
-                            "the head of this model is its embedding, and the rotation changes the two differently: the "
-                            "output has a head of its own, and its config.json says so",
-                            "set r1 to false to keep them one"});
+    diagnostics_.push_back(
+        {Severity::note, "head-untied", tensor.stored.name,
+         "the head of this model is its embedding, and the rotation changes the two differently: the "
+         "output stores the head separately, and its config.json says so",
+         "set r1 to false to keep them one"});
   }
 
   // R4's other half is the runtime's.
@@ -111,7 +112,7 @@ class Planner {
     diagnostics_.push_back({Severity::warning, "online-rotation", where,
                             "down_proj expects inputs multiplied by a Hadamard matrix. Runtimes with Quark's R4 do "
                             "that where the matrix is "
-                            "theirs, evaluate and generate here do; any other runtime computes nonsense with this file",
+                            "theirs, evaluate and generate here do; any other runtime gives wrong output",
                             "set r4 to false for files that load anywhere"});
     return {};
   }
@@ -366,10 +367,11 @@ class Planner {
         if (part == tokens && !planned.task.is_copy) embedding = &planned;
     }
     if (embedding == nullptr) return;
-    diagnostics_.push_back({Severity::warning, "tied-weights", embedding->task.name,
-                            "this model has no output layer of its own, so its embedding is most likely that, too: "
-                            "quantizing it rounds the logits",
-                            text_of("exclude {q}, or give it more bits", embedding->weight.layer)});
+    diagnostics_.push_back(
+        {Severity::warning, "tied-weights", embedding->task.name,
+         "this model has no separate output layer, so its embedding is probably also its output layer: "
+         "quantizing it rounds the logits",
+         text_of("exclude {q}, or give it more bits", embedding->weight.layer)});
   }
 
   Status lay_out_files() {

@@ -201,7 +201,7 @@ class GgufPlanner {
         return {Rule::global, "/recipe", text_of("{} gives this tensor {}", gguf_.recipe, name)};
       case TypeReason::fallback:
         return {Rule::global, "/recipe",
-                text_of("rows of {} are no whole number of {} blocks of {}, so {}", tensor.shape.back(),
+                text_of("rows of {} are not a multiple of {} blocks of {}, so {}", tensor.shape.back(),
                         info_of(choice.wanted).name, info_of(choice.wanted).block + 0, name)};
       case TypeReason::recipe:
         break;
@@ -233,8 +233,9 @@ class GgufPlanner {
     task.change.adds_one = tensor.plus_one;
     const StorageDtype stored = storage_dtype_of(type);
     if (task.quantized && task.change.is_transposed)
-      return error_at(ErrorCode::not_implemented, source.stored.name,
-                      "lies transposed and is quantized, which is not decoded here; start from the unquantized model");
+      return error_at(
+          ErrorCode::not_implemented, source.stored.name,
+          "is stored transposed and quantized, which cannot be decoded here; start from the unquantized model");
     if (stored == source.stored.dtype && !task.change.any() && !task.quantized) {
       task.is_copy = true;
       task.layout.components.push_back({Role::codes, tensor.name, stored, tensor.shape, task.source_bytes});

@@ -39,7 +39,7 @@ inline void run_all(ForwardSession& session) {
 struct CalibratedModel {
   std::vector<model::BlockValues> blocks;            // as they will be read back
   std::map<std::string, std::vector<float>> tables;  // what else a rotation turns, by name
-  bool rotated_down_input = false;                    // R4
+  bool rotated_down_input = false;                   // R4
   Error error;                                       // the first one; blocks end there
   double weight_noise = 0;                           // sum of squared differences over all weights
 };

@@ -52,8 +52,8 @@ std::string network() {
                               .bytes(node_of("ConvTranspose", {"a", "up.weight"}, {"u"}, "/up/ConvTranspose").out)
                               .message(5, attribute_of("group", 2));
   const Message transposed = Message()
-                             .bytes(node_of("Gemm", {"m", "fc.weight", "fc.bias"}, {"f"}, "/fc/Gemm").out)
-                             .message(5, attribute_of("transB", 1));
+                                 .bytes(node_of("Gemm", {"m", "fc.weight", "fc.bias"}, {"f"}, "/fc/Gemm").out)
+                                 .message(5, attribute_of("transB", 1));
   graph.message(1, node_of("Conv", {"x", "conv.weight", "conv.bias"}, {"c"}, "/conv/Conv"))
       .message(1, norm_of("c", "cn", "n1"))
       .message(1, node_of("Relu", {"cn"}, {"a"}))

@@ -199,7 +199,10 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
 function resumable(error: unknown): unknown {
   if (!(error instanceof CommandError)) return error;
   const message = `${error.code}; files that are complete are kept`;
-  return new CommandError(error.code, message, { ...error.details, hint: 'the same command goes on from there' });
+  return new CommandError(error.code, message, {
+    ...error.details,
+    hint: 'run the same command to continue from there',
+  });
 }
 
 export function addQuantize(program: Command, run: Run): void {

@@ -128,7 +128,7 @@ export async function observeActivations(
     const because = instance.call<string>(() => bound.secondPass());
     const passes = because === '' ? 1 : 2;
     if (passes === 2 && isReadOnce(source)) {
-      const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() begins anew, or a safetensors file, or take a min-max observer`;
+      const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or take a min-max observer`;
       throw failure('argument-invalid', 'calibration', detail);
     }
     for (let pass = 1; pass <= passes; ++pass) {

@@ -155,7 +155,7 @@ class PathTarget implements OutputTarget {
     const final = join(this.#final, name);
     const inside = relative(this.#final, final);
     if (inside === '' || isAbsolute(name) || inside.split(/[\\/]/).includes('..'))
-      throw failure('target-invalid', name, 'is no name of a file inside the target');
+      throw failure('target-invalid', name, 'is not the name of a file inside the target');
     return final;
   }
 
@@ -178,7 +178,7 @@ class PathTarget implements OutputTarget {
         if (journal === null || this.#partial !== null) continue;
         const other = differenceOf(journal, now);
         if (other !== null) {
-          const detail = `${path} is of an interrupted run with ${other}; run without resume to start anew`;
+          const detail = `${path} is of an interrupted run with ${other}; run without resume to start again`;
           throw failure('target-invalid', this.#final, detail);
         }
         const claimed = await claimPartial(path, this.#place, name);
@@ -379,7 +379,7 @@ export async function openSharedFolder(path: string, overwrite: boolean, inputs:
   await refuseInput(final, inputs);
   const found = await stat(final).catch(() => null);
   if (path === '' || (found ? !found.isDirectory() : /\.(safetensors|gguf|onnx)$/i.test(path)))
-    throw failure('target-invalid', path, 'is no folder; parts of a run are written to a folder');
+    throw failure('target-invalid', path, 'is not a folder; parts of a run are written to a folder');
   if (await exists(join(final, 'config.json')))
     throw failure('target-exists', path, 'holds a whole model already; choose another name, or remove it first');
   await mkdir(final, { recursive: true }).catch((error: unknown) => {

@@ -25,7 +25,7 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
     throw invalid('tokenizer', 'with encode(text) is needed for text, such as that of @huggingface/tokenizers');
   const ids = [...(tokens ?? promptOf(tokenizer as Tokenizer, text ?? ''))];
   const wrong = ids.find((id) => !Number.isInteger(id) || Math.abs(id) >= 2 ** 31);
-  if (wrong !== undefined) throw invalid('tokens', `${wrong} is no token id`);
+  if (wrong !== undefined) throw invalid('tokens', `${wrong} is not a token id`);
   if (ids.length < 2) throw invalid('tokens', `the prompt has ${ids.length} tokens; at least 2 are needed`);
   return Int32Array.from(ids);
 }
@@ -52,7 +52,7 @@ export async function continueText(
   const started = performance.now();
   const { signal, tokenizer, count: wanted = usualCount } = options;
   signal?.throwIfAborted();
-  if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is no whole number from 1`);
+  if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
   const tokens = promptIds(options);
   const use = { runs: true, source: options.source };
   const { maxPositions } = forwardPlanOf(instance, model, 2, use);

@@ -37,7 +37,7 @@ export async function feedSkeleton(
       const external: FileSource[] = [];
       for (const name of next.locations) {
         const data = await files.openBeside(name);
-        if (!data) throw failure('source-invalid', name, `is missing beside ${source.name}, which keeps weights in it`);
+        if (!data) throw failure('source-invalid', name, `is missing; ${source.name} keeps weights in it`);
         external.push(data);
       }
       if (next.deflated.length === 0) return { external, inflated: [] };

@@ -38,8 +38,8 @@ export function tokensOfText(input: TextInput, maxPositions: number): TokenInput
     throw invalid(
       'text needs { tokenizer } with encode(text), such as that of @huggingface/tokenizers or transformers.js',
     );
-  if (!Number.isInteger(length) || length < 2) throw invalid(`length ${length} is no whole number from 2`);
-  if (!(sequences >= 1)) throw invalid(`sequences ${sequences} is no number from 1`);
+  if (!Number.isInteger(length) || length < 2) throw invalid(`length ${length} is not an integer of at least 2`);
+  if (!(sequences >= 1)) throw invalid(`sequences ${sequences} is not a number of at least 1`);
   const plain = texts.map((text) => idsOf(tokenizer, text, false));
   const [first = ''] = texts;
   const prefix = prefixOf(idsOf(tokenizer, first, true), plain[0] ?? []);

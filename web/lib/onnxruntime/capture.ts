@@ -67,7 +67,7 @@ function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Va
     if (rows.length === 0)
       throw failure('argument-invalid', layer, 'no MatMul, Gemm or Conv of the model is this layer');
     if (rows.some(({ nested }) => nested)) {
-      const detail = `lies in a graph inside a node (If, Loop, Scan), which gives its ${role} to nobody; exclude it, or set is_dynamic`;
+      const detail = `is inside a control-flow subgraph (If, Loop, Scan), so its ${role} cannot be observed; exclude the layer, or set is_dynamic`;
       throw failure('argument-invalid', layer, detail);
     }
     for (const row of rows) add(row[role], { layer, role });

@@ -65,7 +65,7 @@ function inputFor(inputs: readonly ModelInput[], file: OpenedModel, name: string
     .filter(({ optional }) => !optional)
     .map((input) => `${input.name} (${inputText(input)})`)
     .join(', ');
-  throw failure('argument-invalid', name, `is no input of the model; it takes ${known}`);
+  throw failure('argument-invalid', name, `is not an input of the model; its inputs are ${known}`);
 }
 
 const fits = (dims: readonly number[], shape: ModelInput['shape']) =>

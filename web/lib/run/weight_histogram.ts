@@ -43,7 +43,7 @@ export async function distributionOf(
   const pair = pairs.find(({ name }) => name === tensor);
   if (!pair) {
     const reason = diagnostics.find(({ where }) => where === tensor)?.message;
-    throw failure('tensor-missing', tensor, reason ?? 'is no weight that both models have');
+    throw failure('tensor-missing', tensor, reason ?? 'is not a weight that both models have');
   }
   const [outer = 1, ...rest] = pair.report.shape;
   const isByRows = hasRows(reference, pair) && pair.report.shape.length > 1;
