@@ -11,7 +11,7 @@ using namespace wasmquant;
 
 namespace {
 
-constexpr size_t kTokens = 64, kColumns = 16, kRows = 12;
+constexpr size_t kAutoSmoothQuantTokens = 64, kAutoSmoothQuantColumns = 16, kAutoSmoothQuantRows = 12;
 
 QuantizationSpec int8_along(int64_t axis) {
   QuantizationSpec spec;
@@ -26,15 +26,16 @@ QuantizationSpec int8_along(int64_t axis) {
 TEST_CASE("AutoSmoothQuant: outliers of inputs move into the weights as far as the output gains") {
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
-  std::vector<float> x(kTokens * kColumns), w(kRows * kColumns), largest(kColumns);
+  std::vector<float> x(kAutoSmoothQuantTokens * kAutoSmoothQuantColumns),
+      w(kAutoSmoothQuantRows * kAutoSmoothQuantColumns), largest(kAutoSmoothQuantColumns);
   for (size_t i = 0; i < x.size(); ++i) {
-    x[i] = normal(random) * (i % kColumns == 3 ? 200.0f : 1.0f);
-    largest[i % kColumns] = std::max(largest[i % kColumns], std::fabs(x[i]));
+    x[i] = normal(random) * (i % kAutoSmoothQuantColumns == 3 ? 200.0f : 1.0f);
+    largest[i % kAutoSmoothQuantColumns] = std::max(largest[i % kAutoSmoothQuantColumns], std::fabs(x[i]));
   }
   for (float& value : w) value = normal(random);
   const AwqLayer layer{w, int8_along(0)};
   const QuantizationSpec per_token = int8_along(1);
-  std::vector<float> scales(kColumns), expected(kColumns);
+  std::vector<float> scales(kAutoSmoothQuantColumns), expected(kAutoSmoothQuantColumns);
   const std::vector<double> ranges(largest.begin(), largest.end());
   for (const ScaleLoss loss : {ScaleLoss::mse, ScaleLoss::mae, ScaleLoss::rmse}) {
     const auto found = search_smooth_scales(x, largest, {&layer, 1}, &per_token, loss, scales);

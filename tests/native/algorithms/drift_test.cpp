@@ -13,7 +13,7 @@ using namespace wasmquant;
 
 namespace {
 
-constexpr size_t kTokens = 300, kColumns = 48, kRows = 20;
+constexpr size_t kDriftTokens = 300, kDriftColumns = 48, kDriftRows = 20;
 
 struct Layer {
   std::vector<float> x, changed, weight;  // [tokens, columns], [tokens, columns], [rows, columns]
@@ -24,31 +24,31 @@ Layer layer_of(uint32_t seed, float noise) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   Layer out;
-  std::vector<float> mix(kColumns * kColumns);
+  std::vector<float> mix(kDriftColumns * kDriftColumns);
   for (float& value : mix) value = normal(random) / 4;
-  for (size_t t = 0; t < kTokens; ++t) {
-    std::vector<float> z(kColumns);
+  for (size_t t = 0; t < kDriftTokens; ++t) {
+    std::vector<float> z(kDriftColumns);
     for (float& value : z) value = normal(random);
-    for (size_t j = 0; j < kColumns; ++j) {
+    for (size_t j = 0; j < kDriftColumns; ++j) {
       float sum = z[j] / 2;
-      for (size_t k = 0; k < kColumns; ++k) sum += z[k] * mix[k * kColumns + j];
+      for (size_t k = 0; k < kDriftColumns; ++k) sum += z[k] * mix[k * kDriftColumns + j];
       out.x.push_back(sum);
       // The error has a part that goes with the input, as that of rounded layers does.
       out.changed.push_back(sum * (1 - noise) + noise * normal(random));
     }
   }
-  for (size_t i = 0; i < kRows * kColumns; ++i) out.weight.push_back(normal(random));
+  for (size_t i = 0; i < kDriftRows * kDriftColumns; ++i) out.weight.push_back(normal(random));
   return out;
 }
 
 GpfqInputs pair_of(const Layer& layer) {
-  GpfqInputs pair(kColumns);
+  GpfqInputs pair(kDriftColumns);
   REQUIRE(bool(pair.add(layer.x, layer.changed)));
   pair.finish();
   return pair;
 }
 
-QuantizationSpec spec_of() {
+QuantizationSpec drift_spec_of() {
   QuantizationSpec spec;
   spec.dtype = Dtype::int4;
   spec.qscheme = QScheme::per_group;
@@ -62,12 +62,12 @@ QuantizationSpec spec_of() {
 // |X W^T - X' Q^T|^2
 double output_error(const Layer& layer, const std::vector<float>& q) {
   double sum = 0;
-  for (size_t t = 0; t < kTokens; ++t)
-    for (size_t r = 0; r < kRows; ++r) {
+  for (size_t t = 0; t < kDriftTokens; ++t)
+    for (size_t r = 0; r < kDriftRows; ++r) {
       double difference = 0;
-      for (size_t j = 0; j < kColumns; ++j)
-        difference += double{layer.x[t * kColumns + j]} * layer.weight[r * kColumns + j] -
-                      double{layer.changed[t * kColumns + j]} * q[r * kColumns + j];
+      for (size_t j = 0; j < kDriftColumns; ++j)
+        difference += double{layer.x[t * kDriftColumns + j]} * layer.weight[r * kDriftColumns + j] -
+                      double{layer.changed[t * kDriftColumns + j]} * q[r * kDriftColumns + j];
       sum += difference * difference;
     }
   return sum;
@@ -77,10 +77,10 @@ enum class Method { gptq, gptaq, qronos };
 
 std::vector<float> rounded(const Layer& layer, Method method, bool desc_act, double alpha, uint32_t block_size = 128) {
   const GpfqInputs pair = pair_of(layer);
-  const std::vector<float> drift = input_drift(pair, 2.0 / kTokens);
+  const std::vector<float> drift = input_drift(pair, 2.0 / kDriftTokens);
   std::vector<float> hessian;
-  for (const float value : pair.square()) hessian.push_back(static_cast<float>(value * (2.0 / kTokens)));
-  auto feedback = error_feedback_of(hessian, kColumns, 0.01, desc_act);
+  for (const float value : pair.square()) hessian.push_back(static_cast<float>(value * (2.0 / kDriftTokens)));
+  auto feedback = error_feedback_of(hessian, kDriftColumns, 0.01, desc_act);
   REQUIRE(bool(feedback));
   if (method == Method::gptaq) add_drift(*feedback, drift, alpha);
   std::vector<float> weight = layer.weight;
@@ -89,7 +89,7 @@ std::vector<float> rounded(const Layer& layer, Method method, bool desc_act, dou
   options.block_size = block_size;
   options.desc_act = desc_act;
   std::vector<uint8_t> codes(weight.size());
-  REQUIRE(bool(gptq(*feedback, spec_of(), options, kRows, weight, codes)));
+  REQUIRE(bool(gptq(*feedback, drift_spec_of(), options, kDriftRows, weight, codes)));
   return weight;
 }
 
@@ -132,19 +132,19 @@ TEST_CASE("Qronos: the correction is the least squares solution that keeps the f
   const GpfqInputs pair = pair_of(layer);
   const std::vector<float> drift = input_drift(pair, 1);
   const std::vector<float> square(pair.square().begin(), pair.square().end());
-  auto feedback = error_feedback_of(square, kColumns, 0, false);
+  auto feedback = error_feedback_of(square, kDriftColumns, 0, false);
   REQUIRE(bool(feedback));
   std::vector<float> weight = layer.weight;
   REQUIRE(bool(correct_for_drift(*feedback, drift, weight)));
   // Residual of the normal equations: row 1 with the other columns as they were, the others with all that changed.
-  for (size_t r = 0; r < kRows; ++r)
-    for (size_t i = 0; i < kColumns; ++i) {
+  for (size_t r = 0; r < kDriftRows; ++r)
+    for (size_t i = 0; i < kDriftColumns; ++i) {
       double c = 0, found = 0, scale = 0;
-      for (size_t j = 0; j < kColumns; ++j) {
-        c += double{layer.weight[r * kColumns + j]} * drift[j * kColumns + i];
-        const double change = double{weight[r * kColumns + j]} - layer.weight[r * kColumns + j];
-        if (i > 0 || j == 0) found += square[i * kColumns + j] * change;
-        scale = std::max(scale, std::fabs(double{square[i * kColumns + j]}));
+      for (size_t j = 0; j < kDriftColumns; ++j) {
+        c += double{layer.weight[r * kDriftColumns + j]} * drift[j * kDriftColumns + i];
+        const double change = double{weight[r * kDriftColumns + j]} - layer.weight[r * kDriftColumns + j];
+        if (i > 0 || j == 0) found += square[i * kDriftColumns + j] * change;
+        scale = std::max(scale, std::fabs(double{square[i * kDriftColumns + j]}));
       }
       CHECK(std::fabs(c - found) < 2e-4 * scale);
     }

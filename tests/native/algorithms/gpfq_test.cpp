@@ -27,7 +27,7 @@ QuantizationSpec int4_rows() {
   return spec;
 }
 
-struct Quantized {
+struct GpfqQuantized {
   std::vector<float> values;
   std::vector<uint8_t> codes;
 };
@@ -38,9 +38,9 @@ std::vector<QParams> scales_of(const std::vector<float>& weight, size_t rows) {
   return found->qparams;
 }
 
-Quantized run(const GpfqInputs& inputs, const std::vector<float>& weight, size_t rows, const GpfqOptions& options = {},
-              const std::vector<QParams>* scales = nullptr) {
-  Quantized q{weight, std::vector<uint8_t>(weight.size())};
+GpfqQuantized run(const GpfqInputs& inputs, const std::vector<float>& weight, size_t rows,
+                  const GpfqOptions& options = {}, const std::vector<QParams>* scales = nullptr) {
+  GpfqQuantized q{weight, std::vector<uint8_t>(weight.size())};
   REQUIRE(gpfq(inputs, int4_rows(), scales ? *scales : scales_of(weight, rows), options, rows, q.values, q.codes));
   return q;
 }
@@ -61,7 +61,7 @@ TEST_CASE("GPFQ with inputs that do not overlap rounds to nearest") {
   for (size_t i = 0; i < columns; ++i) identity[i * columns + i] = 2;
   const std::vector<float> weight = random.vector(rows * columns);
   const std::vector<QParams> scales = scales_of(weight, rows);
-  const Quantized q = run(inputs_of(identity, columns), weight, rows);
+  const GpfqQuantized q = run(inputs_of(identity, columns), weight, rows);
   std::vector<float> nearest(weight.size());
   const auto g = granularity_of({rows, columns}, int4_rows());
   REQUIRE(g);
@@ -81,7 +81,7 @@ TEST_CASE("GPFQ changes the output less than rounding, and is the same however t
   for (const bool act_order : {false, true}) {
     GpfqOptions options;
     options.act_order = act_order;
-    const Quantized q = run(inputs, weight, rows, options);
+    const GpfqQuantized q = run(inputs, weight, rows, options);
     CHECK(output_error(x, weight, q.values, columns) < 0.5 * output_error(x, weight, nearest, columns));
     GpfqInputs split(columns);
     for (size_t t = 0; t < tokens; t += 50) {
@@ -102,7 +102,7 @@ TEST_CASE("GPFA2Q keeps the sum of codes within the accumulator") {
   const std::vector<float> weight = random.vector(rows * columns);
   GpfqOptions options;
   options.accumulator_bits = 12;  // T = 2047 / 128 = 15.99
-  const Quantized q = run(inputs_of(random.inputs(100, columns), columns), weight, rows, options);
+  const GpfqQuantized q = run(inputs_of(random.inputs(100, columns), columns), weight, rows, options);
   for (size_t row = 0; row < rows; ++row) {
     int sum = 0;
     for (size_t j = 0; j < columns; ++j) sum += std::abs(static_cast<int8_t>(q.codes[row * columns + j]));
@@ -112,7 +112,7 @@ TEST_CASE("GPFA2Q keeps the sum of codes within the accumulator") {
 
 TEST_CASE("GPFQ: columns without input become zero, and what cannot be is an error") {
   const std::vector<float> x = {1, 0, 2, 0}, weight = {0.5f, 0.75f};
-  const Quantized q = run(inputs_of(x, 2), weight, 1);
+  const GpfqQuantized q = run(inputs_of(x, 2), weight, 1);
   CHECK(q.values[1] == 0.0f);
   GpfqInputs inputs(2);
   const float bad[] = {1, std::numeric_limits<float>::quiet_NaN()}, three[] = {1, 2, 3};

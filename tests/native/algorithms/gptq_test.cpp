@@ -19,7 +19,7 @@ using test_algorithms::output_error;
 
 namespace {
 
-QuantizationSpec spec_of(Dtype dtype, bool symmetric, QScheme qscheme, int64_t group_size) {
+QuantizationSpec gptq_spec_of(Dtype dtype, bool symmetric, QScheme qscheme, int64_t group_size) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = symmetric;
@@ -30,35 +30,37 @@ QuantizationSpec spec_of(Dtype dtype, bool symmetric, QScheme qscheme, int64_t g
   return spec;
 }
 
-QuantizationSpec int4_groups(int64_t group_size) { return spec_of(Dtype::int4, true, QScheme::per_group, group_size); }
+QuantizationSpec int4_groups(int64_t group_size) {
+  return gptq_spec_of(Dtype::int4, true, QScheme::per_group, group_size);
+}
 
-struct Quantized {
+struct GptqQuantized {
   std::vector<float> values;
   std::vector<uint8_t> codes;
   std::vector<QParams> qparams;
 };
 
-Quantized round_to_nearest(const std::vector<float>& weight, size_t rows, const QuantizationSpec& spec) {
+GptqQuantized round_to_nearest(const std::vector<float>& weight, size_t rows, const QuantizationSpec& spec) {
   const Result<Granularity> g = granularity_of({rows, weight.size() / rows}, spec);
   REQUIRE(g);
   RangeObserver observer(*g, spec);
   observer.update(weight, 0);
-  Quantized q{std::vector<float>(weight.size()), std::vector<uint8_t>(weight.size() * info_of(spec.dtype).code_bytes()),
-              observer.finish()};
+  GptqQuantized q{std::vector<float>(weight.size()),
+                  std::vector<uint8_t>(weight.size() * info_of(spec.dtype).code_bytes()), observer.finish()};
   quantize(*g, spec, q.qparams, kernels::Path::fake, weight, 0, q.codes.data());
   dequantize(*g, spec, q.qparams, q.codes.data(), weight.size(), 0, q.values.data());
   return q;
 }
 
 Result<std::vector<QParams>> try_gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
-                                      const GptqOptions& options, size_t rows, Quantized& q) {
+                                      const GptqOptions& options, size_t rows, GptqQuantized& q) {
   q.codes.assign(q.values.size() * info_of(spec.dtype).code_bytes(), 0xAA);
   return gptq(feedback, spec, options, rows, q.values, q.codes);
 }
 
-Quantized run_gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec, const GptqOptions& options,
-                   const std::vector<float>& weight, size_t rows) {
-  Quantized q{weight, {}, {}};
+GptqQuantized run_gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec, const GptqOptions& options,
+                       const std::vector<float>& weight, size_t rows) {
+  GptqQuantized q{weight, {}, {}};
   Result<std::vector<QParams>> qparams = try_gptq(feedback, spec, options, rows, q);
   REQUIRE_MESSAGE(bool(qparams), qparams.error().message);
   q.qparams = std::move(*qparams);
@@ -85,17 +87,17 @@ ErrorFeedback identity_feedback(size_t columns, bool desc_act) {
 
 // Every spec whose scales GPTQ can follow.
 std::vector<QuantizationSpec> specs() {
-  QuantizationSpec float_zero_point = spec_of(Dtype::uint4, false, QScheme::per_group, 16);
+  QuantizationSpec float_zero_point = gptq_spec_of(Dtype::uint4, false, QScheme::per_group, 16);
   float_zero_point.zero_point_type = ZeroPointType::float32;
   return {int4_groups(16),
           int4_groups(-1),
-          spec_of(Dtype::uint4, false, QScheme::per_group, 24),
+          gptq_spec_of(Dtype::uint4, false, QScheme::per_group, 24),
           float_zero_point,
-          spec_of(Dtype::int8, true, QScheme::per_channel, 0),
-          spec_of(Dtype::uint8, false, QScheme::per_tensor, 0),
-          spec_of(Dtype::int16, true, QScheme::per_channel, 0),
-          spec_of(Dtype::int3, true, QScheme::per_group, 8),
-          spec_of(Dtype::fp8_e4m3, true, QScheme::per_channel, 0)};
+          gptq_spec_of(Dtype::int8, true, QScheme::per_channel, 0),
+          gptq_spec_of(Dtype::uint8, false, QScheme::per_tensor, 0),
+          gptq_spec_of(Dtype::int16, true, QScheme::per_channel, 0),
+          gptq_spec_of(Dtype::int3, true, QScheme::per_group, 8),
+          gptq_spec_of(Dtype::fp8_e4m3, true, QScheme::per_channel, 0)};
 }
 
 }  // namespace
@@ -104,14 +106,14 @@ TEST_CASE("with independent columns GPTQ is round to nearest, whatever the order
   const size_t rows = 70, columns = 48;
   const std::vector<float> weight = RandomValues(1).vector(rows * columns);
   for (const QuantizationSpec& spec : specs()) {
-    const Quantized expected = round_to_nearest(weight, rows, spec);
+    const GptqQuantized expected = round_to_nearest(weight, rows, spec);
     // A fractional zero point's real path and this one are the same codes, too.
     for (const uint32_t block_size : {1u, 5u, 128u})
       for (const bool static_groups : {true, false}) {
         GptqOptions options;
         options.block_size = block_size;
         options.static_groups = static_groups;
-        const Quantized q = run_gptq(identity_feedback(columns, true), spec, options, weight, rows);
+        const GptqQuantized q = run_gptq(identity_feedback(columns, true), spec, options, weight, rows);
         CHECK(q.values == expected.values);
         CHECK(q.codes == expected.codes);
         REQUIRE(q.qparams.size() == expected.qparams.size());
@@ -130,7 +132,7 @@ TEST_CASE("on correlated inputs GPTQ loses less than round to nearest, and its v
     const std::vector<float> x = random.inputs(tokens, columns), weight = random.vector(rows * columns);
     for (const QuantizationSpec& spec : specs())
       for (const bool desc_act : {false, true}) {
-        const Quantized q = run_gptq(feedback_of(x, columns, desc_act), spec, {}, weight, rows);
+        const GptqQuantized q = run_gptq(feedback_of(x, columns, desc_act), spec, {}, weight, rows);
         CHECK(output_error(x, weight, q.values, columns) <
               0.9 * output_error(x, weight, round_to_nearest(weight, rows, spec).values, columns));
         const Result<Granularity> g = granularity_of({rows, columns}, spec);
@@ -145,10 +147,10 @@ TEST_CASE("scales of static groups are those of the weight before, whatever the 
   const size_t rows = 9, columns = 64;
   RandomValues random(4);
   const std::vector<float> x = random.inputs(200, columns), weight = random.vector(rows * columns);
-  const Quantized expected = round_to_nearest(weight, rows, int4_groups(16));
+  const GptqQuantized expected = round_to_nearest(weight, rows, int4_groups(16));
   const ErrorFeedback feedback = feedback_of(x, columns, true);
   CHECK(feedback.order != feedback_of(x, columns, false).order);
-  const Quantized q = run_gptq(feedback, int4_groups(16), {}, weight, rows);
+  const GptqQuantized q = run_gptq(feedback, int4_groups(16), {}, weight, rows);
   for (size_t i = 0; i < q.qparams.size(); ++i) REQUIRE(q.qparams[i].scale == expected.qparams[i].scale);
   double worst = 0;  // values near their weights: every column went back to its place
   for (size_t i = 0; i < weight.size(); ++i) worst = std::max<double>(worst, std::fabs(weight[i] - q.values[i]));
@@ -163,16 +165,16 @@ TEST_CASE("groups that are not static take their scales from the weight as it is
   GptqOptions options;
   options.static_groups = false;
   for (const int64_t group_size : {8, 24, 48}) {
-    std::vector<Quantized> results;
+    std::vector<GptqQuantized> results;
     for (const uint32_t block_size : {1u, 16u, 36u, 128u}) {
       options.block_size = block_size;
       results.push_back(run_gptq(feedback, int4_groups(group_size), options, weight, rows));
     }
-    for (const Quantized& q : results)
+    for (const GptqQuantized& q : results)
       for (size_t i = 0; i < q.qparams.size(); ++i)
         REQUIRE(q.qparams[i].scale == doctest::Approx(results[0].qparams[i].scale).epsilon(1e-4));
     // The first group has seen no error yet; the others have.
-    const Quantized fixed = round_to_nearest(weight, rows, int4_groups(group_size));
+    const GptqQuantized fixed = round_to_nearest(weight, rows, int4_groups(group_size));
     CHECK(results[0].qparams[0].scale == fixed.qparams[0].scale);
     CHECK(results[0].qparams[1].scale != fixed.qparams[1].scale);
   }
@@ -183,22 +185,23 @@ TEST_CASE("the block size changes next to nothing, tiles of rows nothing") {
   RandomValues random(6);
   const std::vector<float> x = random.inputs(400, columns), weight = random.vector(rows * columns);
   const ErrorFeedback feedback = feedback_of(x, columns, true);
-  const Quantized whole = run_gptq(feedback, int4_groups(20), {}, weight, rows);
+  const GptqQuantized whole = run_gptq(feedback, int4_groups(20), {}, weight, rows);
   for (const uint32_t block_size : {1u, 7u, 64u, 100000u}) {
     GptqOptions options;
     options.block_size = block_size;
-    const Quantized q = run_gptq(feedback, int4_groups(20), options, weight, rows);
+    const GptqQuantized q = run_gptq(feedback, int4_groups(20), options, weight, rows);
     size_t differing = 0;
     for (size_t i = 0; i < q.codes.size(); ++i) differing += q.codes[i] != whole.codes[i];
     CHECK(differing < q.codes.size() / 100);
     const double ratio = output_error(x, weight, q.values, columns) / output_error(x, weight, whole.values, columns);
     CHECK(ratio == doctest::Approx(1).epsilon(0.01));
   }
-  Quantized tiles;
+  GptqQuantized tiles;
   for (size_t row = 0; row < rows; row += 37) {
     const size_t count = std::min<size_t>(37, rows - row);
-    const Quantized tile = run_gptq(feedback, int4_groups(20), {},
-                                    {weight.begin() + row * columns, weight.begin() + (row + count) * columns}, count);
+    const GptqQuantized tile =
+        run_gptq(feedback, int4_groups(20), {},
+                 {weight.begin() + row * columns, weight.begin() + (row + count) * columns}, count);
     tiles.values.insert(tiles.values.end(), tile.values.begin(), tile.values.end());
     tiles.codes.insert(tiles.codes.end(), tile.codes.begin(), tile.codes.end());
   }
@@ -213,8 +216,9 @@ TEST_CASE("dead columns become zero before any scale is chosen") {
   for (size_t t = 0; t < 100; ++t) x[t * columns + 5] = x[t * columns + 30] = 0;
   for (size_t i = 0; i < rows; ++i) weight[i * columns + 5] = 100;
   for (const bool symmetric : {true, false}) {
-    const QuantizationSpec spec = spec_of(symmetric ? Dtype::int4 : Dtype::uint4, symmetric, QScheme::per_group, 16);
-    const Quantized q = run_gptq(feedback_of(x, columns, true), spec, {}, weight, rows);
+    const QuantizationSpec spec =
+        gptq_spec_of(symmetric ? Dtype::int4 : Dtype::uint4, symmetric, QScheme::per_group, 16);
+    const GptqQuantized q = run_gptq(feedback_of(x, columns, true), spec, {}, weight, rows);
     for (size_t i = 0; i < rows; ++i) {
       CHECK(q.values[i * columns + 5] == 0);
       CHECK(q.values[i * columns + 30] == 0);
@@ -225,13 +229,13 @@ TEST_CASE("dead columns become zero before any scale is chosen") {
 
 TEST_CASE("one column, one row, no row, only dead columns") {
   const std::vector<float> x = {1, 2, -1};
-  const Quantized column = run_gptq(feedback_of(x, 1, true), int4_groups(1), {}, {0.5f, -3.0f}, 2);
+  const GptqQuantized column = run_gptq(feedback_of(x, 1, true), int4_groups(1), {}, {0.5f, -3.0f}, 2);
   CHECK(column.values == round_to_nearest({0.5f, -3.0f}, 2, int4_groups(1)).values);
-  const Quantized row = run_gptq(feedback_of(x, 3, true), int4_groups(-1), {}, {0.5f, -3.0f, 1.0f}, 1);
+  const GptqQuantized row = run_gptq(feedback_of(x, 3, true), int4_groups(-1), {}, {0.5f, -3.0f, 1.0f}, 1);
   CHECK(row.qparams.size() == 1);
-  const Quantized none = run_gptq(feedback_of(x, 3, true), int4_groups(-1), {}, {}, 0);
+  const GptqQuantized none = run_gptq(feedback_of(x, 3, true), int4_groups(-1), {}, {}, 0);
   CHECK(none.values.empty());
-  const Quantized dead = run_gptq(feedback_of({0, 0}, 2, true), int4_groups(2), {}, {4, 5}, 1);
+  const GptqQuantized dead = run_gptq(feedback_of({0, 0}, 2, true), int4_groups(2), {}, {4, 5}, 1);
   CHECK(dead.values == std::vector<float>{0, 0});
   CHECK(dead.qparams[0].scale == kScaleEpsilon);
 }
@@ -242,7 +246,7 @@ TEST_CASE("what GPTQ cannot do") {
   const ErrorFeedback feedback = feedback_of(random.inputs(20, columns), columns, true);
   const std::vector<float> weight = random.vector(rows * columns);
   const auto code_of = [&](QuantizationSpec spec, GptqOptions options, std::vector<float> w) {
-    Quantized q{std::move(w), {}, {}};
+    GptqQuantized q{std::move(w), {}, {}};
     const Result<std::vector<QParams>> result = try_gptq(feedback, spec, options, rows, q);
     REQUIRE_FALSE(result);
     return result.error().code;
@@ -252,7 +256,7 @@ TEST_CASE("what GPTQ cannot do") {
   moving_groups.static_groups = false;
   std::vector<float> not_finite = weight;
   not_finite[9] = NAN;
-  QuantizationSpec by_column = spec_of(Dtype::int4, true, QScheme::per_channel, 0);
+  QuantizationSpec by_column = gptq_spec_of(Dtype::int4, true, QScheme::per_channel, 0);
   by_column.ch_axis = 1;
   QuantizationSpec down_columns = int4_groups(3);
   down_columns.ch_axis = 0;

@@ -9,7 +9,7 @@ using namespace wasmquant;
 
 namespace {
 
-WeightLayout layout_of(Dtype dtype, bool symmetric) {
+WeightLayout gptq_words_layout_of(Dtype dtype, bool symmetric) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = symmetric;
@@ -48,7 +48,7 @@ std::pair<uint32_t, uint32_t> first_words(const WeightLayout& layout, int first,
 }  // namespace
 
 TEST_CASE("gptq: version 1 has codes from the middle and zero points less 1") {
-  const WeightLayout four = layout_of(Dtype::int4, true), eight = layout_of(Dtype::int8, true);
+  const WeightLayout four = gptq_words_layout_of(Dtype::int4, true), eight = gptq_words_layout_of(Dtype::int8, true);
   CHECK(four.components[0].shape == std::vector<uint64_t>{1, 8});
   CHECK(four.components[2].shape == std::vector<uint64_t>{1, 1});
   CHECK(first_words(four, -8, 0) == std::pair<uint32_t, uint32_t>(0x76543210, 0x77777777));
@@ -58,15 +58,17 @@ TEST_CASE("gptq: version 1 has codes from the middle and zero points less 1") {
 }
 
 TEST_CASE("gptq: version 2 has codes and zero points as they are") {
-  CHECK(first_words(layout_of(Dtype::uint4, false), 1, 0) == std::pair<uint32_t, uint32_t>(0x87654321, 0));
-  CHECK(first_words(layout_of(Dtype::uint4, false), 1, 9) == std::pair<uint32_t, uint32_t>(0x87654321, 0x99999999));
-  CHECK(first_words(layout_of(Dtype::uint8, false), 200, 255) == std::pair<uint32_t, uint32_t>(0xCBCAC9C8, 0xFFFFFFFF));
+  CHECK(first_words(gptq_words_layout_of(Dtype::uint4, false), 1, 0) == std::pair<uint32_t, uint32_t>(0x87654321, 0));
+  CHECK(first_words(gptq_words_layout_of(Dtype::uint4, false), 1, 9) ==
+        std::pair<uint32_t, uint32_t>(0x87654321, 0x99999999));
+  CHECK(first_words(gptq_words_layout_of(Dtype::uint8, false), 200, 255) ==
+        std::pair<uint32_t, uint32_t>(0xCBCAC9C8, 0xFFFFFFFF));
 }
 
 TEST_CASE("gptq: one version in a model") {
-  LayerOutcome a{"a", "Linear", {layout_of(Dtype::int4, true).spec}, {}, {}};
-  LayerOutcome b{"b", "Linear", {layout_of(Dtype::uint4, false).spec}, {}, {}};
-  LayerOutcome c{"c", "Linear", {layout_of(Dtype::int8, true).spec}, {}, {}};
+  LayerOutcome a{"a", "Linear", {gptq_words_layout_of(Dtype::int4, true).spec}, {}, {}};
+  LayerOutcome b{"b", "Linear", {gptq_words_layout_of(Dtype::uint4, false).spec}, {}, {}};
+  LayerOutcome c{"c", "Linear", {gptq_words_layout_of(Dtype::int8, true).spec}, {}, {}};
   CHECK(bool(Gptq().check({a, c})));
   const Status mixed = Gptq().check({a, b});
   REQUIRE_FALSE(bool(mixed));

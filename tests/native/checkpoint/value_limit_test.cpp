@@ -12,7 +12,7 @@ using namespace wasmquant;
 
 namespace {
 
-WeightLayout layout_of(const char* format, QuantizationSpec spec, StorageDtype source) {
+WeightLayout value_limit_layout_of(const char* format, QuantizationSpec spec, StorageDtype source) {
   const WeightDescription weight{"l", "Linear", {64, 64}, source, PackMethod::reorder};
   auto layout = checkpoint_format_named(format)->layout(weight, {spec});
   REQUIRE(bool(layout));
@@ -42,7 +42,7 @@ constexpr float kMost = std::numeric_limits<float>::max();
 }  // namespace
 
 TEST_CASE("values end where their dtype does, and rounding to infinity is beyond") {
-  const ValueLimit half = value_limit_of(layout_of("quark", cast_to(Dtype::float16), StorageDtype::F32));
+  const ValueLimit half = value_limit_of(value_limit_layout_of("quark", cast_to(Dtype::float16), StorageDtype::F32));
   CHECK(half.dtype == StorageDtype::F16);
   CHECK(half.largest == 65504);
   CHECK_FALSE(half.is_beyond(65519.99f));
@@ -51,12 +51,12 @@ TEST_CASE("values end where their dtype does, and rounding to infinity is beyond
   CHECK(half.is_beyond(kInfinity));
   CHECK(half.is_beyond(std::nanf("")));
   CHECK_FALSE(half.depends_on_scales());
-  const ValueLimit bf16 = value_limit_of(layout_of("quark", cast_to(Dtype::bfloat16), StorageDtype::F32));
+  const ValueLimit bf16 = value_limit_of(value_limit_layout_of("quark", cast_to(Dtype::bfloat16), StorageDtype::F32));
   CHECK(bf16.is_beyond(kMost));
   CHECK_FALSE(bf16.is_beyond(3.389e38f));
   CHECK(float_name_of(bf16.dtype) == "bfloat16");
   const ValueLimit fake =
-      value_limit_of(layout_of("fake-quantized", groups_of_32(Dtype::int4, true), StorageDtype::F16));
+      value_limit_of(value_limit_layout_of("fake-quantized", groups_of_32(Dtype::int4, true), StorageDtype::F16));
   CHECK(fake.dtype == StorageDtype::F16);
   CHECK(fake.largest_scale == kInfinity);
 }
@@ -65,7 +65,8 @@ TEST_CASE("the largest scale keeps the outermost code finite, and the next large
   for (const char* format : {"compressed-tensors", "awq", "gptq", "quark"})
     for (const StorageDtype source : {StorageDtype::F32, StorageDtype::F16, StorageDtype::BF16}) {
       const bool is_awq = std::string_view(format) == "awq";
-      const WeightLayout layout = layout_of(format, groups_of_32(is_awq ? Dtype::uint4 : Dtype::int4, !is_awq), source);
+      const WeightLayout layout =
+          value_limit_layout_of(format, groups_of_32(is_awq ? Dtype::uint4 : Dtype::int4, !is_awq), source);
       const ValueLimit limit = value_limit_of(layout);
       CAPTURE(format);
       CAPTURE(float_name_of(source));
@@ -87,7 +88,7 @@ TEST_CASE("the largest scale keeps the outermost code finite, and the next large
 TEST_CASE("scales that their type clamped lose what is a step away") {
   QuantizationSpec spec = groups_of_32(Dtype::fp4, true);
   spec.scale_format = ScaleFormat::e5m3;
-  const ValueLimit limit = value_limit_of(layout_of("quark", spec, StorageDtype::F32));
+  const ValueLimit limit = value_limit_of(value_limit_layout_of("quark", spec, StorageDtype::F32));
   CHECK(limit.clamped_scale == 114688);
   CHECK(limit.depends_on_scales());
   CHECK(limit.step == 2);  // of fp4: 4, 6

@@ -13,18 +13,18 @@ using namespace wasmquant;
 namespace {
 
 // A map whose Linear has this weight_quant.
-std::string weight(const std::string& fields) {
+std::string aihwkit_weight(const std::string& fields) {
   return R"({"dialect":"aihwkit","module_qconfig_map":{"Linear":{"module_qconfig":{"weight_quant":)" + fields + "}}}}";
 }
 const std::string kWeight = "/module_qconfig_map/Linear/module_qconfig/weight_quant";
 
-Config config_of(std::string_view text) {
+Config aihwkit_config_of(std::string_view text) {
   auto parsed = config::parse_text(text);
   REQUIRE(static_cast<bool>(parsed));
   return std::move(parsed->config);
 }
 
-struct Case {
+struct AihwkitCase {
   std::string text;
   std::string expected;
 };
@@ -32,7 +32,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("aihwkit: what is accepted, refused and remarked") {
-  const Case specs[] = {
+  const AihwkitCase specs[] = {
       {R"({"n_bits":8})", ""},
       {R"({"n_bits":4,"symmetric":false,"per_channel":true})", ""},
       {R"({"n_bits":8,"range_estimator":"MSE"})", ""},
@@ -66,15 +66,15 @@ TEST_CASE("aihwkit: what is accepted, refused and remarked") {
       {R"({"n_bits":8,"per_channel":true,"range_estimator":"cross_entropy","range_estimator_params":{"range_opt_method":"grid"}})",
        "warning per-channel-ignored {}/per_channel"},
   };
-  for (const Case& c : specs) {
+  for (const AihwkitCase& c : specs) {
     std::string expected = c.expected;
     for (size_t at; (at = expected.find("{}")) != std::string::npos;) expected.replace(at, 2, kWeight);
     CAPTURE(c.text);
-    CHECK(problems_of(weight(c.text)) == expected);
+    CHECK(problems_of(aihwkit_weight(c.text)) == expected);
   }
 
   const std::string linear = R"("Linear":{"module_qconfig":{"weight_quant":{"n_bits":8}}})";
-  const Case maps[] = {
+  const AihwkitCase maps[] = {
       {R"({"module_qconfig_map":{)" + linear + "}}", ""},
       {R"({"dialect":"aihwkit"})", "warning nothing-quantized "},
       {R"({"default_qconfig":{"weight_quant":{"n_bits":8}}})",
@@ -97,14 +97,14 @@ TEST_CASE("aihwkit: what is accepted, refused and remarked") {
       {R"({"model_type":"x","quantization_config":{"excluded_modules":[],"module_qconfig_map":{"Linear":{"bits":1}}}})",
        "error key-unknown /quantization_config/module_qconfig_map/Linear/bits"},
   };
-  for (const Case& c : maps) {
+  for (const AihwkitCase& c : maps) {
     CAPTURE(c.text);
     CHECK(problems_of(c.text) == c.expected);
   }
 }
 
 TEST_CASE("aihwkit: excluded, instance, type; exact names that settle what is below them") {
-  const Config config = config_of(R"({
+  const Config config = aihwkit_config_of(R"({
     "module_qconfig_map": {
       "Linear": {"module_qconfig": {"weight_quant": {"n_bits": 4, "per_channel": true}}},
       "Embedding": {"module_qconfig": {"activation_quant": {"n_bits": 8}}}},
@@ -149,7 +149,8 @@ TEST_CASE("aihwkit: excluded, instance, type; exact names that settle what is be
   CHECK(resolver.resolve("head.weight", shape, true).reason.text ==
         "entry \"head\" of instance_qconfig_map names this layer");
 
-  const Config all = config_of(R"({"default_qconfig":{"weight_quant":{"n_bits":4}},"append_default_conversions":true,
+  const Config all =
+      aihwkit_config_of(R"({"default_qconfig":{"weight_quant":{"n_bits":4}},"append_default_conversions":true,
     "module_qconfig_map":{"Conv2d":{}},"excluded_modules":[]})");
   Resolver defaults(all);
   CHECK_FALSE(defaults.resolve("x.weight", shape, true).weight.empty());
@@ -157,22 +158,23 @@ TEST_CASE("aihwkit: excluded, instance, type; exact names that settle what is be
   CHECK(defaults.resolve("x.weight", image, true).weight.empty());  // an entry is not filled in
   CHECK(lines_of(defaults.unused_patterns()) == "");
 
-  const Config none = config_of(R"({"default_qconfig":{"weight_quant":{"n_bits":4}},"append_default_conversions":true,
+  const Config none =
+      aihwkit_config_of(R"({"default_qconfig":{"weight_quant":{"n_bits":4}},"append_default_conversions":true,
     "excluded_modules":[""]})");
   CHECK(Resolver(none).resolve("x.weight", shape, true).reason.rule == Rule::excluded);
 }
 
 TEST_CASE("aihwkit: what a spec says about numbers") {
-  const Config config = config_of(weight(R"({"n_bits":4,"range_estimator":"MSE"})"));
+  const Config config = aihwkit_config_of(aihwkit_weight(R"({"n_bits":4,"range_estimator":"MSE"})"));
   const QuantizationSpec& spec = config.layer_type[0].second.weight.front();
   CHECK(spec.dtype == Dtype::int4);
   CHECK(spec.grid == aihwkit_grid());
   CHECK(spec.observer == ObserverId::PerTensorRangeMSEObserver);
   CHECK(spec.observer_options == ObserverOptions());
-  const Config asymmetric = config_of(weight(R"({"n_bits":8,"symmetric":false,"per_channel":true})"));
+  const Config asymmetric = aihwkit_config_of(aihwkit_weight(R"({"n_bits":8,"symmetric":false,"per_channel":true})"));
   CHECK(asymmetric.layer_type[0].second.weight.front().dtype == Dtype::uint8);
   CHECK(asymmetric.layer_type[0].second.weight.front().observer == ObserverId::PerChannelCurrentMinMaxObserver);
-  const Config grid = config_of(weight(R"({"n_bits":8,"range_estimator":"MSE","range_estimator_params":{
+  const Config grid = aihwkit_config_of(aihwkit_weight(R"({"n_bits":8,"range_estimator":"MSE","range_estimator_params":{
     "range_opt_method":"grid","num_candidates":20,"range_margin":0.25}})"));
   CHECK(grid.layer_type[0].second.weight.front().observer_options.search == SearchMethod::grid);
   CHECK(grid.layer_type[0].second.weight.front().observer_options.candidates == 20);

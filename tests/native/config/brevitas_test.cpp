@@ -15,7 +15,7 @@ std::string brevitas(const std::string& layer, const std::string& rest = R"(,"pr
   return R"({"dialect":"brevitas","global_quant_config":{)" + layer + "}" + rest + "}";
 }
 // Errors only, with {} for the tensor.
-std::string errors_of(const std::string& tensor, const std::string& spec) {
+std::string brevitas_errors_of(const std::string& tensor, const std::string& spec) {
   std::string text;
   for (const Diagnostic& d : config::check(brevitas("\"" + tensor + "\":" + spec)))
     if (d.severity == Severity::error) text += (text.empty() ? "" : "\n") + d.code + " " + d.where;
@@ -24,7 +24,7 @@ std::string errors_of(const std::string& tensor, const std::string& spec) {
   return text;
 }
 
-struct Case {
+struct BrevitasCase {
   std::string text;
   std::string expected;
 };
@@ -49,12 +49,12 @@ TEST_CASE("brevitas: combinations that exist (spec 2.3), all others are errors")
               if (qscheme == "per_group" || (qscheme == "per_channel" && tensor == "output_tensors")) exists = false;
               CAPTURE(tensor);
               CAPTURE(spec);
-              CHECK(errors_of(tensor, spec).empty() == exists);
+              CHECK(brevitas_errors_of(tensor, spec).empty() == exists);
             }
 }
 
 TEST_CASE("brevitas: rules of one spec") {
-  const Case cases[] = {
+  const BrevitasCase cases[] = {
       {R"({})", ""},
       {R"({"bit_width":1})", "value-invalid {}/bit_width"},
       {R"({"bit_width":12})", "not-implemented {}/bit_width"},
@@ -78,9 +78,9 @@ TEST_CASE("brevitas: rules of one spec") {
       {R"({"dtype":"int8"})", "key-unknown {}/dtype"},
       {R"([])", "type-invalid {}"},
   };
-  for (const Case& c : cases) {
+  for (const BrevitasCase& c : cases) {
     CAPTURE(c.text);
-    CHECK(errors_of("weight", c.text) == c.expected);
+    CHECK(brevitas_errors_of("weight", c.text) == c.expected);
   }
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("brevitas: rules of a config") {
   const std::string pre = R"(,"pre_quant_opt_config":)", algo = R"(,"pre_quant_opt_config":[],"algo_config":)";
   const std::string inputs = "\nwarning not-applied /global_quant_config";
   const std::string kG = "/global_quant_config";
-  const Case cases[] = {
+  const BrevitasCase cases[] = {
       {brevitas(w), ""},
       {brevitas(w, ""), "warning default-preprocess "},
       {R"({"dialect":"brevitas"})", "error key-missing \nwarning default-preprocess "},
@@ -144,7 +144,7 @@ TEST_CASE("brevitas: rules of a config") {
        ""},  // recognised by its specs
       {R"({"global_quant_config":{"weight":{"quant_type":"int_quant"}},"pre_quant_opt_config":[]})", ""},
   };
-  for (const Case& c : cases) {
+  for (const BrevitasCase& c : cases) {
     CAPTURE(c.text);
     CHECK(problems_of(c.text) == c.expected);
   }

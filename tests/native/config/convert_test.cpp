@@ -22,7 +22,7 @@ config::Converted convert(const std::string& text, const std::string& to) {
   return std::move(*converted);
 }
 
-Config config_of(const json::Value& value) {
+Config convert_config_of(const json::Value& value) {
   auto parsed = config::parse_text(json::write(value));
   CAPTURE(json::write(value));
   REQUIRE(static_cast<bool>(parsed));
@@ -65,7 +65,7 @@ TEST_CASE("a config converted to its own dialect is itself with standard values,
     const std::string dialect(config::name_of(first->config.dialect));
     const config::Converted once = convert(text, dialect);
     CHECK(once.losses.empty());
-    CHECK(config_of(once.config) == first->config);
+    CHECK(convert_config_of(once.config) == first->config);
     CHECK(convert(json::write(once.config), dialect).config == once.config);
   }
 }
@@ -80,9 +80,9 @@ TEST_CASE("every dialect converts to every other, and the result is read without
         CHECK(converted.error().message.find("nothing of this config") == 0);
         continue;
       }
-      const Config config = config_of(converted->config);
+      const Config config = convert_config_of(converted->config);
       CHECK(config::name_of(config.dialect) == to);
-      CHECK(config_of(convert(json::write(converted->config), to).config) == config);
+      CHECK(convert_config_of(convert(json::write(converted->config), to).config) == config);
     }
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
     }
     const config::Converted back = convert(json::write(there->config), "quark");
     CHECK(back.losses.empty());
-    const Config before = config_of(*json::parse(preset.config_text())), after = config_of(back.config);
+    const Config before = convert_config_of(*json::parse(preset.config_text())), after = convert_config_of(back.config);
     for (const char* tensor : {"model.layers.0.q_proj.weight", "lm_head.weight", "model.embed_tokens.weight"}) {
       const Resolved a = Resolver(before).resolve(tensor, shape, true),
                      b = Resolver(after).resolve(tensor, shape, true);
@@ -147,7 +147,7 @@ TEST_CASE("what is lost, place by place") {
   CHECK(message_at(numbers, "/module_qconfig_map/Linear/module_qconfig/weight_quant") ==
         "quark computes with its own numbers: divisor of the scale, signedness by the data, division by the scale, "
         "smallest scale");
-  CHECK(config_of(numbers.config).layer_type[0].second.weight.front().grid == GridRule());
+  CHECK(convert_config_of(numbers.config).layer_type[0].second.weight.front().grid == GridRule());
 
   const config::Converted plain = convert(
       R"({"dialect":"brevitas","global_quant_config":{"weight":{"quant_type":"float_quant","exponent_bit_width":3,

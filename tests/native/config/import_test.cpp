@@ -11,7 +11,7 @@ using namespace wasmquant;
 
 namespace {
 
-Config config_of(std::string_view text) {
+Config import_config_of(std::string_view text) {
   auto parsed = config::parse_text(text);
   REQUIRE(static_cast<bool>(parsed));
   return std::move(parsed->config);
@@ -29,7 +29,7 @@ std::string plan_of(const Config& config, const std::string& layer) {
   return text + (spec.symmetric ? "" : " asymmetric") + " " + resolved.reason.where;
 }
 
-struct Case {
+struct ImportCase {
   std::string text;
   std::string expected;
 };
@@ -42,7 +42,7 @@ std::string group(const std::string& weights) {
 }  // namespace
 
 TEST_CASE("compressed-tensors: targets, ignore, precedence") {
-  const Config config = config_of(R"({"architectures":["X"],"quantization_config":{
+  const Config config = import_config_of(R"({"architectures":["X"],"quantization_config":{
     "quant_method":"compressed-tensors","format":"pack-quantized","quantization_status":"compressed","version":"0.17.1",
     "global_compression_ratio":null,"kv_cache_scheme":null,"sparsity_config":{},"transform_config":{},
     "config_groups":{
@@ -63,7 +63,7 @@ TEST_CASE("compressed-tensors: targets, ignore, precedence") {
 }
 
 TEST_CASE("compressed-tensors: schemes") {
-  const Case cases[] = {
+  const ImportCase cases[] = {
       {R"({"num_bits":4,"group_size":128})", "int4 group 128"},
       {R"({"num_bits":8,"group_size":-1})", "int8 channel"},
       {R"({"num_bits":8})", "int8 tensor"},
@@ -73,15 +73,16 @@ TEST_CASE("compressed-tensors: schemes") {
       {R"({"num_bits":4,"type":"float","strategy":"group","group_size":32,"scale_dtype":"torch.uint8"})",
        "fp4 group 32"},
   };
-  for (const Case& c : cases) {
+  for (const ImportCase& c : cases) {
     CAPTURE(c.text);
-    CHECK(plan_of(config_of(group(c.text)), "x") == c.expected + " /config_groups/group_0/weights");
+    CHECK(plan_of(import_config_of(group(c.text)), "x") == c.expected + " /config_groups/group_0/weights");
   }
-  const Config nvfp4 = config_of(group(R"({"num_bits":4,"type":"float","strategy":"tensor_group","group_size":16})"));
+  const Config nvfp4 =
+      import_config_of(group(R"({"num_bits":4,"type":"float","strategy":"tensor_group","group_size":16})"));
   CHECK(nvfp4.layer_type[0].second.weight.front().scale_format == ScaleFormat::e4m3);
 
   const std::string w = "/config_groups/group_0/weights";
-  const Case wrong[] = {
+  const ImportCase wrong[] = {
       {group(R"({"num_bits":9})"), "error not-implemented " + w + "/num_bits"},
       {group(R"({"num_bits":6,"type":"float"})"), "error not-implemented " + w + "/num_bits"},
       {group(R"({"num_bits":8,"type":"fixed"})"), "error value-unknown " + w + "/type"},
@@ -104,14 +105,14 @@ TEST_CASE("compressed-tensors: schemes") {
       {R"({"config_groups":{"group_0":{"targets":["Linear"],"weights":{}}},"something":1})",
        "warning key-unknown /something"},
   };
-  for (const Case& c : wrong) {
+  for (const ImportCase& c : wrong) {
     CAPTURE(c.text);
     CHECK(problems_of(c.text) == c.expected);
   }
 }
 
 TEST_CASE("gptq: bits, groups, dynamic") {
-  const Config config = config_of(R"({"quant_method":"gptq","bits":4,"group_size":128,"desc_act":true,"sym":true,
+  const Config config = import_config_of(R"({"quant_method":"gptq","bits":4,"group_size":128,"desc_act":true,"sym":true,
     "damp_percent":0.01,"checkpoint_format":"gptq","dataset":"c4","model_seqlen":2048,
     "dynamic":{"-:.*\\.gate$":{},"+:.*\\.down_proj":{"bits":8,"group_size":32},".*\\.up_proj":{"sym":false}}})");
   CHECK(plan_of(config, "m.q_proj") == "int4 group 128 /bits");
@@ -119,9 +120,9 @@ TEST_CASE("gptq: bits, groups, dynamic") {
   CHECK(plan_of(config, "m.up_proj") == "uint4 group 128 asymmetric /dynamic/.*\\.up_proj/bits");
   CHECK(plan_of(config, "m.gate") == "excluded /dynamic/-:.*\\.gate$");
   CHECK(plan_of(config, "lm_head") == "excluded /lm_head");
-  CHECK(plan_of(config_of(R"({"quant_method":"gptq","bits":8,"group_size":-1,"lm_head":true})"), "lm_head") ==
+  CHECK(plan_of(import_config_of(R"({"quant_method":"gptq","bits":8,"group_size":-1,"lm_head":true})"), "lm_head") ==
         "int8 channel /bits");
-  const Case wrong[] = {
+  const ImportCase wrong[] = {
       {R"({"quant_method":"gptq","bits":1})", "error value-invalid /bits\nwarning not-applied "},
       {R"({"quant_method":"gptq","group_size":0})", "error value-invalid /group_size\nwarning not-applied "},
       {R"({"quant_method":"gptq","checkpoint_format":"gptq_v3"})",
@@ -131,27 +132,27 @@ TEST_CASE("gptq: bits, groups, dynamic") {
        "error value-invalid /dynamic/x/bits\nwarning not-applied "},
       {R"({"bits":4,"desc_act":false,"sym":true,"group_size":64})", "warning not-applied "},
   };
-  for (const Case& c : wrong) {
+  for (const ImportCase& c : wrong) {
     CAPTURE(c.text);
     CHECK(problems_of(c.text) == c.expected);
   }
 }
 
 TEST_CASE("awq and fp8") {
-  const Config awq = config_of(
+  const Config awq = import_config_of(
       R"({"quant_method":"awq","bits":4,"group_size":128,"zero_point":true,"version":"gemm","modules_to_not_convert":["visual"]})");
   CHECK(plan_of(awq, "m.q_proj") == "uint4 group 128 asymmetric /bits");
   CHECK(plan_of(awq, "m.visual.x") == "excluded /modules_to_not_convert/0");
-  CHECK(plan_of(config_of(R"({"w_bit":4,"q_group_size":64,"zero_point":false})"), "m") == "int4 group 64 /bits");
+  CHECK(plan_of(import_config_of(R"({"w_bit":4,"q_group_size":64,"zero_point":false})"), "m") == "int4 group 64 /bits");
   CHECK(problems_of(R"({"quant_method":"awq","bits":8})") == "error value-invalid /bits");
 
-  const Config block = config_of(
+  const Config block = import_config_of(
       R"({"quant_method":"fp8","activation_scheme":"dynamic","fmt":"e4m3","weight_block_size":[128,128],"modules_to_not_convert":["lm_head"]})");
   CHECK(plan_of(block, "m.q") == "fp8_e4m3 block /weight_block_size");
   CHECK(plan_of(block, "a.lm_head") == "excluded /modules_to_not_convert/0");
   CHECK(block.global.weight.front().block_rows == 128);
   CHECK(block.global.input_tensors.front().is_dynamic);
-  CHECK(plan_of(config_of(R"({"quant_method":"fp8","activation_scheme":null,"ignored_layers":["x"]})"), "y") ==
+  CHECK(plan_of(import_config_of(R"({"quant_method":"fp8","activation_scheme":null,"ignored_layers":["x"]})"), "y") ==
         "fp8_e4m3 tensor /weight_block_size");
   CHECK(problems_of(R"({"quant_method":"fp8","weight_block_size":[128]})") == "error value-invalid /weight_block_size");
   CHECK(problems_of(R"({"quant_method":"fp8","activation_scheme":"static"})").empty());

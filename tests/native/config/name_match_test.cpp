@@ -10,13 +10,13 @@ using wasmquant::NamePattern;
 
 namespace {
 
-struct Case {
+struct NameMatchCase {
   const char* pattern;
   const char* name;
   bool matches;
 };
 
-constexpr Case kCases[] = {
+constexpr NameMatchCase kNameMatchCases[] = {
     {"*.q_proj", "model.layers.0.self_attn.q_proj", true},
     {"lm_head", "model.lm_head", false},
     {"lm_head", "lm_head", true},
@@ -179,7 +179,7 @@ constexpr Case kCases[] = {
 }  // namespace
 
 TEST_CASE("patterns match as Python's fnmatchcase") {
-  for (const Case& c : kCases) {
+  for (const NameMatchCase& c : kNameMatchCases) {
     CAPTURE(c.pattern);
     CAPTURE(c.name);
     CHECK(NamePattern(c.pattern).matches(c.name) == c.matches);

@@ -22,9 +22,9 @@ std::string summary_of(const List<Diagnostic>& diagnostics) {
   return text;
 }
 
-std::string weight(const std::string& spec) { return R"({"global_quant_config":{"weight":)" + spec + "}}"; }
+std::string parse_weight(const std::string& spec) { return R"({"global_quant_config":{"weight":)" + spec + "}}"; }
 
-struct Case {
+struct ParseCase {
   std::string text;
   const char* expected;
 };
@@ -34,7 +34,7 @@ const std::string kG = "/global_quant_config/weight";
 }  // namespace
 
 TEST_CASE("weight specs: what is accepted, refused and remarked") {
-  const Case cases[] = {
+  const ParseCase cases[] = {
       {R"({"dtype":"int8"})", ""},
       {R"({"dtype":"uint8"})", ""},
       {R"({"dtype":"int4","qscheme":"per_group","group_size":32})", ""},
@@ -176,18 +176,19 @@ TEST_CASE("weight specs: what is accepted, refused and remarked") {
        "error key-unknown {}/zap\nerror value-unknown {}/dtype\nerror value-unknown {}/qscheme\nerror value-unknown "
        "{}/round_method"},
   };
-  for (const Case& c : cases) {
+  for (const ParseCase& c : cases) {
     CAPTURE(c.text);
     std::string expected = c.expected;
     for (size_t at; (at = expected.find("{}")) != std::string::npos;) expected.replace(at, 2, kG);
-    CHECK(summary_of(config::check(weight(c.text))) == expected);
-    CHECK(static_cast<bool>(config::parse_text(weight(c.text))) == (expected.find("error ") == std::string::npos));
+    CHECK(summary_of(config::check(parse_weight(c.text))) == expected);
+    CHECK(static_cast<bool>(config::parse_text(parse_weight(c.text))) ==
+          (expected.find("error ") == std::string::npos));
   }
 }
 
 TEST_CASE("whole configs: what is accepted, refused and remarked") {
   const std::string g = R"("global_quant_config":{"weight":{"dtype":"int8"}})";
-  const Case cases[] = {
+  const ParseCase cases[] = {
       {"{" + g + R"(,"exclude":null,"layer_quant_config":null,"layer_type_quant_config":null,"algo_config":null})", ""},
       {"{" + g +
            R"(,"quant_method":"quark","version":null,"export":{"kv_cache_group":[],"min_kv_scale":0.0,"pack_method":"order",)"
@@ -260,7 +261,7 @@ TEST_CASE("whole configs: what is accepted, refused and remarked") {
       {"true", "error preset-unknown "},
       {"", "error json-invalid byte 0"},
   };
-  for (const Case& c : cases) {
+  for (const ParseCase& c : cases) {
     CAPTURE(c.text);
     CHECK(summary_of(config::check(c.text)) == c.expected);
   }
@@ -290,12 +291,13 @@ TEST_CASE("hints name the nearest word") {
     return diagnostics.empty() ? std::string() : diagnostics[0].hint;
   };
   CHECK(hint("int4_wo_129") == "did you mean \"int4_wo_128\"?");
-  CHECK(hint(weight(R"({"dtype":"int8","observer":"x"})")) == "did you mean \"observer_cls\"?");
-  CHECK(hint(weight(R"({"dtype":"fp8_e4m4"})")) == "did you mean \"fp8_e4m3\"?");
-  CHECK(hint(weight(R"({"dtype":"int8","qscheme":"per_chanel"})")) == "did you mean \"per_channel\"?");
-  CHECK(hint(weight(R"({"dtype":"int8","observer_cls":"PerTensorMinMaxObsrever"})")) ==
+  CHECK(hint(parse_weight(R"({"dtype":"int8","observer":"x"})")) == "did you mean \"observer_cls\"?");
+  CHECK(hint(parse_weight(R"({"dtype":"fp8_e4m4"})")) == "did you mean \"fp8_e4m3\"?");
+  CHECK(hint(parse_weight(R"({"dtype":"int8","qscheme":"per_chanel"})")) == "did you mean \"per_channel\"?");
+  CHECK(hint(parse_weight(R"({"dtype":"int8","observer_cls":"PerTensorMinMaxObsrever"})")) ==
         "did you mean \"PerTensorMinMaxObserver\"?");
-  CHECK(hint(weight(R"({"dtype":"int8","qscheme":"per_group","group_size":32,"observer_cls":"PerTensorMinMax"})")) ==
+  CHECK(hint(parse_weight(
+            R"({"dtype":"int8","qscheme":"per_group","group_size":32,"observer_cls":"PerTensorMinMax"})")) ==
         "these do: PerGroupMinMaxObserver, PerGroupMSEObserver, HQQObserver");
 }
 
@@ -334,7 +336,8 @@ TEST_CASE("defaults that Quark demands") {
 
 TEST_CASE("errors sum up the problems and keep them all") {
   List<Diagnostic> problems;
-  const auto parsed = config::parse_text(weight(R"({"dtype":"int9","a":1,"b":2,"c":3,"d":4})"), "auto", &problems);
+  const auto parsed =
+      config::parse_text(parse_weight(R"({"dtype":"int9","a":1,"b":2,"c":3,"d":4})"), "auto", &problems);
   REQUIRE_FALSE(static_cast<bool>(parsed));
   CHECK(parsed.error().code == ErrorCode::config_invalid);
   CHECK(parsed.error().where == kG + "/a");

@@ -9,8 +9,8 @@
 namespace {
 
 // {} stands for the place of the algorithm.
-std::string errors_of(const std::string& algorithm, const std::string& weight = R"({"dtype":"int8"})",
-                      const std::string& rest = "") {
+std::string quark_carried_errors_of(const std::string& algorithm, const std::string& weight = R"({"dtype":"int8"})",
+                                    const std::string& rest = "") {
   std::string text;
   for (const wasmquant::Diagnostic& d : wasmquant::config::check(
            R"({"global_quant_config":{"weight":)" + weight + R"(},"algo_config":[)" + algorithm + "]" + rest + "}")) {
@@ -21,7 +21,7 @@ std::string errors_of(const std::string& algorithm, const std::string& weight = 
   return text;
 }
 
-struct Case {
+struct QuarkCarriedCase {
   std::string text;
   std::string expected;
 };
@@ -31,7 +31,7 @@ const std::string kLayers = R"("scaling_layers":{"first_layer":{},"middle_layers
 }  // namespace
 
 TEST_CASE("algorithm configs, with old and new fields") {
-  const Case cases[] = {
+  const QuarkCarriedCase cases[] = {
       {R"({"name":"smooth","alpha":0.5,"scale_clamp_min":0.001,"scaling_layers":[],"model_decoder_layers":"m"})", ""},
       {R"({"name":"smoothquant","alpha":1})", ""},
       {R"({"name":"smooth","alpha":"x"})", "type-invalid {}/alpha"},
@@ -78,18 +78,19 @@ TEST_CASE("algorithm configs, with old and new fields") {
       {R"({"name":"AWQ"})", "value-unknown {}/name"},
       {R"([])", "key-missing {}"},
   };
-  for (const Case& c : cases) {
+  for (const QuarkCarriedCase& c : cases) {
     CAPTURE(c.text);
-    CHECK(errors_of(c.text) == c.expected);
+    CHECK(quark_carried_errors_of(c.text) == c.expected);
   }
   const std::string grouped = R"({"dtype":"int4","qscheme":"per_group","group_size":64})";
-  CHECK(errors_of(R"({"name":"gptq","group_size":128,"bit":4})", grouped) == "contradiction {}/group_size");
-  CHECK(errors_of(R"({"name":"gptq","group_size":64})", grouped) == "");
+  CHECK(quark_carried_errors_of(R"({"name":"gptq","group_size":128,"bit":4})", grouped) ==
+        "contradiction {}/group_size");
+  CHECK(quark_carried_errors_of(R"({"name":"gptq","group_size":64})", grouped) == "");
 }
 
 TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
   const std::string int8 = R"({"dtype":"int8"})";
-  const Case cases[] = {
+  const QuarkCarriedCase cases[] = {
       {R"(,"kv_cache_group":["*k_proj","*v_proj"],"min_kv_scale":0.0,"kv_cache_post_rope":false)", ""},
       {R"(,"kv_cache_group":[1])", "type-invalid /kv_cache_group/0"},
       {R"(,"min_kv_scale":-1)", "value-invalid /min_kv_scale"},
@@ -102,12 +103,12 @@ TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
       {R"(,"layer_quant_config":{"a":{"weight":{"dtype":"int8"},"target_device":"gpu"}})",
        "value-unknown /layer_quant_config/a/target_device"},
   };
-  for (const Case& c : cases) {
+  for (const QuarkCarriedCase& c : cases) {
     CAPTURE(c.text);
-    CHECK(errors_of("", int8, c.text) == c.expected);
+    CHECK(quark_carried_errors_of("", int8, c.text) == c.expected);
   }
   const std::string cache = R"(,"kv_cache_quant_config":{"*k_proj":{"output_tensors":{"dtype":"fp8_e4m3"}}})";
   const std::string rotation = "{\"name\":\"rotation\",\"r3\":true," + kLayers + "}";
-  CHECK(errors_of(rotation, int8, cache) == "rotation-kv-cache {}/r3");
-  CHECK(errors_of(rotation, int8, cache + R"(,"kv_cache_post_rope":true)") == "");
+  CHECK(quark_carried_errors_of(rotation, int8, cache) == "rotation-kv-cache {}/r3");
+  CHECK(quark_carried_errors_of(rotation, int8, cache + R"(,"kv_cache_post_rope":true)") == "");
 }

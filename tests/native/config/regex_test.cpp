@@ -12,13 +12,13 @@ using wasmquant::Regex;
 
 namespace {
 
-struct Case {
+struct RegexCase {
   const char* pattern;
   const char* name;
   bool matches;
 };
 
-constexpr Case kCases[] = {
+constexpr RegexCase kRegexCases[] = {
     {R"x(.*lm_head)x", "model.lm_head", true},
     {R"x(.*lm_head)x", "lm_head", true},
     {R"x(.*lm_head)x", "lm_head2", true},
@@ -206,7 +206,7 @@ constexpr Case kCases[] = {
 }  // namespace
 
 TEST_CASE("regular expressions match as Python's re.match does") {
-  for (const Case& c : kCases) {
+  for (const RegexCase& c : kRegexCases) {
     CAPTURE(c.pattern);
     CAPTURE(c.name);
     std::string problem;

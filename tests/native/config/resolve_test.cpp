@@ -13,7 +13,7 @@ using namespace wasmquant;
 
 namespace {
 
-Config config_of(std::string_view text) {
+Config resolve_config_of(std::string_view text) {
   auto parsed = config::parse_text(text);
   REQUIRE(static_cast<bool>(parsed));
   return std::move(parsed->config);
@@ -33,7 +33,7 @@ constexpr std::string_view kLevels = R"({
   },
   "exclude": ["lm_head", "model.vision", "*.gate", "model.layers.9*", "odd[1]"]})";
 
-struct Case {
+struct ResolveCase {
   const char* tensor;
   std::vector<uint64_t> shape;
   const char* dtype;  // "" = stays as it is
@@ -45,7 +45,7 @@ struct Case {
 
 TEST_CASE("each tensor gets its spec from the right place") {
   const std::vector<uint64_t> m = {8, 8}, v = {8};
-  const Case cases[] = {
+  const ResolveCase cases[] = {
       {"model.layers.0.mlp.up_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
       {"model.layers.0.self_attn.q_proj.weight", m, "int4", "layer-glob", "/layer_quant_config/*.q_proj/weight"},
       {"model.layers.1.self_attn.k_proj.weight", m, "uint4", "layer-glob", "/layer_quant_config/*.layers.1.*/weight"},
@@ -89,9 +89,9 @@ TEST_CASE("each tensor gets its spec from the right place") {
       {"model.inv_freq", v, "", "not-a-weight", ""},
       {"weight", m, "int8", "global", "/global_quant_config/weight"},
   };
-  const Config config = config_of(kLevels);
+  const Config config = resolve_config_of(kLevels);
   Resolver resolver(config);
-  for (const Case& c : cases) {
+  for (const ResolveCase& c : cases) {
     CAPTURE(c.tensor);
     const Resolved resolved = resolver.resolve(c.tensor, c.shape, true);
     CHECK((!resolved.weight.empty() ? info_of(resolved.weight[0].dtype).name : "") == std::string_view(c.dtype));
@@ -105,15 +105,15 @@ TEST_CASE("each tensor gets its spec from the right place") {
 }
 
 TEST_CASE("embeddings never get the global config") {
-  const Config config = config_of("int8");
+  const Config config = resolve_config_of("int8");
   Resolver resolver(config);
   const std::vector<uint64_t> shape = {8, 8};
   const Resolved resolved = resolver.resolve("model.embed_tokens.weight", shape, true);
   CHECK(resolved.weight.empty());
   CHECK(resolved.reason.rule == Rule::no_config);
 
-  const Config named =
-      config_of(R"({"global_quant_config":{},"layer_quant_config":{"*embed_tokens":{"weight":{"dtype":"int4"}}}})");
+  const Config named = resolve_config_of(
+      R"({"global_quant_config":{},"layer_quant_config":{"*embed_tokens":{"weight":{"dtype":"int4"}}}})");
   Resolver by_name(named);
   CHECK(by_name.resolve("model.embed_tokens.weight", shape, true).weight[0].dtype == Dtype::int4);
   const Resolved none = by_name.resolve("model.up.weight", shape, true);
@@ -128,7 +128,7 @@ TEST_CASE("field by field, or the chosen config whole") {
     "layer_quant_config": {"*.a": {"weight": {"dtype": "int4"}}, "x.a": {"bias": {"dtype": "int8"}}, "*.n": {}}, "resolution": "MODE"})";
   const auto with = [&](std::string_view mode) {
     std::string text(kText);
-    return config_of(text.replace(text.find("MODE"), 4, mode));
+    return resolve_config_of(text.replace(text.find("MODE"), 4, mode));
   };
   const std::vector<uint64_t> shape = {8, 8};
 
@@ -161,7 +161,7 @@ TEST_CASE("field by field, or the chosen config whole") {
 // The same questions with the config taken whole, regular expressions, lists of stages, classes that the config gives,
 // and keys that decide nothing.
 TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
-  const Config config = config_of(R"({
+  const Config config = resolve_config_of(R"({
     "resolution": "replace",
     "global_quant_config": {"weight": {"dtype": "int8"}},
     "layer_type_quant_config": {
@@ -179,7 +179,7 @@ TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
     "kv_cache_quant_config": {"*.q_proj": {"output_tensors": {"dtype": "fp8_e4m3"}}},
     "exclude": ["re:.*\\.skip\\d+", "*.down"]})");
   const std::vector<uint64_t> m = {8, 8}, v = {8}, c = {8, 8, 3, 3};
-  const Case cases[] = {
+  const ResolveCase cases[] = {
       {"m.layers.0.q_proj.weight", m, "uint4", "layer-glob",
        "/layer_quant_config/re:.*\\.layers\\.[02468]\\..*/weight"},
       {"m.layers.10.q_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
@@ -211,7 +211,7 @@ TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
       {"m.layers.0.down.inner.weight", m, "", "excluded", "/exclude/1"},
   };
   Resolver resolver(config);
-  for (const Case& row : cases) {
+  for (const ResolveCase& row : cases) {
     CAPTURE(row.tensor);
     const Resolved resolved = resolver.resolve(row.tensor, row.shape, true);
     CHECK((!resolved.weight.empty() ? info_of(resolved.weight[0].dtype).name : "") == std::string_view(row.dtype));
@@ -220,13 +220,13 @@ TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
   }
   CHECK(resolver.resolve("m.layers.1.v_proj.weight", m, true).weight.size() == 2);
   CHECK(resolver.type_of("m.table", "Linear") == "Embedding");
-  CHECK(config == config_of(json::write(config::to_json(config))));
+  CHECK(config == resolve_config_of(json::write(config::to_json(config))));
 }
 
 TEST_CASE("excluding again changes nothing") {
   const auto excluded = [](const char* list) {
     const Config config =
-        config_of(std::string(R"({"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":)") + list + "}");
+        resolve_config_of(std::string(R"({"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":)") + list + "}");
     Resolver resolver(config);
     std::string text;
     for (const char* layer : {"a", "a.b", "a.b.c", "ab", "x.a"}) text += resolver.excludes(layer) ? '1' : '0';
@@ -239,7 +239,7 @@ TEST_CASE("excluding again changes nothing") {
 }
 
 TEST_CASE("aihwkit: a norm's weight is quantized where the config says that it is a LayerNorm") {
-  const Config config = config_of(R"({"dialect":"aihwkit","module_qconfig_map":{"LayerNorm":{"module_qconfig":
+  const Config config = resolve_config_of(R"({"dialect":"aihwkit","module_qconfig_map":{"LayerNorm":{"module_qconfig":
       {"weight_quant":{"n_bits":8}}}},"layer_types":{"*.ln_1":"LayerNorm"}})");
   Resolver resolver(config);
   const std::vector<uint64_t> v = {8};
@@ -248,7 +248,7 @@ TEST_CASE("aihwkit: a norm's weight is quantized where the config says that it i
 }
 
 TEST_CASE("reasons read as sentences") {
-  const Config config = config_of(kLevels);
+  const Config config = resolve_config_of(kLevels);
   Resolver resolver(config);
   const auto text = [&](std::string_view tensor) {
     return resolver.resolve(tensor, std::vector<uint64_t>{8, 8}, true).reason.text;
@@ -266,7 +266,7 @@ TEST_CASE("reasons read as sentences") {
 }
 
 TEST_CASE("a config inside a config.json is pointed into") {
-  const Config config = config_of(
+  const Config config = resolve_config_of(
       R"({"model_type":"llama","quantization_config":{"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":["h"],"quant_method":"quark"}})");
   Resolver resolver(config);
   const std::vector<uint64_t> shape = {8, 8};
@@ -275,7 +275,7 @@ TEST_CASE("a config inside a config.json is pointed into") {
 }
 
 TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
-  const Config config = config_of(R"({
+  const Config config = resolve_config_of(R"({
     "global_quant_config": {"weight": {"dtype": "int8"}},
     "layer_type_quant_config": {"Conv2d": {"weight": {"dtype": "int8"}}, "Linear": {"weight": {"dtype": "int8"}}},
     "layer_quant_config": {"*.q_porj": {}, "*.norm": {}, "*.up_proj": {}, "m.l0.up_prjo": {}},
@@ -304,13 +304,14 @@ TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
         "\"m.l0.up_proj\"?\n"
         "/layer_type_quant_config/Conv2d | \"Conv2d\" is the class of no layer of this model | \n");
 
-  const Config preset = config_of("int8");
+  const Config preset = resolve_config_of("int8");
   Resolver of_preset(preset);
   of_preset.resolve("a.weight", m, true);
   CHECK(of_preset.unused_patterns().empty());
 
   // What a person adds to a preset may be a slip.
-  const Config edited = config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}, "default_exclusions": true,
+  const Config edited =
+      resolve_config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}, "default_exclusions": true,
     "exclude": ["lm_head", "visal.*"]})");
   Resolver of_edited(edited);
   of_edited.resolve("a.weight", m, true);
@@ -327,17 +328,18 @@ TEST_CASE("default exclusions give way to rules that name a layer, and leave cas
   const auto rule_of = [&](const Config& config, const char* tensor) {
     return name_of(Resolver(config, &exclusions).resolve(tensor, m, true).reason.rule);
   };
-  const Config preset = config_of("int8");
+  const Config preset = resolve_config_of("int8");
   CHECK(rule_of(preset, "l.0.mlp.gate.weight") == "default-exclusion");
   CHECK(rule_of(preset, "l.0.mlp.gate_proj.weight") == "global");
-  CHECK(rule_of(config_of("bfloat16"), "l.0.mlp.gate.weight") == "global");
-  const Config named = config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}, "default_exclusions": true,
+  CHECK(rule_of(resolve_config_of("bfloat16"), "l.0.mlp.gate.weight") == "global");
+  const Config named =
+      resolve_config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}, "default_exclusions": true,
     "layer_quant_config": {"*.mlp.gate": {"weight": {"dtype": "int16"}}, "*": {"weight": {"dtype": "int4"}},
                            "l.1.router": {"weight": {"dtype": "int16"}}}})");
   CHECK(rule_of(named, "l.0.mlp.gate.weight") == "layer-glob");
   CHECK(rule_of(named, "l.1.router.weight") == "layer-name");
   CHECK(rule_of(named, "l.0.router.weight") == "default-exclusion");
   CHECK(rule_of(named, "l.0.up.weight") == "layer-glob");
-  const Config plain = config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}})");
+  const Config plain = resolve_config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}})");
   CHECK(rule_of(plain, "l.0.mlp.gate.weight") == "global");
 }

@@ -15,7 +15,7 @@ using namespace wasmquant;
 
 namespace {
 
-Config config_of(std::string_view text) {
+Config write_config_of(std::string_view text) {
   auto parsed = config::parse_text(text);
   REQUIRE(static_cast<bool>(parsed));
   return std::move(parsed->config);
@@ -125,13 +125,13 @@ TEST_CASE("a config reads back as it was written") {
           "export":{"pack_method":"order","weight_format":"fake_quantized"}}})",
   };
   for (std::string_view text : texts) {
-    const Config first = config_of(text);
+    const Config first = write_config_of(text);
     const json::Value written = config::to_json(first);
-    const Config second = config_of(json::write(written));
+    const Config second = write_config_of(json::write(written));
     CHECK(first == second);
     CHECK(written == config::to_json(second));
   }
-  CHECK_FALSE(config_of(texts[0]) == config_of(texts[2]));
+  CHECK_FALSE(write_config_of(texts[0]) == write_config_of(texts[2]));
 }
 
 TEST_CASE("presets parse without a remark and survive writing") {
@@ -140,28 +140,28 @@ TEST_CASE("presets parse without a remark and survive writing") {
     CAPTURE(std::string(preset.name));
     CHECK(config::check(preset.config_text()).empty());
     CHECK(config::check(preset.name).empty());
-    const Config config = config_of(preset.name);
+    const Config config = write_config_of(preset.name);
     CHECK(config.preset == preset.name);
     CHECK(config.exclude == List<std::string>{"lm_head"});
     CHECK_FALSE(preset.title.empty());
     CHECK(preset.description.ends_with("."));
     if (!preset.whole.empty()) {  // of another dialect
       CHECK(config.dialect != Dialect::quark);
-      CHECK(config == config_of(json::write(config::convert(config, config.dialect).config)));
+      CHECK(config == write_config_of(json::write(config::convert(config, config.dialect).config)));
       continue;
     }
     CHECK(config.indivisible_groups == IndivisibleGroups::fallback);
     REQUIRE_FALSE(config.global.weight.empty());
-    CHECK(config == config_of(json::write(config::to_json(config))));
+    CHECK(config == write_config_of(json::write(config::to_json(config))));
   }
-  const Config uint4 = config_of("uint4_wo_64");
+  const Config uint4 = write_config_of("uint4_wo_64");
   CHECK(uint4.global.weight.front().group_size == 64);
   CHECK_FALSE(uint4.global.weight.front().symmetric);
 }
 
 // Whatever the config, a reader that takes layer configs whole must find in the block what each layer became.
 TEST_CASE("the block of a finished file tells Quark's reader the truth about every layer") {
-  const Config config = config_of(R"({
+  const Config config = write_config_of(R"({
     "global_quant_config": {"weight": {"dtype": "int8"}, "input_tensors": {"dtype": "int8", "is_dynamic": true},
                             "output_tensors": {"dtype": "int8"}, "bias": {"dtype": "int8"}},
     "layer_type_quant_config": {"Embedding": {"weight": {"dtype": "int16"}}, "Conv2d": {"input_tensors": {"dtype": "uint8", "is_dynamic": true}}},
@@ -205,7 +205,7 @@ TEST_CASE("the block of a finished file tells Quark's reader the truth about eve
   CHECK(json::write(*block.find("exclude")) == R"(["lm_head","nothing.here","m.0.up"])");
 
   CHECK_FALSE(has_errors(config::check(json::write(block))));
-  Config read = config_of(json::write(block));
+  Config read = write_config_of(json::write(block));
   CHECK(read.export_info == ExportInfo{});
   read.resolution = Resolution::replace;
   const Resolver reader(read);

@@ -15,19 +15,19 @@ using namespace wasmquant::conversion;
 namespace {
 
 using Shape = std::vector<uint64_t>;
-using Tensors = std::vector<std::pair<std::string, Shape>>;
+using ConversionTensors = std::vector<std::pair<std::string, Shape>>;
 
-Result<Conversion> run(const std::string& config, const Tensors& tensors, DiagnosticList& diagnostics) {
+Result<Conversion> run(const std::string& config, const ConversionTensors& tensors, DiagnosticList& diagnostics) {
   std::vector<SourceTensor> sources;
   for (const auto& [name, shape] : tensors) sources.push_back({name, shape});
   return convert({"model", config, "", {}}, sources, diagnostics);
 }
-Result<Conversion> run(const std::string& config, const Tensors& tensors) {
+Result<Conversion> run(const std::string& config, const ConversionTensors& tensors) {
   DiagnosticList diagnostics;
   return run(config, tensors, diagnostics);
 }
 
-void check_refused(const std::string& config, const Tensors& tensors, ErrorCode code, const char* where,
+void check_refused(const std::string& config, const ConversionTensors& tensors, ErrorCode code, const char* where,
                    const char* message) {
   const auto result = run(config, tensors);
   REQUIRE_FALSE(result);
@@ -42,9 +42,9 @@ const std::string kLlama =
 std::string llama(const std::string& type, const std::string& more = "") {
   return "{\"model_type\": \"" + type + "\"," + kLlama + more + "}";
 }
-const Tensors kEmbedding = {{"model.embed_tokens.weight", {48, 16}}};
+const ConversionTensors kEmbedding = {{"model.embed_tokens.weight", {48, 16}}};
 
-Tensors with(Tensors tensors) {
+ConversionTensors with(ConversionTensors tensors) {
   tensors.insert(tensors.begin(), kEmbedding.begin(), kEmbedding.end());
   return tensors;
 }
@@ -104,10 +104,10 @@ TEST_CASE("conversion: tensors get llama.cpp's names") {
 }
 
 TEST_CASE("conversion: rows of heads interleave in the llama architecture only") {
-  const Tensors tensors = with({{"model.layers.0.self_attn.q_proj.weight", {16, 16}},
-                                {"model.layers.0.self_attn.k_proj.weight", {8, 16}},
-                                {"model.layers.0.self_attn.q_proj.bias", {16}},
-                                {"model.layers.0.self_attn.v_proj.weight", {8, 16}}});
+  const ConversionTensors tensors = with({{"model.layers.0.self_attn.q_proj.weight", {16, 16}},
+                                          {"model.layers.0.self_attn.k_proj.weight", {8, 16}},
+                                          {"model.layers.0.self_attn.q_proj.bias", {16}},
+                                          {"model.layers.0.self_attn.v_proj.weight", {8, 16}}});
   const auto llama_model = run(llama("llama"), tensors);
   REQUIRE(llama_model);
   REQUIRE(llama_model->tensors.size() == 5);
@@ -126,7 +126,7 @@ TEST_CASE("conversion: rows of heads interleave in the llama architecture only")
 }
 
 TEST_CASE("conversion: Gemma's norms add one, GPT-2's linears are transposed") {
-  const Tensors norms = with({{"model.norm.weight", {16}}, {"model.layers.0.self_attn.q_norm.weight", {4}}});
+  const ConversionTensors norms = with({{"model.norm.weight", {16}}, {"model.layers.0.self_attn.q_norm.weight", {4}}});
   const auto gemma = run(llama("gemma3_text", R"(,"head_dim": 4)"), norms), qwen = run(llama("qwen3"), norms);
   REQUIRE(gemma);
   REQUIRE(qwen);

@@ -79,7 +79,7 @@ Outcome rewrite(const std::string& file, const QuantizationSpec& spec, OnnxStyle
 }
 
 // What a rewritten file holds, as a reader sees it: "op(inputs)->outputs" for each node, in order.
-std::vector<std::string> nodes_of(const std::string& file) {
+std::vector<std::string> onnx_rewrite_nodes_of(const std::string& file) {
   const auto model = read_onnx(file);
   REQUIRE_MESSAGE(model, model.error().message);
   std::vector<std::string> nodes;
@@ -99,7 +99,7 @@ std::vector<std::string> tensors_of(const std::string& file) {
   for (const onnx::Tensor& tensor : model->tensors) names.emplace_back(tensor.name);
   return names;
 }
-using Texts = std::vector<std::string>;
+using OnnxRewriteTexts = std::vector<std::string>;
 
 Message linear(const Message& weight) {
   return Message()
@@ -117,8 +117,9 @@ TEST_CASE("MatMulNBits in place of MatMul, all else byte for byte") {
   const std::string file = model_of(linear(raw_tensor("w", {64, 32})));
   const Outcome out = rewrite(file, int4_groups());
   CHECK(out.error == "");
-  CHECK(nodes_of(out.file) == Texts{"Relu(in)>x", "MatMulNBits(x,w_Q4,w_scales)>y", "Sigmoid(y)>z"});
-  CHECK(tensors_of(out.file) == Texts{"w_Q4", "w_scales", "other"});
+  CHECK(onnx_rewrite_nodes_of(out.file) ==
+        OnnxRewriteTexts{"Relu(in)>x", "MatMulNBits(x,w_Q4,w_scales)>y", "Sigmoid(y)>z"});
+  CHECK(tensors_of(out.file) == OnnxRewriteTexts{"w_Q4", "w_scales", "other"});
   const auto model = read_onnx(out.file);
   REQUIRE(model->opsets.size() == 2);
   CHECK(model->opset() == 17);
@@ -146,20 +147,22 @@ TEST_CASE("Gemm keeps its bias; a weight with other uses stays") {
   Message gemm = node_of("Gemm", {"x", "w", "b"}, {"y"}, "g").message(5, attribute_of("transB", 1));
   const Message graph = Message().message(1, gemm).message(5, raw_tensor("w", {32, 64}));
   Outcome out = rewrite(model_of(graph), int4_groups());
-  CHECK(nodes_of(out.file) == Texts{"MatMulNBits(x,w_Q4,w_scales)>y_product", "Add(y_product,b)>y"});
+  CHECK(onnx_rewrite_nodes_of(out.file) ==
+        OnnxRewriteTexts{"MatMulNBits(x,w_Q4,w_scales)>y_product", "Add(y_product,b)>y"});
   CHECK(out.diagnostics.empty());
 
   const Message tied = Message(graph).message(1, node_of("Transpose", {"w"}, {"t"}));
   out = rewrite(model_of(tied), int4_groups());
-  CHECK(tensors_of(out.file) == Texts{"w_Q4", "w_scales", "w"});
-  CHECK(out.diagnostics == Texts{"weight-kept-twice"});
+  CHECK(tensors_of(out.file) == OnnxRewriteTexts{"w_Q4", "w_scales", "w"});
+  CHECK(out.diagnostics == OnnxRewriteTexts{"weight-kept-twice"});
 
   // alpha is not 1: only DequantizeLinear serves, which needs version 21 for four bits.
   gemm.message(5, Message().text(1, "alpha").bytes(std::string("\x15\0\0\0\x40", 5)).number(20, 1));
   out = rewrite(model_of(Message().message(1, gemm).message(5, raw_tensor("w", {32, 64}))), int4_groups());
-  CHECK(nodes_of(out.file) == Texts{"DequantizeLinear(w_quantized,w_scale)>w", "Gemm(x,w,b)>y"});
+  CHECK(onnx_rewrite_nodes_of(out.file) ==
+        OnnxRewriteTexts{"DequantizeLinear(w_quantized,w_scale)>w", "Gemm(x,w,b)>y"});
   CHECK(out.opset == 21);
-  CHECK(out.diagnostics == Texts{"opset-raised"});
+  CHECK(out.diagnostics == OnnxRewriteTexts{"opset-raised"});
   CHECK(read_onnx(out.file)->ir_version == 10);
 }
 
@@ -168,7 +171,8 @@ TEST_CASE("embeddings, and names that are taken") {
       model_of(
           Message().message(1, node_of("Gather", {"w", "i"}, {"w_Q4"}, "e")).message(5, raw_tensor("w", {10, 64}))),
       spec_of(Dtype::uint4, QScheme::per_group));
-  CHECK(nodes_of(out.file) == Texts{"GatherBlockQuantized(w_Q4_,i,w_scales,w_zero_points)>w_Q4"});
+  CHECK(onnx_rewrite_nodes_of(out.file) ==
+        OnnxRewriteTexts{"GatherBlockQuantized(w_Q4_,i,w_scales,w_zero_points)>w_Q4"});
 }
 
 TEST_CASE("DequantizeLinear under the weight's own name, for Constants in branches too") {
@@ -181,8 +185,9 @@ TEST_CASE("DequantizeLinear under the weight's own name, for Constants in branch
   choice.message(5, Message().text(1, "then_branch").message(6, branch("a")).number(20, 5));
   choice.message(5, Message().text(1, "else_branch").message(6, branch("b")).number(20, 5));
   const Outcome out = rewrite(model_of(Message().message(1, choice)), spec_of(Dtype::int8, QScheme::per_channel));
-  CHECK(nodes_of(out.file) == Texts{"If(c)>y", "DequantizeLinear(k_quantized,k_scale)>k", "Conv(x,k)>a",
-                                    "DequantizeLinear(k_quantized_,k_scale_)>k", "Conv(x,k)>b"});
+  CHECK(onnx_rewrite_nodes_of(out.file) == OnnxRewriteTexts{"If(c)>y", "DequantizeLinear(k_quantized,k_scale)>k",
+                                                            "Conv(x,k)>a", "DequantizeLinear(k_quantized_,k_scale_)>k",
+                                                            "Conv(x,k)>b"});
   const auto model = read_onnx(out.file);
   for (const onnx::Tensor& tensor : model->tensors) CHECK(tensor.graph > 0);
   CHECK(model->nodes[1].find("axis")->integer == 0);
@@ -210,17 +215,18 @@ TEST_CASE("inputs quantized at run time: once for all nodes that share them") {
                                            .message(5, raw_tensor("u", {8, 8}))
                                            .message(5, raw_tensor("c", {8, 3, 3, 3}))),
                               spec_of(Dtype::int8, QScheme::per_channel), OnnxStyle::dynamic);
-  CHECK(nodes_of(out.file) == Texts{"DynamicQuantizeLinear(x)>x_quantized>x_scale>x_zero_point",
-                                    "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized",
-                                    "Cast(y_output_quantized)>y_output_cast", "Mul(x_scale,w_scale)>y_output_scale",
-                                    "Mul(y_output_cast,y_output_scale)>y",
-                                    "MatMulInteger(x_quantized,u_quantized,x_zero_point)>z_output_quantized",
-                                    "Cast(z_output_quantized)>z_output_cast", "Mul(x_scale,u_scale)>z_output_scale",
-                                    "Mul(z_output_cast,z_output_scale)>z",
-                                    "ConvInteger(x_quantized,c_quantized,x_zero_point)>v_output_quantized",
-                                    "Cast(v_output_quantized)>v_output_cast", "Mul(x_scale,c_scale)>v_output_scale",
-                                    "Mul(v_output_cast,v_output_scale)>v_product",
-                                    "Reshape(bias,v_bias_shape)>v_bias_reshaped", "Add(v_product,v_bias_reshaped)>v"});
+  CHECK(onnx_rewrite_nodes_of(out.file) ==
+        OnnxRewriteTexts{"DynamicQuantizeLinear(x)>x_quantized>x_scale>x_zero_point",
+                         "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized",
+                         "Cast(y_output_quantized)>y_output_cast", "Mul(x_scale,w_scale)>y_output_scale",
+                         "Mul(y_output_cast,y_output_scale)>y",
+                         "MatMulInteger(x_quantized,u_quantized,x_zero_point)>z_output_quantized",
+                         "Cast(z_output_quantized)>z_output_cast", "Mul(x_scale,u_scale)>z_output_scale",
+                         "Mul(z_output_cast,z_output_scale)>z",
+                         "ConvInteger(x_quantized,c_quantized,x_zero_point)>v_output_quantized",
+                         "Cast(v_output_quantized)>v_output_cast", "Mul(x_scale,c_scale)>v_output_scale",
+                         "Mul(v_output_cast,v_output_scale)>v_product", "Reshape(bias,v_bias_shape)>v_bias_reshaped",
+                         "Add(v_product,v_bias_reshaped)>v"});
   const auto model = read_onnx(out.file);
   REQUIRE(model);
   CHECK(model->nodes[9].find("group")->integer == 1);
@@ -274,7 +280,7 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
   Message squeeze = node_of("Squeeze", {"in"}, {"x"}, "s");
   squeeze.message(5, Message().text(1, "axes").text(8, std::string("\1\2", 2)).number(20, 7));
   Outcome out = with(squeeze, 11);
-  CHECK(nodes_of(out.file)[1] == "Squeeze(in,x_axes)>x");
+  CHECK(onnx_rewrite_nodes_of(out.file)[1] == "Squeeze(in,x_axes)>x");
   CHECK(out.opset == 13);
   const auto model = read_onnx(out.file);
   for (const onnx::Tensor& tensor : model->tensors)
@@ -284,9 +290,10 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
 
   Message clip = node_of("Clip", {"in"}, {"x"}, "c");
   clip.message(5, Message().text(1, "max").bytes(std::string("\x15\0\0\xc0\x40", 5)).number(20, 1));
-  CHECK(nodes_of(with(clip, 10).file)[1] == "Clip(in,,x_max)>x");
-  CHECK(nodes_of(with(node_of("Softmax", {"in"}, {"x"}, "s"), 12).file)[4] == "Reshape(x_flat,x_shape)>x");
-  CHECK(nodes_of(with(node_of("Softmax", {"in"}, {"x"}, "s").message(5, attribute_of("axis", -1)), 12).file)[1] ==
+  CHECK(onnx_rewrite_nodes_of(with(clip, 10).file)[1] == "Clip(in,,x_max)>x");
+  CHECK(onnx_rewrite_nodes_of(with(node_of("Softmax", {"in"}, {"x"}, "s"), 12).file)[4] == "Reshape(x_flat,x_shape)>x");
+  CHECK(onnx_rewrite_nodes_of(
+            with(node_of("Softmax", {"in"}, {"x"}, "s").message(5, attribute_of("axis", -1)), 12).file)[1] ==
         "Softmax(in)>x");
   CHECK(with(node_of("Resize", {"in", "s"}, {"x"}, "r"), 10).error.find("Resize") != std::string::npos);
   CHECK(with(squeeze, 8).error.find("export it again") != std::string::npos);
@@ -354,9 +361,9 @@ TEST_CASE("operators that hold a graph they cannot have stay as they are, with w
     };
     const Outcome product = with(holding(node_of("MatMul", {"x", "w"}, {"y"}, "m")), 21);
     CHECK(product.error == "");
-    CHECK(nodes_of(product.file)[0] == "MatMul(x,w)>y");
+    CHECK(onnx_rewrite_nodes_of(product.file)[0] == "MatMul(x,w)>y");
     CHECK(read_onnx(product.file)->quantized_nodes > 0);
-    CHECK(nodes_of(with(holding(node_of("BatchNormalization", {"x", "w"}, {"y"}, "n")), 21).file)[0] ==
+    CHECK(onnx_rewrite_nodes_of(with(holding(node_of("BatchNormalization", {"x", "w"}, {"y"}, "n")), 21).file)[0] ==
           "BatchNormalization(x,w)>y");
     CHECK(read_onnx(model_of(Message().message(1, holding(node_of("Constant", {}, {"c"})))))
               .error()

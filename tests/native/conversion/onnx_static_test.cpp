@@ -17,7 +17,7 @@ using conversion::StaticScale;
 
 namespace {
 
-using Texts = std::vector<std::string>;
+using OnnxStaticTexts = std::vector<std::string>;
 using Scales = std::vector<std::pair<std::optional<StaticScale>, std::optional<StaticScale>>>;
 
 // All weights int8; the scales of their inputs and outputs, by number of the weight. Codes are 0xC0.
@@ -47,8 +47,8 @@ std::string rewritten(const std::string& file, const Scales& scales) {
 }
 
 // "name:op(inputs)>outputs" of each node, in order; "+" before nodes of graphs inside.
-Texts nodes_of(const onnx::Model& model) {
-  Texts nodes;
+OnnxStaticTexts onnx_static_nodes_of(const onnx::Model& model) {
+  OnnxStaticTexts nodes;
   for (const onnx::Node& node : model.nodes) {
     std::string text = (node.graph > 0 ? "+" : "") + std::string(node.name) + ":" + std::string(node.op_type);
     for (size_t i = 0; i < node.inputs.size(); ++i) text += (i == 0 ? "(" : ",") + std::string(node.inputs[i]);
@@ -84,13 +84,14 @@ TEST_CASE("a pair before a layer and one behind it, under the value's name") {
   const std::string out = rewritten(file, {{kUnsigned, kSigned}});
   const auto model = read_onnx(out);
   REQUIRE_MESSAGE(model, model.error().message);
-  CHECK(nodes_of(*model) ==
-        Texts{"w_DequantizeLinear:DequantizeLinear(w_quantized,w_scale)>w", "before:Relu(in)>x",
-              "/up/Gemm_input_QuantizeLinear:QuantizeLinear(x,x_scale,x_zero_point)>x_quantized",
-              "/up/Gemm_input_DequantizeLinear:DequantizeLinear(x_quantized,x_scale,x_zero_point)>x_dequantized",
-              "/up/Gemm:Gemm(x_dequantized,w,b)>y_float",
-              "/up/Gemm_output_QuantizeLinear:QuantizeLinear(y_float,y_scale,y_zero_point)>y_quantized",
-              "/up/Gemm_output_DequantizeLinear:DequantizeLinear(y_quantized,y_scale,y_zero_point)>y"});
+  CHECK(onnx_static_nodes_of(*model) ==
+        OnnxStaticTexts{
+            "w_DequantizeLinear:DequantizeLinear(w_quantized,w_scale)>w", "before:Relu(in)>x",
+            "/up/Gemm_input_QuantizeLinear:QuantizeLinear(x,x_scale,x_zero_point)>x_quantized",
+            "/up/Gemm_input_DequantizeLinear:DequantizeLinear(x_quantized,x_scale,x_zero_point)>x_dequantized",
+            "/up/Gemm:Gemm(x_dequantized,w,b)>y_float",
+            "/up/Gemm_output_QuantizeLinear:QuantizeLinear(y_float,y_scale,y_zero_point)>y_quantized",
+            "/up/Gemm_output_DequantizeLinear:DequantizeLinear(y_quantized,y_scale,y_zero_point)>y"});
   const onnx::Tensor& scale = tensor_named(*model, "x_scale");
   CHECK(scale.shape.empty());
   CHECK(scale.data_type == 1);
@@ -114,13 +115,13 @@ TEST_CASE("layers that quantize a value alike share the pair, others have their 
         .message(12, value_of(std::string("of_") + name));
   const auto model = read_onnx(rewritten(model_of(graph), {{kUnsigned, {}}, {kSigned, {}}, {kUnsigned, {}}}));
   REQUIRE_MESSAGE(model, model.error().message);
-  const Texts nodes = nodes_of(*model);
-  CHECK(Texts(nodes.begin() + 3, nodes.end()) ==
-        Texts{":Relu(in)>x", ":QuantizeLinear(x,x_scale,x_zero_point)>x_quantized",
-              ":DequantizeLinear(x_quantized,x_scale,x_zero_point)>x_dequantized", ":MatMul(x_dequantized,a)>of_a",
-              ":QuantizeLinear(x,x_scale_,x_zero_point_)>x_quantized_",
-              ":DequantizeLinear(x_quantized_,x_scale_,x_zero_point_)>x_dequantized_", ":MatMul(x_dequantized_,b)>of_b",
-              ":MatMul(x_dequantized,c)>of_c"});
+  const OnnxStaticTexts nodes = onnx_static_nodes_of(*model);
+  CHECK(OnnxStaticTexts(nodes.begin() + 3, nodes.end()) ==
+        OnnxStaticTexts{":Relu(in)>x", ":QuantizeLinear(x,x_scale,x_zero_point)>x_quantized",
+                        ":DequantizeLinear(x_quantized,x_scale,x_zero_point)>x_dequantized",
+                        ":MatMul(x_dequantized,a)>of_a", ":QuantizeLinear(x,x_scale_,x_zero_point_)>x_quantized_",
+                        ":DequantizeLinear(x_quantized_,x_scale_,x_zero_point_)>x_dequantized_",
+                        ":MatMul(x_dequantized_,b)>of_b", ":MatMul(x_dequantized,c)>of_c"});
 }
 
 TEST_CASE("values inside branches are quantized inside them, float16 by float16 scales") {
@@ -136,11 +137,11 @@ TEST_CASE("values inside branches are quantized inside them, float16 by float16 
   const std::string out = rewritten(file, {{kUnsigned, {}}});
   const auto model = read_onnx(out);
   REQUIRE_MESSAGE(model, model.error().message);
-  const Texts nodes = nodes_of(*model);
-  CHECK(Texts(nodes.begin() + 3, nodes.end()) ==
-        Texts{"+m_input_QuantizeLinear:QuantizeLinear(x,x_scale,x_zero_point)>x_quantized",
-              "+m_input_DequantizeLinear:DequantizeLinear(x_quantized,x_scale,x_zero_point)>x_dequantized",
-              "+m:MatMul(x_dequantized,w)>y"});
+  const OnnxStaticTexts nodes = onnx_static_nodes_of(*model);
+  CHECK(OnnxStaticTexts(nodes.begin() + 3, nodes.end()) ==
+        OnnxStaticTexts{"+m_input_QuantizeLinear:QuantizeLinear(x,x_scale,x_zero_point)>x_quantized",
+                        "+m_input_DequantizeLinear:DequantizeLinear(x_quantized,x_scale,x_zero_point)>x_dequantized",
+                        "+m:MatMul(x_dequantized,w)>y"});
   const onnx::Tensor& scale = tensor_named(*model, "x_scale");
   CHECK(scale.graph == 1);
   CHECK(scale.data_type == 10);

@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const std::string& runs) {
   return words;
 }
 
-struct Tensors {
+struct RecipeTensors {
   std::vector<std::string> names;
   std::vector<std::vector<uint64_t>> shapes;
   std::vector<std::string> expected;
@@ -55,7 +55,7 @@ void check_model(const json::Value& model, const std::string& recipe_text, const
   const auto number = [&](const char* key) { return static_cast<uint32_t>(model[key].as_integer()); };
   const ModelFacts facts{model["architecture"].as_string(), number("layers"), number("heads"),
                          number("key_value_heads"), number("experts")};
-  Tensors tensors;
+  RecipeTensors tensors;
   for (const auto& [kind, dimensions] : model["tensors"].members()) {
     std::vector<uint64_t> shape;
     for (const json::Value& dimension : dimensions.items())
@@ -90,7 +90,7 @@ TEST_CASE("recipe: types are llama-quantize's, tensor by tensor") {
 }
 
 TEST_CASE("recipe: the order of tensors does not matter") {
-  Tensors tensors;
+  RecipeTensors tensors;
   for (int layer = 0; layer < 24; ++layer)
     for (const char* kind : {"attn_v", "ffn_down", "attn_q"})
       tensors.add("blk." + std::to_string(layer) + "." + kind + ".weight", {256, 512}, "");
@@ -100,7 +100,7 @@ TEST_CASE("recipe: the order of tensors does not matter") {
   std::vector<size_t> order(tensors.names.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), std::mt19937(3));
-  Tensors shuffled;
+  RecipeTensors shuffled;
   for (const size_t i : order) shuffled.add(tensors.names[i], tensors.shapes[i], "");
   const auto choices = choose_types(Recipe::q4_k_m, facts, {}, shuffled.view());
   for (size_t i = 0; i < order.size(); ++i) CHECK(choices[i].type == inOrder[order[i]].type);

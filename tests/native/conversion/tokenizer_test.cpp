@@ -53,7 +53,7 @@ Result<Written> write(const std::string& tokenizer, const std::string& settings 
   return written;
 }
 
-using Texts = std::vector<std::string>;
+using TokenizerTexts = std::vector<std::string>;
 using Numbers = std::vector<double>;
 
 const std::string kBytes = R"("pre_tokenizer": {"type": "ByteLevel", "use_regex": true})";
@@ -88,9 +88,9 @@ TEST_CASE("tokenizer: byte-level BPE") {
   CHECK(written->codes.empty());
   CHECK(written->text("ggml.model") == "gpt2");
   CHECK(written->text("ggml.pre") == "gpt-2");
-  CHECK(written->texts("tokens") == Texts{"a", "b", "ab", "[PAD3]", "[PAD4]", "<s>", " call", "<|end|>"});
+  CHECK(written->texts("tokens") == TokenizerTexts{"a", "b", "ab", "[PAD3]", "[PAD4]", "<s>", " call", "<|end|>"});
   CHECK(written->numbers("token_type") == Numbers{1, 1, 1, 5, 5, 3, 4, 3});
-  CHECK(written->texts("merges") == Texts{"a b", "ab a"});
+  CHECK(written->texts("merges") == TokenizerTexts{"a b", "ab a"});
   CHECK(written->metadata.find("tokenizer.ggml.scores") == nullptr);
   CHECK(written->number("bos_token_id") == 5);
   CHECK(written->number("eos_token_id") == 7);
@@ -107,7 +107,7 @@ TEST_CASE("tokenizer: merges as pairs, ids of config.json, named templates") {
             R"({"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]})", 8,
             R"({"bos_token_id": 3, "eos_token_id": [4, 5], "pad_token_id": 99, "unk_token_id": null})");
   REQUIRE(written);
-  CHECK(written->texts("merges") == Texts{"a b\u0120c", "ab a"});
+  CHECK(written->texts("merges") == TokenizerTexts{"a b\u0120c", "ab a"});
   CHECK(written->number("bos_token_id") == 3);
   CHECK(written->number("eos_token_id") == 4);
   CHECK(written->number("padding_token_id") == -1);  // beyond the vocabulary
@@ -125,7 +125,7 @@ TEST_CASE("tokenizer: BPE with byte fallback is scored by its merges") {
       "added_tokens": [{"id": 0, "content": "<unk>", "special": true}]})",
                              R"({"unk_token": "<unk>"})");
   REQUIRE(written);
-  CHECK(written->codes == Texts{"tokenizer-bytes-missing"});
+  CHECK(written->codes == TokenizerTexts{"tokenizer-bytes-missing"});
   CHECK(written->text("ggml.model") == "llama");
   CHECK(written->numbers("token_type") == Numbers{2, 6, 1, 1, 1, 1, 1, 5});
   const Numbers scores = written->numbers("scores");
@@ -159,7 +159,7 @@ TEST_CASE("tokenizer: WordPiece") {
             R"({"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"})", 5);
   REQUIRE(written);
   CHECK(written->text("ggml.model") == "bert");
-  CHECK(written->texts("tokens") == Texts{"[PAD]", "[CLS]", "\u2581play", "ing", "[SEP]"});
+  CHECK(written->texts("tokens") == TokenizerTexts{"[PAD]", "[CLS]", "\u2581play", "ing", "[SEP]"});
   CHECK(written->number("bos_token_id") == 1);
   CHECK(written->number("eos_token_id") == 4);
   CHECK(written->number("seperator_token_id") == 4);
@@ -176,7 +176,7 @@ TEST_CASE("tokenizer: sentencepiece goes before tokenizer.json") {
                              5, "{}", pieces);
   REQUIRE(written);
   CHECK(written->text("ggml.model") == "llama");
-  CHECK(written->texts("tokens") == Texts{"<unk>", "<s>", "\u2581a", "[PAD3]", "<mask>"});
+  CHECK(written->texts("tokens") == TokenizerTexts{"<unk>", "<s>", "\u2581a", "[PAD3]", "<mask>"});
   CHECK(written->numbers("token_type") == Numbers{2, 3, 1, 5, 3});
   CHECK(written->numbers("scores")[2] == -1.5);
   CHECK(written->number("add_space_prefix") == 0);
@@ -201,7 +201,7 @@ TEST_CASE("tokenizer: broken sentencepiece models are refused") {
 }
 
 TEST_CASE("tokenizer: what is missing or unknown is said") {
-  CHECK(write("")->codes == Texts{"tokenizer-missing"});
+  CHECK(write("")->codes == TokenizerTexts{"tokenizer-missing"});
   CHECK(write("")->text("ggml.model") == "no_vocab");
   CHECK(write(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})")->text("ggml.model") == "no_vocab");
   CHECK(write(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})")->text("ggml.model") == "no_vocab");
@@ -211,7 +211,7 @@ TEST_CASE("tokenizer: what is missing or unknown is said") {
       "pre_tokenizer": {"type": "ByteLevel", "use_regex": false}})");
   REQUIRE(unknown);
   CHECK(unknown->text("ggml.pre") == "default");
-  CHECK(unknown->codes == Texts{"pretokenizer-unknown", "tokens-lost"});
+  CHECK(unknown->codes == TokenizerTexts{"pretokenizer-unknown", "tokens-lost"});
 }
 
 TEST_CASE("tokenizer: broken texts are errors that name the file") {

@@ -37,7 +37,8 @@ std::string removed(std::string_view text, std::string_view path) {
   return *edited;
 }
 
-void check_refused(std::string_view text, std::string_view path, std::string_view where, std::string_view message) {
+void json_edit_check_refused(std::string_view text, std::string_view path, std::string_view where,
+                             std::string_view message) {
   CAPTURE(text);
   const List<std::string_view> names = names_of(path);
   const auto edited = json::set_member(text, {names.data(), names.size()}, "1");
@@ -131,14 +132,14 @@ TEST_CASE("json edit: of members of one name the last is set, and all are remove
 }
 
 TEST_CASE("json edit: what is not an object is refused with its place") {
-  check_refused("{\"a\": 1,}", "b", "byte 8", "expected a key in quotes, found '}'");
-  check_refused("{\"a\": Inf}", "b", "byte 6", "expected a JSON value, found 'I'");
-  check_refused("{\"a\": 1", "b", "byte 7", "found the end of the text");
-  check_refused(" [1]", "b", "byte 1", "expected a JSON object, found an array");
-  check_refused("  12", "b", "byte 2", "expected a JSON object, found an integer");
-  check_refused(R"({"a": {"b/c": 30.0}})", "a.b/c.d", "/a/b~1c",
-                "expected an object with the member \"d\", found a real number");
-  check_refused(R"({"a": []})", "a.b", "/a", "found an array");
+  json_edit_check_refused("{\"a\": 1,}", "b", "byte 8", "expected a key in quotes, found '}'");
+  json_edit_check_refused("{\"a\": Inf}", "b", "byte 6", "expected a JSON value, found 'I'");
+  json_edit_check_refused("{\"a\": 1", "b", "byte 7", "found the end of the text");
+  json_edit_check_refused(" [1]", "b", "byte 1", "expected a JSON object, found an array");
+  json_edit_check_refused("  12", "b", "byte 2", "expected a JSON object, found an integer");
+  json_edit_check_refused(R"({"a": {"b/c": 30.0}})", "a.b/c.d", "/a/b~1c",
+                          "expected an object with the member \"d\", found a real number");
+  json_edit_check_refused(R"({"a": []})", "a.b", "/a", "found an array");
   const std::string_view path[] = {"a"};
   CHECK(json::remove_member("[]", path).error().where == "byte 0");
   CHECK(json::set_member("{\"a\": NaN}", path, "1", {}).error().where == "byte 6");

@@ -22,7 +22,7 @@ struct Refused {
   std::string text, where, message_contains;
 };
 
-void check_refused(const Refused& refused, const json::Limits& limits = {}) {
+void json_check_refused(const Refused& refused, const json::Limits& limits = {}) {
   CAPTURE(refused.text.substr(0, 200));
   const auto parsed = json::parse(refused.text, limits);
   REQUIRE_FALSE(parsed);
@@ -135,41 +135,41 @@ TEST_CASE("json: syntax errors say where and what") {
       {"}", "byte 0", "expected a JSON value"},
       {"[}", "byte 1", "expected a JSON value"},
   };
-  for (const auto& refused : cases) check_refused(refused);
+  for (const auto& refused : cases) json_check_refused(refused);
 }
 
 TEST_CASE("json: duplicate keys are refused after unescaping, with a pointer") {
-  check_refused({R"({"a":1,"a":1})", "/a", "twice"});
-  check_refused({R"({"a":1,"\u0061":2})", "/a", "twice"});
-  check_refused({R"({"x":[0,{"k/~":1,"b":2,"k/~":3}]})", "/x/1/k~1~0", "twice"});
-  check_refused({R"([[],{"":0,"":0}])", "/1/", "twice"});
+  json_check_refused({R"({"a":1,"a":1})", "/a", "twice"});
+  json_check_refused({R"({"a":1,"\u0061":2})", "/a", "twice"});
+  json_check_refused({R"({"x":[0,{"k/~":1,"b":2,"k/~":3}]})", "/x/1/k~1~0", "twice"});
+  json_check_refused({R"([[],{"":0,"":0}])", "/1/", "twice"});
   CHECK(parsed(R"({"a":{"a":{"a":1}},"A":2,"":3})").members().size() == 3);
 }
 
 TEST_CASE("json: of several duplicates the first in the text is named") {
-  check_refused({R"({"b":1,"a":1,"c":2,"a":3,"b":4})", "/a", "twice"});
+  json_check_refused({R"({"b":1,"a":1,"c":2,"a":3,"b":4})", "/a", "twice"});
 }
 
 TEST_CASE("json: duplicates are found among hundreds of thousands of keys") {
   std::string text = "{";
   for (int i = 0; i < 300'000; ++i) text += "\"model.layers.weight." + std::to_string(i) + "\":0,";
-  check_refused({text + "\"model.layers.weight.7\":0}", "/model.layers.weight.7", "twice"});
+  json_check_refused({text + "\"model.layers.weight.7\":0}", "/model.layers.weight.7", "twice"});
   CHECK(parsed(text + "\"last\":0}").members().size() == 300'001);
 }
 
 TEST_CASE("json: limits hold exactly") {
   const json::Limits limits{.max_bytes = 20, .max_depth = 3, .max_nodes = 5};
   CHECK(json::parse("[[[1]]]", limits));
-  check_refused({"[[[[1]]]]", "byte 3", "nested deeper than 3"}, limits);
-  check_refused({"[{\"a\":[{}]}]", "byte 7", "nested deeper than 3"}, limits);
+  json_check_refused({"[[[[1]]]]", "byte 3", "nested deeper than 3"}, limits);
+  json_check_refused({"[{\"a\":[{}]}]", "byte 7", "nested deeper than 3"}, limits);
   CHECK(json::parse("[1,2,3,4]", limits));
-  check_refused({"[1,2,3,4,5]", "byte 10", "more than 5 values"}, limits);
+  json_check_refused({"[1,2,3,4,5]", "byte 10", "more than 5 values"}, limits);
   CHECK(json::parse("\"" + std::string(18, 'x') + "\"", limits));
-  check_refused({"\"" + std::string(19, 'x') + "\"", "byte 0", "has 21 bytes, allowed are 20"}, limits);
+  json_check_refused({"\"" + std::string(19, 'x') + "\"", "byte 0", "has 21 bytes, allowed are 20"}, limits);
 }
 
 TEST_CASE("json: deep text ends at the limit, not in the stack") {
-  check_refused({std::string(1'000'000, '['), "byte 64", "nested deeper than 64"});
+  json_check_refused({std::string(1'000'000, '['), "byte 64", "nested deeper than 64"});
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "{\"a\":";
   const auto result = json::parse(text);

@@ -11,7 +11,7 @@ using namespace wasmquant::families;
 
 namespace {
 
-ModelFamily family_of(const char* config) {
+ModelFamily default_exclusions_family_of(const char* config) {
   auto family = ModelFamily::read(config);
   REQUIRE(bool(family));
   return std::move(*family);
@@ -26,7 +26,8 @@ std::string row_of(const ModelFamily& family, std::string_view layer, std::strin
 }  // namespace
 
 TEST_CASE("each row finds the layers it is about, and no others") {
-  const ModelFamily llm = family_of(R"({"architectures": ["XForCausalLM"], "num_hidden_layers": 4})");
+  const ModelFamily llm =
+      default_exclusions_family_of(R"({"architectures": ["XForCausalLM"], "num_hidden_layers": 4})");
   const struct {
     const char *layer, *type, *row;
   } cases[] = {
@@ -61,18 +62,20 @@ TEST_CASE("each row finds the layers it is about, and no others") {
     CAPTURE(c.layer);
     CHECK(row_of(llm, c.layer, c.type) == c.row);
   }
-  CHECK(row_of(family_of(R"({"model_type": "nomic_bert"})"), "encoder.layers.0.attn.Wqkv") == "split_on_loading");
-  const ModelFamily hrm = family_of(R"({"model_type": "hrm_text"})");
+  CHECK(row_of(default_exclusions_family_of(R"({"model_type": "nomic_bert"})"), "encoder.layers.0.attn.Wqkv") ==
+        "split_on_loading");
+  const ModelFamily hrm = default_exclusions_family_of(R"({"model_type": "hrm_text"})");
   CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj") == "split_on_loading");
   CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj", "Linear", {true, true, false}) == "");
   CHECK(row_of(llm, "model.layers.0.mlp.gate_up_proj") == "");
-  const ModelFamily ibert = family_of(R"({"model_type": "ibert"})");
+  const ModelFamily ibert = default_exclusions_family_of(R"({"model_type": "ibert"})");
   CHECK(row_of(ibert, "ibert.encoder.layer.0.output.dense") == "own_linear");
   const ModelFamily deepseek =
-      family_of(R"({"architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4"})");
+      default_exclusions_family_of(R"({"architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4"})");
   CHECK(row_of(deepseek, "head") == "head");
   CHECK(row_of(llm, "head") == "");
-  CHECK(row_of(family_of(R"({"model_type": "colpali"})"), "embedding_proj_layer") == "read_on_loading");
+  CHECK(row_of(default_exclusions_family_of(R"({"model_type": "colpali"})"), "embedding_proj_layer") ==
+        "read_on_loading");
   CHECK(row_of(llm, "model.decoder.bbox_embed.0.layers.1") == "detection_head");
   CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj", "Linear", {true, false, true}) == "");
   CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {true, true, false}) == "");
@@ -80,27 +83,27 @@ TEST_CASE("each row finds the layers it is about, and no others") {
 }
 
 TEST_CASE("encoders of images are towers only beside a language model") {
-  const ModelFamily clip = family_of(R"({"architectures": ["CLIPModel"], "model_type": "clip"})");
+  const ModelFamily clip = default_exclusions_family_of(R"({"architectures": ["CLIPModel"], "model_type": "clip"})");
   CHECK(row_of(clip, "vision_model.encoder.layers.0.mlp.fc1") == "");
-  const ModelFamily llava = family_of(R"({"architectures": ["LlavaForConditionalGeneration"]})");
+  const ModelFamily llava = default_exclusions_family_of(R"({"architectures": ["LlavaForConditionalGeneration"]})");
   CHECK(row_of(llava, "vision_model.encoder.layers.0.mlp.fc1") == "tower");
-  CHECK(row_of(family_of(""), "vision_tower.encoder.layers.0.mlp.fc1") == "tower");
-  const ModelFamily colpali = family_of(R"({"architectures": ["ColPaliForRetrieval"]})");
+  CHECK(row_of(default_exclusions_family_of(""), "vision_tower.encoder.layers.0.mlp.fc1") == "tower");
+  const ModelFamily colpali = default_exclusions_family_of(R"({"architectures": ["ColPaliForRetrieval"]})");
   CHECK(row_of(colpali, "vlm.vision_tower.vision_model.encoder.layers.0.mlp.fc1") == "tower");
 }
 
 TEST_CASE("a layer's number is compared with the decoder's alone") {
-  const ModelFamily bart =
-      family_of(R"({"architectures": ["BartForConditionalGeneration"], "num_hidden_layers": 2, "decoder_layers": 6})");
+  const ModelFamily bart = default_exclusions_family_of(
+      R"({"architectures": ["BartForConditionalGeneration"], "num_hidden_layers": 2, "decoder_layers": 6})");
   CHECK(row_of(bart, "model.decoder.layers.5.fc1") == "");
-  const ModelFamily nested = family_of(
+  const ModelFamily nested = default_exclusions_family_of(
       R"({"architectures": ["XForCausalLM"], "text_config": {"model_type": "x_text", "num_hidden_layers": 2}})");
   CHECK(nested.is("x_text"));
   CHECK(row_of(nested, "model.language_model.layers.2.eh_proj") == "multi_token_prediction");
 }
 
 TEST_CASE("a pattern names a row when one of its words stands in it") {
-  const ModelFamily llm = family_of(R"({"architectures": ["XForCausalLM"]})");
+  const ModelFamily llm = default_exclusions_family_of(R"({"architectures": ["XForCausalLM"]})");
   const DefaultExclusions exclusions(llm, {});
   const DefaultExclusion* const expert = exclusions.find("mlp.experts.0.down_proj", "Linear");
   REQUIRE(expert != nullptr);
@@ -110,7 +113,7 @@ TEST_CASE("a pattern names a row when one of its words stands in it") {
   REQUIRE(convolution != nullptr);
   CHECK(names_row(*convolution, "model.conv*"));
   CHECK_FALSE(names_row(*convolution, "*"));
-  const ModelFamily nomic = family_of(R"({"model_type": "nomic_bert"})");
+  const ModelFamily nomic = default_exclusions_family_of(R"({"model_type": "nomic_bert"})");
   const DefaultExclusion* const split = DefaultExclusions(nomic, {}).find("encoder.layers.0.attn.Wqkv", "Linear");
   REQUIRE(split != nullptr);
   CHECK(names_row(*split, "*.Wqkv"));

@@ -9,7 +9,7 @@ using namespace wasmquant::families;
 
 namespace {
 
-ModelFamily family_of(std::string type, std::string architecture = "") {
+ModelFamily loader_names_family_of(std::string type, std::string architecture = "") {
   ModelFamily family;
   family.model_type = std::move(type);
   family.architecture = std::move(architecture);
@@ -17,7 +17,7 @@ ModelFamily family_of(std::string type, std::string architecture = "") {
 }
 
 bool ties(const char* architecture, std::string_view head) {
-  const auto heads = tied_heads(family_of("", architecture));
+  const auto heads = tied_heads(loader_names_family_of("", architecture));
   return std::find(heads.begin(), heads.end(), head) != heads.end();
 }
 
@@ -57,20 +57,22 @@ TEST_CASE("renamed on loading") {
   };
   for (const auto& c : cases) {
     CAPTURE(c.file);
-    CHECK(loader_name(family_of(c.type), c.file) == c.loader);
+    CHECK(loader_name(loader_names_family_of(c.type), c.file) == c.loader);
   }
 }
 
 TEST_CASE("the prefix of a model below a head is added and removed") {
-  CHECK(loader_name(family_of("bloom", "BloomForCausalLM"), "h.0.mlp.dense_h_to_4h") ==
+  CHECK(loader_name(loader_names_family_of("bloom", "BloomForCausalLM"), "h.0.mlp.dense_h_to_4h") ==
         "transformer.h.0.mlp.dense_h_to_4h");
-  CHECK(loader_name(family_of("bert", "BertModel"), "bert.encoder.layer.0.output.dense") ==
+  CHECK(loader_name(loader_names_family_of("bert", "BertModel"), "bert.encoder.layer.0.output.dense") ==
         "encoder.layer.0.output.dense");
-  CHECK(loader_name(family_of("bert", "BertForMaskedLM"), "bert.encoder.layer.0.output.dense") ==
+  CHECK(loader_name(loader_names_family_of("bert", "BertForMaskedLM"), "bert.encoder.layer.0.output.dense") ==
         "bert.encoder.layer.0.output.dense");
-  CHECK(loader_name(family_of("qwen3", "Qwen3ForCausalLM"), "layers.0.mlp.up_proj") == "model.layers.0.mlp.up_proj");
-  CHECK(loader_name(family_of("qwen3", "Qwen3Model"), "model.layers.0.mlp.up_proj") == "layers.0.mlp.up_proj");
-  CHECK(loader_name(family_of("qwen3", "Qwen3ForCausalLM"), "lm_head") == "lm_head");
+  CHECK(loader_name(loader_names_family_of("qwen3", "Qwen3ForCausalLM"), "layers.0.mlp.up_proj") ==
+        "model.layers.0.mlp.up_proj");
+  CHECK(loader_name(loader_names_family_of("qwen3", "Qwen3Model"), "model.layers.0.mlp.up_proj") ==
+        "layers.0.mlp.up_proj");
+  CHECK(loader_name(loader_names_family_of("qwen3", "Qwen3ForCausalLM"), "lm_head") == "lm_head");
 }
 
 TEST_CASE("heads that may be tied, by class") {
@@ -85,28 +87,28 @@ TEST_CASE("heads that may be tied, by class") {
   CHECK(ties("Blip2ForConditionalGeneration", "language_model.lm_head"));
   CHECK(ties("VisionEncoderDecoderModel", "decoder.output_projection"));
   CHECK_FALSE(ties("LlamaForCausalLM", "decoder"));
-  CHECK(tied_heads(family_of("bert", "BertModel")).empty());
+  CHECK(tied_heads(loader_names_family_of("bert", "BertModel")).empty());
   CHECK(tied_heads(ModelFamily()).empty());
 }
 
 TEST_CASE("tensors that keep the dtype of the file") {
-  CHECK(is_converted(family_of("esm"), "esm.encoder.layer.0.LayerNorm.gamma"));
-  CHECK(is_converted(family_of("wav2vec2"), "wav2vec2.encoder.pos_conv_embed.conv.weight_g"));
-  CHECK(is_converted(family_of("olmo_hybrid"), "model.layers.0.attention_layer_norm"));
-  CHECK(is_converted(family_of("bloom", "BloomForCausalLM"), "word_embeddings_layernorm"));
-  CHECK_FALSE(is_converted(family_of("bloom", "BloomForCausalLM"), "transformer.ln_f"));
-  CHECK_FALSE(is_converted(family_of("esm"), "esm.encoder.layer.0.output.dense"));
+  CHECK(is_converted(loader_names_family_of("esm"), "esm.encoder.layer.0.LayerNorm.gamma"));
+  CHECK(is_converted(loader_names_family_of("wav2vec2"), "wav2vec2.encoder.pos_conv_embed.conv.weight_g"));
+  CHECK(is_converted(loader_names_family_of("olmo_hybrid"), "model.layers.0.attention_layer_norm"));
+  CHECK(is_converted(loader_names_family_of("bloom", "BloomForCausalLM"), "word_embeddings_layernorm"));
+  CHECK_FALSE(is_converted(loader_names_family_of("bloom", "BloomForCausalLM"), "transformer.ln_f"));
+  CHECK_FALSE(is_converted(loader_names_family_of("esm"), "esm.encoder.layer.0.output.dense"));
 }
 
 TEST_CASE("classes that read weights while they load") {
-  CHECK(needs_plain_weight(family_of("xlm"), "transformer.attentions.0.q_lin"));
-  CHECK(needs_plain_weight(family_of("nanochat"), "model.layers.0.self_attn.o_proj"));
-  CHECK_FALSE(needs_plain_weight(family_of("nanochat"), "model.layers.0.self_attn.q_proj"));
-  CHECK(needs_plain_weight(family_of("t5"), "encoder.block.0.layer.0.SelfAttention.q"));
-  CHECK(needs_plain_weight(family_of("gpt_bigcode"), "transformer.h.0.attn.c_proj"));
-  CHECK_FALSE(needs_plain_weight(family_of("gpt_bigcode"), "transformer.h.0.attn.c_attn"));
-  CHECK(needs_plain_weight(family_of("llava"), "vision_tower.encoder.layers.0.mlp.fc1"));
-  CHECK_FALSE(needs_plain_weight(family_of("llava"), "language_model.layers.0.mlp.up_proj"));
-  CHECK_FALSE(needs_plain_weight(family_of("llama"), "model.layers.0.mlp.up_proj"));
+  CHECK(needs_plain_weight(loader_names_family_of("xlm"), "transformer.attentions.0.q_lin"));
+  CHECK(needs_plain_weight(loader_names_family_of("nanochat"), "model.layers.0.self_attn.o_proj"));
+  CHECK_FALSE(needs_plain_weight(loader_names_family_of("nanochat"), "model.layers.0.self_attn.q_proj"));
+  CHECK(needs_plain_weight(loader_names_family_of("t5"), "encoder.block.0.layer.0.SelfAttention.q"));
+  CHECK(needs_plain_weight(loader_names_family_of("gpt_bigcode"), "transformer.h.0.attn.c_proj"));
+  CHECK_FALSE(needs_plain_weight(loader_names_family_of("gpt_bigcode"), "transformer.h.0.attn.c_attn"));
+  CHECK(needs_plain_weight(loader_names_family_of("llava"), "vision_tower.encoder.layers.0.mlp.fc1"));
+  CHECK_FALSE(needs_plain_weight(loader_names_family_of("llava"), "language_model.layers.0.mlp.up_proj"));
+  CHECK_FALSE(needs_plain_weight(loader_names_family_of("llama"), "model.layers.0.mlp.up_proj"));
   CHECK_FALSE(needs_plain_weight(ModelFamily(), "x"));
 }

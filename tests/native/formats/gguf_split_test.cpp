@@ -15,7 +15,7 @@ gguf::Index part(uint16_t number, uint16_t count, std::vector<const char*> names
   return index;
 }
 
-void check_refused(std::vector<gguf::Index> parts, ErrorCode code, const char* message) {
+void gguf_split_check_refused(std::vector<gguf::Index> parts, ErrorCode code, const char* message) {
   const auto status = gguf::check_parts(parts);
   REQUIRE_FALSE(status);
   CHECK(name_of(status.error().code) == name_of(code));
@@ -28,13 +28,14 @@ TEST_CASE("gguf parts: names") { CHECK(gguf::part_name("a/model", 2, 12) == "a/m
 
 TEST_CASE("gguf parts: several files are one model") {
   CHECK(gguf::check_parts(std::vector{part(0, 2, {"a", "b"}), part(1, 2, {"c"})}));
-  check_refused({part(1, 2, {"c"}), part(0, 2, {"a", "b"})}, ErrorCode::file_invalid,
-                "part 2 of 2, here it is one of 2");
-  check_refused({part(0, 3, {"a", "b"}), part(1, 3, {"c"})}, ErrorCode::file_invalid, "of 3, here it is one of 2");
-  check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
-                "to have 3 tensors, its parts have 2");
-  check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
-  check_refused({gguf::Index()}, ErrorCode::file_invalid, "split.no");
+  gguf_split_check_refused({part(1, 2, {"c"}), part(0, 2, {"a", "b"})}, ErrorCode::file_invalid,
+                           "part 2 of 2, here it is one of 2");
+  gguf_split_check_refused({part(0, 3, {"a", "b"}), part(1, 3, {"c"})}, ErrorCode::file_invalid,
+                           "of 3, here it is one of 2");
+  gguf_split_check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
+                           "to have 3 tensors, its parts have 2");
+  gguf_split_check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
+  gguf_split_check_refused({gguf::Index()}, ErrorCode::file_invalid, "split.no");
 }
 
 TEST_CASE("gguf parts: tensors are split by size") {

@@ -11,13 +11,13 @@ using test_files::GgufBytes;
 
 namespace {
 
-Result<gguf::Index> read(const std::string& file) { return gguf::read_index(bytes_of(file), file.size()); }
+Result<gguf::Index> gguf_read(const std::string& file) { return gguf::read_index(bytes_of(file), file.size()); }
 
 // Refused with that code; message and where contain the texts; the same when fed in pieces.
-void check_refused(const std::string& file, ErrorCode code, const char* message, const char* where) {
+void gguf_check_refused(const std::string& file, ErrorCode code, const char* message, const char* where) {
   CAPTURE(message);
   std::mt19937 random(1);
-  const auto index = read(file), pieces = test_files::read_gguf_in_pieces(file, random);
+  const auto index = gguf_read(file), pieces = test_files::read_gguf_in_pieces(file, random);
   REQUIRE_FALSE(index);
   REQUIRE_FALSE(pieces);
   CHECK_MESSAGE(name_of(index.error().code) == name_of(code), index.error().message);
@@ -76,103 +76,107 @@ TEST_CASE("gguf: a header is read, in one piece and in many") {
 }
 
 TEST_CASE("gguf: what llama.cpp accepts is accepted") {
-  CHECK(read(GgufBytes().begin(0, 0).out));
-  CHECK(read(GgufBytes().begin(0, 0, 2).out));                               // version 2
-  CHECK(read(one_tensor("w", {4}, 0, 64)));                                  // bytes after the last tensor
-  CHECK(read(GgufBytes().begin(1, 0).tensor("w", {4}, 0, 0).data(16).out));  // no padding after it
-  CHECK(read(one_tensor("scalar", {}, 0)));                                  // no dimensions
-  CHECK(read(one_tensor("none", {0, 7}, 2, 0)));                             // no elements
-  CHECK(read(one_key(9, [](GgufBytes& f) { f.number<uint32_t>(8).number<uint64_t>(0); })));
-  CHECK(read(one_key(8, [](GgufBytes& f) { f.text("\xFF\xFE"); })));  // values need not be UTF-8
+  CHECK(gguf_read(GgufBytes().begin(0, 0).out));
+  CHECK(gguf_read(GgufBytes().begin(0, 0, 2).out));                               // version 2
+  CHECK(gguf_read(one_tensor("w", {4}, 0, 64)));                                  // bytes after the last tensor
+  CHECK(gguf_read(GgufBytes().begin(1, 0).tensor("w", {4}, 0, 0).data(16).out));  // no padding after it
+  CHECK(gguf_read(one_tensor("scalar", {}, 0)));                                  // no dimensions
+  CHECK(gguf_read(one_tensor("none", {0, 7}, 2, 0)));                             // no elements
+  CHECK(gguf_read(one_key(9, [](GgufBytes& f) { f.number<uint32_t>(8).number<uint64_t>(0); })));
+  CHECK(gguf_read(one_key(8, [](GgufBytes& f) { f.text("\xFF\xFE"); })));  // values need not be UTF-8
 }
 
 TEST_CASE("gguf: the fixed part") {
-  check_refused("", kTruncated, "the file has 0", "byte 0");
-  check_refused("GGUF\3\0\0", kTruncated, "at least 24 bytes", "byte 0");
-  check_refused(std::string(40, 'x'), ErrorCode::format_unknown, "letters GGUF", "byte 0");
-  check_refused(GgufBytes().begin(0, 0, 1).out, kInvalid, "version 1", "byte 4");
-  check_refused(GgufBytes().begin(0, 0, 4).out, kInvalid, "version 4", "byte 4");
-  check_refused(GgufBytes().begin(0, 0, 0).out, kInvalid, "version 0", "byte 4");
-  check_refused(GgufBytes().begin(0, 0, 0x03000000).out, kInvalid, "big-endian", "byte 4");
-  check_refused(GgufBytes().begin(-1, 0).out, kInvalid, "is negative", "byte 8");
-  check_refused(GgufBytes().begin(0, -1).out, kInvalid, "is negative", "byte 16");
-  check_refused(GgufBytes().begin(int64_t{1} << 40, 0).out, kTooLarge, "allowed are 10000000", "byte 8");
-  check_refused(GgufBytes().begin(0, 100'001).out, kTooLarge, "allowed are 100000", "byte 16");
-  check_refused(GgufBytes().begin(1000, 0).out, kTruncated, "a count of 1000 does not fit", "byte 8");
-  check_refused(GgufBytes().begin(0, 1000).out, kTruncated, "a count of 1000 does not fit", "byte 16");
+  gguf_check_refused("", kTruncated, "the file has 0", "byte 0");
+  gguf_check_refused("GGUF\3\0\0", kTruncated, "at least 24 bytes", "byte 0");
+  gguf_check_refused(std::string(40, 'x'), ErrorCode::format_unknown, "letters GGUF", "byte 0");
+  gguf_check_refused(GgufBytes().begin(0, 0, 1).out, kInvalid, "version 1", "byte 4");
+  gguf_check_refused(GgufBytes().begin(0, 0, 4).out, kInvalid, "version 4", "byte 4");
+  gguf_check_refused(GgufBytes().begin(0, 0, 0).out, kInvalid, "version 0", "byte 4");
+  gguf_check_refused(GgufBytes().begin(0, 0, 0x03000000).out, kInvalid, "big-endian", "byte 4");
+  gguf_check_refused(GgufBytes().begin(-1, 0).out, kInvalid, "is negative", "byte 8");
+  gguf_check_refused(GgufBytes().begin(0, -1).out, kInvalid, "is negative", "byte 16");
+  gguf_check_refused(GgufBytes().begin(int64_t{1} << 40, 0).out, kTooLarge, "allowed are 10000000", "byte 8");
+  gguf_check_refused(GgufBytes().begin(0, 100'001).out, kTooLarge, "allowed are 100000", "byte 16");
+  gguf_check_refused(GgufBytes().begin(1000, 0).out, kTruncated, "a count of 1000 does not fit", "byte 8");
+  gguf_check_refused(GgufBytes().begin(0, 1000).out, kTruncated, "a count of 1000 does not fit", "byte 16");
 }
 
 TEST_CASE("gguf: keys") {
   const auto padded = [](GgufBytes file) { return file.data(64).out; };
-  check_refused(padded(GgufBytes().begin(0, 1).text("").number<uint32_t>(4).number<uint32_t>(1)), kInvalid, "is empty",
-                "byte 24");
-  check_refused(padded(GgufBytes().begin(0, 1).text("\xC3(").number<uint32_t>(4)), kInvalid, "not valid UTF-8",
-                "byte 24");
-  check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(70'000)), kTooLarge, "allowed are 65535", "byte 24");
-  check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(60'000)), kTruncated, "a text of 60000 bytes",
-                "byte 24");
-  check_refused(GgufBytes().begin(0, 2).key_u32("twice", 1).key_u32("twice", 2).out, kInvalid, "stands twice", "twice");
+  gguf_check_refused(padded(GgufBytes().begin(0, 1).text("").number<uint32_t>(4).number<uint32_t>(1)), kInvalid,
+                     "is empty", "byte 24");
+  gguf_check_refused(padded(GgufBytes().begin(0, 1).text("\xC3(").number<uint32_t>(4)), kInvalid, "not valid UTF-8",
+                     "byte 24");
+  gguf_check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(70'000)), kTooLarge, "allowed are 65535",
+                     "byte 24");
+  gguf_check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(60'000)), kTruncated, "a text of 60000 bytes",
+                     "byte 24");
+  gguf_check_refused(GgufBytes().begin(0, 2).key_u32("twice", 1).key_u32("twice", 2).out, kInvalid, "stands twice",
+                     "twice");
 }
 
 TEST_CASE("gguf: values") {
-  check_refused(one_key(13, [](GgufBytes& f) { f.data(64); }), kInvalid, "value type 13", "k");
-  check_refused(one_key(4, [](GgufBytes& f) { f.number<uint16_t>(0); }), kTruncated,
-                "goes on for 4 bytes, the file for 2 (byte 37)", "k");
-  check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(1 << 20); }), kTruncated, "a text of 1048576 bytes",
-                "k");
-  check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(~uint64_t{0}); }), kTooLarge,
-                "allowed are 10485760 (byte 37)", "k");
+  gguf_check_refused(one_key(13, [](GgufBytes& f) { f.data(64); }), kInvalid, "value type 13", "k");
+  gguf_check_refused(one_key(4, [](GgufBytes& f) { f.number<uint16_t>(0); }), kTruncated,
+                     "goes on for 4 bytes, the file for 2 (byte 37)", "k");
+  gguf_check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(1 << 20); }), kTruncated,
+                     "a text of 1048576 bytes", "k");
+  gguf_check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(~uint64_t{0}); }), kTooLarge,
+                     "allowed are 10485760 (byte 37)", "k");
   const auto array = [](uint32_t type, uint64_t count) {
     return one_key(9, [=](GgufBytes& f) { f.number(type).number(count).data(64); });
   };
-  check_refused(array(9, 1), kInvalid, "an array of arrays", "k");
-  check_refused(array(99, 1), kInvalid, "value type 99", "k");
-  check_refused(array(4, (1 << 20) + 1), kTooLarge, "1048577 items", "k");
-  check_refused(array(4, uint64_t{1} << 62), kTooLarge, "items, allowed are 1048576", "k");
-  check_refused(array(4, 1000), kTruncated, "1000 items does not fit", "k");
-  check_refused(array(8, 1000), kTruncated, "1000 items does not fit", "k");
-  check_refused(array(10, 1 << 20), kTruncated, "1048576 items does not fit", "k");
+  gguf_check_refused(array(9, 1), kInvalid, "an array of arrays", "k");
+  gguf_check_refused(array(99, 1), kInvalid, "value type 99", "k");
+  gguf_check_refused(array(4, (1 << 20) + 1), kTooLarge, "1048577 items", "k");
+  gguf_check_refused(array(4, uint64_t{1} << 62), kTooLarge, "items, allowed are 1048576", "k");
+  gguf_check_refused(array(4, 1000), kTruncated, "1000 items does not fit", "k");
+  gguf_check_refused(array(8, 1000), kTruncated, "1000 items does not fit", "k");
+  gguf_check_refused(array(10, 1 << 20), kTruncated, "1048576 items does not fit", "k");
 }
 
 TEST_CASE("gguf: the alignment") {
   const auto with = [](uint32_t value) { return GgufBytes().begin(0, 1).key_u32("general.alignment", value).out; };
-  check_refused(with(0), kInvalid, "a power of two, found 0", "general.alignment");
-  check_refused(with(48), kInvalid, "a power of two, found 48", "general.alignment");
-  check_refused(GgufBytes().begin(0, 1).text("general.alignment").number<uint32_t>(8).text("32").out, kInvalid,
-                "must be a u32, found text", "general.alignment");
-  CHECK(read(with(1)));
-  CHECK(read(with(1u << 31)));
+  gguf_check_refused(with(0), kInvalid, "a power of two, found 0", "general.alignment");
+  gguf_check_refused(with(48), kInvalid, "a power of two, found 48", "general.alignment");
+  gguf_check_refused(GgufBytes().begin(0, 1).text("general.alignment").number<uint32_t>(8).text("32").out, kInvalid,
+                     "must be a u32, found text", "general.alignment");
+  CHECK(gguf_read(with(1)));
+  CHECK(gguf_read(with(1u << 31)));
 }
 
 TEST_CASE("gguf: names and shapes of tensors") {
-  check_refused(one_tensor("", {4}, 0), kInvalid, "not empty", "byte 24");
-  check_refused(one_tensor(std::string("a\0b", 3), {4}, 0), kInvalid, "without NUL", "byte 24");
-  check_refused(one_tensor("\xFF", {4}, 0), kInvalid, "valid UTF-8", "byte 24");
-  check_refused(one_tensor(std::string(64, 'n'), {4}, 0), kTooLarge, "a text of 64 bytes, allowed are 63", "byte 24");
-  CHECK(read(one_tensor(std::string(63, 'n'), {4}, 0)));
-  check_refused(GgufBytes().begin(2, 0).tensor("w", {4}, 0, 0).tensor("w", {4}, 0, 32).data(64).out,
-                ErrorCode::tensor_duplicate, "stands twice", "w");
-  check_refused(one_tensor("w", {1, 1, 1, 1, 1}, 0), kInvalid, "5 dimensions, allowed are 4", "w");
-  check_refused(GgufBytes().begin(1, 0).text("w").number<uint32_t>(0xFFFFFFFF).data(64).out, kInvalid,
-                "4294967295 dimensions", "w");
-  check_refused(one_tensor("w", {-1}, 0), kInvalid, "dimension 0 is not in 0 to 4294967296", "w");
-  check_refused(one_tensor("w", {4, (int64_t{1} << 32) + 1}, 0), kInvalid, "dimension 1 is not in 0", "w");
+  gguf_check_refused(one_tensor("", {4}, 0), kInvalid, "not empty", "byte 24");
+  gguf_check_refused(one_tensor(std::string("a\0b", 3), {4}, 0), kInvalid, "without NUL", "byte 24");
+  gguf_check_refused(one_tensor("\xFF", {4}, 0), kInvalid, "valid UTF-8", "byte 24");
+  gguf_check_refused(one_tensor(std::string(64, 'n'), {4}, 0), kTooLarge, "a text of 64 bytes, allowed are 63",
+                     "byte 24");
+  CHECK(gguf_read(one_tensor(std::string(63, 'n'), {4}, 0)));
+  gguf_check_refused(GgufBytes().begin(2, 0).tensor("w", {4}, 0, 0).tensor("w", {4}, 0, 32).data(64).out,
+                     ErrorCode::tensor_duplicate, "stands twice", "w");
+  gguf_check_refused(one_tensor("w", {1, 1, 1, 1, 1}, 0), kInvalid, "5 dimensions, allowed are 4", "w");
+  gguf_check_refused(GgufBytes().begin(1, 0).text("w").number<uint32_t>(0xFFFFFFFF).data(64).out, kInvalid,
+                     "4294967295 dimensions", "w");
+  gguf_check_refused(one_tensor("w", {-1}, 0), kInvalid, "dimension 0 is not in 0 to 4294967296", "w");
+  gguf_check_refused(one_tensor("w", {4, (int64_t{1} << 32) + 1}, 0), kInvalid, "dimension 1 is not in 0", "w");
   // Products that wrap to something small: 2^32 * 2^32, and 2^62 elements of 4 bytes.
-  check_refused(one_tensor("w", {int64_t{1} << 32, int64_t{1} << 32}, 0), kTooLarge, "2^63 elements or more", "w");
-  check_refused(one_tensor("w", {int64_t{1} << 31, int64_t{1} << 31}, 0), kTooLarge, "2^63 bytes or more", "w");
+  gguf_check_refused(one_tensor("w", {int64_t{1} << 32, int64_t{1} << 32}, 0), kTooLarge, "2^63 elements or more", "w");
+  gguf_check_refused(one_tensor("w", {int64_t{1} << 31, int64_t{1} << 31}, 0), kTooLarge, "2^63 bytes or more", "w");
 }
 
 TEST_CASE("gguf: types and offsets of tensors") {
   for (const int32_t removed : {4, 5, 31, 32, 33, 36, 37, 38, 43, 1000, -1})
-    check_refused(one_tensor("w", {256}, removed), ErrorCode::dtype_unsupported, "unknown or was removed", "w");
-  check_refused(one_tensor("w", {33}, 2), ErrorCode::format_unsupported, "rows of 33 elements", "w");
-  check_refused(one_tensor("w", {32, 256}, 12), ErrorCode::format_unsupported, "q4_k blocks of 256", "w");
-  check_refused(one_tensor("w", {4}, 0, 64, 32), kInvalid, "begin at offset 32, but the tensor before it ends at 0",
-                "w");
-  check_refused(GgufBytes().begin(2, 0).tensor("a", {4}, 0, 0).tensor("b", {4}, 0, 16).data(64).out, kInvalid,
-                "begin at offset 16, but the tensor before it ends at 32", "b");
-  check_refused(one_tensor("w", {5}, 0, 19), kTruncated, "its 20 bytes from byte 64 on are not all in the file", "w");
-  check_refused(one_tensor("w", {1 << 30, 1 << 30}, 0, 19), kTruncated, "not all in the file", "w");
+    gguf_check_refused(one_tensor("w", {256}, removed), ErrorCode::dtype_unsupported, "unknown or was removed", "w");
+  gguf_check_refused(one_tensor("w", {33}, 2), ErrorCode::format_unsupported, "rows of 33 elements", "w");
+  gguf_check_refused(one_tensor("w", {32, 256}, 12), ErrorCode::format_unsupported, "q4_k blocks of 256", "w");
+  gguf_check_refused(one_tensor("w", {4}, 0, 64, 32), kInvalid,
+                     "begin at offset 32, but the tensor before it ends at 0", "w");
+  gguf_check_refused(GgufBytes().begin(2, 0).tensor("a", {4}, 0, 0).tensor("b", {4}, 0, 16).data(64).out, kInvalid,
+                     "begin at offset 16, but the tensor before it ends at 32", "b");
+  gguf_check_refused(one_tensor("w", {5}, 0, 19), kTruncated, "its 20 bytes from byte 64 on are not all in the file",
+                     "w");
+  gguf_check_refused(one_tensor("w", {1 << 30, 1 << 30}, 0, 19), kTruncated, "not all in the file", "w");
 }
 
 TEST_CASE("gguf: need asks for little at first and grows fast") {
@@ -213,7 +217,7 @@ TEST_CASE("gguf: what is written is read again, metadata to the byte") {
   CHECK(header->file_bytes == header->bytes.size() + 1280 + 128 + 256);
   std::string file = header->bytes;
   file.resize(header->file_bytes);
-  const auto index = read(file);
+  const auto index = gguf_read(file);
   REQUIRE(index);
   REQUIRE(index->tensors.size() == tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {

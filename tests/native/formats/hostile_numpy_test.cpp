@@ -54,7 +54,7 @@ Status read_npz(const std::vector<uint8_t>& file, std::mt19937& random, List<std
   return {};
 }
 
-void check_case(const json::Value& expected, std::mt19937& random) {
+void hostile_numpy_check_case(const json::Value& expected, std::mt19937& random) {
   const std::string name = expected["file"].as_string();
   CAPTURE(name);
   const auto file = test_files::read_bytes(test_files::path_of("files/hostile_numpy/" + name));
@@ -88,5 +88,5 @@ TEST_CASE("hostile NumPy files: every case gets the answer that expected.json st
   REQUIRE(cases->items().size() >= 100);
   std::mt19937 random(1);
   for (const json::Value& expected : cases->items())
-    for (int round = 0; round < 3; ++round) check_case(expected, random);
+    for (int round = 0; round < 3; ++round) hostile_numpy_check_case(expected, random);
 }

@@ -80,7 +80,7 @@ Answer read_model(const std::string& path, std::mt19937& random) {
   return answer;
 }
 
-void check_case(const json::Value& expected, std::mt19937& random) {
+void hostile_check_case(const json::Value& expected, std::mt19937& random) {
   const std::string file = expected.find("file")->as_string();
   CAPTURE(file);
   const Answer answer = read_model(test_files::path_of("files/hostile/" + file), random);
@@ -113,5 +113,5 @@ TEST_CASE("hostile files: every case gets the answer that expected.json states")
   REQUIRE(cases->items().size() >= 250);
   std::mt19937 random(1);
   for (const json::Value& expected : cases->items())
-    for (int round = 0; round < 3; ++round) check_case(expected, random);
+    for (int round = 0; round < 3; ++round) hostile_check_case(expected, random);
 }

@@ -36,7 +36,7 @@ std::string gguf_file(const std::vector<float>& sums, const std::vector<float>& 
   return file.data(0).out;
 }
 
-void check_refused(const std::string& file, ErrorCode code, const char* message, const char* where) {
+void imatrix_check_refused(const std::string& file, ErrorCode code, const char* message, const char* where) {
   CAPTURE(message);
   const auto matrix = imatrix::read(bytes_of(file));
   REQUIRE_FALSE(matrix);
@@ -96,32 +96,37 @@ TEST_CASE("imatrix: what is written is read, .dat as exactly as its chunks allow
 }
 
 TEST_CASE("imatrix: wrong files are refused with their place") {
-  check_refused(gguf_file({1}, {1}, 0, "model"), ErrorCode::file_invalid, "no importance matrix", "general.type");
-  check_refused(gguf_file({1}, {1, 1}), ErrorCode::file_invalid, "1 sums do not go with 2 counts", "blk.0.a.weight");
-  check_refused(gguf_file({1}, {1}, 26), ErrorCode::dtype_unsupported, "F32", "blk.0.a.weight");
-  check_refused(gguf_file({1, -1}, {1}), ErrorCode::value_not_finite, "column 1", "blk.0.a.weight");
-  check_refused(gguf_file({1, INFINITY}, {1}), ErrorCode::value_not_finite, "column 1", "blk.0.a.weight");
-  check_refused(gguf_file({1}, {NAN}), ErrorCode::value_not_finite, "column 0", "counts");
+  imatrix_check_refused(gguf_file({1}, {1}, 0, "model"), ErrorCode::file_invalid, "no importance matrix",
+                        "general.type");
+  imatrix_check_refused(gguf_file({1}, {1, 1}), ErrorCode::file_invalid, "1 sums do not go with 2 counts",
+                        "blk.0.a.weight");
+  imatrix_check_refused(gguf_file({1}, {1}, 26), ErrorCode::dtype_unsupported, "F32", "blk.0.a.weight");
+  imatrix_check_refused(gguf_file({1, -1}, {1}), ErrorCode::value_not_finite, "column 1", "blk.0.a.weight");
+  imatrix_check_refused(gguf_file({1, INFINITY}, {1}), ErrorCode::value_not_finite, "column 1", "blk.0.a.weight");
+  imatrix_check_refused(gguf_file({1}, {NAN}), ErrorCode::value_not_finite, "column 0", "counts");
   GgufBytes alone;
   alone.begin(1, 1).text("general.type").number<uint32_t>(8).text("imatrix").tensor("a.in_sum2", {8}, 0, 0).data(32);
-  check_refused(alone.out, ErrorCode::tensor_missing, "a.in_sum2", "a.counts");
+  imatrix_check_refused(alone.out, ErrorCode::tensor_missing, "a.in_sum2", "a.counts");
   GgufBytes none;
   none.begin(0, 1).text("general.type").number<uint32_t>(8).text("imatrix").data(0);
-  check_refused(none.out, ErrorCode::file_invalid, "no weight", "");
+  imatrix_check_refused(none.out, ErrorCode::file_invalid, "no weight", "");
 
-  check_refused("", ErrorCode::file_truncated, "number of weights", "byte 0");
-  check_refused(Dat().i32(0).out, ErrorCode::file_invalid, "no weight", "");
-  check_refused(Dat().i32(-1).out, ErrorCode::file_invalid, "neither a GGUF file", "byte 0");
-  check_refused(Dat().i32(1 << 30).name("a").i32(1).i32(1).f32(1).out, ErrorCode::file_invalid, "1073741824", "byte 0");
+  imatrix_check_refused("", ErrorCode::file_truncated, "number of weights", "byte 0");
+  imatrix_check_refused(Dat().i32(0).out, ErrorCode::file_invalid, "no weight", "");
+  imatrix_check_refused(Dat().i32(-1).out, ErrorCode::file_invalid, "neither a GGUF file", "byte 0");
+  imatrix_check_refused(Dat().i32(1 << 30).name("a").i32(1).i32(1).f32(1).out, ErrorCode::file_invalid, "1073741824",
+                        "byte 0");
   const auto one = [] { return Dat().i32(1); };
-  check_refused(Dat(one()).i32(100).out + std::string(50, 'a'), ErrorCode::file_invalid, "length of a name", "byte 4");
-  check_refused(Dat(one()).i32(64).out + std::string(90, 'a'), ErrorCode::file_invalid, "64 bytes", "byte 8");
-  check_refused(Dat(one()).name("a").i32(1).i32(INT32_MAX).f32(1).out, ErrorCode::file_invalid, "columns", "byte 13");
-  check_refused(Dat(one()).name("abcde").i32(1).i32(0).out, ErrorCode::file_invalid, "no columns", "abcde");
-  check_refused(Dat(one()).name("a").i32(1).i32(1).f32(NAN).out, ErrorCode::value_not_finite, "column 0", "a");
+  imatrix_check_refused(Dat(one()).i32(100).out + std::string(50, 'a'), ErrorCode::file_invalid, "length of a name",
+                        "byte 4");
+  imatrix_check_refused(Dat(one()).i32(64).out + std::string(90, 'a'), ErrorCode::file_invalid, "64 bytes", "byte 8");
+  imatrix_check_refused(Dat(one()).name("a").i32(1).i32(INT32_MAX).f32(1).out, ErrorCode::file_invalid, "columns",
+                        "byte 13");
+  imatrix_check_refused(Dat(one()).name("abcde").i32(1).i32(0).out, ErrorCode::file_invalid, "no columns", "abcde");
+  imatrix_check_refused(Dat(one()).name("a").i32(1).i32(1).f32(NAN).out, ErrorCode::value_not_finite, "column 0", "a");
   Dat twice;
   twice.i32(2).name("a").i32(1).i32(1).f32(1).name("a").i32(1).i32(1).f32(1);
-  check_refused(twice.out, ErrorCode::tensor_duplicate, "twice", "a");
-  check_refused(Dat(one()).name("a").i32(1).i32(1).f32(1).i32(1).i32(7).out, ErrorCode::file_invalid, "path",
-                "byte 25");
+  imatrix_check_refused(twice.out, ErrorCode::tensor_duplicate, "twice", "a");
+  imatrix_check_refused(Dat(one()).name("a").i32(1).i32(1).f32(1).i32(1).i32(7).out, ErrorCode::file_invalid, "path",
+                        "byte 25");
 }

@@ -22,16 +22,16 @@ std::string header_of(const std::string& descr, const std::string& shape, const 
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }     \n";
 }
 
-Result<StoredTensor> read(const std::vector<uint8_t>& file) {
+Result<StoredTensor> npy_read(const std::vector<uint8_t>& file) {
   const auto need = npy::need(file, file.size());
   if (!need) return need.error();
   REQUIRE(*need == 0);
   return npy::read_tensor(file, file.size());
 }
 
-void check_refused(const std::vector<uint8_t>& file, ErrorCode code, const char* text) {
+void npy_check_refused(const std::vector<uint8_t>& file, ErrorCode code, const char* text) {
   INFO(text);
-  const auto tensor = read(file);
+  const auto tensor = npy_read(file);
   REQUIRE_FALSE(bool(tensor));
   CHECK(tensor.error().code == code);
   CHECK(tensor.error().message.find(text) != std::string::npos);
@@ -41,16 +41,16 @@ void check_refused(const std::vector<uint8_t>& file, ErrorCode code, const char*
 
 TEST_CASE("npy: arrays in C order, of every version") {
   for (const uint8_t version : {uint8_t{1}, uint8_t{2}, uint8_t{3}}) {
-    const auto tensor = read(npy_file(header_of("<f4", "(2, 3)"), 24, version));
+    const auto tensor = npy_read(npy_file(header_of("<f4", "(2, 3)"), 24, version));
     REQUIRE(bool(tensor));
     CHECK(tensor->dtype == StorageDtype::F32);
     CHECK(tensor->shape == std::vector<uint64_t>{2, 3});
     CHECK(tensor->end - tensor->begin == 24);
   }
-  CHECK(read(npy_file(header_of("|u1", "(5,)"), 5))->dtype == StorageDtype::U8);
-  CHECK(read(npy_file(header_of("<f8", "()"), 8))->shape.empty());
-  CHECK(read(npy_file(header_of("<f2", "(7,)", "True"), 14))->dtype == StorageDtype::F16);
-  CHECK(bool(read(npy_file("{\"shape\":(0,4),\"descr\":\"<i8\",\"fortran_order\":False}", 0))));
+  CHECK(npy_read(npy_file(header_of("|u1", "(5,)"), 5))->dtype == StorageDtype::U8);
+  CHECK(npy_read(npy_file(header_of("<f8", "()"), 8))->shape.empty());
+  CHECK(npy_read(npy_file(header_of("<f2", "(7,)", "True"), 14))->dtype == StorageDtype::F16);
+  CHECK(bool(npy_read(npy_file("{\"shape\":(0,4),\"descr\":\"<i8\",\"fortran_order\":False}", 0))));
 }
 
 TEST_CASE("npy: what a header needs, byte by byte") {
@@ -64,28 +64,29 @@ TEST_CASE("npy: what a header needs, byte by byte") {
 
 TEST_CASE("npy: what is refused, and why") {
   using enum ErrorCode;
-  check_refused(npy_file(header_of("|O", "(2,)"), 16), dtype_unsupported, "pickled");
-  check_refused(npy_file(header_of(">f4", "(2,)"), 8), dtype_unsupported, "big-endian");
-  check_refused(npy_file(header_of("<V2", "(2,)"), 4), dtype_unsupported, "bfloat16");
-  check_refused(npy_file(header_of("<U3", "(1,)"), 12), dtype_unsupported, "float32");
-  check_refused(npy_file(header_of("<f4", "(2, 3)", "True"), 24), dtype_unsupported, "ascontiguousarray");
-  check_refused(npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8), dtype_unsupported,
-                "record");
-  check_refused(npy_file(header_of("<f4", "(2, 3)"), 20), file_truncated, "need 24 bytes, 20 follow");
-  check_refused(npy_file(header_of("<f4", "(2, 3)"), 25), file_invalid, "need 24 bytes, 25 follow");
-  check_refused(npy_file(header_of("<f4", "(18446744073709551615, 2)"), 8), file_invalid, "2^64");
-  check_refused(npy_file(header_of("<f4", "(18446744073709551616,)"), 8), file_invalid, "below 2^64");
-  check_refused(npy_file(header_of("<f4", "(-1,)"), 8), file_invalid, "whole number");
-  check_refused(npy_file(header_of("<f4", "(2 3)"), 24), file_invalid, "comma");
-  check_refused(npy_file(header_of("<f4", "(2)"), 8), file_invalid, "tuple");
-  check_refused(npy_file(header_of("<f4", "[2]"), 8), file_invalid, "tuple");
-  check_refused(npy_file(header_of("<f4", "(2,)", "__import__('os')"), 8), file_invalid, "True or False");
-  check_refused(npy_file("{'descr': '<f4', 'fortran_order': False}", 8), file_invalid, "lacks");
-  check_refused(npy_file("{'descr': '<f4', 'descr': '<f4'}", 8), file_invalid, "twice");
-  check_refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", 8), file_invalid, "nothing more");
-  check_refused(npy_file(header_of("<f4", "(2,)") + std::string(10'000, ' '), 8), file_too_large, "10000");
-  check_refused(npy_file(header_of("<f4", "(2,)"), 8, 4), file_invalid, "version 4.0");
+  npy_check_refused(npy_file(header_of("|O", "(2,)"), 16), dtype_unsupported, "pickled");
+  npy_check_refused(npy_file(header_of(">f4", "(2,)"), 8), dtype_unsupported, "big-endian");
+  npy_check_refused(npy_file(header_of("<V2", "(2,)"), 4), dtype_unsupported, "bfloat16");
+  npy_check_refused(npy_file(header_of("<U3", "(1,)"), 12), dtype_unsupported, "float32");
+  npy_check_refused(npy_file(header_of("<f4", "(2, 3)", "True"), 24), dtype_unsupported, "ascontiguousarray");
+  npy_check_refused(npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8), dtype_unsupported,
+                    "record");
+  npy_check_refused(npy_file(header_of("<f4", "(2, 3)"), 20), file_truncated, "need 24 bytes, 20 follow");
+  npy_check_refused(npy_file(header_of("<f4", "(2, 3)"), 25), file_invalid, "need 24 bytes, 25 follow");
+  npy_check_refused(npy_file(header_of("<f4", "(18446744073709551615, 2)"), 8), file_invalid, "2^64");
+  npy_check_refused(npy_file(header_of("<f4", "(18446744073709551616,)"), 8), file_invalid, "below 2^64");
+  npy_check_refused(npy_file(header_of("<f4", "(-1,)"), 8), file_invalid, "whole number");
+  npy_check_refused(npy_file(header_of("<f4", "(2 3)"), 24), file_invalid, "comma");
+  npy_check_refused(npy_file(header_of("<f4", "(2)"), 8), file_invalid, "tuple");
+  npy_check_refused(npy_file(header_of("<f4", "[2]"), 8), file_invalid, "tuple");
+  npy_check_refused(npy_file(header_of("<f4", "(2,)", "__import__('os')"), 8), file_invalid, "True or False");
+  npy_check_refused(npy_file("{'descr': '<f4', 'fortran_order': False}", 8), file_invalid, "lacks");
+  npy_check_refused(npy_file("{'descr': '<f4', 'descr': '<f4'}", 8), file_invalid, "twice");
+  npy_check_refused(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", 8), file_invalid,
+                    "nothing more");
+  npy_check_refused(npy_file(header_of("<f4", "(2,)") + std::string(10'000, ' '), 8), file_too_large, "10000");
+  npy_check_refused(npy_file(header_of("<f4", "(2,)"), 8, 4), file_invalid, "version 4.0");
   std::string many = "(";
   for (int i = 0; i < 65; ++i) many += "1,";
-  check_refused(npy_file(header_of("<f4", many + ")"), 4), file_invalid, "64 dimensions");
+  npy_check_refused(npy_file(header_of("<f4", many + ")"), 4), file_invalid, "64 dimensions");
 }

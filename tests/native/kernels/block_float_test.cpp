@@ -6,7 +6,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-const std::vector<BlockFloatFormat>& formats() {
+const std::vector<BlockFloatFormat>& block_float_formats() {
   static const std::vector<BlockFloatFormat> all = {block_float_of(Dtype::mx6),     block_float_of(Dtype::mx6, 32),
                                                     block_float_of(Dtype::mx9),     block_float_of(Dtype::mx9, 32),
                                                     block_float_of(Dtype::mx9, 10), block_float_of(Dtype::bfp16)};
@@ -25,7 +25,7 @@ TEST_CASE("block floats equal their oracles at every length and start") {
     for (const Content content : {Content::finite, Content::with_specials}) {
       const std::vector<float> x = test_values(n + offset, content, static_cast<uint32_t>(n));
       const std::span<const float> row = std::span(x).subspan(offset);
-      for (const BlockFloatFormat& format : formats()) {
+      for (const BlockFloatFormat& format : block_float_formats()) {
         INFO("block " << format.block << ", code bits " << format.code_bits);
         Blocks actual(n, format), expected(n, format);
         quantize_block_float(row, format, actual.exponents.data(), actual.shifts.data(), actual.codes.data());
@@ -76,7 +76,7 @@ TEST_CASE("blocks of zeros, subnormals and non-finite values") {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const float v : {0.0f, -0.0f, 0x1p-140f, kInf, -kInf, float_of(0x7FC00001)}) {
     CAPTURE(v);
-    for (const BlockFloatFormat& format : formats()) {
+    for (const BlockFloatFormat& format : block_float_formats()) {
       const std::vector<float> x(32, v);
       Blocks b(32, format);
       std::vector<float> y(32);

@@ -5,7 +5,7 @@ namespace wasmquant::kernels {
 namespace {
 
 constexpr std::array kScales = {1.0f, 0.37f, 0x1p-23f, 1e-30f, 3e30f, 0x1p-127f};
-constexpr size_t kOneRun = size_t{1} << 20;
+constexpr size_t kQuantizeFloatOneRun = size_t{1} << 20;
 
 struct Named {
   std::string name;
@@ -13,7 +13,7 @@ struct Named {
 };
 
 /// Every float dtype that is not a plain cast, and minifloats at the ends of the family.
-std::vector<Named> formats() {
+std::vector<Named> quantize_float_formats() {
   std::vector<Named> all;
   for (const DtypeInfo& info : kDtypes)
     if (info.kind == DtypeKind::floating && info.bits != 0 && info.bits <= 8)
@@ -24,7 +24,7 @@ std::vector<Named> formats() {
 }
 
 TEST_CASE("float kernels equal their oracles at every length and start") {
-  const std::vector<Named> all = formats();
+  const std::vector<Named> all = quantize_float_formats();
   for_each_arch_and_length([&](size_t n, size_t offset) {
     const std::vector<float> x = test_values(n + offset, Content::with_specials, static_cast<uint32_t>(n));
     const std::span<const float> run = std::span(x).subspan(offset);
@@ -35,21 +35,21 @@ TEST_CASE("float kernels equal their oracles at every length and start") {
       const float scale = kScales[n % kScales.size()];
       INFO(name << ", scale " << scale);
       check_same<uint8_t>(
-          n, offset, [&](uint8_t* out) { quantize_float(run, &scale, kOneRun, format, out); },
-          [&](uint8_t* out) { reference::quantize_float(run, &scale, kOneRun, format, out); });
+          n, offset, [&](uint8_t* out) { quantize_float(run, &scale, kQuantizeFloatOneRun, format, out); },
+          [&](uint8_t* out) { reference::quantize_float(run, &scale, kQuantizeFloatOneRun, format, out); });
       for (const float factor : {scale, -scale})  // checkpoints of others may hold negative scales
         check_same<float>(
-            n, offset, [&](float* y) { dequantize_float(code_run, &factor, kOneRun, format, y); },
-            [&](float* y) { reference::dequantize_float(code_run, &factor, kOneRun, format, y); });
+            n, offset, [&](float* y) { dequantize_float(code_run, &factor, kQuantizeFloatOneRun, format, y); },
+            [&](float* y) { reference::dequantize_float(code_run, &factor, kQuantizeFloatOneRun, format, y); });
       check_same<float>(
-          n, offset, [&](float* y) { fake_quantize_float(run, &scale, kOneRun, format, y); },
-          [&](float* y) { reference::fake_quantize_float(run, &scale, kOneRun, format, y); });
+          n, offset, [&](float* y) { fake_quantize_float(run, &scale, kQuantizeFloatOneRun, format, y); },
+          [&](float* y) { reference::fake_quantize_float(run, &scale, kQuantizeFloatOneRun, format, y); });
     }
   });
 }
 
 TEST_CASE("runs: each uses its own scale, the last may be shorter") {
-  const std::vector<Named> all = formats();
+  const std::vector<Named> all = quantize_float_formats();
   for_each_arch([&] {
     for (const size_t run : {1, 8, 16, 32, 33, 64}) {
       const size_t n = run * (kScales.size() - 1) + (run + 1) / 2;
@@ -75,8 +75,11 @@ TEST_CASE("fake_quantize_float serves every minifloat, e1 to e7 and m0 to m10") 
         INFO("e" << e << "m" << m);
         const float scale = 0.37f;
         check_same<float>(
-            x.size(), 0, [&](float* y) { fake_quantize_float(x, &scale, kOneRun, plain_minifloat(e, m), y); },
-            [&](float* y) { reference::fake_quantize_float(x, &scale, kOneRun, plain_minifloat(e, m), y); });
+            x.size(), 0,
+            [&](float* y) { fake_quantize_float(x, &scale, kQuantizeFloatOneRun, plain_minifloat(e, m), y); },
+            [&](float* y) {
+              reference::fake_quantize_float(x, &scale, kQuantizeFloatOneRun, plain_minifloat(e, m), y);
+            });
       }
     }
   });
@@ -85,16 +88,16 @@ TEST_CASE("fake_quantize_float serves every minifloat, e1 to e7 and m0 to m10") 
 TEST_CASE("every code decodes as the oracle says, and numbers come back") {
   const float one = 1.0f;
   for_each_arch([&] {
-    for (const auto& [name, format] : formats()) {
+    for (const auto& [name, format] : quantize_float_formats()) {
       CAPTURE(name);
       std::vector<uint8_t> codes(size_t{1} << format.bits());
       for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i);
       std::vector<float> y(codes.size()), expected(codes.size());
-      dequantize_float(codes, &one, kOneRun, format, y.data());
-      reference::dequantize_float(codes, &one, kOneRun, format, expected.data());
+      dequantize_float(codes, &one, kQuantizeFloatOneRun, format, y.data());
+      reference::dequantize_float(codes, &one, kQuantizeFloatOneRun, format, expected.data());
       REQUIRE(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0);
       std::vector<uint8_t> back(codes.size());
-      quantize_float(y, &one, kOneRun, format, back.data());
+      quantize_float(y, &one, kQuantizeFloatOneRun, format, back.data());
       for (size_t i = 0; i < codes.size(); ++i)
         if (std::isfinite(y[i]) && (y[i] != 0 || format.zeros == Zeros::two)) CHECK(back[i] == codes[i]);
     }
@@ -103,7 +106,7 @@ TEST_CASE("every code decodes as the oracle says, and numbers come back") {
 
 TEST_CASE("every midpoint between values and its neighbours encode as the oracle says") {
   const float one = 1.0f;
-  for (const auto& [name, format] : formats()) {
+  for (const auto& [name, format] : quantize_float_formats()) {
     CAPTURE(name);
     std::vector<float> x;
     for (uint32_t code = 0; code < format.max_code(); ++code) {
@@ -116,10 +119,10 @@ TEST_CASE("every midpoint between values and its neighbours encode as the oracle
       }
     }
     std::vector<uint8_t> expected(x.size());
-    reference::quantize_float(x, &one, kOneRun, format, expected.data());
+    reference::quantize_float(x, &one, kQuantizeFloatOneRun, format, expected.data());
     for_each_arch([&] {
       std::vector<uint8_t> actual(x.size());
-      quantize_float(x, &one, kOneRun, format, actual.data());
+      quantize_float(x, &one, kQuantizeFloatOneRun, format, actual.data());
       REQUIRE(actual == expected);
     });
   }
@@ -132,7 +135,7 @@ TEST_CASE("casts worked by hand") {
     CAPTURE(info_of(dtype).name);
     for_each_arch([&] {
       std::vector<uint8_t> codes(x.size());
-      quantize_float(x, &one, kOneRun, float_format_of(dtype), codes.data());
+      quantize_float(x, &one, kQuantizeFloatOneRun, float_format_of(dtype), codes.data());
       CHECK(codes == expected);
     });
   };
@@ -156,9 +159,9 @@ TEST_CASE("formats without NaN let NaN and infinities through the fake path") {
   const std::vector<float> x(20, -kInf);
   for_each_arch([&] {
     std::vector<float> y(x.size());
-    fake_quantize_float(x, &scale, kOneRun, float_format_of(Dtype::fp4), y.data());
+    fake_quantize_float(x, &scale, kQuantizeFloatOneRun, float_format_of(Dtype::fp4), y.data());
     CHECK(y == x);
-    fake_quantize_float(x, &scale, kOneRun, float_format_of(Dtype::fp8_e4m3), y.data());
+    fake_quantize_float(x, &scale, kQuantizeFloatOneRun, float_format_of(Dtype::fp8_e4m3), y.data());
     CHECK(y == std::vector<float>(x.size(), -224.0f));
   });
 }

@@ -5,7 +5,7 @@ namespace wasmquant::kernels {
 namespace {
 
 constexpr std::array kRounds = {RoundMethod::half_even, RoundMethod::round, RoundMethod::floor, RoundMethod::half_away};
-constexpr size_t kOneRun = size_t{1} << 20;
+constexpr size_t kQuantizeIntOneRun = size_t{1} << 20;
 constexpr std::array kPaths = {Path::fake, Path::real};
 
 Affine affine(float scale, float zero_point, float quant_min, float quant_max) {
@@ -41,8 +41,8 @@ TEST_CASE("quantize_codes8 equals its oracle") {
     const std::span<const float> run = std::span(x).subspan(offset);
     for_each_case(grids8(), [&](const Affine& a, RoundMethod round, Path path) {
       check_same<uint8_t>(
-          n, offset, [&](uint8_t* codes) { quantize_codes8(run, &a, kOneRun, round, path, codes); },
-          [&](uint8_t* codes) { reference::quantize_codes8(run, &a, kOneRun, round, path, codes); });
+          n, offset, [&](uint8_t* codes) { quantize_codes8(run, &a, kQuantizeIntOneRun, round, path, codes); },
+          [&](uint8_t* codes) { reference::quantize_codes8(run, &a, kQuantizeIntOneRun, round, path, codes); });
     });
   });
 }
@@ -55,8 +55,8 @@ TEST_CASE("quantize_codes16 equals its oracle") {
     const std::span<const float> run = std::span(x).subspan(offset);
     for_each_case(grids, [&](const Affine& a, RoundMethod round, Path path) {
       check_same<uint16_t>(
-          n, offset, [&](uint16_t* codes) { quantize_codes16(run, &a, kOneRun, round, path, codes); },
-          [&](uint16_t* codes) { reference::quantize_codes16(run, &a, kOneRun, round, path, codes); });
+          n, offset, [&](uint16_t* codes) { quantize_codes16(run, &a, kQuantizeIntOneRun, round, path, codes); },
+          [&](uint16_t* codes) { reference::quantize_codes16(run, &a, kQuantizeIntOneRun, round, path, codes); });
     });
   });
 }
@@ -89,8 +89,8 @@ TEST_CASE("dequantize_codes8 equals its oracle") {
     for (const Affine& a : grids8()) {
       for (bool is_signed : {false, true})
         check_same<float>(
-            n, offset, [&](float* y) { dequantize_codes8(run, is_signed, &a, kOneRun, y); },
-            [&](float* y) { reference::dequantize_codes8(run, is_signed, &a, kOneRun, y); });
+            n, offset, [&](float* y) { dequantize_codes8(run, is_signed, &a, kQuantizeIntOneRun, y); },
+            [&](float* y) { reference::dequantize_codes8(run, is_signed, &a, kQuantizeIntOneRun, y); });
     }
   });
 }
@@ -101,15 +101,15 @@ TEST_CASE("fake_quantize_int equals its oracle, also in place") {
     const std::span<const float> run = std::span(x).subspan(offset);
     for_each_case(grids8(), [&](const Affine& a, RoundMethod round, Path) {
       check_same<float>(
-          n, offset, [&](float* y) { fake_quantize_int(run, &a, kOneRun, round, y); },
-          [&](float* y) { reference::fake_quantize_int(run, &a, kOneRun, round, y); });
+          n, offset, [&](float* y) { fake_quantize_int(run, &a, kQuantizeIntOneRun, round, y); },
+          [&](float* y) { reference::fake_quantize_int(run, &a, kQuantizeIntOneRun, round, y); });
       check_same<float>(
           n, offset,
           [&](float* y) {
             std::copy(run.begin(), run.end(), y);
-            fake_quantize_int({y, n}, &a, kOneRun, round, y);
+            fake_quantize_int({y, n}, &a, kQuantizeIntOneRun, round, y);
           },
-          [&](float* y) { reference::fake_quantize_int(run, &a, kOneRun, round, y); });
+          [&](float* y) { reference::fake_quantize_int(run, &a, kQuantizeIntOneRun, round, y); });
     });
   });
 }
@@ -144,7 +144,7 @@ TEST_CASE("fake_quantize_int: grids wider than 16 bits") {
   const std::vector<float> x = {5000001.0f, -3e9f, 3e9f, 0.5f, 1.5f, 16777217.0f};
   std::vector<float> y(x.size());
   for_each_arch([&] {
-    fake_quantize_int(x, &a, kOneRun, RoundMethod::half_even, y.data());
+    fake_quantize_int(x, &a, kQuantizeIntOneRun, RoundMethod::half_even, y.data());
     CHECK(y == std::vector<float>{5000001.0f, -2147483648.0f, 2147483648.0f, 0.0f, 2.0f, 16777216.0f});
   });
 }
@@ -153,7 +153,7 @@ TEST_CASE("fake_quantize_int: grids wider than 16 bits") {
 
 uint8_t code_of(float x, const Affine& a, RoundMethod round, Path path) {
   uint8_t code;
-  reference::quantize_codes8({&x, 1}, &a, kOneRun, round, path, &code);
+  reference::quantize_codes8({&x, 1}, &a, kQuantizeIntOneRun, round, path, &code);
   return code;
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("fake quantization never gives minus zero") {
   for_each_arch([&] {
     const std::vector<float> x(67, -0.25f);
     std::vector<float> y(67);
-    fake_quantize_int(x, &a, kOneRun, RoundMethod::half_even, y.data());
+    fake_quantize_int(x, &a, kQuantizeIntOneRun, RoundMethod::half_even, y.data());
     for (float v : y) CHECK(std::bit_cast<uint32_t>(v) == 0);
   });
 }

@@ -5,7 +5,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-bool same_bits(const ErrorSums& a, const ErrorSums& b) {
+bool quantize_measured_same_bits(const ErrorSums& a, const ErrorSums& b) {
   const auto is_same = [](double x, double y) {
     return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y) || (std::isnan(x) && std::isnan(y));
   };
@@ -52,8 +52,8 @@ TEST_CASE("codes and their error in one pass equal the oracle, and the three ker
                 });
             REQUIRE(is_in_range(sums) == is_in_range(expected));
             if (!is_in_range(sums)) return;
-            REQUIRE(same_bits(sums, expected));
-            REQUIRE(same_bits(sums, error_between(x, y.data())));
+            REQUIRE(quantize_measured_same_bits(sums, expected));
+            REQUIRE(quantize_measured_same_bits(sums, error_between(x, y.data())));
           });
         }
 }

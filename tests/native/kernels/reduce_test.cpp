@@ -6,15 +6,15 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+bool reduce_same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
 void check_reductions(std::span<const float> x) {
   const Extent extent = reduce_extent(x), expected = reference::reduce_extent(x);
-  REQUIRE(same_bits(extent.min, expected.min));
-  REQUIRE(same_bits(extent.max, expected.max));
+  REQUIRE(reduce_same_bits(extent.min, expected.min));
+  REQUIRE(reduce_same_bits(extent.max, expected.max));
   REQUIRE(extent.all_finite == expected.all_finite);
   const AbsMax absmax = reduce_absmax(x), expected_absmax = reference::reduce_absmax(x);
-  REQUIRE(same_bits(absmax.value, expected_absmax.value));
+  REQUIRE(reduce_same_bits(absmax.value, expected_absmax.value));
   REQUIRE(absmax.all_finite == expected_absmax.all_finite);
   REQUIRE(find_non_finite(x) == reference::find_non_finite(x));
 }
@@ -49,15 +49,15 @@ TEST_CASE("edges of reductions") {
     CHECK(reduce_extent({}).min == kInf);
     CHECK(reduce_extent({}).max == -kInf);
     CHECK(reduce_extent({}).all_finite);
-    CHECK(same_bits(reduce_absmax({}).value, 0.0f));
+    CHECK(reduce_same_bits(reduce_absmax({}).value, 0.0f));
     CHECK(find_non_finite({}) == -1);
     for (size_t n : {1, 33}) {
       const std::vector<float> nan(n, float_of(0x7FC00000)), zero(n, -0.0f), negative(n, -3.0f);
       CHECK(reduce_extent(nan).min == kInf);
       CHECK_FALSE(reduce_extent(nan).all_finite);
-      CHECK(same_bits(reduce_absmax(nan).value, 0.0f));
-      CHECK(same_bits(reduce_extent(zero).min, 0.0f));
-      CHECK(same_bits(reduce_extent(zero).max, 0.0f));
+      CHECK(reduce_same_bits(reduce_absmax(nan).value, 0.0f));
+      CHECK(reduce_same_bits(reduce_extent(zero).min, 0.0f));
+      CHECK(reduce_same_bits(reduce_extent(zero).max, 0.0f));
       CHECK(reduce_extent(negative).max == -3.0f);
       CHECK(reduce_absmax(negative).value == 3.0f);
     }

@@ -9,8 +9,8 @@
 namespace wasmquant::testing {
 namespace {
 
-constexpr size_t kLength = 256, kLayers = 4;
-const std::string kReference = "files/tiny-llama-reference/";
+constexpr size_t kCaptureLength = 256, kLayers = 4;
+const std::string kCaptureReference = "files/tiny-llama-reference/";
 
 struct Statistics final : model::InputSink {
   std::unique_ptr<InputStatistics> of[kLayers + 1][model::kBlockInputs + 1];
@@ -36,10 +36,11 @@ void check_close(const std::string& name, const std::vector<float>& actual, cons
 TEST_CASE("tiny-llama: statistics of the inputs of linear layers") {
   if (is_slow_build()) return;
   const ModelFolder model("files/tiny-llama");
-  const ModelFolder expected = file_of(kReference + "calib_stats.safetensors");
-  const std::vector<int32_t> tokens = file_of(kReference + "calib_tokens.safetensors").tensor<int32_t>("input_ids");
+  const ModelFolder expected = file_of(kCaptureReference + "calib_stats.safetensors");
+  const std::vector<int32_t> tokens =
+      file_of(kCaptureReference + "calib_tokens.safetensors").tensor<int32_t>("input_ids");
   Statistics statistics;
-  run_forward(model, tokens, kLength, 1 << 20, model::InputPrecision::float32, &statistics);
+  run_forward(model, tokens, kCaptureLength, 1 << 20, model::InputPrecision::float32, &statistics);
   size_t compared = 0;
   const auto compare = [&](const std::string& name, InputStatistics& found) {
     CHECK(found.tokens() == tokens.size());

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kFamilies[] = {"llama", "llama_linear", "mistral", "qwen2",
                                      "qwen3", "gemma",        "gemma2",  "gemma3_text"};
-constexpr size_t kLength = 24;
+constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family are those of transformers") {
   for (const char* family : kFamilies) {
@@ -19,14 +19,15 @@ TEST_CASE("logits of every family are those of transformers") {
     for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
     const std::vector<float> expected = reference.tensor<float>("logits");
     std::vector<float> logits;
-    const auto session = run_forward(model, tokens, kLength, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
+    const auto session =
+        run_forward(model, tokens, kFamiliesLength, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
     double largest = 0;
     for (size_t i = 0; i < logits.size(); ++i) largest = std::max(largest, std::fabs(double{logits[i]} - expected[i]));
     CHECK_MESSAGE(largest < 1e-4, std::string(family), ": largest difference ", largest);
 
     const size_t vocabulary = expected.size() / tokens.size();
     double nats = 0;
-    for (size_t i = 0; i + 1 < kLength; ++i) {
+    for (size_t i = 0; i + 1 < kFamiliesLength; ++i) {
       const float* row = expected.data() + i * vocabulary;
       double sum = 0;
       for (size_t j = 0; j < vocabulary; ++j) sum += std::exp(double{row[j]});
@@ -42,9 +43,9 @@ double loss_with(const char* family, const std::string& found, const std::string
   const size_t at = model.config.find(found);
   REQUIRE_MESSAGE(at != std::string::npos, std::string(family), " has no ", found);
   model.config.replace(at, found.size(), replacement);
-  std::vector<int32_t> tokens(kLength);
-  for (size_t i = 0; i < kLength; ++i) tokens[i] = static_cast<int32_t>(i * 7 % 40);
-  return run_forward(model, tokens, kLength)->pass().loss_of(0);
+  std::vector<int32_t> tokens(kFamiliesLength);
+  for (size_t i = 0; i < kFamiliesLength; ++i) tokens[i] = static_cast<int32_t>(i * 7 % 40);
+  return run_forward(model, tokens, kFamiliesLength)->pass().loss_of(0);
 }
 
 TEST_CASE("every key that a family differs by counts") {

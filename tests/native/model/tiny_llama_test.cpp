@@ -8,36 +8,36 @@
 namespace wasmquant::testing {
 namespace {
 
-constexpr size_t kLength = 256;
-const std::string kReference = "files/tiny-llama-reference/";
+constexpr size_t kTinyLlamaLength = 256;
+const std::string kTinyLlamaReference = "files/tiny-llama-reference/";
 
 double bits_per_token(ForwardSession& session) {
   double nats = 0;
   for (size_t i = 0; i < session.pass().sequences(); ++i) nats += session.pass().loss_of(i);
-  return nats / std::log(2.0) / static_cast<double>(session.pass().sequences() * (kLength - 1));
+  return nats / std::log(2.0) / static_cast<double>(session.pass().sequences() * (kTinyLlamaLength - 1));
 }
 
 /// The beginnings of the first sequences: what follows changes nothing before it.
 std::vector<int32_t> prefixes_of(const std::string& file, size_t sequences, size_t length) {
-  const std::vector<int32_t> all = file_of(kReference + file).tensor<int32_t>("input_ids");
+  const std::vector<int32_t> all = file_of(kTinyLlamaReference + file).tensor<int32_t>("input_ids");
   std::vector<int32_t> out;
   for (size_t i = 0; i < sequences; ++i)
-    out.insert(out.end(), all.begin() + static_cast<ptrdiff_t>(i * kLength),
-               all.begin() + static_cast<ptrdiff_t>(i * kLength + length));
+    out.insert(out.end(), all.begin() + static_cast<ptrdiff_t>(i * kTinyLlamaLength),
+               all.begin() + static_cast<ptrdiff_t>(i * kTinyLlamaLength + length));
   return out;
 }
 
 TEST_CASE("tiny-llama: logits of two sequences") {
   const ModelFolder model("files/tiny-llama");
-  const size_t length = is_slow_build() ? 40 : kLength;
+  const size_t length = is_slow_build() ? 40 : kTinyLlamaLength;
   const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 2, length);
-  const std::vector<float> expected = file_of(kReference + "logits_f32.safetensors").tensor<float>("logits");
+  const std::vector<float> expected = file_of(kTinyLlamaReference + "logits_f32.safetensors").tensor<float>("logits");
   std::vector<float> logits;
   run_forward(model, tokens, length, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
-  const size_t width = expected.size() / (2 * kLength);
+  const size_t width = expected.size() / (2 * kTinyLlamaLength);
   double largest = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    const size_t position = i / width / length * kLength + i / width % length;
+    const size_t position = i / width / length * kTinyLlamaLength + i / width % length;
     largest = std::max(largest, std::fabs(double{logits[i]} - expected[position * width + i % width]));
   }
   CHECK(largest < 1e-4);
@@ -45,13 +45,13 @@ TEST_CASE("tiny-llama: logits of two sequences") {
 
 TEST_CASE("tiny-llama: the next token of a sequence has the largest logit of its last position") {
   const ModelFolder model("files/tiny-llama");
-  const std::vector<float> expected = file_of(kReference + "logits_f32.safetensors").tensor<float>("logits");
-  const size_t width = expected.size() / (2 * kLength);
+  const std::vector<float> expected = file_of(kTinyLlamaReference + "logits_f32.safetensors").tensor<float>("logits");
+  const size_t width = expected.size() / (2 * kTinyLlamaLength);
   for (const size_t length : {2, 17, 40}) {
     const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 2, length);
     const auto session = run_forward(model, tokens, length, 20000);
     for (size_t i = 0; i < 2; ++i) {
-      const auto row = expected.begin() + static_cast<ptrdiff_t>((i * kLength + length - 1) * width);
+      const auto row = expected.begin() + static_cast<ptrdiff_t>((i * kTinyLlamaLength + length - 1) * width);
       CHECK(session->pass().next_token(i) == std::max_element(row, row + static_cast<ptrdiff_t>(width)) - row);
     }
     CHECK(session->pass().next_token(2) == -1);
@@ -79,8 +79,8 @@ TEST_CASE("tiny-llama: losses do not depend on instruction set, tiles or the bat
 TEST_CASE("tiny-llama: bits per byte of the evaluation text") {
   if (is_slow_build()) return;
   const ModelFolder model("files/tiny-llama");
-  const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 16, kLength);
-  CHECK(std::fabs(bits_per_token(*run_forward(model, tokens, kLength)) - 1.5097) < 1e-3);
+  const std::vector<int32_t> tokens = prefixes_of("eval_tokens.safetensors", 16, kTinyLlamaLength);
+  CHECK(std::fabs(bits_per_token(*run_forward(model, tokens, kTinyLlamaLength)) - 1.5097) < 1e-3);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::vector<float> values_with(float outlier, size_t count, uint32_t seed) {
   return x;
 }
 
-Observation observed(ObserverId observer, Dtype dtype, bool symmetric, const std::vector<float>& x) {
+Observation histogram_range_observed(ObserverId observer, Dtype dtype, bool symmetric, const std::vector<float>& x) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = symmetric;
@@ -92,7 +92,7 @@ TEST_CASE("percentile of both signs cuts both tails, and at 100 % nothing") {
   CHECK(chosen(99) == std::pair(-3.0f, 3.0f));
   CHECK(chosen(90) == std::pair(-2.0f, 2.0f));
   const Observation skewed =
-      observed(ObserverId::PerTensorPercentileObserver, Dtype::uint8, false, {-1.0f, 0.0f, 2.0f, 3.0f});
+      histogram_range_observed(ObserverId::PerTensorPercentileObserver, Dtype::uint8, false, {-1.0f, 0.0f, 2.0f, 3.0f});
   CHECK(skewed.min[0] == -1.0f);
   CHECK(skewed.max[0] == 3.0f);
   CHECK(skewed.qparams[0].zero_point == 64);
@@ -101,7 +101,8 @@ TEST_CASE("percentile of both signs cuts both tails, and at 100 % nothing") {
 TEST_CASE("percentile of zeros and of nothing is the smallest scale") {
   for (const std::vector<float>& x : {std::vector<float>{}, std::vector<float>(7, 0.0f)})
     for (const bool symmetric : {true, false}) {
-      const Observation found = observed(ObserverId::PerTensorPercentileObserver, Dtype::int8, symmetric, x);
+      const Observation found =
+          histogram_range_observed(ObserverId::PerTensorPercentileObserver, Dtype::int8, symmetric, x);
       CHECK(found.qparams[0].scale == kScaleEpsilon);
     }
 }
@@ -115,8 +116,8 @@ TEST_CASE("least error: never worse than min-max in its own measure, and far bet
         CAPTURE(symmetric);
         CAPTURE(outlier);
         const std::vector<float> x = outlier != 0 ? values_with(outlier, 5000, 3) : normal_values(5000, 3);
-        const Observation mse = observed(ObserverId::PerTensorMSEObserver, dtype, symmetric, x);
-        const Observation whole = observed(ObserverId::PerTensorMinMaxObserver, dtype, symmetric, x);
+        const Observation mse = histogram_range_observed(ObserverId::PerTensorMSEObserver, dtype, symmetric, x);
+        const Observation whole = histogram_range_observed(ObserverId::PerTensorMinMaxObserver, dtype, symmetric, x);
         REQUIRE(mse.errors.size() >= 100);
         CHECK(*std::min_element(mse.errors.begin(), mse.errors.end()) <= mse.errors[0]);
         CHECK(mse.min[0] >= whole.min[0]);
@@ -132,7 +133,7 @@ TEST_CASE("least error: never worse than min-max in its own measure, and far bet
 
 TEST_CASE("last bins: the three candidates of Quark, minimum 0") {
   const std::vector<float> x = normal_values(4000, 4);
-  const Observation found = observed(ObserverId::PerTensorMSELastBinsObserver, Dtype::int8, true, x);
+  const Observation found = histogram_range_observed(ObserverId::PerTensorMSELastBinsObserver, Dtype::int8, true, x);
   REQUIRE(found.candidates.size() == 3);
   CHECK(found.min[0] == 0.0f);
   CHECK(std::find(found.candidates.begin(), found.candidates.end(), found.max[0]) != found.candidates.end());
@@ -142,9 +143,10 @@ TEST_CASE("last bins: the three candidates of Quark, minimum 0") {
 TEST_CASE("least squares search keeps a uniform range and cuts an outlier off") {
   std::vector<float> uniform;
   for (int i = 0; i <= 10000; ++i) uniform.push_back(static_cast<float>(i) / 10000);
-  const Observation even = observed(ObserverId::PerTensorHistogramProObserver, Dtype::uint4, false, uniform);
+  const Observation even =
+      histogram_range_observed(ObserverId::PerTensorHistogramProObserver, Dtype::uint4, false, uniform);
   CHECK(even.max[0] > 0.9f);
   const std::vector<float> x = values_with(100.0f, 20000, 6);
-  const Observation cut = observed(ObserverId::PerTensorHistogramProObserver, Dtype::int4, true, x);
+  const Observation cut = histogram_range_observed(ObserverId::PerTensorHistogramProObserver, Dtype::int4, true, x);
   CHECK(cut.max[0] < 50.0f);
 }

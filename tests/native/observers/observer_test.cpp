@@ -17,7 +17,7 @@ using observer_tests::specs_of_all_observers;
 
 namespace {
 
-QuantizationSpec spec_of(QScheme qscheme, bool is_dynamic) {
+QuantizationSpec observer_spec_of(QScheme qscheme, bool is_dynamic) {
   QuantizationSpec spec;
   spec.qscheme = qscheme;
   spec.ch_axis = -1;
@@ -51,16 +51,16 @@ ErrorCode code_of(const Status& status) {
 }  // namespace
 
 TEST_CASE("static per_tensor and per_channel accumulate; dynamic and per_group keep the last batch") {
-  CHECK(max_after_both(spec_of(QScheme::per_tensor, false)) == std::vector<float>{8});
-  CHECK(max_after_both(spec_of(QScheme::per_channel, false)) == std::vector<float>{1, 1, 8, 3});
-  CHECK(max_after_both(spec_of(QScheme::per_channel, true)) == std::vector<float>{1, -1, 8, 1});
-  CHECK(max_after_both(spec_of(QScheme::per_group, false)) == std::vector<float>{1, 8});
-  CHECK(max_after_both(spec_of(QScheme::per_tensor, true)) == std::vector<float>{8});
+  CHECK(max_after_both(observer_spec_of(QScheme::per_tensor, false)) == std::vector<float>{8});
+  CHECK(max_after_both(observer_spec_of(QScheme::per_channel, false)) == std::vector<float>{1, 1, 8, 3});
+  CHECK(max_after_both(observer_spec_of(QScheme::per_channel, true)) == std::vector<float>{1, -1, 8, 1});
+  CHECK(max_after_both(observer_spec_of(QScheme::per_group, false)) == std::vector<float>{1, 8});
+  CHECK(max_after_both(observer_spec_of(QScheme::per_tensor, true)) == std::vector<float>{8});
 }
 
 TEST_CASE("per_tensor accumulates over any shapes; per_channel starts anew with another number of channels") {
-  const auto tensor = make_observer(spec_of(QScheme::per_tensor, false));
-  const auto channel = make_observer(spec_of(QScheme::per_channel, false));
+  const auto tensor = make_observer(observer_spec_of(QScheme::per_tensor, false));
+  const auto channel = make_observer(observer_spec_of(QScheme::per_channel, false));
   for (Observer* observer : {tensor.get(), channel.get()}) {
     CHECK(static_cast<bool>(observe(*observer, 0, kFirst, {4})));
     CHECK(static_cast<bool>(observe(*observer, 1, kSecond, {2, 2})));
@@ -70,7 +70,7 @@ TEST_CASE("per_tensor accumulates over any shapes; per_channel starts anew with 
 }
 
 TEST_CASE("merge adds another observer's ranges, and refuses other scale shapes and specs") {
-  const QuantizationSpec spec = spec_of(QScheme::per_channel, false);
+  const QuantizationSpec spec = observer_spec_of(QScheme::per_channel, false);
   const auto a = make_observer(spec), b = make_observer(spec), other = make_observer(spec);
   CHECK(static_cast<bool>(a->merge(*b)));
   CHECK(finished(*a).qparams[0].scale == 1.0f);
@@ -84,11 +84,11 @@ TEST_CASE("merge adds another observer's ranges, and refuses other scale shapes 
   other->reset();
   CHECK(static_cast<bool>(observe(*other, 0, kFirst, {2, 2})));
   CHECK(code_of(a->merge(*other)) == ErrorCode::shape_mismatch);
-  CHECK(code_of(a->merge(*make_observer(spec_of(QScheme::per_tensor, false)))) == ErrorCode::state_invalid);
+  CHECK(code_of(a->merge(*make_observer(observer_spec_of(QScheme::per_tensor, false)))) == ErrorCode::state_invalid);
 }
 
 TEST_CASE("errors leave the state as it was; before the first batch the scale is 1") {
-  const auto observer = make_observer(spec_of(QScheme::per_group, false));
+  const auto observer = make_observer(observer_spec_of(QScheme::per_group, false));
   REQUIRE(finished(*observer).qparams.size() == 1);
   CHECK(finished(*observer).qparams[0].scale == 1.0f);
   CHECK(static_cast<bool>(observe(*observer, 0, kFirst, {4})));

@@ -11,7 +11,7 @@
 #include "random_values.h"
 
 using namespace wasmquant;
-using Shape = std::vector<uint64_t>;
+using BatchShape = std::vector<uint64_t>;
 
 namespace {
 
@@ -44,7 +44,7 @@ bool same_range(const RangeObserver& a, const RangeObserver& b) {
 }  // namespace
 
 TEST_CASE("ranges are those of the elements of each scale") {
-  const Shape shape = {2, 6, 8};
+  const BatchShape shape = {2, 6, 8};
   const std::vector<float> x = normal_values(96, 1);
   for (const QuantizationSpec& spec : specs()) {
     const auto g = granularity_of(shape, spec);
@@ -70,7 +70,7 @@ TEST_CASE("ranges are those of the elements of each scale") {
 }
 
 TEST_CASE("any split, in any order, over any number of observers, is the whole") {
-  const Shape shape = {2, 6, 8};
+  const BatchShape shape = {2, 6, 8};
   const std::vector<float> x = normal_values(96, 2);
   std::mt19937 random(3);
   for (const QuantizationSpec& spec : specs()) {

@@ -18,7 +18,7 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec spec_of(bool symmetric, ObserverId observer) {
+QuantizationSpec range_search_observer_spec_of(bool symmetric, ObserverId observer) {
   QuantizationSpec spec;
   spec.dtype = symmetric ? Dtype::int4 : Dtype::uint4;
   spec.symmetric = symmetric;
@@ -28,7 +28,7 @@ QuantizationSpec spec_of(bool symmetric, ObserverId observer) {
   return spec;
 }
 
-std::vector<float> values(uint32_t seed, size_t count) {
+std::vector<float> range_search_observer_values(uint32_t seed, size_t count) {
   std::mt19937 random(seed);
   std::vector<float> x(count);
   for (float& v : x) v = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 800.0f;
@@ -44,7 +44,8 @@ Observation seen(const QuantizationSpec& spec, const ObserverOptions& options,
   return *found;
 }
 
-double error_of(const std::vector<float>& x, const QuantizationSpec& spec, const QParams& qparams) {
+double range_search_observer_error_of(const std::vector<float>& x, const QuantizationSpec& spec,
+                                      const QParams& qparams) {
   SquaredError error(x);
   return error(spec, qparams);
 }
@@ -53,12 +54,14 @@ double error_of(const std::vector<float>& x, const QuantizationSpec& spec, const
 
 TEST_CASE("the last batch, all of them, or a moving average") {
   const std::vector<std::vector<float>> batches = {{-1, 4}, {-3, 2}, {0.5f, 1}};
-  const Observation last = seen(spec_of(false, ObserverId::PerTensorCurrentMinMaxObserver), {}, batches, {2});
+  const Observation last =
+      seen(range_search_observer_spec_of(false, ObserverId::PerTensorCurrentMinMaxObserver), {}, batches, {2});
   CHECK(last.min[0] == 0.5f);
   CHECK(last.max[0] == 1.0f);
   ObserverOptions options;
   options.momentum = 0.5;
-  const Observation moving = seen(spec_of(false, ObserverId::PerTensorRunningMinMaxObserver), options, batches, {2});
+  const Observation moving =
+      seen(range_search_observer_spec_of(false, ObserverId::PerTensorRunningMinMaxObserver), options, batches, {2});
   CHECK(moving.min[0] == -0.75f);  // ((-1 - 3) / 2 + 0.5) / 2
   CHECK(moving.max[0] == 2.0f);
 }
@@ -68,10 +71,12 @@ TEST_CASE("tails: below for tensors, both for channels") {
   for (int i = 0; i <= 100; ++i) x.push_back(static_cast<float>((i * 37) % 101));  // 0..100
   ObserverOptions options;
   options.tail_percent = 12.5;
-  const Observation tensor = seen(spec_of(false, ObserverId::PerTensorCurrentMinMaxObserver), options, {x}, {101});
+  const Observation tensor =
+      seen(range_search_observer_spec_of(false, ObserverId::PerTensorCurrentMinMaxObserver), options, {x}, {101});
   CHECK(tensor.min[0] == 12.5f);
   CHECK(tensor.max[0] == 100.0f);
-  const Observation channel = seen(spec_of(false, ObserverId::PerChannelCurrentMinMaxObserver), options, {x}, {1, 101});
+  const Observation channel =
+      seen(range_search_observer_spec_of(false, ObserverId::PerChannelCurrentMinMaxObserver), options, {x}, {1, 101});
   CHECK(channel.min[0] == 12.5f);
   CHECK(channel.max[0] == 87.5f);
 }
@@ -115,12 +120,13 @@ TEST_CASE("sums by halves are exact where sums are") {
 }
 
 TEST_CASE("a grid finds the least error of its ranges over all batches") {
-  const std::vector<std::vector<float>> batches = {values(1, 60), values(2, 60)};
+  const std::vector<std::vector<float>> batches = {range_search_observer_values(1, 60),
+                                                   range_search_observer_values(2, 60)};
   ObserverOptions options;
   options.search = SearchMethod::grid;
   options.candidates = 30;
   options.range_margin = 0.25;
-  QuantizationSpec spec = spec_of(true, ObserverId::PerTensorRangeMSEObserver);
+  QuantizationSpec spec = range_search_observer_spec_of(true, ObserverId::PerTensorRangeMSEObserver);
   const Observation found = seen(spec, options, batches, {6, 10});
   float max = 0;
   for (const float v : batches[0]) max = std::max(max, std::fabs(v));
@@ -129,7 +135,7 @@ TEST_CASE("a grid finds the least error of its ranges over all batches") {
   for (int i = 1; i <= 30; ++i) {
     const auto r = static_cast<float>(i * step);
     double error = 0;
-    for (const auto& batch : batches) error += error_of(batch, spec, qparams_of(-r, r, spec));
+    for (const auto& batch : batches) error += range_search_observer_error_of(batch, spec, qparams_of(-r, r, spec));
     if (error >= least) continue;
     least = error;
     best = r;
@@ -146,8 +152,8 @@ TEST_CASE("a relative margin follows the size of the weights") {
   for (const SearchMethod search : {SearchMethod::grid, SearchMethod::sections}) {
     options.search = search;
     for (const bool symmetric : {true, false}) {
-      const QuantizationSpec spec = spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
-      const std::vector<float> x = values(4, 80);
+      const QuantizationSpec spec = range_search_observer_spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
+      const std::vector<float> x = range_search_observer_values(4, 80);
       float max = 0;
       for (const float v : x) max = std::max(max, std::fabs(v));
       const Observation found = seen(spec, options, {x}, {8, 10});
@@ -170,32 +176,33 @@ TEST_CASE("a relative margin follows the size of the weights") {
 
 TEST_CASE("sections do no worse than the whole range, and take the last batch") {
   for (const bool symmetric : {true, false}) {
-    const QuantizationSpec spec = spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
-    const std::vector<float> x = values(3, 200);
+    const QuantizationSpec spec = range_search_observer_spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
+    const std::vector<float> x = range_search_observer_values(3, 200);
     const auto range = std::minmax_element(x.begin(), x.end());
-    const double whole = error_of(x, spec, qparams_of(*range.first, *range.second, spec));
-    const Observation found = seen(spec, {}, {values(4, 200), x}, {200});
-    CHECK(error_of(x, spec, found.qparams[0]) <= whole * 1.001);
+    const double whole = range_search_observer_error_of(x, spec, qparams_of(*range.first, *range.second, spec));
+    const Observation found = seen(spec, {}, {range_search_observer_values(4, 200), x}, {200});
+    CHECK(range_search_observer_error_of(x, spec, found.qparams[0]) <= whole * 1.001);
   }
 }
 
 TEST_CASE("data without negative values is searched from zero, in unsigned codes") {
-  std::vector<float> x = values(5, 100);
+  std::vector<float> x = range_search_observer_values(5, 100);
   for (float& v : x) v = std::fabs(v);
   for (const bool symmetric : {true, false}) {
-    const Observation found = seen(spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver), {}, {x}, {100});
+    const Observation found =
+        seen(range_search_observer_spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver), {}, {x}, {100});
     CHECK(found.min[0] == 0.0f);
     CHECK(found.spec.dtype == Dtype::uint4);
   }
 }
 
 TEST_CASE("cross entropy gives channels of matrices one range") {
-  const Observation found =
-      seen(spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver), {}, {values(6, 60)}, {4, 15});
+  const Observation found = seen(range_search_observer_spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver),
+                                 {}, {range_search_observer_values(6, 60)}, {4, 15});
   CHECK(found.max.size() == 4);
   CHECK(std::count(found.max.begin(), found.max.end(), found.max[0]) == 4);
-  const Observation slices =
-      seen(spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver), {}, {values(6, 60)}, {4, 3, 5});
+  const Observation slices = seen(range_search_observer_spec_of(true, ObserverId::PerChannelRangeCrossEntropyObserver),
+                                  {}, {range_search_observer_values(6, 60)}, {4, 3, 5});
   CHECK(std::count(slices.max.begin(), slices.max.end(), slices.max[0]) < 4);
 }
 
@@ -203,14 +210,14 @@ TEST_CASE("wide codes and minifloats are searched, too") {
   for (const Dtype dtype : {Dtype::uint16, Dtype::int32, Dtype::minifloat, Dtype::uint2}) {
     CAPTURE(info_of(dtype).name);
     for (const SearchMethod method : {SearchMethod::grid, SearchMethod::sections}) {
-      QuantizationSpec spec = spec_of(false, ObserverId::PerTensorRangeMSEObserver);
+      QuantizationSpec spec = range_search_observer_spec_of(false, ObserverId::PerTensorRangeMSEObserver);
       spec.dtype = dtype;
       spec.exponent_bits = 4;
       spec.mantissa_bits = 3;
       ObserverOptions options;
       options.search = method;
       options.candidates = 10;
-      const Observation found = seen(spec, options, {values(7, 40)}, {40});
+      const Observation found = seen(spec, options, {range_search_observer_values(7, 40)}, {40});
       CHECK(found.min[0] < found.max[0]);
       CHECK(std::isfinite(found.qparams[0].scale));
     }

@@ -15,7 +15,8 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec spec_of(Dtype dtype, ObserverId observer, bool is_weight, bool power_of_two = false) {
+QuantizationSpec threshold_observer_spec_of(Dtype dtype, ObserverId observer, bool is_weight,
+                                            bool power_of_two = false) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = info_of(dtype).is_signed;
@@ -25,14 +26,14 @@ QuantizationSpec spec_of(Dtype dtype, ObserverId observer, bool is_weight, bool 
   return spec;
 }
 
-std::vector<float> values(size_t count, float outlier) {
+std::vector<float> threshold_observer_values(size_t count, float outlier) {
   std::vector<float> x;
   for (size_t i = 0; i < count; ++i) x.push_back(static_cast<float>((i * 7919) % 1013) / 1013.0f - 0.4f);
   x[count / 2] = outlier;
   return x;
 }
 
-double error_of(const std::vector<float>& x, const QuantizationSpec& spec, const QParams& qparams) {
+double threshold_observer_error_of(const std::vector<float>& x, const QuantizationSpec& spec, const QParams& qparams) {
   SquaredError error(x);
   return error(spec, qparams);
 }
@@ -40,7 +41,8 @@ double error_of(const std::vector<float>& x, const QuantizationSpec& spec, const
 }  // namespace
 
 TEST_CASE("activations: the mean of the batches' thresholds") {
-  const auto observer = make_observer(spec_of(Dtype::int8, ObserverId::PerTensorMeanPercentileObserver, false));
+  const auto observer =
+      make_observer(threshold_observer_spec_of(Dtype::int8, ObserverId::PerTensorMeanPercentileObserver, false));
   const std::vector<float> first = {1.0f, -2.0f, 0.5f}, second = {4.0f, -1.0f, 0.0f};
   REQUIRE(observe(*observer, 0, first, {3}));
   REQUIRE(observe(*observer, 1, second, {3}));
@@ -49,7 +51,8 @@ TEST_CASE("activations: the mean of the batches' thresholds") {
   CHECK(found->qparams[0].scale == 3.0f / 128);
   CHECK(found->max[0] == 3.0f);
 
-  const auto asymmetric = make_observer(spec_of(Dtype::uint8, ObserverId::PerTensorMeanPercentileObserver, false));
+  const auto asymmetric =
+      make_observer(threshold_observer_spec_of(Dtype::uint8, ObserverId::PerTensorMeanPercentileObserver, false));
   REQUIRE(observe(*asymmetric, 0, first, {3}));
   REQUIRE(observe(*asymmetric, 1, second, {3}));
   const auto range = asymmetric->finish();
@@ -59,8 +62,8 @@ TEST_CASE("activations: the mean of the batches' thresholds") {
 }
 
 TEST_CASE("activations: the percentile leaves out the largest of many") {
-  QuantizationSpec spec = spec_of(Dtype::int8, ObserverId::PerTensorMeanPercentileObserver, false);
-  std::vector<float> x = values(100000, 50.0f);
+  QuantizationSpec spec = threshold_observer_spec_of(Dtype::int8, ObserverId::PerTensorMeanPercentileObserver, false);
+  std::vector<float> x = threshold_observer_values(100000, 50.0f);
   const auto found = observe_tensor(spec, x, {x.size()});  // k = 99999 of 100000
   REQUIRE(found);
   CHECK(found->max[0] < 1.0f);
@@ -76,17 +79,18 @@ TEST_CASE("weights: a searched threshold is the best of its candidates") {
     for (const bool power_of_two : {false, true}) {
       if (power_of_two && !info_of(dtype).is_integer) continue;
       CAPTURE(info_of(dtype).name);
-      const QuantizationSpec spec = spec_of(dtype, ObserverId::PerTensorThresholdMSEObserver, true, power_of_two);
-      const std::vector<float> x = values(500, 6.0f);
+      const QuantizationSpec spec =
+          threshold_observer_spec_of(dtype, ObserverId::PerTensorThresholdMSEObserver, true, power_of_two);
+      const std::vector<float> x = threshold_observer_values(500, 6.0f);
       const float low = std::min(*std::min_element(x.begin(), x.end()), 0.0f), high = 6.0f;
       const Threshold from = spec.symmetric ? Threshold{high, 0} : Threshold{high - low, low};
       const ScaleRule rule(spec);
-      double least = error_of(x, spec, rule.of_threshold(from.length, from.low));
+      double least = threshold_observer_error_of(x, spec, rule.of_threshold(from.length, from.low));
       for (int i = 2; i <= 20; ++i)
-        least =
-            std::min(least, error_of(x, spec, rule.of_threshold(from.length / 20 * static_cast<float>(i), from.low)));
+        least = std::min(least, threshold_observer_error_of(
+                                    x, spec, rule.of_threshold(from.length / 20 * static_cast<float>(i), from.low)));
       const Threshold grid = search_threshold(x, spec, from, from.low, SearchMethod::grid);
-      CHECK(error_of(x, spec, rule.of_threshold(grid.length, grid.low)) <= least * (1 + 1e-6));
+      CHECK(threshold_observer_error_of(x, spec, rule.of_threshold(grid.length, grid.low)) <= least * (1 + 1e-6));
       const Threshold fibonacci = search_threshold(x, spec, from, from.low, SearchMethod::sections);
       CHECK(fibonacci.length <= from.length);
       CHECK(fibonacci.length >= from.length / 20);
@@ -94,11 +98,11 @@ TEST_CASE("weights: a searched threshold is the best of its candidates") {
 }
 
 TEST_CASE("channels are searched by themselves, whatever their axis") {
-  const std::vector<float> x = values(60, 3.0f);
+  const std::vector<float> x = threshold_observer_values(60, 3.0f);
   std::vector<float> transposed(60);
   for (size_t i = 0; i < 4; ++i)
     for (size_t j = 0; j < 15; ++j) transposed[j * 4 + i] = x[i * 15 + j];
-  QuantizationSpec spec = spec_of(Dtype::int4, ObserverId::PerChannelThresholdMSEObserver, true);
+  QuantizationSpec spec = threshold_observer_spec_of(Dtype::int4, ObserverId::PerChannelThresholdMSEObserver, true);
   const auto rows = observe_tensor(spec, x, {4, 15});
   spec.ch_axis = 1;
   const auto columns = observe_tensor(spec, transposed, {15, 4});
@@ -110,8 +114,8 @@ TEST_CASE("channels are searched by themselves, whatever their axis") {
 TEST_CASE("a batch that is not complete is an error, and pieces of others complete it") {
   for (const ObserverId id : {ObserverId::PerTensorMeanPercentileObserver, ObserverId::PerTensorThresholdMSEObserver,
                               ObserverId::PerTensorRangeMSEObserver}) {
-    const QuantizationSpec spec = spec_of(Dtype::int4, id, true);
-    const std::vector<float> x = values(40, 2.0f);
+    const QuantizationSpec spec = threshold_observer_spec_of(Dtype::int4, id, true);
+    const std::vector<float> x = threshold_observer_values(40, 2.0f);
     const auto whole = observe_tensor(spec, x, {40});
     REQUIRE(whole);
     const auto first = make_observer(spec), second = make_observer(spec);

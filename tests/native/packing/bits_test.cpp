@@ -14,7 +14,7 @@ using Bytes = std::vector<uint8_t>;
 
 namespace {
 
-constexpr uint8_t kGuard = 0xA5;
+constexpr uint8_t kBitsGuard = 0xA5;
 
 // The stream bit by bit.
 Bytes slow_stream(const Bytes& codes, uint32_t bits) {
@@ -35,15 +35,15 @@ TEST_CASE("bit streams: every length and width against the stream bit by bit, an
         CAPTURE(is_signed);
         const Bytes codes = random_codes(count, bits, is_signed, static_cast<uint32_t>(bits * 1000 + count));
         const auto size = static_cast<size_t>(bit_stream_bytes(count, bits));
-        Bytes packed(size + 8, kGuard);
+        Bytes packed(size + 8, kBitsGuard);
         pack_bits(codes, bits, packed.data());
-        CHECK(Bytes(packed.begin() + static_cast<std::ptrdiff_t>(size), packed.end()) == Bytes(8, kGuard));
+        CHECK(Bytes(packed.begin() + static_cast<std::ptrdiff_t>(size), packed.end()) == Bytes(8, kBitsGuard));
         packed.resize(size);
         CHECK(packed == slow_stream(codes, bits));
 
-        Bytes unpacked(count + 8, kGuard);
+        Bytes unpacked(count + 8, kBitsGuard);
         unpack_bits(packed, count, bits, is_signed, unpacked.data());
-        CHECK(Bytes(unpacked.begin() + static_cast<std::ptrdiff_t>(count), unpacked.end()) == Bytes(8, kGuard));
+        CHECK(Bytes(unpacked.begin() + static_cast<std::ptrdiff_t>(count), unpacked.end()) == Bytes(8, kBitsGuard));
         unpacked.resize(count);
         CHECK(unpacked == codes);
       }
@@ -60,9 +60,9 @@ TEST_CASE("int3: eight codes in three bytes, the first in the low bits") {
 
 TEST_CASE("nibbles: the first code in the low nibble, an odd last code alone") {
   const Bytes codes = {0x1, 0xFF, 0x7, 0xF8, 0x3};  // 1 -1 7 -8 3
-  Bytes packed(4, kGuard);
+  Bytes packed(4, kBitsGuard);
   pack_nibbles(codes, packed.data());
-  CHECK(packed == Bytes{0xF1, 0x87, 0x03, kGuard});
+  CHECK(packed == Bytes{0xF1, 0x87, 0x03, kBitsGuard});
   Bytes unpacked(5);
   unpack_nibbles({packed.data(), 3}, 5, true, unpacked.data());
   CHECK(unpacked == codes);

@@ -15,7 +15,7 @@ using Words = std::vector<uint32_t>;
 
 namespace {
 
-constexpr uint32_t kGuard = 0xA5A5A5A5;
+constexpr uint32_t kInt32WordsGuard = 0xA5A5A5A5;
 
 // Straight from the contract: element i of a row in bits i*bits of that row, offset added, zeros at the end.
 Words slow_words(const Bytes& codes, size_t rows, size_t columns, uint32_t bits, uint32_t offset) {
@@ -42,9 +42,9 @@ TEST_CASE("words of 2, 4 and 8 bits: every row length, with and without offset, 
           CAPTURE(columns);
           const size_t rows = 3;
           const Bytes codes = random_codes(rows * columns, bits, is_signed, static_cast<uint32_t>(columns + bits));
-          Words words(rows * static_cast<size_t>(words_per_row(columns, bits)) + 1, kGuard);
+          Words words(rows * static_cast<size_t>(words_per_row(columns, bits)) + 1, kInt32WordsGuard);
           pack_words(codes.data(), rows, columns, bits, offset, words.data());
-          CHECK(words.back() == kGuard);
+          CHECK(words.back() == kInt32WordsGuard);
           words.pop_back();
           CHECK(words == slow_words(codes, rows, columns, bits, offset));
 
@@ -82,9 +82,9 @@ TEST_CASE("nibble words: every row length in both orders, and back") {
         CAPTURE(columns);
         const size_t rows = 2, width = static_cast<size_t>(words_per_row(columns, 4));
         const Bytes codes = random_codes(rows * columns, 4, is_signed, static_cast<uint32_t>(columns));
-        Words words(rows * width + 1, kGuard);
+        Words words(rows * width + 1, kInt32WordsGuard);
         pack_nibble_words(codes.data(), rows, columns, order, words.data());
-        CHECK(words.back() == kGuard);
+        CHECK(words.back() == kInt32WordsGuard);
         for (size_t r = 0; r < rows; ++r)
           for (size_t k = 0; k < width * 8; ++k) {
             const size_t column = k / 8 * 8 + kOrders[static_cast<size_t>(order)][k % 8];

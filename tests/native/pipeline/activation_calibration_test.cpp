@@ -43,7 +43,7 @@ ActivationCalibration calibration_of(const Plan& plan) {
   return std::move(*made);
 }
 
-Plan plan_of(const ModelIndex& index, const std::string& config, PlanOptions options) {
+Plan activation_calibration_plan_of(const ModelIndex& index, const std::string& config, PlanOptions options) {
   options.calibrates = true;
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, config, options, diagnostics);
@@ -92,7 +92,7 @@ TEST_CASE("static scales do not depend on the split into batches and pieces") {
         observer.method == ObserverMethod::pow2_min_mse || observer.method == ObserverMethod::pow2_min_max;
     if (observer.qscheme != QScheme::per_tensor || !observer.serves(info_of(Dtype::uint8))) continue;
     CAPTURE(std::string(observer.name));
-    const Plan plan = plan_of(index, config_text(std::string(observer.name)), {});
+    const Plan plan = activation_calibration_plan_of(index, config_text(std::string(observer.name)), {});
     REQUIRE(plan.requests.size() == 2);
     const std::string whole = found_by(plan, 12, 1000);
     for (const size_t piece : {1u, 7u, 64u}) CHECK(found_by(plan, 12, piece) == whole);
@@ -109,12 +109,12 @@ TEST_CASE("what was found stands in the file, aligned, and in the config block")
     PlanOptions options;
     options.format = format;
     const std::string config = config_text("PerTensorMinMaxObserver");
-    const Plan asked = plan_of(index, config, options);
+    const Plan asked = activation_calibration_plan_of(index, config, options);
     CHECK(asked.files.front().literals.empty());
     auto found = json::parse(found_by(asked, 4, 3));
     REQUIRE(bool(found));
     options.activations = (*found)["found"];
-    const Plan plan = plan_of(index, config, options);
+    const Plan plan = activation_calibration_plan_of(index, config, options);
     // Every byte is somebody's: a literal, or a component of a task.
     CHECK(plan.files.front().literals.size() > 1);
     uint64_t bytes = 0;
@@ -146,7 +146,7 @@ TEST_CASE("what was found stands in the file, aligned, and in the config block")
 
 TEST_CASE("data that does not fit names its layer") {
   const ModelIndex index = two_layers().index();
-  const Plan plan = plan_of(index, config_text("PerTensorPercentileObserver"), {});
+  const Plan plan = activation_calibration_plan_of(index, config_text("PerTensorPercentileObserver"), {});
   ActivationCalibration calibration = calibration_of(plan);
   CHECK(calibration.needs_two_passes() == "PerTensorPercentileObserver of a.up_proj.input");
   const std::vector<float> x = activations(10, 7);
@@ -195,7 +195,7 @@ TEST_CASE("importance is the mean square of each input channel, and weighs what 
       R"("PerChannelMSEObserver","observer_options":{"weighted":true}}},"exclude":["a.down_proj"]})";
   PlanOptions options;
   options.format = "fake-quantized";
-  const Plan asked = plan_of(index, config, options);
+  const Plan asked = activation_calibration_plan_of(index, config, options);
   REQUIRE(asked.requests.size() == 1);
   CHECK(asked.requests.front().importance);
   CHECK_FALSE(bool(asked.requests.front().spec));
@@ -214,7 +214,7 @@ TEST_CASE("importance is the mean square of each input channel, and weighs what 
     CHECK(importance[c] == static_cast<float>(sum) / 12);
   }
   options.activations = (*found)["found"];
-  const Plan plan = plan_of(index, config, options);
+  const Plan plan = activation_calibration_plan_of(index, config, options);
   for (const PlannedTensor& planned : plan.tensors) {
     const bool is_weighted = planned.weight.layer == "a.up_proj";
     CHECK(planned.task.importance.size() == (is_weighted ? 5 : 0));

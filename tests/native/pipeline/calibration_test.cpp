@@ -20,11 +20,11 @@ std::vector<int32_t> tokens_of(const std::string& name, size_t sequences) {
   return tokens;
 }
 
-std::string config_of(const std::string& spec, const std::string& rest) {
+std::string calibration_config_of(const std::string& spec, const std::string& rest) {
   return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"])" + rest + "}";
 }
-const std::string kInt4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
-const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
+const std::string kCalibrationInt4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
+const std::string kCalibrationInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
 
 // What tiny-llama in int4 loses on the validation text with `algorithms`, items of algo_config.
 struct Int4Loss {
@@ -32,8 +32,8 @@ struct Int4Loss {
   std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
 
   double operator()(const std::string& algorithms) const {
-    const CalibratedModel found =
-        calibrate(model, config_of(kInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
+    const CalibratedModel found = calibrate(
+        model, calibration_config_of(kCalibrationInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
     REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
     CHECK(found.weight_noise > 0);
     return loss_with(model, found, validation, kLength);
@@ -74,8 +74,8 @@ TEST_CASE("calibration: what rounds columns, biases and equalization, on small m
   const std::string int4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 4, "ch_axis": -1})";
   const auto run = [&](const ModelFolder& of, const std::string& algorithms, const std::string& rest = "",
                        bool float_only = false) {
-    return calibrate(of, config_of(int4, R"(, "algo_config": [)" + algorithms + "]" + rest), tokens, 16, float_only,
-                     "fake-quantized");
+    return calibrate(of, calibration_config_of(int4, R"(, "algo_config": [)" + algorithms + "]" + rest), tokens, 16,
+                     float_only, "fake-quantized");
   };
   for (const char* algorithms :
        {R"({"name": "gptaq"})", R"({"name": "gptaq", "desc_act": false, "static_groups": false, "block_size": 5})",
@@ -142,7 +142,8 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it
   calib.resize(count * length);
   validation.resize(count * length);
   const std::string smooth = R"(, "pre_quant_opt_config": [{"name": "smooth", "alpha": 0.5}])";
-  const CalibratedModel smoothed = calibrate(tiny, config_of(kInt8, smooth), calib, length, true);
+  const CalibratedModel smoothed =
+      calibrate(tiny, calibration_config_of(kCalibrationInt8, smooth), calib, length, true);
   REQUIRE(smoothed.blocks.size() == 4);
   CHECK(std::fabs(loss_with(tiny, smoothed, validation, length) - loss_with(tiny, {}, validation, length)) < 1e-4);
   CHECK(smoothed.blocks[0][model::Slot::v] != smoothed.blocks[1][model::Slot::v]);
@@ -158,7 +159,7 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it
       return out;
     }();
     const double before = loss_with(model, {}, tokens, 12);
-    const CalibratedModel found = calibrate(model, config_of(kInt8, smooth), tokens, 12, true);
+    const CalibratedModel found = calibrate(model, calibration_config_of(kCalibrationInt8, smooth), tokens, 12, true);
     REQUIRE_MESSAGE(!found.blocks.empty(), found.error.message);
     CHECK(std::fabs(loss_with(model, found, tokens, 12) - before) < 2e-5 * std::fabs(before));
   }
@@ -169,7 +170,7 @@ TEST_CASE("calibration: SmoothQuant mends 8 bit activations") {
   const ModelFolder model("files/tiny-llama");
   const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
   const auto loss = [&](const std::string& rest) {
-    const CalibratedModel found = calibrate(model, config_of(kInt8, rest), calib, kLength);
+    const CalibratedModel found = calibrate(model, calibration_config_of(kCalibrationInt8, rest), calib, kLength);
     REQUIRE(found.blocks.size() == 4);
     return loss_with(model, found, validation, kLength, model::InputPrecision::int8_per_token);
   };
@@ -185,7 +186,7 @@ TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
   std::vector<int32_t> tokens(32);
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * 7 % 32);
   const auto run = [&](const std::string& spec, const char* rest) {
-    return calibrate(model, config_of(spec, rest), tokens, 16, false, "fake-quantized");
+    return calibrate(model, calibration_config_of(spec, rest), tokens, 16, false, "fake-quantized");
   };
   const char* gptq = R"(, "algo_config": [{"name": "gptq"}])";
   const char* awq = R"(, "algo_config": [{"name": "awq"}])";
@@ -217,8 +218,8 @@ TEST_CASE("calibration: dead channels, groups of zeros, and inputs that are too 
   const char* all[] = {"awq", "gptq", "gptaq", "qronos", "gpfq", "autosmoothquant", "cle", "smooth"};
   const auto run = [&](const std::string& name) {
     const std::string spec = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 4, "ch_axis": -1})";
-    return calibrate(model, config_of(spec, ", \"algo_config\": [{\"name\": \"" + name + "\"}]"), tokens, 16, false,
-                     "fake-quantized");
+    return calibrate(model, calibration_config_of(spec, ", \"algo_config\": [{\"name\": \"" + name + "\"}]"), tokens,
+                     16, false, "fake-quantized");
   };
   const std::string block = "model.layers.1.";
   set(block + "input_layernorm.weight", 4, 4, 0);      // a dead group of inputs
@@ -248,7 +249,7 @@ TEST_CASE("calibration: steps of a config") {
   const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   const auto steps_of = [&](const std::string& rest) {
-    const auto parsed = config::parse_text(config_of(kInt4, rest));
+    const auto parsed = config::parse_text(calibration_config_of(kCalibrationInt4, rest));
     REQUIRE(bool(parsed));
     return calibration_steps(parsed->config, forward->architecture);
   };
@@ -288,7 +289,8 @@ TEST_CASE("calibration: activation equalization is SmoothQuant without clamps, i
   const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   const auto steps_of = [&](const char* algorithm) {
-    const auto parsed = config::parse_text(config_of(kInt4, std::string(R"(, "algo_config": [)") + algorithm + "]"));
+    const auto parsed = config::parse_text(
+        calibration_config_of(kCalibrationInt4, std::string(R"(, "algo_config": [)") + algorithm + "]"));
     REQUIRE(bool(parsed));
     return calibration_steps(parsed->config, forward->architecture);
   };

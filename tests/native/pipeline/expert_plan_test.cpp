@@ -61,8 +61,8 @@ Layouts make_layouts(StorageDtype dtype) {
 }
 
 // Bytes of every tensor that a plan's run writes.
-std::map<std::string, std::vector<uint8_t>> written(const MemoryModel& model, std::string_view preset,
-                                                    const char* format, uint64_t tile_bytes = 1 << 20) {
+std::map<std::string, std::vector<uint8_t>> expert_plan_written(const MemoryModel& model, std::string_view preset,
+                                                                const char* format, uint64_t tile_bytes = 1 << 20) {
   const ModelIndex index = model.index();
   List<Diagnostic> diagnostics;
   PlanOptions options;
@@ -101,11 +101,11 @@ TEST_CASE("a format that stores experts one by one writes the same bytes from ev
     for (const auto& c : cases) {
       CAPTURE(c.preset);
       CAPTURE(c.format);
-      const auto expected = written(layouts.single, c.preset, c.format);
+      const auto expected = expert_plan_written(layouts.single, c.preset, c.format);
       CHECK(expected.size() > 9);
       for (const uint64_t tile_bytes : {uint64_t{1} << 20, uint64_t{2048}}) {
-        CHECK(written(layouts.output_major, c.preset, c.format, tile_bytes) == expected);
-        CHECK(written(layouts.input_major, c.preset, c.format, tile_bytes) == expected);
+        CHECK(expert_plan_written(layouts.output_major, c.preset, c.format, tile_bytes) == expected);
+        CHECK(expert_plan_written(layouts.input_major, c.preset, c.format, tile_bytes) == expected);
       }
     }
   }
@@ -115,9 +115,9 @@ TEST_CASE("simulated values of experts in one tensor are those of single experts
   const Layouts layouts = make_layouts(StorageDtype::F32);
   for (const char* preset : {"int8", "int4_wo_32", "uint4_wo_32", "mxfp4", "fp8_per_channel"}) {
     CAPTURE(preset);
-    const auto single = written(layouts.single, preset, "fake-quantized");
-    const auto rows = written(layouts.output_major, preset, "fake-quantized");
-    const auto columns = written(layouts.input_major, preset, "fake-quantized", 4096);
+    const auto single = expert_plan_written(layouts.single, preset, "fake-quantized");
+    const auto rows = expert_plan_written(layouts.output_major, preset, "fake-quantized");
+    const auto columns = expert_plan_written(layouts.input_major, preset, "fake-quantized", 4096);
     REQUIRE(rows.size() == 2);
     std::vector<float> up, down, up_columns, down_columns;
     for (uint64_t e = 0; e < kExpertCount; ++e) {
@@ -141,9 +141,9 @@ TEST_CASE("experts that a rule leaves are plain values under the names of the ot
   const Layouts layouts = make_layouts(StorageDtype::BF16);
   constexpr const char* kConfig = R"({"global_quant_config": {"weight": {"dtype": "int8", "qscheme": "per_channel",
     "ch_axis": 0}}, "exclude": ["*.experts.1.*"]})";
-  const auto expected = written(layouts.single, kConfig, "quark");
-  CHECK(written(layouts.output_major, kConfig, "quark") == expected);
-  CHECK(written(layouts.input_major, kConfig, "quark") == expected);
+  const auto expected = expert_plan_written(layouts.single, kConfig, "quark");
+  CHECK(expert_plan_written(layouts.output_major, kConfig, "quark") == expected);
+  CHECK(expert_plan_written(layouts.input_major, kConfig, "quark") == expected);
 }
 
 TEST_CASE("compressed-tensors leaves experts of a preset, and the plan says so first") {

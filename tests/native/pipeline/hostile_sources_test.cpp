@@ -8,7 +8,7 @@ using namespace wasmquant::testing;
 
 namespace {
 
-struct Case {
+struct HostileSourcesCase {
   std::string what;
   std::vector<RawTensor> tensors;
   std::string config;
@@ -19,7 +19,7 @@ struct Case {
 constexpr auto U8 = StorageDtype::U8, I8 = StorageDtype::I8, U32 = StorageDtype::U32, F32 = StorageDtype::F32,
                F8 = StorageDtype::F8_E4M3;
 
-std::string config_of(const std::string& method) {
+std::string hostile_sources_config_of(const std::string& method) {
   return R"({"quantization_config":{"quant_method":")" + method + "\"}}";
 }
 std::string mlx_of(const std::string& quantization) { return R"({"quantization":)" + quantization + "}"; }
@@ -59,9 +59,9 @@ std::vector<RawTensor> without(std::vector<RawTensor> tensors, size_t index) {
 
 TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are errors") {
   using enum ErrorCode;
-  const std::string affine = mlx_of(R"({"group_size":64,"bits":4})"), bnb = config_of("bitsandbytes"),
-                    nvidia = config_of("modelopt"), experts = config_of("mxfp4");
-  const std::vector<Case> cases = {
+  const std::string affine = mlx_of(R"({"group_size":64,"bits":4})"), bnb = hostile_sources_config_of("bitsandbytes"),
+                    nvidia = hostile_sources_config_of("modelopt"), experts = hostile_sources_config_of("mxfp4");
+  const std::vector<HostileSourcesCase> cases = {
       {"blocks of 8 bytes", with(kExperts, 0, U8, {2, 4, 1, 8}), experts, shape_mismatch, "m.down_proj_blocks"},
       {"blocks of three axes", with(kExperts, 0, U8, {2, 4, 16}), experts, shape_mismatch, "m.down_proj"},
       {"blocks of another dtype", with(kExperts, 0, I8, {2, 4, 1, 16}), experts, shape_mismatch, "m.down_proj_blocks"},
@@ -129,14 +129,15 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
        {{"a.weight_packed", StorageDtype::I32, {8, 2}},
         {"a.weight_scale", F32, {8, 1}},
         {"a.weight_g_idx", StorageDtype::I32, {16}}},
-       config_of("compressed-tensors"),
+       hostile_sources_config_of("compressed-tensors"),
        dtype_unsupported,
        "a.weight_g_idx"},
-      {"an unknown tool", kNvfp4, config_of("zzz"), format_unknown, "/quantization_config/quant_method"},
+      {"an unknown tool", kNvfp4, hostile_sources_config_of("zzz"), format_unknown,
+       "/quantization_config/quant_method"},
       {"a block without a tool", kNvfp4, R"({"quantization_config":{"bits":4}})", format_unknown,
        "/quantization_config/quant_method"},
   };
-  for (const Case& each : cases) {
+  for (const HostileSourcesCase& each : cases) {
     CAPTURE(each.what);
     const auto original = original_model(model_of(each.tensors, each.config).index);
     CHECK_FALSE(bool(original));
@@ -149,10 +150,10 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
 }
 
 TEST_CASE("hostile sources: what was not read is an error, and bytes that were not asked for are refused") {
-  QuantizedModel model = model_of(nf4(kNf4), config_of("bitsandbytes"));
+  QuantizedModel model = model_of(nf4(kNf4), hostile_sources_config_of("bitsandbytes"));
   CHECK(bool(original_model(model.index)));
   ModelIndex unread = model.memory.index();
-  unread.set_companion("config.json", config_of("bitsandbytes"));
+  unread.set_companion("config.json", hostile_sources_config_of("bitsandbytes"));
   const auto original = original_model(unread);
   REQUIRE_FALSE(bool(original));
   CHECK_FALSE(bool(unread.set_inline_bytes(0, "too few")));
@@ -162,7 +163,8 @@ TEST_CASE("hostile sources: what was not read is an error, and bytes that were n
   CHECK_FALSE(bool(unread.set_inline_bytes(wanted[0], "too few")));
   // A weight has no bytes for this, whatever it is called.
   const ModelIndex large =
-      model_of({{"a.weight.quant_state.bitsandbytes__nf4", U8, {1 << 20}}}, config_of("bitsandbytes")).index;
+      model_of({{"a.weight.quant_state.bitsandbytes__nf4", U8, {1 << 20}}}, hostile_sources_config_of("bitsandbytes"))
+          .index;
   CHECK(large.inline_tensors().empty());
 }
 

@@ -11,7 +11,7 @@ using namespace test_files;
 
 namespace {
 
-ModelIndex network() {
+ModelIndex onnx_activations_network() {
   const Message gemm = node_of("Gemm", {"h", "down.weight"}, {"g"}, "/down/Gemm").message(5, attribute_of("transB", 1));
   Message graph;
   graph.message(1, node_of("MatMul", {"x", "up"}, {"h"}, "/up/MatMul"))
@@ -36,18 +36,20 @@ ModelIndex network() {
   return index;
 }
 
-std::string config_of(const std::string& weight, const std::string& inputs, const std::string& more = "") {
+std::string onnx_activations_config_of(const std::string& weight, const std::string& inputs,
+                                       const std::string& more = "") {
   const std::string layer = R"({"weight": )" + weight + R"(, "input_tensors": )" + inputs + more + "}";
   return R"({"global_quant_config": )" + layer + R"(, "layer_type_quant_config": {"Embedding": )" + layer + "}}";
 }
-const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
+const std::string kOnnxActivationsInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
 const std::string kUint8 = R"({"dtype": "uint8", "qscheme": "per_tensor", "symmetric": false, "is_dynamic": false})";
 
 struct Planned {
   Result<Plan> plan;
   List<Diagnostic> diagnostics;
 };
-Planned planned(const ModelIndex& index, const std::string& config, bool calibrates, std::string_view found = "null") {
+Planned onnx_activations_planned(const ModelIndex& index, const std::string& config, bool calibrates,
+                                 std::string_view found = "null") {
   List<Diagnostic> diagnostics;
   PlanOptions options;
   options.calibrates = calibrates;
@@ -59,9 +61,10 @@ Planned planned(const ModelIndex& index, const std::string& config, bool calibra
 }  // namespace
 
 TEST_CASE("static inputs and outputs are asked of calibration, and stand in the file when it has found them") {
-  const ModelIndex index = network();
-  const std::string config = config_of(kInt8, kUint8, R"(, "output_tensors": )" + kUint8);
-  const Planned asked = planned(index, config, true);
+  const ModelIndex index = onnx_activations_network();
+  const std::string config =
+      onnx_activations_config_of(kOnnxActivationsInt8, kUint8, R"(, "output_tensors": )" + kUint8);
+  const Planned asked = onnx_activations_planned(index, config, true);
   REQUIRE_MESSAGE(asked.plan, asked.plan.error().message);
   std::vector<std::string> requests;
   for (const ActivationRequest& request : asked.plan->requests)
@@ -78,7 +81,7 @@ TEST_CASE("static inputs and outputs are asked of calibration, and stand in the 
     for (const char* role : {"input", "output"})
       found += std::string(found.size() > 1 ? "," : "") + R"({"layer": ")" + layer + R"(", "role": ")" + role +
                R"(", "scale": [0.15625], "zeroPoint": [77]})";
-  const Planned put = planned(index, config, true, found + "]");
+  const Planned put = onnx_activations_planned(index, config, true, found + "]");
   REQUIRE_MESSAGE(put.plan, put.plan.error().message);
   CHECK(put.plan->files[0].bytes == asked.plan->files[0].bytes);
   const auto count_of = [](const Plan& plan, const std::string& bytes) {
@@ -93,8 +96,8 @@ TEST_CASE("static inputs and outputs are asked of calibration, and stand in the 
 }
 
 TEST_CASE("without calibration static inputs are left out, with a word on it") {
-  const ModelIndex index = network();
-  const Planned out = planned(index, config_of(kInt8, kUint8), false);
+  const ModelIndex index = onnx_activations_network();
+  const Planned out = onnx_activations_planned(index, onnx_activations_config_of(kOnnxActivationsInt8, kUint8), false);
   REQUIRE(bool(out.plan));
   CHECK(out.plan->requests.empty());
   // Of the embedding, whose inputs are numbers of rows, too.
@@ -105,11 +108,11 @@ TEST_CASE("without calibration static inputs are left out, with a word on it") {
 }
 
 TEST_CASE("static specs that ONNX has no operators for are refused by name") {
-  const ModelIndex index = network();
+  const ModelIndex index = onnx_activations_network();
   for (const char* spec : {R"({"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_dynamic": false})",
                            R"({"dtype": "int4", "qscheme": "per_tensor", "is_dynamic": false})",
                            R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": -1, "is_dynamic": false})"}) {
-    const Planned out = planned(index, config_of(kInt8, spec), true);
+    const Planned out = onnx_activations_planned(index, onnx_activations_config_of(kOnnxActivationsInt8, spec), true);
     REQUIRE(!out.plan);
     CHECK(out.plan.error().code == ErrorCode::format_unsupported);
     CHECK(out.plan.error().where == "up");
@@ -118,12 +121,12 @@ TEST_CASE("static specs that ONNX has no operators for are refused by name") {
 }
 
 TEST_CASE("weighted observers get the importance of input channels, where rows are outputs") {
-  const ModelIndex index = network();
+  const ModelIndex index = onnx_activations_network();
   const std::string groups =
       R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": 1, "group_size": 32, "observer_cls": "PerGroupMSEObserver",
           "observer_options": {"weighted": true}})";
   const std::string config = R"({"global_quant_config": {"weight": )" + groups + "}}";
-  const Planned asked = planned(index, config, true);
+  const Planned asked = onnx_activations_planned(index, config, true);
   REQUIRE_MESSAGE(asked.plan, asked.plan.error().message);
   REQUIRE(asked.plan->requests.size() == 2);
   CHECK(asked.plan->requests[0].importance);
@@ -140,7 +143,7 @@ TEST_CASE("weighted observers get the importance of input channels, where rows a
 }
 
 TEST_CASE("values of layers by their names in the graph") {
-  const ModelIndex index = network();
+  const ModelIndex index = onnx_activations_network();
   CHECK(json::write(layer_values(*index.onnx())) ==
         R"({"layers":[{"layer":"up","input":"x","output":"h","nested":false},)"
         R"({"layer":"down","input":"h","output":"g","nested":false}],)"

@@ -46,7 +46,7 @@ void add_values(Message& graph, const std::string& prefix, size_t channels) {
 
 // Conv with a bias; ConvTranspose in two groups without; Gemm either way round. A Conv whose output two nodes read, one
 // whose output is given out, and a norm in training form stay.
-std::string network() {
+std::string onnx_folding_network() {
   Message graph;
   const Message grouped = Message()
                               .bytes(node_of("ConvTranspose", {"a", "up.weight"}, {"u"}, "/up/ConvTranspose").out)
@@ -104,8 +104,8 @@ struct OnnxFile : MemoryModel {
 };
 
 // As a host makes it: planned, read what it asks for, planned anew.
-Result<Plan> plan_of(const OnnxFile& source, const ModelIndex& index, const std::string& config, PlanOptions options,
-                     List<Diagnostic>& diagnostics) {
+Result<Plan> onnx_folding_plan_of(const OnnxFile& source, const ModelIndex& index, const std::string& config,
+                                  PlanOptions options, List<Diagnostic>& diagnostics) {
   TRY(first, make_plan(index, config, options, diagnostics));
   std::vector<uint8_t> constants;
   for (const SourceRange& range : first.constants) {
@@ -123,7 +123,7 @@ Result<Plan> plan_of(const OnnxFile& source, const ModelIndex& index, const std:
   return plan;
 }
 
-std::string config_of(const std::string& weight, const std::string& rest) {
+std::string onnx_folding_config_of(const std::string& weight, const std::string& rest) {
   return R"({"global_quant_config": {"weight": )" + weight + R"(}, "indivisible_groups": "fallback",
     "pre_quant_opt_config": [{"name": "merge_batch_norm"}])" +
          rest + "}";
@@ -138,7 +138,7 @@ std::vector<float> tensor(const OnnxFile& model, const std::string& name) {
   return out;
 }
 
-const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
+const std::string kOnnxFoldingInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
 
 // What a folded weight and bias must be. `channel_of`: of an element of the weight.
 template <class ChannelOf>
@@ -160,14 +160,15 @@ void check_folded(const OnnxFile& written, const std::string& weight, size_t ele
 }  // namespace
 
 TEST_CASE("batch norms: folded weights and biases, the graph without them") {
-  const OnnxFile source(network());
+  const OnnxFile source(onnx_folding_network());
   const ModelIndex index = source.read();
   std::string first;
   for (const uint64_t tile_bytes : {uint64_t{1}, uint64_t{64}, uint64_t{1} << 20}) {
     List<Diagnostic> diagnostics;
     PlanOptions options;
     options.tile_bytes = {tile_bytes, tile_bytes};
-    const auto plan = plan_of(source, index, config_of(kInt8, R"(, "exclude": ["*"])"), options, diagnostics);
+    const auto plan = onnx_folding_plan_of(
+        source, index, onnx_folding_config_of(kOnnxFoldingInt8, R"(, "exclude": ["*"])"), options, diagnostics);
     REQUIRE_MESSAGE(plan, plan.error().message);
     REQUIRE(diagnostics.size() == 1);
     CHECK(diagnostics[0].code == "norms-folded");
@@ -207,10 +208,11 @@ TEST_CASE("batch norms: folded weights and biases, the graph without them") {
 }
 
 TEST_CASE("batch norms: codes are those of the folded weights, in every form") {
-  const OnnxFile source(network());
+  const OnnxFile source(onnx_folding_network());
   const ModelIndex index = source.read();
   List<Diagnostic> diagnostics;
-  const auto float_plan = plan_of(source, index, config_of(kInt8, R"(, "exclude": ["*"])"), {}, diagnostics);
+  const auto float_plan = onnx_folding_plan_of(
+      source, index, onnx_folding_config_of(kOnnxFoldingInt8, R"(, "exclude": ["*"])"), {}, diagnostics);
   REQUIRE(bool(float_plan));
   const auto folded = run_plan(source, *float_plan);
   REQUIRE(bool(folded));
@@ -218,13 +220,13 @@ TEST_CASE("batch norms: codes are those of the folded weights, in every form") {
   const ModelIndex float_index = floats.read();
   const std::string dynamic = R"({"dtype": "uint8", "is_dynamic": true, "symmetric": false})";
   for (const std::string& weight :
-       {kInt8, std::string(R"({"dtype": "uint8", "qscheme": "per_tensor", "symmetric": false})"),
+       {kOnnxFoldingInt8, std::string(R"({"dtype": "uint8", "qscheme": "per_tensor", "symmetric": false})"),
         std::string(R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32, "ch_axis": 1})"),
-        kInt8 + R"(, "input_tensors": )" + dynamic}) {
+        kOnnxFoldingInt8 + R"(, "input_tensors": )" + dynamic}) {
     CAPTURE(weight);
     const bool is_grouped = weight.find("per_group") != std::string::npos;
     const std::string rest = is_grouped ? R"(, "exclude": ["conv", "up", "twice", "given", "training"])" : "";
-    const auto quantized = plan_of(source, index, config_of(weight, rest), {}, diagnostics);
+    const auto quantized = onnx_folding_plan_of(source, index, onnx_folding_config_of(weight, rest), {}, diagnostics);
     REQUIRE_MESSAGE(quantized, quantized.error().message);
     const auto one = run_plan(source, *quantized);
     REQUIRE_MESSAGE(one, one.error().message);
@@ -251,11 +253,11 @@ TEST_CASE("batch norms: codes are those of the folded weights, in every form") {
 }
 
 TEST_CASE("batch norms: what cannot be done is told") {
-  const std::string text = network();
+  const std::string text = onnx_folding_network();
   const OnnxFile source(text);
   const ModelIndex index = source.read();
   List<Diagnostic> diagnostics;
-  const auto without = make_plan(index, config_of(kInt8, ""), {}, diagnostics);
+  const auto without = make_plan(index, onnx_folding_config_of(kOnnxFoldingInt8, ""), {}, diagnostics);
   REQUIRE(bool(without));
   CHECK(without->constants.size() == 4 * 4 + 2);
   // A plan whose values are not known cannot be run.
@@ -263,7 +265,8 @@ TEST_CASE("batch norms: what cannot be done is told") {
   const std::vector<uint8_t> wrong(12);
   PlanOptions options;
   options.constants = wrong;
-  CHECK(make_plan(index, config_of(kInt8, ""), options, diagnostics).error().code == ErrorCode::argument_invalid);
+  CHECK(make_plan(index, onnx_folding_config_of(kOnnxFoldingInt8, ""), options, diagnostics).error().code ==
+        ErrorCode::argument_invalid);
 
   std::string bad = text;  // a variance of -1
   const std::string variance = floats(shifted(8, 2));
@@ -271,7 +274,8 @@ TEST_CASE("batch norms: what cannot be done is told") {
     bad.replace(at, 4, floats({-1}));
   const OnnxFile broken(bad);
   const ModelIndex broken_index = broken.read();
-  const auto refused = plan_of(broken, broken_index, config_of(kInt8, ""), {}, diagnostics);
+  const auto refused =
+      onnx_folding_plan_of(broken, broken_index, onnx_folding_config_of(kOnnxFoldingInt8, ""), {}, diagnostics);
   CHECK(refused.error().code == ErrorCode::value_not_finite);
   CHECK(refused.error().where == "n2.scale");
 
@@ -282,7 +286,7 @@ TEST_CASE("batch norms: what cannot be done is told") {
   graph.message(11, value_of("x")).message(12, value_of("y"));
   const OnnxFile plain(model_of(graph, 21));
   diagnostics.clear();
-  REQUIRE(bool(make_plan(plain.read(), config_of(kInt8, ""), {}, diagnostics)));
+  REQUIRE(bool(make_plan(plain.read(), onnx_folding_config_of(kOnnxFoldingInt8, ""), {}, diagnostics)));
   REQUIRE(diagnostics.size() == 1);
   CHECK(diagnostics[0].code == "not-applied");
   // Nor is it said where it only comes along.

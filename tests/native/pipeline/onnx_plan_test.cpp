@@ -17,7 +17,7 @@ std::vector<uint8_t> as_bytes(const std::string& text) { return {text.begin(), t
 // MatMul [96, 40], Gemm with transB [24, 40], Conv [6, 4, 3, 3], and a table that Gather reads, each as `tensor` makes
 // it.
 template <class MakeTensor>
-std::string network(MakeTensor tensor) {
+std::string onnx_plan_network(MakeTensor tensor) {
   const std::string gemm = node_of("Gemm", {"h", "down.weight", "bias"}, {"g"}, "/down/Gemm").out;
   Message graph;
   graph.message(1, node_of("MatMul", {"x", "up"}, {"h"}, "/up/MatMul"))
@@ -34,7 +34,8 @@ std::string network(MakeTensor tensor) {
   return model_of(graph, 21);
 }
 std::string plain_network() {
-  return network([](const char* name, std::vector<uint64_t> shape) { return raw_tensor(name, std::move(shape)); });
+  return onnx_plan_network(
+      [](const char* name, std::vector<uint64_t> shape) { return raw_tensor(name, std::move(shape)); });
 }
 
 struct OnnxFiles : MemoryModel {
@@ -59,7 +60,7 @@ struct OnnxFiles : MemoryModel {
   }
 };
 
-std::string config_of(const std::string& spec, const char* more = "") {
+std::string onnx_plan_config_of(const std::string& spec, const char* more = "") {
   return R"({"global_quant_config": {"weight": )" + spec + more +
          R"(}, "layer_type_quant_config": {"Embedding": {"weight": )" + spec +
          R"(}}, "indivisible_groups": "fallback"})";
@@ -95,13 +96,13 @@ TEST_CASE("every form: the same bytes and errors for any tiles") {
   source.add("model.onnx", plain_network());
   const std::string dynamic = R"(, "input_tensors": {"dtype": "uint8", "is_dynamic": true, "symmetric": false})";
   for (const std::string& config :
-       {config_of(R"({"dtype": "int4", "qscheme": "per_group", "group_size": 16})"),
-        config_of(R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false})"),
-        config_of(R"({"dtype": "int8", "qscheme": "per_group", "group_size": 32})"),
-        config_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})"),
-        config_of(R"({"dtype": "uint8", "qscheme": "per_tensor", "symmetric": false})"),
-        config_of(R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"),
-        config_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})", dynamic.c_str())}) {
+       {onnx_plan_config_of(R"({"dtype": "int4", "qscheme": "per_group", "group_size": 16})"),
+        onnx_plan_config_of(R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 64, "symmetric": false})"),
+        onnx_plan_config_of(R"({"dtype": "int8", "qscheme": "per_group", "group_size": 32})"),
+        onnx_plan_config_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})"),
+        onnx_plan_config_of(R"({"dtype": "uint8", "qscheme": "per_tensor", "symmetric": false})"),
+        onnx_plan_config_of(R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"),
+        onnx_plan_config_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})", dynamic.c_str())}) {
     for (const bool qdq : {false, true}) {
       std::vector<std::vector<uint8_t>> first;
       std::vector<kernels::ErrorSums> first_sums;
@@ -147,7 +148,7 @@ TEST_CASE("every form: the same bytes and errors for any tiles") {
 TEST_CASE("external data in, and out, in files of their own") {
   OnnxFiles source;
   std::string data;
-  source.add("model.onnx", network([&](const char* name, std::vector<uint64_t> shape) {
+  source.add("model.onnx", onnx_plan_network([&](const char* name, std::vector<uint64_t> shape) {
                size_t count = 1;
                for (const uint64_t dimension : shape) count *= dimension;
                const std::string offset = std::to_string(data.size());
@@ -167,7 +168,7 @@ TEST_CASE("external data in, and out, in files of their own") {
   OnnxFiles inside;
   inside.add("model.onnx", plain_network());
   const auto inside_index = inside.read();
-  const std::string config = config_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})");
+  const std::string config = onnx_plan_config_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})");
   List<Diagnostic> diagnostics;
   PlanOptions options;
   const auto expected = make_plan(*inside_index, config, options, diagnostics);
@@ -221,7 +222,7 @@ TEST_CASE("float16 in varints: read whole, the same as in bytes") {
       const auto index = source.read();
       REQUIRE(bool(index));
       List<Diagnostic> diagnostics;
-      const auto plan = make_plan(*index, config_of(spec), {}, diagnostics);
+      const auto plan = make_plan(*index, onnx_plan_config_of(spec), {}, diagnostics);
       REQUIRE_MESSAGE(plan, plan.error().message);
       const auto run = run_plan(source, *plan);
       REQUIRE_MESSAGE(run, run.error().message);

@@ -8,7 +8,7 @@ using namespace wasmquant;
 
 namespace {
 
-std::string written(const Plan& plan, std::string_view original) {
+std::string output_config_written(const Plan& plan, std::string_view original) {
   const auto text = output_config(plan, original);
   if (!text) FAIL(text.error().message, " at ", text.error().where);
   return *text;
@@ -25,28 +25,31 @@ Plan plan_with_block() {
 
 TEST_CASE("output config: without anything to say the text is carried over") {
   const std::string odd = "{ \"a\" :1, \"a\": Infinity ,\r\n\"b\":{}}";
-  CHECK(written({}, odd) == odd);
-  CHECK(written({}, "") == "");
+  CHECK(output_config_written({}, odd) == odd);
+  CHECK(output_config_written({}, "") == "");
 }
 
 TEST_CASE("output config: the block is set, replaced, or removed where the weights were decoded") {
-  CHECK(written(plan_with_block(), "{\n    \"cap\": 30.0\n}\n") ==
+  CHECK(output_config_written(plan_with_block(), "{\n    \"cap\": 30.0\n}\n") ==
         "{\n    \"cap\": 30.0,\n    \"quantization_config\": {\n        \"percentile\": 100.0\n    }\n}\n");
   const std::string before = "{\n  \"quantization_config\": {\"bits\": 4},\n  \"cap\": 30.0\n}";
-  CHECK(written(plan_with_block(), before) ==
+  CHECK(output_config_written(plan_with_block(), before) ==
         "{\n  \"quantization_config\": {\n    \"percentile\": 100.0\n  },\n  \"cap\": 30.0\n}");
-  CHECK(written({}, before) == "{\n  \"cap\": 30.0\n}");
-  CHECK(written({}, R"({"quantization_config": null})") == R"({"quantization_config": null})");
-  CHECK(written(plan_with_block(), "") == "{\n  \"quantization_config\": {\n    \"percentile\": 100.0\n  }\n}\n");
+  CHECK(output_config_written({}, before) == "{\n  \"cap\": 30.0\n}");
+  CHECK(output_config_written({}, R"({"quantization_config": null})") == R"({"quantization_config": null})");
+  CHECK(output_config_written(plan_with_block(), "") ==
+        "{\n  \"quantization_config\": {\n    \"percentile\": 100.0\n  }\n}\n");
 }
 
 TEST_CASE("output config: changes stand in text_config, too, where the model has one") {
   Plan plan;
   plan.config_changes.set("tie_word_embeddings", false);
-  CHECK(written(plan, R"({"text_config": {"cap": 30.0, "tie_word_embeddings": true}, "z": NaN})") ==
+  CHECK(output_config_written(plan, R"({"text_config": {"cap": 30.0, "tie_word_embeddings": true}, "z": NaN})") ==
         R"({"text_config": {"cap": 30.0, "tie_word_embeddings": false}, "z": NaN, "tie_word_embeddings": false})");
-  CHECK(written(plan, R"({"text_config": null})") == R"({"text_config": null, "tie_word_embeddings": false})");
-  CHECK(written(plan, R"({"tie_word_embeddings": true, "b": 1.0})") == R"({"tie_word_embeddings": false, "b": 1.0})");
+  CHECK(output_config_written(plan, R"({"text_config": null})") ==
+        R"({"text_config": null, "tie_word_embeddings": false})");
+  CHECK(output_config_written(plan, R"({"tie_word_embeddings": true, "b": 1.0})") ==
+        R"({"tie_word_embeddings": false, "b": 1.0})");
 }
 
 TEST_CASE("output config: transformers.js learns of external data") {
@@ -54,22 +57,23 @@ TEST_CASE("output config: transformers.js learns of external data") {
   plan.format = "onnx";
   plan.files.push_back({.name = "onnx/model_q4.onnx_data"});
   plan.files.push_back({.name = "onnx/model_q4.onnx"});
-  CHECK(written(plan, "") == "");
-  CHECK(written(plan, R"({"eps": 1e-05})") ==
+  CHECK(output_config_written(plan, "") == "");
+  CHECK(output_config_written(plan, R"({"eps": 1e-05})") ==
         R"({"eps": 1e-05, "transformers.js_config": {"use_external_data_format": {"model_q4.onnx": 1}}})");
   CHECK(
-      written(plan, R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model.onnx": 2}}})") ==
+      output_config_written(
+          plan, R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model.onnx": 2}}})") ==
       R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model.onnx": 2, "model_q4.onnx": 1}}})");
   for (const char* const said : {"true", "1"}) {
     const std::string of_all = R"({"transformers.js_config": {"use_external_data_format": )" + std::string(said) + "}}";
-    CHECK(written(plan, of_all) == of_all);
+    CHECK(output_config_written(plan, of_all) == of_all);
   }
-  CHECK(written(plan, R"({"transformers.js_config":{"use_external_data_format":false}})") ==
+  CHECK(output_config_written(plan, R"({"transformers.js_config":{"use_external_data_format":false}})") ==
         R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
-  CHECK(written(plan, R"({"transformers.js_config":"?"})") ==
+  CHECK(output_config_written(plan, R"({"transformers.js_config":"?"})") ==
         R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
   plan.files.pop_back();
-  CHECK(written(plan, R"({"eps": 1e-05})") == R"({"eps": 1e-05})");
+  CHECK(output_config_written(plan, R"({"eps": 1e-05})") == R"({"eps": 1e-05})");
 }
 
 TEST_CASE("output config: a text that is not JSON is refused") {

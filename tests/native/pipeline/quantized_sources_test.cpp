@@ -8,7 +8,7 @@ using namespace wasmquant::testing;
 namespace {
 
 /// Values that the tool stored, widened.
-std::vector<float> expected_values(const MemoryModel& memory, const ModelTensor& tensor) {
+std::vector<float> quantized_sources_expected_values(const MemoryModel& memory, const ModelTensor& tensor) {
   const uint8_t* const bytes = memory.files[tensor.file].data() + tensor.stored.begin;
   const uint64_t count = (tensor.stored.end - tensor.stored.begin) * 8 / info_of(tensor.stored.dtype).bits;
   std::vector<float> values(count);
@@ -52,12 +52,13 @@ TEST_CASE("quantized sources: each weight decodes to its tool's own values, what
       if (expected == nullptr) {  // too large to be stored: its last row is
         const ModelTensor* const row = tools_values.find(tensor.layer + ".last_row");
         REQUIRE(row != nullptr);
-        const std::vector<float> last = expected_values(values, *row), all = decoded_values(model, tensor, 1, false);
+        const std::vector<float> last = quantized_sources_expected_values(values, *row),
+                                 all = decoded_values(model, tensor, 1, false);
         CHECK(same_bits({all.end() - static_cast<ptrdiff_t>(last.size()), all.end()}, last));
         continue;
       }
       CHECK(expected->stored.shape == tensor.stored.shape);
-      const std::vector<float> want = expected_values(values, *expected);
+      const std::vector<float> want = quantized_sources_expected_values(values, *expected);
       for (const uint64_t tile_bytes : {1u, 600u, 1u << 20})
         for (const bool reverse : {false, true}) {
           CAPTURE(tile_bytes);

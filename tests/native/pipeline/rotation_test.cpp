@@ -9,11 +9,12 @@ using namespace wasmquant::testing;
 
 namespace {
 
-const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
+const std::string kRotationInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
 
 // Nothing is quantized unless `exclude` is said.
-std::string config_of(const std::string& options, const std::string& rest = "", const std::string& exclude = R"("*")") {
-  return R"({"global_quant_config": {"weight": )" + kInt8 + R"(}, "exclude": [)" + exclude +
+std::string rotation_config_of(const std::string& options, const std::string& rest = "",
+                               const std::string& exclude = R"("*")") {
+  return R"({"global_quant_config": {"weight": )" + kRotationInt8 + R"(}, "exclude": [)" + exclude +
          R"(], "pre_quant_opt_config": [{"name": "rotation", "scaling_layers":
     {"first_layer": [], "middle_layers": [], "last_layer": []}, )" +
          options + "}]" + rest + "}";
@@ -48,7 +49,7 @@ TEST_CASE("rotation: R1 and R2 leave the float model as it was") {
     CAPTURE(options);
     const ModelFolder model(std::string("files/forward/") + family);
     const double before = loss_with(model, {}, tokens, 12);
-    const CalibratedModel found = calibrate(model, config_of(options), tokens, 12, false, "fake-quantized");
+    const CalibratedModel found = calibrate(model, rotation_config_of(options), tokens, 12, false, "fake-quantized");
     REQUIRE_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
     CHECK(std::fabs(loss_with(model, found, tokens, 12) - before) < 1e-5 * std::fabs(before));
     const bool rotates_stream = std::string(options).find("\"r1\": false") == std::string::npos;
@@ -67,10 +68,10 @@ TEST_CASE("rotation: goes together with what comes after it, and with a quantize
   const ModelFolder model("files/forward/llama_linear");
   const std::vector<int32_t> tokens = random_tokens(24);
   std::string config =
-      config_of(R"("r2": true)",
-                R"(, "algo_config": [{"name": "gptq"}], "layer_quant_config": {"lm_head": {"weight": )" + kInt8 +
-                    R"(}, "model.embed_tokens": {"weight": )" + kInt8 + "}}",
-                "");
+      rotation_config_of(R"("r2": true)",
+                         R"(, "algo_config": [{"name": "gptq"}], "layer_quant_config": {"lm_head": {"weight": )" +
+                             kRotationInt8 + R"(}, "model.embed_tokens": {"weight": )" + kRotationInt8 + "}}",
+                         "");
   const double before = loss_with(model, {}, tokens, 12);
   for (const char* format : {"fake-quantized", "quark"}) {
     const CalibratedModel found = calibrate(model, config, tokens, 12, false, format);
@@ -103,7 +104,7 @@ TEST_CASE("rotation: what cannot be done is told") {
     CAPTURE(family);
     CAPTURE(options);
     const ModelFolder model(std::string("files/forward/") + family);
-    const CalibratedModel found = calibrate(model, config_of(options), tokens, 12);
+    const CalibratedModel found = calibrate(model, rotation_config_of(options), tokens, 12);
     CHECK(found.blocks.empty());
     CHECK(found.error.code == code);
     CHECK(found.error.where == std::string("/pre_quant_opt_config/0") + where);

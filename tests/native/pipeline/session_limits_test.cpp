@@ -23,7 +23,7 @@ std::vector<float> weights_with(std::initializer_list<std::pair<uint64_t, float>
   return x;
 }
 
-MemoryModel model_of(StorageDtype dtype, const std::vector<float>& values) {
+MemoryModel session_limits_model_of(StorageDtype dtype, const std::vector<float>& values) {
   MemoryModel model;
   model.add_file("m.safetensors", {{"l.weight", dtype, {kRows, kColumns}, values}});
   return model;
@@ -53,7 +53,7 @@ void check_refused(const Error& error, ErrorCode code, const std::string& words)
   CHECK(error.message.find("\"non_finite\": \"saturate\"") != std::string::npos);
 }
 
-struct Case {
+struct SessionLimitsCase {
   const char* format;
   const char* spec;
   StorageDtype source;
@@ -61,7 +61,7 @@ struct Case {
   const char* words;
 };
 
-const char* const kInt4 = R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": -1, "group_size": 32})";
+const char* const kSessionLimitsInt4 = R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": -1, "group_size": 32})";
 // Scales of fake-quantized are of the dtype of the weight unless the spec says otherwise.
 const char* const kInt4Float32Scales =
     R"({"dtype": "int4", "qscheme": "per_group", "ch_axis": -1, "group_size": 32, "scale_type": "float32"})";
@@ -69,7 +69,7 @@ const char* const kUint4 =
     R"({"dtype": "uint4", "symmetric": false, "qscheme": "per_group", "ch_axis": -1, "group_size": 32})";
 const char* const kAmdFp4 =
     R"({"dtype": "fp4", "qscheme": "per_group", "ch_axis": -1, "group_size": 16, "scale_format": "e5m3"})";
-const Case kCases[] = {
+const SessionLimitsCase kSessionLimitsCases[] = {
     {"quark", R"({"dtype": "float16"})", StorageDtype::F32, 70000, "is beyond float16, whose largest value is 65504"},
     {"fake-quantized", R"({"dtype": "float16"})", StorageDtype::BF16, -1e6f, "is beyond float16"},
     {"quark", R"({"dtype": "bfloat16"})", StorageDtype::F32, 3.4e38f, "is beyond bfloat16"},
@@ -77,8 +77,8 @@ const Case kCases[] = {
     {"fake-quantized", R"({"dtype": "int4", "qscheme": "per_tensor", "scale_type": "float32"})", StorageDtype::F16,
      -65504, "beyond float16"},
     {"fake-quantized", R"({"dtype": "bfp16"})", StorageDtype::F16, 65504, "beyond float16"},
-    {"fake-quantized", kInt4, StorageDtype::F32, -3.4e38f, "beyond float32"},
-    {"compressed-tensors", kInt4, StorageDtype::F16, -65000, "beyond float16"},
+    {"fake-quantized", kSessionLimitsInt4, StorageDtype::F32, -3.4e38f, "beyond float32"},
+    {"compressed-tensors", kSessionLimitsInt4, StorageDtype::F16, -65000, "beyond float16"},
     {"compressed-tensors", R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})", StorageDtype::F32, -3.4e38f,
      "beyond float32"},
     {"quark", R"({"dtype": "int4", "qscheme": "per_tensor"})", StorageDtype::F32, -3.4e38f, "beyond float32"},
@@ -86,21 +86,21 @@ const Case kCases[] = {
     {"quark", kAmdFp4, StorageDtype::F32, 1e6f, "needs a larger scale than 114688"},
     {"awq", kUint4, StorageDtype::F32, 1e6f, "beyond float16"},
     {"awq", kUint4, StorageDtype::BF16, -1e6f, "beyond float16"},
-    {"gptq", kInt4, StorageDtype::F32, 1e6f, "beyond float16"},
+    {"gptq", kSessionLimitsInt4, StorageDtype::F32, 1e6f, "beyond float16"},
     {"gptq", kUint4, StorageDtype::F32, 1e30f, "beyond float16"},
 };
 
 }  // namespace
 
 TEST_CASE("a finite weight that would become infinite is refused with its element, the same for all tiles") {
-  for (const Case& c : kCases) {
+  for (const SessionLimitsCase& c : kSessionLimitsCases) {
     CAPTURE(std::string(c.format));
     CAPTURE(std::string(c.spec));
     const bool by_columns = std::string_view(c.format) == "awq" || std::string_view(c.format) == "gptq";
     // Two in one tile: the first by lines of the layout is named.
-    const MemoryModel model = model_of(c.source, weights_with({{400 * kColumns + 200, c.value},
-                                                               {401 * kColumns + 201, c.value},
-                                                               {600 * kColumns + 195, c.value}}));
+    const MemoryModel model = session_limits_model_of(c.source, weights_with({{400 * kColumns + 200, c.value},
+                                                                              {401 * kColumns + 201, c.value},
+                                                                              {600 * kColumns + 195, c.value}}));
     const std::string place =
         by_columns ? "at element 153795 (row 600, column 195)" : "at element 102600 (row 400, column 200)";
     for (const uint64_t tile_bytes : {uint64_t{1}, uint64_t{9000}, uint64_t{1} << 20}) {
@@ -114,10 +114,10 @@ TEST_CASE("a finite weight that would become infinite is refused with its elemen
 }
 
 TEST_CASE("saturating clamps to what is finite, whatever the tiles") {
-  for (const Case& c : kCases) {
+  for (const SessionLimitsCase& c : kSessionLimitsCases) {
     CAPTURE(std::string(c.format));
     CAPTURE(std::string(c.spec));
-    const MemoryModel model = model_of(c.source, weights_with({{400 * kColumns + 200, c.value}}));
+    const MemoryModel model = session_limits_model_of(c.source, weights_with({{400 * kColumns + 200, c.value}}));
     auto whole = run(model, c.format, c.spec, 1 << 20, true), tiled = run(model, c.format, c.spec, 1, true);
     REQUIRE(bool(whole));
     REQUIRE(bool(tiled));
@@ -125,7 +125,7 @@ TEST_CASE("saturating clamps to what is finite, whatever the tiles") {
     CHECK(whole->sums.front().all_finite());
     CHECK(whole->sums.front().count == kRows * kColumns);
   }
-  const MemoryModel model = model_of(StorageDtype::F32, weights_with({{7, 70000}, {8, -1e30f}}));
+  const MemoryModel model = session_limits_model_of(StorageDtype::F32, weights_with({{7, 70000}, {8, -1e30f}}));
   auto halves = run(model, "fake-quantized", R"({"dtype": "float16"})", 1 << 20, true);
   REQUIRE(bool(halves));
   const auto* bits = reinterpret_cast<const uint16_t*>(halves->model.files.front().data() +
@@ -135,11 +135,12 @@ TEST_CASE("saturating clamps to what is finite, whatever the tiles") {
 }
 
 TEST_CASE("what float16 just holds is not refused") {
-  for (const Case& c : {Case{"quark", R"({"dtype": "float16"})", StorageDtype::F32, 65519, ""},
-                        Case{"compressed-tensors", kInt4, StorageDtype::F16, -60000, ""},
-                        Case{"awq", kUint4, StorageDtype::F32, 60000, ""}}) {
+  for (const SessionLimitsCase& c :
+       {SessionLimitsCase{"quark", R"({"dtype": "float16"})", StorageDtype::F32, 65519, ""},
+        SessionLimitsCase{"compressed-tensors", kSessionLimitsInt4, StorageDtype::F16, -60000, ""},
+        SessionLimitsCase{"awq", kUint4, StorageDtype::F32, 60000, ""}}) {
     CAPTURE(std::string(c.format));
-    auto found = run(model_of(c.source, weights_with({{77, c.value}})), c.format, c.spec, 1 << 20);
+    auto found = run(session_limits_model_of(c.source, weights_with({{77, c.value}})), c.format, c.spec, 1 << 20);
     if (!found) MESSAGE(found.error().message);
     REQUIRE(bool(found));
     CHECK(found->sums.front().all_finite());
@@ -153,7 +154,7 @@ TEST_CASE("nvfp4 of tiny weights has a finite second scale, and block scales tha
     CAPTURE(size);
     std::vector<float> x = normal_values(kRows * kColumns, 3, 0, 1);
     for (float& v : x) v *= size;
-    const MemoryModel model = model_of(StorageDtype::F32, x);
+    const MemoryModel model = session_limits_model_of(StorageDtype::F32, x);
     auto found = run(model, "compressed-tensors", spec, 1 << 20);
     REQUIRE(bool(found));
     const kernels::ErrorSums& sums = found->sums.front();

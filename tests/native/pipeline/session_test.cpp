@@ -17,7 +17,7 @@ namespace {
 
 std::vector<float> small_values(size_t count, uint32_t seed) { return normal_values(count, seed, 0, 0.05f); }
 
-MemoryModel model_of(StorageDtype dtype, uint64_t rows, uint64_t columns) {
+MemoryModel session_model_of(StorageDtype dtype, uint64_t rows, uint64_t columns) {
   MemoryModel model;
   model.add_file("model.safetensors", {{"a.q_proj.weight", dtype, {rows, columns}, small_values(rows * columns, 1)},
                                        {"a.q_proj.bias", dtype, {rows}, small_values(rows, 2)},
@@ -26,15 +26,15 @@ MemoryModel model_of(StorageDtype dtype, uint64_t rows, uint64_t columns) {
   return model;
 }
 
-std::string config_of(const std::string& spec) {
+std::string session_config_of(const std::string& spec) {
   return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"]})";
 }
 
-struct Case {
+struct SessionCase {
   const char* format;
   const char* spec;
 };
-const Case kCases[] = {
+const SessionCase kSessionCases[] = {
     {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})"},
     {"compressed-tensors", R"({"dtype": "uint4", "qscheme": "per_group", "group_size": 16, "symmetric": false})"},
     {"compressed-tensors", R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false})"},
@@ -112,20 +112,20 @@ const Case kCases[] = {
                            {"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_scale_quant": true}])"},
 };
 
-Plan plan_of(const ModelIndex& index, const Case& c, uint64_t tile_bytes) {
+Plan session_plan_of(const ModelIndex& index, const SessionCase& c, uint64_t tile_bytes) {
   List<Diagnostic> diagnostics;
   PlanOptions options;
   options.format = c.format;
   options.tile_bytes = {tile_bytes, tile_bytes};
-  auto plan = make_plan(index, config_of(c.spec), options, diagnostics);
+  auto plan = make_plan(index, session_config_of(c.spec), options, diagnostics);
   if (!plan) MESSAGE(plan.error().where << ": " << plan.error().message);
   REQUIRE(bool(plan));
   return std::move(*plan);
 }
 
 // The values that the spec itself gives, from the whole tensor at once.
-std::vector<float> expected_values(std::vector<float> x, const std::vector<uint64_t>& shape, const WeightLayout& layout,
-                                   StorageDtype source, bool fake) {
+std::vector<float> session_expected_values(std::vector<float> x, const std::vector<uint64_t>& shape,
+                                           const WeightLayout& layout, StorageDtype source, bool fake) {
   const QuantizationSpec& spec = layout.spec;
   if (source == StorageDtype::BF16) {
     std::vector<uint16_t> bits(x.size());
@@ -177,15 +177,15 @@ std::vector<float> expected_values(std::vector<float> x, const std::vector<uint6
 
 TEST_CASE("output bytes and sums are the same for every tile size and order") {
   for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
-    const MemoryModel model = model_of(dtype, 104, 960);
+    const MemoryModel model = session_model_of(dtype, 104, 960);
     const ModelIndex index = model.index();
-    for (const Case& c : kCases) {
+    for (const SessionCase& c : kSessionCases) {
       CAPTURE(c.format);
       CAPTURE(c.spec);
-      auto whole = run_plan(model, plan_of(index, c, 64u << 20));
+      auto whole = run_plan(model, session_plan_of(index, c, 64u << 20));
       REQUIRE(bool(whole));
       for (const uint64_t tile_bytes : {uint64_t{1}, uint64_t{50'000}, uint64_t{1} << 17}) {
-        auto tiled = run_plan(model, plan_of(index, c, tile_bytes), tile_bytes == 50'000);
+        auto tiled = run_plan(model, session_plan_of(index, c, tile_bytes), tile_bytes == 50'000);
         REQUIRE(bool(tiled));
         CHECK(tiled->model.files == whole->model.files);
         for (size_t t = 0; t < whole->sums.size(); ++t) {
@@ -202,12 +202,12 @@ TEST_CASE("output bytes and sums are the same for every tile size and order") {
 
 TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
   for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
-    const MemoryModel model = model_of(dtype, 72, 192);
+    const MemoryModel model = session_model_of(dtype, 72, 192);
     const ModelIndex index = model.index();
-    for (const Case& c : kCases) {
+    for (const SessionCase& c : kSessionCases) {
       CAPTURE(c.format);
       CAPTURE(c.spec);
-      const Plan plan = plan_of(index, c, 20'000);
+      const Plan plan = session_plan_of(index, c, 20'000);
       auto out = run_plan(model, plan);
       REQUIRE(bool(out));
       json::Value config;
@@ -221,8 +221,8 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
         const WeightLayout& layout = plan.tensors[index.find(pair.name) - index.tensors().data()].task.layout;
         const std::vector<float> right =
             decode_all(out->model, pair.right, pair.by_columns && !pair.right.layout.column_tiles());
-        const std::vector<float> expected = expected_values(small_values(72 * 192, 1), {72, 192}, layout, dtype,
-                                                            std::string(c.format) == "fake-quantized");
+        const std::vector<float> expected = session_expected_values(small_values(72 * 192, 1), {72, 192}, layout, dtype,
+                                                                    std::string(c.format) == "fake-quantized");
         CHECK(right == expected);
         const std::vector<float> left = decode_all(model, pair.left, pair.by_columns);
         CHECK(left.size() == right.size());
@@ -245,7 +245,7 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
     model.add_file("m.safetensors", {{"l.weight", StorageDtype::F32, {64, 64}, values}});
     const ModelIndex index = model.index();
     for (const char* format : {"compressed-tensors", "quark", "fake-quantized"}) {
-      auto run = run_plan(model, plan_of(index, {format, spec}, 4096));
+      auto run = run_plan(model, session_plan_of(index, {format, spec}, 4096));
       REQUIRE(!run);
       CHECK(run.error().code == ErrorCode::value_not_finite);
       CHECK(run.error().where == "l.weight");
@@ -268,15 +268,15 @@ TEST_CASE("aihwkit: codes that nothing below zero makes unsigned do not fit a fi
   const ModelIndex index = model.index();
   const char* spec =
       R"({"dtype": "int8", "qscheme": "per_tensor", "grid": {"sign_by_data": true, "divisor": "largest_code"}})";
-  auto refused = run_plan(model, plan_of(index, {"compressed-tensors", spec}, 4096));
+  auto refused = run_plan(model, session_plan_of(index, {"compressed-tensors", spec}, 4096));
   REQUIRE(!refused);
   CHECK(refused.error().code == ErrorCode::format_unsupported);
   CHECK(refused.error().message.find("would be uint8") != std::string::npos);
-  auto simulated = run_plan(model, plan_of(index, {"fake-quantized", spec}, 4096));
+  auto simulated = run_plan(model, session_plan_of(index, {"fake-quantized", spec}, 4096));
   REQUIRE(bool(simulated));
   const double noise = simulated->sums[0].noise;
   const char* signed_spec = R"({"dtype": "int8", "qscheme": "per_tensor"})";
-  CHECK(noise < 0.5 * run_plan(model, plan_of(index, {"fake-quantized", signed_spec}, 4096))->sums[0].noise);
+  CHECK(noise < 0.5 * run_plan(model, session_plan_of(index, {"fake-quantized", signed_spec}, 4096))->sums[0].noise);
 }
 
 TEST_CASE("a task of another shape is refused, not run") {

@@ -11,7 +11,7 @@ using Shape = std::vector<uint64_t>;
 
 namespace {
 
-QuantizationSpec spec_of(QScheme qscheme, int64_t ch_axis = 0, int64_t group_size = 0) {
+QuantizationSpec granularity_spec_of(QScheme qscheme, int64_t ch_axis = 0, int64_t group_size = 0) {
   QuantizationSpec spec;
   spec.qscheme = qscheme;
   spec.ch_axis = ch_axis;
@@ -19,7 +19,7 @@ QuantizationSpec spec_of(QScheme qscheme, int64_t ch_axis = 0, int64_t group_siz
   return spec;
 }
 
-size_t elements_of(const Shape& shape) {
+size_t granularity_elements_of(const Shape& shape) {
   return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), uint64_t{1}, std::multiplies<>()));
 }
 
@@ -60,15 +60,15 @@ std::vector<uint64_t> scales_by_runs(const Granularity& g, uint64_t piece) {
 void check_against_coordinates(const Shape& shape, QScheme qscheme, size_t axis, uint64_t group,
                                Dtype dtype = Dtype::int8) {
   const auto rank = static_cast<int64_t>(shape.size());
-  std::vector<uint64_t> expected(elements_of(shape));
+  std::vector<uint64_t> expected(granularity_elements_of(shape));
   for (size_t i = 0; i < expected.size(); ++i) expected[i] = slow_scale(i, shape, qscheme, axis, group);
   for (const int64_t ch_axis : {static_cast<int64_t>(axis), static_cast<int64_t>(axis) - rank}) {
-    QuantizationSpec spec = spec_of(qscheme, ch_axis, static_cast<int64_t>(group));
+    QuantizationSpec spec = granularity_spec_of(qscheme, ch_axis, static_cast<int64_t>(group));
     spec.dtype = dtype;
     const auto g = granularity_of(shape, spec);
     REQUIRE(static_cast<bool>(g));
     CHECK(g->element_count() == expected.size());
-    CHECK(elements_of(g->scale_shape) == g->scale_count());
+    CHECK(granularity_elements_of(g->scale_shape) == g->scale_count());
     for (const uint64_t piece : {uint64_t{1}, uint64_t{5}, uint64_t{1000}})
       CHECK(scales_by_runs(*g, piece) == expected);
   }
@@ -97,37 +97,37 @@ TEST_CASE("granularity: contiguous_elements completes whole scales, in order") {
   for (const Shape& shape : {Shape{4, 6}, Shape{1, 6}, Shape{2, 3, 4}, Shape{12}})
     for (size_t axis = 0; axis < shape.size(); ++axis)
       for (const QScheme qscheme : {QScheme::per_tensor, QScheme::per_channel, QScheme::per_group}) {
-        const auto g = granularity_of(shape, spec_of(qscheme, static_cast<int64_t>(axis), -1));
+        const auto g = granularity_of(shape, granularity_spec_of(qscheme, static_cast<int64_t>(axis), -1));
         REQUIRE(static_cast<bool>(g));
         const uint64_t step = g->contiguous_elements();
         if (step == 0) continue;
         CHECK(step * g->scale_count() == g->element_count());
         for_each_run(*g, 0, g->element_count(), [&](const Run& run) { CHECK(run.scale == run.begin / step); });
       }
-  const auto rows = granularity_of({4, 6}, spec_of(QScheme::per_channel, 0));
+  const auto rows = granularity_of({4, 6}, granularity_spec_of(QScheme::per_channel, 0));
   CHECK(rows->contiguous_elements() == 6);
-  const auto groups = granularity_of({4, 6}, spec_of(QScheme::per_group, -1, 3));
+  const auto groups = granularity_of({4, 6}, granularity_spec_of(QScheme::per_group, -1, 3));
   CHECK(groups->contiguous_elements() == 3);
-  const auto columns = granularity_of({4, 6}, spec_of(QScheme::per_channel, 1));
+  const auto columns = granularity_of({4, 6}, granularity_spec_of(QScheme::per_channel, 1));
   CHECK(columns->contiguous_elements() == 0);
 }
 
 TEST_CASE("granularity: shapes of the scales") {
-  CHECK(granularity_of({4, 6}, spec_of(QScheme::per_tensor))->scale_shape == Shape{});
-  CHECK(granularity_of({}, spec_of(QScheme::per_tensor))->element_count() == 1);
-  CHECK(granularity_of({4, 6}, spec_of(QScheme::per_channel, -1))->scale_shape == Shape{6});
-  CHECK(granularity_of({4, 6}, spec_of(QScheme::per_group, 1, 3))->scale_shape == Shape{4, 2});
-  CHECK(granularity_of({4, 6}, spec_of(QScheme::per_group, 0, 2))->scale_shape == Shape{6, 2});
-  CHECK(granularity_of({2, 4, 6}, spec_of(QScheme::per_group, 1, -1))->scale_shape == Shape{12, 1});
-  CHECK(granularity_of({0, 6}, spec_of(QScheme::per_channel, 1))->scale_count() == 6);
-  CHECK(granularity_of({0, 6}, spec_of(QScheme::per_group, 1, 3))->scale_count() == 0);
-  QuantizationSpec cast = spec_of(QScheme::per_group, 5, 0);
+  CHECK(granularity_of({4, 6}, granularity_spec_of(QScheme::per_tensor))->scale_shape == Shape{});
+  CHECK(granularity_of({}, granularity_spec_of(QScheme::per_tensor))->element_count() == 1);
+  CHECK(granularity_of({4, 6}, granularity_spec_of(QScheme::per_channel, -1))->scale_shape == Shape{6});
+  CHECK(granularity_of({4, 6}, granularity_spec_of(QScheme::per_group, 1, 3))->scale_shape == Shape{4, 2});
+  CHECK(granularity_of({4, 6}, granularity_spec_of(QScheme::per_group, 0, 2))->scale_shape == Shape{6, 2});
+  CHECK(granularity_of({2, 4, 6}, granularity_spec_of(QScheme::per_group, 1, -1))->scale_shape == Shape{12, 1});
+  CHECK(granularity_of({0, 6}, granularity_spec_of(QScheme::per_channel, 1))->scale_count() == 6);
+  CHECK(granularity_of({0, 6}, granularity_spec_of(QScheme::per_group, 1, 3))->scale_count() == 0);
+  QuantizationSpec cast = granularity_spec_of(QScheme::per_group, 5, 0);
   cast.dtype = Dtype::bfloat16;
   CHECK(granularity_of({4, 6}, cast)->scale_count() == 1);
 }
 
 TEST_CASE("granularity: blocks of rows and columns") {
-  QuantizationSpec spec = spec_of(QScheme::per_block);
+  QuantizationSpec spec = granularity_spec_of(QScheme::per_block);
   for (const Shape& shape : {Shape{4, 6}, Shape{5, 7}, Shape{1, 1}, Shape{8, 3}})
     for (spec.block_rows = 1; spec.block_rows <= 5; ++spec.block_rows)
       for (spec.block_columns = 1; spec.block_columns <= 5; ++spec.block_columns) {
@@ -135,7 +135,7 @@ TEST_CASE("granularity: blocks of rows and columns") {
         REQUIRE(static_cast<bool>(g));
         const uint64_t columns = (shape[1] + spec.block_columns - 1) / spec.block_columns;
         CHECK(g->scale_shape == Shape{(shape[0] + spec.block_rows - 1) / spec.block_rows, columns});
-        CHECK(elements_of(g->scale_shape) == g->scale_count());
+        CHECK(granularity_elements_of(g->scale_shape) == g->scale_count());
         std::vector<uint64_t> expected;
         for (uint64_t row = 0; row < shape[0]; ++row)
           for (uint64_t column = 0; column < shape[1]; ++column)
@@ -153,19 +153,21 @@ TEST_CASE("granularity: errors say what was found and what fits") {
     CHECK(g.error().code == code);
     return g.error().message;
   };
-  CHECK(message_of({16, 96}, spec_of(QScheme::per_group, -1, 64), ErrorCode::group_size_invalid) ==
+  CHECK(message_of({16, 96}, granularity_spec_of(QScheme::per_group, -1, 64), ErrorCode::group_size_invalid) ==
         "group_size 64 does not divide axis 1 of shape [16, 96]; sizes that fit: 32, 16 and 96 (-1 is the whole axis)");
-  CHECK(message_of({16, 4096}, spec_of(QScheme::per_group, 1, 0), ErrorCode::group_size_invalid)
+  CHECK(message_of({16, 4096}, granularity_spec_of(QScheme::per_group, 1, 0), ErrorCode::group_size_invalid)
             .find("128, 64, 32, 16 and 4096") != std::string::npos);
-  CHECK(message_of({16, 7}, spec_of(QScheme::per_group, 1, 14), ErrorCode::group_size_invalid).find("fit: 7 ") !=
+  CHECK(message_of({16, 7}, granularity_spec_of(QScheme::per_group, 1, 14), ErrorCode::group_size_invalid)
+            .find("fit: 7 ") != std::string::npos);
+  CHECK(message_of({4, 6}, granularity_spec_of(QScheme::per_channel, 2), ErrorCode::shape_mismatch).find("-2 to 1") !=
         std::string::npos);
-  CHECK(message_of({4, 6}, spec_of(QScheme::per_channel, 2), ErrorCode::shape_mismatch).find("-2 to 1") !=
-        std::string::npos);
-  CHECK(message_of({4, 6}, spec_of(QScheme::per_channel, -3), ErrorCode::shape_mismatch).find("ch_axis -3") !=
-        std::string::npos);
-  message_of({}, spec_of(QScheme::per_channel, 0), ErrorCode::shape_mismatch);
-  message_of({4, 0}, spec_of(QScheme::per_group, 1, -1), ErrorCode::shape_mismatch);
-  message_of({1u << 31, 1u << 31, 8}, spec_of(QScheme::per_tensor), ErrorCode::shape_mismatch);
-  message_of({uint64_t{1} << 40, uint64_t{1} << 40, 0}, spec_of(QScheme::per_channel, 2), ErrorCode::shape_mismatch);
-  message_of({4, 6}, spec_of(QScheme::per_block), ErrorCode::spec_invalid);
+  CHECK(
+      message_of({4, 6}, granularity_spec_of(QScheme::per_channel, -3), ErrorCode::shape_mismatch).find("ch_axis -3") !=
+      std::string::npos);
+  message_of({}, granularity_spec_of(QScheme::per_channel, 0), ErrorCode::shape_mismatch);
+  message_of({4, 0}, granularity_spec_of(QScheme::per_group, 1, -1), ErrorCode::shape_mismatch);
+  message_of({1u << 31, 1u << 31, 8}, granularity_spec_of(QScheme::per_tensor), ErrorCode::shape_mismatch);
+  message_of({uint64_t{1} << 40, uint64_t{1} << 40, 0}, granularity_spec_of(QScheme::per_channel, 2),
+             ErrorCode::shape_mismatch);
+  message_of({4, 6}, granularity_spec_of(QScheme::per_block), ErrorCode::spec_invalid);
 }

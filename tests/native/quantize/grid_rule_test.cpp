@@ -12,7 +12,7 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec spec_of(Dtype dtype, bool symmetric, const GridRule& grid) {
+QuantizationSpec grid_rule_spec_of(Dtype dtype, bool symmetric, const GridRule& grid) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = symmetric;
@@ -45,18 +45,18 @@ std::vector<int> codes_of(const QuantizationSpec& spec, const QParams& q, const 
 }  // namespace
 
 TEST_CASE("\"8 bits, symmetric\" has four divisors") {
-  CHECK(qparams_of(-2.0f, 1.0f, spec_of(Dtype::int8, true, {})).scale == 2.0f / 127.5f);
-  CHECK(qparams_of(-2.0f, 1.0f, spec_of(Dtype::int8, true, aihwkit_grid())).scale == 2.0f / 127.0f);
-  CHECK(qparams_of(-2.0f, 1.0f, spec_of(Dtype::int8, true, weights(false))).scale == 2.0f / 127.0f);
+  CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, {})).scale == 2.0f / 127.5f);
+  CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, aihwkit_grid())).scale == 2.0f / 127.0f);
+  CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, weights(false))).scale == 2.0f / 127.0f);
   const GridRule activations = brevitas_grid(false, false, BrevitasVersion::v0_12_1);
-  CHECK(qparams_of(-2.0f, 1.0f, spec_of(Dtype::int8, true, activations)).scale == 2.0f / 128.0f);
-  CHECK(quant_min_of(spec_of(Dtype::int8, true, weights(false))) == -127);
-  CHECK(quant_max_of(spec_of(Dtype::uint8, false, weights(false))) == 254);
-  CHECK(quant_min_of(spec_of(Dtype::int8, true, activations)) == -128);
+  CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, activations)).scale == 2.0f / 128.0f);
+  CHECK(quant_min_of(grid_rule_spec_of(Dtype::int8, true, weights(false))) == -127);
+  CHECK(quant_max_of(grid_rule_spec_of(Dtype::uint8, false, weights(false))) == 254);
+  CHECK(quant_min_of(grid_rule_spec_of(Dtype::int8, true, activations)) == -128);
 }
 
 TEST_CASE("aihwkit: data without negative values makes symmetric codes unsigned, for all channels or none") {
-  const QuantizationSpec spec = spec_of(Dtype::int8, true, aihwkit_grid());
+  const QuantizationSpec spec = grid_rule_spec_of(Dtype::int8, true, aihwkit_grid());
   const float positive[] = {0.5f, 0.0f}, mixed[] = {0.5f, -0.25f}, max[] = {1.0f, 2.0f};
   CHECK(spec_for_data(spec, positive).dtype == Dtype::uint8);
   CHECK(spec_for_data(spec, mixed).dtype == Dtype::int8);
@@ -66,13 +66,13 @@ TEST_CASE("aihwkit: data without negative values makes symmetric codes unsigned,
   qparams_of_ranges(mixed, max, spec, q);
   CHECK(q[0].scale == 1.0f / 127.0f);
   // Other specs stay as they are.
-  CHECK(spec_for_data(spec_of(Dtype::int8, true, {}), positive).dtype == Dtype::int8);
+  CHECK(spec_for_data(grid_rule_spec_of(Dtype::int8, true, {}), positive).dtype == Dtype::int8);
 }
 
 TEST_CASE("aihwkit: floors, and the zero point of the scale before its floor") {
-  const QuantizationSpec symmetric = spec_of(Dtype::int4, true, aihwkit_grid());
+  const QuantizationSpec symmetric = grid_rule_spec_of(Dtype::int4, true, aihwkit_grid());
   CHECK(qparams_of(-1e-12f, 1e-12f, symmetric).scale == 1e-8f);
-  const QParams q = qparams_of(-2e-8f, 2e-8f, spec_of(Dtype::uint8, false, aihwkit_grid()));
+  const QParams q = qparams_of(-2e-8f, 2e-8f, grid_rule_spec_of(Dtype::uint8, false, aihwkit_grid()));
   CHECK(q.scale == 1e-8f);
   CHECK(q.zero_point == 128.0f);  // 127.5 of the steps that there would be
 }
@@ -80,17 +80,20 @@ TEST_CASE("aihwkit: floors, and the zero point of the scale before its floor") {
 TEST_CASE("the zero point is added after rounding or before it, and x is divided") {
   // Scale 1: x + 3 with a tie. Rounding first makes 0.5 zero; rounding last takes 3.5 to 4.
   const QParams q{1.0f, 3.0f};
-  CHECK(codes_of(spec_of(Dtype::uint4, false, aihwkit_grid()), q, {0.5f, 1.5f, -0.5f}) == std::vector<int>{3, 5, 3});
-  CHECK(codes_of(spec_of(Dtype::uint4, false, weights(false)), q, {0.5f, 1.5f, -0.5f}) == std::vector<int>{4, 4, 2});
-  CHECK(values_of(spec_of(Dtype::uint4, false, weights(false)), q, {0.5f, 20.0f}) == std::vector<float>{1.0f, 11.0f});
+  CHECK(codes_of(grid_rule_spec_of(Dtype::uint4, false, aihwkit_grid()), q, {0.5f, 1.5f, -0.5f}) ==
+        std::vector<int>{3, 5, 3});
+  CHECK(codes_of(grid_rule_spec_of(Dtype::uint4, false, weights(false)), q, {0.5f, 1.5f, -0.5f}) ==
+        std::vector<int>{4, 4, 2});
+  CHECK(values_of(grid_rule_spec_of(Dtype::uint4, false, weights(false)), q, {0.5f, 20.0f}) ==
+        std::vector<float>{1.0f, 11.0f});
   // 0.3 / 0.1 rounds to 3, so 0.35 / 0.1 = 3.5 goes to 4; times the reciprocal it is 3.5 too, but 0.55 / 0.1 is not.
   const float scale = 0.1f, x = 0.15f;
   const auto divided = static_cast<int>(std::nearbyint(x / scale));
-  CHECK(codes_of(spec_of(Dtype::int8, true, aihwkit_grid()), {scale, 0}, {x}) == std::vector<int>{divided});
+  CHECK(codes_of(grid_rule_spec_of(Dtype::int8, true, aihwkit_grid()), {scale, 0}, {x}) == std::vector<int>{divided});
 }
 
 TEST_CASE("Brevitas: all-negative asymmetric weights saturate, as upstream") {
-  const QuantizationSpec spec = spec_of(Dtype::uint4, false, weights(false));
+  const QuantizationSpec spec = grid_rule_spec_of(Dtype::uint4, false, weights(false));
   const QParams q = qparams_of(-1.95f, -1.01f, spec);
   CHECK(q.scale == doctest::Approx(0.94f / 14));
   CHECK(q.zero_point == 14.0f);
@@ -99,14 +102,14 @@ TEST_CASE("Brevitas: all-negative asymmetric weights saturate, as upstream") {
 }
 
 TEST_CASE("powers of two are of the threshold, by a logarithm that float32 rounds") {
-  const QuantizationSpec spec = spec_of(Dtype::int4, true, weights(true));
+  const QuantizationSpec spec = grid_rule_spec_of(Dtype::int4, true, weights(true));
   CHECK(qparams_of(-1.0f, 1.0f, spec).scale == 1.0f / 8);
   CHECK(qparams_of(-1.1f, 1.0f, spec).scale == 2.0f / 8);
   const float beside = std::nextafter(16.0f, 17.0f);  // log2 is 4 + 1.7e-7, of which float32 has 4
   CHECK(qparams_of(-beside, 1.0f, spec).scale == 16.0f / 8);
   CHECK(qparams_of(-std::nextafter(1.0f, 2.0f), 1.0f, spec).scale == 2.0f / 8);
   CHECK(qparams_of(0.0f, 0.0f, spec).scale == 0x1p-33f / 8);
-  CHECK(qparams_of(0.0f, 0.0f, spec_of(Dtype::int4, true, weights(true, BrevitasVersion::v0_10_3))).scale ==
+  CHECK(qparams_of(0.0f, 0.0f, grid_rule_spec_of(Dtype::int4, true, weights(true, BrevitasVersion::v0_10_3))).scale ==
         1e-10f / 8);
   const float largest = std::numeric_limits<float>::max();
   CHECK(std::isfinite(qparams_of(-largest, largest, spec).scale));
@@ -118,7 +121,7 @@ TEST_CASE("pieces of a divided grid are the whole, along rows, channels of the l
   for (const GridRule& grid : {aihwkit_grid(), weights(false)})
     for (const Dtype dtype : {Dtype::int4, Dtype::int8, Dtype::int16, Dtype::int32})
       for (const int64_t axis : {0, 1}) {
-        QuantizationSpec spec = spec_of(dtype, true, grid);
+        QuantizationSpec spec = grid_rule_spec_of(dtype, true, grid);
         spec.qscheme = QScheme::per_channel;
         spec.ch_axis = axis;
         const Result<Granularity> g = granularity_of({5, 300}, spec);
@@ -145,7 +148,7 @@ TEST_CASE("pieces of a divided grid are the whole, along rows, channels of the l
 }
 
 TEST_CASE("groups may end short where the grid says so") {
-  QuantizationSpec spec = spec_of(Dtype::int8, true, brevitas_mx_integer_grid());
+  QuantizationSpec spec = grid_rule_spec_of(Dtype::int8, true, brevitas_mx_integer_grid());
   spec.qscheme = QScheme::per_group;
   spec.group_size = 32;
   spec.ch_axis = -1;

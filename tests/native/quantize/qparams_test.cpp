@@ -10,41 +10,41 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec spec_of(Dtype dtype, bool symmetric) {
+QuantizationSpec qparams_spec_of(Dtype dtype, bool symmetric) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = symmetric;
   return spec;
 }
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kQparamsInfinity = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
 TEST_CASE("symmetric integers: the larger magnitude over half the number of steps") {
-  CHECK(qparams_of(-1.0f, 2.0f, spec_of(Dtype::int8, true)).scale == 2.0f / 127.5f);
-  CHECK(qparams_of(-3.0f, 2.0f, spec_of(Dtype::int4, true)).scale == 3.0f / 7.5f);
-  CHECK(qparams_of(1.0f, 2.0f, spec_of(Dtype::uint8, true)).scale == 2.0f / 127.5f);
-  CHECK(qparams_of(-3.0f, 2.0f, spec_of(Dtype::int2, true)).scale == 2.0f);
-  CHECK(qparams_of(-3.0f, 2.0f, spec_of(Dtype::int16, true)).scale == 3.0f / 32767.5f);
-  CHECK(qparams_of(-3.0f, 2.0f, spec_of(Dtype::int8, true)).zero_point == 0.0f);
+  CHECK(qparams_of(-1.0f, 2.0f, qparams_spec_of(Dtype::int8, true)).scale == 2.0f / 127.5f);
+  CHECK(qparams_of(-3.0f, 2.0f, qparams_spec_of(Dtype::int4, true)).scale == 3.0f / 7.5f);
+  CHECK(qparams_of(1.0f, 2.0f, qparams_spec_of(Dtype::uint8, true)).scale == 2.0f / 127.5f);
+  CHECK(qparams_of(-3.0f, 2.0f, qparams_spec_of(Dtype::int2, true)).scale == 2.0f);
+  CHECK(qparams_of(-3.0f, 2.0f, qparams_spec_of(Dtype::int16, true)).scale == 3.0f / 32767.5f);
+  CHECK(qparams_of(-3.0f, 2.0f, qparams_spec_of(Dtype::int8, true)).zero_point == 0.0f);
 }
 
 TEST_CASE("asymmetric integers: zero is in the range and has a code") {
-  const QParams q = qparams_of(-1.0f, 3.0f, spec_of(Dtype::uint8, false));
+  const QParams q = qparams_of(-1.0f, 3.0f, qparams_spec_of(Dtype::uint8, false));
   CHECK(q.scale == 4.0f / 255.0f);
   CHECK(q.zero_point == 64.0f);  // 63.75
-  CHECK(qparams_of(-1.0f, 3.0f, spec_of(Dtype::int8, false)).zero_point == -64.0f);
-  const QParams positive = qparams_of(1.0f, 3.0f, spec_of(Dtype::uint4, false));
+  CHECK(qparams_of(-1.0f, 3.0f, qparams_spec_of(Dtype::int8, false)).zero_point == -64.0f);
+  const QParams positive = qparams_of(1.0f, 3.0f, qparams_spec_of(Dtype::uint4, false));
   CHECK(positive.scale == 3.0f / 15.0f);
   CHECK(positive.zero_point == 0.0f);
-  const QParams negative = qparams_of(-3.0f, -1.0f, spec_of(Dtype::uint4, false));
+  const QParams negative = qparams_of(-3.0f, -1.0f, qparams_spec_of(Dtype::uint4, false));
   CHECK(negative.scale == 3.0f / 15.0f);
   CHECK(negative.zero_point == 15.0f);
 }
 
 TEST_CASE("float32 zero points: the range as it is") {
-  QuantizationSpec spec = spec_of(Dtype::uint4, false);
+  QuantizationSpec spec = qparams_spec_of(Dtype::uint4, false);
   spec.zero_point_type = ZeroPointType::float32;
   const QParams q = qparams_of(1.0f, 4.0f, spec);
   CHECK(q.scale == 0.2f);
@@ -57,22 +57,22 @@ TEST_CASE("float32 zero points: the range as it is") {
 }
 
 TEST_CASE("fp8: largest magnitude over the largest value") {
-  CHECK(qparams_of(-7.0f, 3.0f, spec_of(Dtype::fp8_e4m3, true)).scale == 7.0f / 448.0f);
-  CHECK(qparams_of(-7.0f, 3.0f, spec_of(Dtype::fp8_e5m2, true)).scale == 7.0f / 57344.0f);
-  CHECK(qparams_of(1e-30f, 1e-30f, spec_of(Dtype::fp8_e4m3, true)).scale == 1e-30f / 448.0f);
+  CHECK(qparams_of(-7.0f, 3.0f, qparams_spec_of(Dtype::fp8_e4m3, true)).scale == 7.0f / 448.0f);
+  CHECK(qparams_of(-7.0f, 3.0f, qparams_spec_of(Dtype::fp8_e5m2, true)).scale == 7.0f / 57344.0f);
+  CHECK(qparams_of(1e-30f, 1e-30f, qparams_spec_of(Dtype::fp8_e4m3, true)).scale == 1e-30f / 448.0f);
 }
 
 TEST_CASE("zeros, nothing seen, and ranges beyond float32") {
   for (const Dtype dtype : {Dtype::int8, Dtype::uint4, Dtype::fp8_e4m3})
     for (const bool symmetric : {false, true}) {
-      const QParams zeros = qparams_of(0.0f, 0.0f, spec_of(dtype, symmetric));
+      const QParams zeros = qparams_of(0.0f, 0.0f, qparams_spec_of(dtype, symmetric));
       CHECK(zeros.scale == 0x1p-23f);
       CHECK(zeros.zero_point == (dtype == Dtype::int8 && !symmetric ? -128.0f : 0.0f));
-      const QParams nothing = qparams_of(kInfinity, -kInfinity, spec_of(dtype, symmetric));
+      const QParams nothing = qparams_of(kQparamsInfinity, -kQparamsInfinity, qparams_spec_of(dtype, symmetric));
       CHECK(nothing.scale == 1.0f);
       CHECK(nothing.zero_point == 0.0f);
       const float most = std::numeric_limits<float>::max();
-      const QParams widest = qparams_of(-most, most, spec_of(dtype, symmetric));
+      const QParams widest = qparams_of(-most, most, qparams_spec_of(dtype, symmetric));
       CHECK(std::isfinite(widest.scale));
       CHECK(std::isfinite(widest.zero_point));
     }
@@ -80,7 +80,7 @@ TEST_CASE("zeros, nothing seen, and ranges beyond float32") {
 }
 
 TEST_CASE("scale_type: the stored scale, zero point from the scale before") {
-  QuantizationSpec spec = spec_of(Dtype::int8, true);
+  QuantizationSpec spec = qparams_spec_of(Dtype::int8, true);
   spec.scale_type = ScaleType::bfloat16;
   CHECK(qparams_of(0.0f, 127.5f * 1.00390625f, spec).scale == 1.0f);  // 1 + 2^-8: a tie, to even
   CHECK(qparams_of(0.0f, 127.5f * 1.01171875f, spec).scale == 1.015625f);
@@ -92,27 +92,27 @@ TEST_CASE("scale_type: the stored scale, zero point from the scale before") {
     spec.scale_type = same;
     CHECK(qparams_of(0.0f, 1.0f, spec).scale == 1.0f / 127.5f);
   }
-  QuantizationSpec fp8 = spec_of(Dtype::fp8_e4m3, true);
+  QuantizationSpec fp8 = qparams_spec_of(Dtype::fp8_e4m3, true);
   fp8.scale_type = ScaleType::float16;
   CHECK(qparams_of(0.0f, 1e-9f, fp8).scale == 0x1p-23f);  // would be 0 in float16
-  QuantizationSpec asymmetric = spec_of(Dtype::uint8, false);
+  QuantizationSpec asymmetric = qparams_spec_of(Dtype::uint8, false);
   const float zero_point = qparams_of(-1.234f, 0.777f, asymmetric).zero_point;
   asymmetric.scale_type = ScaleType::bfloat16;
   CHECK(qparams_of(-1.234f, 0.777f, asymmetric).zero_point == zero_point);
 }
 
 TEST_CASE("affine_of: range of the dtype and a reciprocal that stays finite") {
-  const kernels::Affine a = affine_of({0.3f, 7.0f}, spec_of(Dtype::uint4, false));
+  const kernels::Affine a = affine_of({0.3f, 7.0f}, qparams_spec_of(Dtype::uint4, false));
   CHECK(a.scale == 0.3f);
   CHECK(a.inverse == 1.0f / 0.3f);
   CHECK(a.zero_point == 7.0f);
   CHECK(a.quant_min == 0.0f);
   CHECK(a.quant_max == 15.0f);
-  CHECK(affine_of({0x1p-140f, 0.0f}, spec_of(Dtype::int8, true)).inverse == 0x1p126f);
+  CHECK(affine_of({0x1p-140f, 0.0f}, qparams_spec_of(Dtype::int8, true)).inverse == 0x1p126f);
 }
 
 TEST_CASE("e8m0 block scales: even, floor and ceil") {
-  QuantizationSpec spec = spec_of(Dtype::fp4, true);
+  QuantizationSpec spec = qparams_spec_of(Dtype::fp4, true);
   spec.scale_format = ScaleFormat::e8m0;
   const auto scale = [&](float amax, ScaleCalculationMode mode) {
     spec.scale_calculation_mode = mode;
@@ -132,7 +132,7 @@ TEST_CASE("e8m0 block scales: even, floor and ceil") {
 }
 
 TEST_CASE("MX integers: value = code * scale / 64, codes -127..127") {
-  QuantizationSpec spec = spec_of(Dtype::int8, true);
+  QuantizationSpec spec = qparams_spec_of(Dtype::int8, true);
   spec.scale_format = ScaleFormat::e8m0;
   const QParams q = qparams_of(-1.5f, 1.0f, spec);
   CHECK(q.scale == 1.0f);
@@ -143,7 +143,7 @@ TEST_CASE("MX integers: value = code * scale / 64, codes -127..127") {
 }
 
 TEST_CASE("NVFP4: fp8 block scales under one float32 scale") {
-  QuantizationSpec spec = spec_of(Dtype::fp4, true);
+  QuantizationSpec spec = qparams_spec_of(Dtype::fp4, true);
   spec.scale_format = ScaleFormat::e4m3;
   const float min[] = {-1.0f, 0.0f, -2688.0f}, max[] = {0.5f, 0.0f, 6.0f};
   QParams q[3];
@@ -156,7 +156,7 @@ TEST_CASE("NVFP4: fp8 block scales under one float32 scale") {
 }
 
 TEST_CASE("scale types: what is stored is positive") {
-  QuantizationSpec spec = spec_of(Dtype::int8, true);
+  QuantizationSpec spec = qparams_spec_of(Dtype::int8, true);
   spec.scale_type = ScaleType::float8_e8m0fnu;
   CHECK(qparams_of(-127.5f, 0, spec).scale == 1.0f);
   CHECK(qparams_of(-127.5f * 1.5f, 0, spec).scale == 2.0f);
@@ -168,7 +168,7 @@ TEST_CASE("scale types: what is stored is positive") {
 }
 
 TEST_CASE("int32 and uint16 ranges") {
-  CHECK(qparams_of(-1.0f, 1.0f, spec_of(Dtype::int32, true)).scale == kScaleEpsilon);
-  CHECK(qparams_of(-2147483648.0f, 1.0f, spec_of(Dtype::int32, true)).scale == 1.0f);
-  CHECK(qparams_of(0.0f, 65535.0f, spec_of(Dtype::uint16, false)).scale == 1.0f);
+  CHECK(qparams_of(-1.0f, 1.0f, qparams_spec_of(Dtype::int32, true)).scale == kScaleEpsilon);
+  CHECK(qparams_of(-2147483648.0f, 1.0f, qparams_spec_of(Dtype::int32, true)).scale == 1.0f);
+  CHECK(qparams_of(0.0f, 65535.0f, qparams_spec_of(Dtype::uint16, false)).scale == 1.0f);
 }

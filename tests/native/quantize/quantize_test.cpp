@@ -18,14 +18,14 @@ using Shape = std::vector<uint64_t>;
 
 namespace {
 
-struct Setting {
+struct QuantizeSetting {
   Shape shape;
   QuantizationSpec spec;
 };
 
 // Every dtype with every kind of run: one scale, rows, columns, groups inside rows, groups across rows.
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
+std::vector<QuantizeSetting> quantize_settings() {
+  std::vector<QuantizeSetting> all;
   for (const DtypeInfo& dtype : kDtypes) {
     if (dtype.is_block()) continue;
     for (const bool symmetric : {true, false})
@@ -67,7 +67,7 @@ std::vector<QParams> random_qparams(size_t count, const QuantizationSpec& spec) 
   return qparams;
 }
 
-size_t elements_of(const Granularity& g) { return static_cast<size_t>(g.element_count()); }
+size_t quantize_elements_of(const Granularity& g) { return static_cast<size_t>(g.element_count()); }
 size_t scales_of(const Granularity& g) { return static_cast<size_t>(g.scale_count()); }
 
 std::vector<size_t> scale_of_elements(const Granularity& g) {
@@ -102,14 +102,14 @@ float slow_code(float x, const QParams& q, const DtypeInfo& dtype, Path path) {
 }  // namespace
 
 TEST_CASE("integers: codes and values of every granularity are those of the formula") {
-  for (const Setting& setting : settings()) {
+  for (const QuantizeSetting& setting : quantize_settings()) {
     const DtypeInfo& dtype = info_of(setting.spec.dtype);
     if (!dtype.is_integer) continue;
     CAPTURE(dtype.name);
     const bool fractional = !setting.spec.symmetric && setting.spec.zero_point_type == ZeroPointType::float32;
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    const std::vector<float> x = normal_values(elements_of(*g), 3, 0.3f);
+    const std::vector<float> x = normal_values(quantize_elements_of(*g), 3, 0.3f);
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     const std::vector<size_t> scale = scale_of_elements(*g);
     for (const Path path : {Path::fake, Path::real}) {
@@ -139,14 +139,14 @@ TEST_CASE("integers: codes and values of every granularity are those of the form
 }
 
 TEST_CASE("floats: every granularity gives the code of x / scale") {
-  for (const Setting& setting : settings()) {
+  for (const QuantizeSetting& setting : quantize_settings()) {
     const DtypeInfo& dtype = info_of(setting.spec.dtype);
     if (dtype.is_integer || dtype.is_plain_cast()) continue;
     CAPTURE(dtype.name);
     const FloatFormat format = float_format_of(setting.spec);
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    const std::vector<float> x = normal_values(elements_of(*g), 4, 0.3f);
+    const std::vector<float> x = normal_values(quantize_elements_of(*g), 4, 0.3f);
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     const std::vector<size_t> scale = scale_of_elements(*g);
     const size_t bytes = code_bytes_of(setting.spec);
@@ -207,10 +207,10 @@ TEST_CASE("the two paths part at ties with odd zero points") {
 }
 
 TEST_CASE("quantizing with its error gives the codes and the error of doing both in turn") {
-  std::vector<Setting> all = settings();
+  std::vector<QuantizeSetting> all = quantize_settings();
   for (size_t i = 0, count = all.size(); i < count;
        ++i) {  // runs that blocks of the sums are cut by, and that cut them
-    Setting setting = all[i];
+    QuantizeSetting setting = all[i];
     if (!info_of(setting.spec.dtype).is_integer || setting.spec.qscheme != QScheme::per_group) continue;
     for (const int64_t group_size : {32, 128, 1024, 2048}) {
       setting.shape = {3, 2048};
@@ -219,11 +219,11 @@ TEST_CASE("quantizing with its error gives the codes and the error of doing both
       all.push_back(setting);
     }
   }
-  for (const Setting& setting : all) {
+  for (const QuantizeSetting& setting : all) {
     const size_t bytes = code_bytes_of(setting.spec);
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    std::vector<float> x = normal_values(elements_of(*g), 7, 0.3f);
+    std::vector<float> x = normal_values(quantize_elements_of(*g), 7, 0.3f);
     x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     std::vector<uint8_t> expected(x.size() * bytes), codes(expected.size());
@@ -243,11 +243,11 @@ TEST_CASE("quantizing with its error gives the codes and the error of doing both
 }
 
 TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
-  for (const Setting& setting : settings()) {
+  for (const QuantizeSetting& setting : quantize_settings()) {
     const size_t bytes = code_bytes_of(setting.spec);
     const auto g = granularity_of(setting.shape, setting.spec);
     REQUIRE(static_cast<bool>(g));
-    const std::vector<float> x = normal_values(elements_of(*g), 5, 0.3f);
+    const std::vector<float> x = normal_values(quantize_elements_of(*g), 5, 0.3f);
     const std::vector<QParams> qparams = random_qparams(scales_of(*g), setting.spec);
     std::vector<uint8_t> whole(x.size() * bytes);
     std::vector<float> whole_y(x.size()), whole_fake(x.size());

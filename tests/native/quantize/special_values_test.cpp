@@ -15,15 +15,16 @@ using namespace wasmquant;
 
 namespace {
 
-constexpr float kMax = std::numeric_limits<float>::max(), kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kMax = std::numeric_limits<float>::max(),
+                kSpecialValuesInfinity = std::numeric_limits<float>::infinity();
 
-struct Setting {
+struct SpecialValuesSetting {
   std::string name;
   QuantizationSpec spec;
 };
 
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
+std::vector<SpecialValuesSetting> special_values_settings() {
+  std::vector<SpecialValuesSetting> all;
   for (const DtypeInfo& dtype : kDtypes)
     for (const bool symmetric : {true, false})
       for (const QScheme qscheme : {QScheme::per_tensor, QScheme::per_channel, QScheme::per_group, QScheme::per_block})
@@ -73,7 +74,7 @@ std::vector<float> fake(const QuantizationSpec& spec, const std::vector<float>& 
 }  // namespace
 
 TEST_CASE("zeros stay zeros, of either sign") {
-  for (const Setting& s : settings()) {
+  for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
     for (const float zero : {0.0f, -0.0f})
       for (const float v : fake(s.spec, std::vector<float>(3 * 16, zero), {3, 16})) REQUIRE(v == 0.0f);
@@ -81,7 +82,7 @@ TEST_CASE("zeros stay zeros, of either sign") {
 }
 
 TEST_CASE("constants come back as the format allows") {
-  for (const Setting& s : settings()) {
+  for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
     const DtypeInfo& dtype = info_of(s.spec.dtype);
     for (const float constant : {0.7f, -0.7f, 1.0f}) {
@@ -99,7 +100,7 @@ TEST_CASE("constants come back as the format allows") {
 }
 
 TEST_CASE("one element and none") {
-  for (const Setting& s : settings()) {
+  for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
     if (s.spec.qscheme == QScheme::per_group && info_of(s.spec.dtype).is_integer) continue;  // 8 does not divide 1
     const std::vector<uint64_t> one =
@@ -111,7 +112,7 @@ TEST_CASE("one element and none") {
 }
 
 TEST_CASE("subnormals and the largest numbers give finite values") {
-  for (const Setting& s : settings()) {
+  for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
     for (const float magnitude : {0x1p-149f, 0x1p-130f, 0x1p-126f, kMax}) {
       CAPTURE(magnitude);
@@ -129,9 +130,9 @@ TEST_CASE("subnormals and the largest numbers give finite values") {
 }
 
 TEST_CASE("NaN and infinities are refused with their place, whatever the dtype") {
-  for (const Setting& s : settings()) {
+  for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
-    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity}) {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kSpecialValuesInfinity, -kSpecialValuesInfinity}) {
       std::vector<float> x(3 * 16, 0.25f);
       x[17] = bad;
       const auto found = observe_tensor(s.spec, x, {3, 16});

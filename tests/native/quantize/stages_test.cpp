@@ -13,7 +13,7 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec spec_of(Dtype dtype, QScheme qscheme, int64_t group_size = 0) {
+QuantizationSpec stages_spec_of(Dtype dtype, QScheme qscheme, int64_t group_size = 0) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.qscheme = qscheme;
@@ -39,8 +39,8 @@ void ranges_of(const Granularity& g, const std::vector<float>& x, std::vector<fl
 
 TEST_CASE("progressive: fp8 per tensor, then int4 per channel") {
   const std::vector<float> x = normal_values(8 * 40, 11, 0, 0.05f);
-  const auto stages = TwoStages::create(spec_of(Dtype::fp8_e4m3, QScheme::per_tensor),
-                                        spec_of(Dtype::int4, QScheme::per_channel), {8, 40});
+  const auto stages = TwoStages::create(stages_spec_of(Dtype::fp8_e4m3, QScheme::per_tensor),
+                                        stages_spec_of(Dtype::int4, QScheme::per_channel), {8, 40});
   REQUIRE(static_cast<bool>(stages));
   std::vector<float> min, max;
   ranges_of(stages->granularity(), x, min, max);
@@ -70,9 +70,9 @@ TEST_CASE("progressive: fp8 per tensor, then int4 per channel") {
 
 TEST_CASE("scale quant: the scales of groups as fp8") {
   const std::vector<float> x = normal_values(6 * 64, 11, 0, 0.05f);
-  QuantizationSpec second = spec_of(Dtype::fp8_e4m3, QScheme::per_tensor);
+  QuantizationSpec second = stages_spec_of(Dtype::fp8_e4m3, QScheme::per_tensor);
   second.is_scale_quant = true;
-  const auto stages = TwoStages::create(spec_of(Dtype::fp4, QScheme::per_group, 16), second, {6, 64});
+  const auto stages = TwoStages::create(stages_spec_of(Dtype::fp4, QScheme::per_group, 16), second, {6, 64});
   REQUIRE(static_cast<bool>(stages));
   std::vector<float> min, max;
   ranges_of(stages->granularity(), x, min, max);
@@ -101,12 +101,13 @@ TEST_CASE("scale quant: the scales of groups as fp8") {
 
 TEST_CASE("stages: lists that mean nothing are refused") {
   const std::vector<uint64_t> shape = {4, 32};
-  const auto fp8 = spec_of(Dtype::fp8_e4m3, QScheme::per_tensor), int4 = spec_of(Dtype::int4, QScheme::per_channel);
+  const auto fp8 = stages_spec_of(Dtype::fp8_e4m3, QScheme::per_tensor),
+             int4 = stages_spec_of(Dtype::int4, QScheme::per_channel);
   auto scale_quant = fp8;
   scale_quant.is_scale_quant = true;
   CHECK_FALSE(static_cast<bool>(TwoStages::create(int4, fp8, shape)));
   CHECK_FALSE(static_cast<bool>(TwoStages::create(fp8, scale_quant, shape)));
-  CHECK_FALSE(static_cast<bool>(TwoStages::create(fp8, spec_of(Dtype::bfloat16, QScheme::per_tensor), shape)));
-  CHECK_FALSE(static_cast<bool>(TwoStages::create(fp8, spec_of(Dtype::mx9, QScheme::per_group, 16), shape)));
+  CHECK_FALSE(static_cast<bool>(TwoStages::create(fp8, stages_spec_of(Dtype::bfloat16, QScheme::per_tensor), shape)));
+  CHECK_FALSE(static_cast<bool>(TwoStages::create(fp8, stages_spec_of(Dtype::mx9, QScheme::per_group, 16), shape)));
   CHECK(static_cast<bool>(TwoStages::create(fp8, int4, shape)));
 }
