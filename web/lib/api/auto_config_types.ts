@@ -6,6 +6,7 @@ import type { Totals } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
+/** Options of `autoConfig`; give exactly one of the three targets. */
 export interface AutoConfigOptions {
   /** One of the three. Bits per quantized weight with scales, as `totals.bitsPerWeight` of a plan counts them. */
   targetBits?: number;
@@ -23,13 +24,17 @@ export interface AutoConfigOptions {
   format?: OutputFormat;
   /** As of `plan`; the run that follows needs the same. */
   includeTowers?: boolean;
+  /** As for `plan`. */
   includeExperts?: boolean;
+  /** Cancels. */
   signal?: AbortSignal;
+  /** Called while layers are measured. */
   onProgress?: (progress: Progress) => void;
 }
 
 /** One layer of the table that led to a config. */
 export interface AutoLayer {
+  /** Layer name. */
   name: string;
   /** Elements of its weight. */
   elements: number;
@@ -39,10 +44,13 @@ export interface AutoLayer {
   chosen: number;
 }
 
+/** A config for a budget, and how it was chosen. */
 export interface AutoConfig {
   /** An ordinary config for `plan` and `quantizeModel`. */
   config: Record<string, unknown>;
+  /** Specs that were tried, in order. */
   candidates: QuantizationSpec[];
+  /** Every layer that was measured. */
   layers: AutoLayer[];
   /** Of the plan that `config` gives. */
   totals: Totals;

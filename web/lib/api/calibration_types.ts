@@ -20,6 +20,7 @@ export interface TokenCalibration {
 export interface ActivationBatch extends TensorInput {
   /** Name of the layer: that of its weight, without `.weight`. */
   layer: string;
+  /** Whether these are inputs or outputs of the layer. */
   role: 'input' | 'output';
 }
 
@@ -46,12 +47,15 @@ export type Calibration =
 
 /** Token ids, C order: `[sequences, length]`, or `[length]` for one sequence. */
 export interface TokenInput {
+  /** Token ids. */
   data: Int32Array | Uint32Array | Uint16Array | BigInt64Array | number[];
+  /** `[sequences, length]` or `[length]`. */
   shape: number[];
 }
 
 /** Anything that turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
 export interface Tokenizer {
+  /** Token ids of a text. */
   encode(text: string, options?: { add_special_tokens?: boolean }): number[] | { ids: number[] };
   /** Only `generate` asks for it, to tell the continuation as text. */
   decode?(ids: number[], options?: { skip_special_tokens?: boolean }): string;
@@ -59,7 +63,9 @@ export interface Tokenizer {
 
 /** Text, cut into sequences that each begin with what the tokenizer puts in front of a text. */
 export interface TextInput {
+  /** One text or several, which are joined. */
   text: string | readonly string[];
+  /** The model's tokenizer. */
   tokenizer: Tokenizer;
   /** Tokens of a sequence; default 256, or what the model allows if that is less. */
   length?: number;
@@ -67,6 +73,7 @@ export interface TextInput {
   sequences?: number;
 }
 
+/** Options of `importanceMatrix`. */
 export interface ImportanceOptions {
   /** Tokens for Llama-architecture models, or activations of the inputs of any model. */
   calibration: Calibration;
@@ -74,9 +81,11 @@ export interface ImportanceOptions {
   format?: 'gguf' | 'dat';
   /** What the text is called, for the file's metadata. */
   dataset?: string;
+  /** Cancels. */
   signal?: AbortSignal;
 }
 
+/** Options of `evaluate`. */
 export interface EvaluateOptions {
   /** Sequences of one length, an opened safetensors file that holds them (I64, I32 or U16), or text. */
   tokens: TokenInput | Model | TextInput;
@@ -88,6 +97,7 @@ export interface EvaluateOptions {
   source?: Model;
   /** `int8`: what linear layers multiply is quantized per token first, as W8A8 runtimes do. Default `float32`. */
   activations?: 'float32' | 'int8';
+  /** Cancels. */
   signal?: AbortSignal;
   /** Every batch of sequences goes through all tensors; `count` and `bytesTotal` are those of all batches. */
   onProgress?: (progress: Progress) => void;
@@ -105,6 +115,7 @@ export interface Evaluation {
   tokens: number;
   /** Bytes of text they stand for; special tokens stand for none. */
   bytes: number | null;
+  /** Number of sequences. */
   sequences: number;
   /** Tokens of a sequence. */
   length: number;
@@ -112,6 +123,7 @@ export interface Evaluation {
   sequenceLosses: number[];
   /** Wall time in milliseconds. */
   durationMs: number;
+  /** Workers that took part. */
   threads: number;
 }
 
@@ -119,6 +131,7 @@ export interface Evaluation {
 export interface GenerateOptions {
   /** Ids of one sequence, with what the tokenizer puts in front of a text. */
   tokens?: readonly number[] | Int32Array;
+  /** The prompt as text; needs `tokenizer`. */
   text?: string;
   /** Of the model. With `decode` the continuation is told as text, too. */
   tokenizer?: Tokenizer;
@@ -126,6 +139,7 @@ export interface GenerateOptions {
   source?: Model;
   /** Tokens to add at most; default 32. Each goes through the whole model. */
   count?: number;
+  /** Cancels. */
   signal?: AbortSignal;
   /** Every token goes through all tensors; `count` and `bytesTotal` are those of all tokens. */
   onProgress?: (progress: Progress) => void;
@@ -143,5 +157,6 @@ export interface Generation {
   stopped: 'count' | 'end' | 'length';
   /** Wall time in milliseconds. */
   durationMs: number;
+  /** Workers that took part. */
   threads: number;
 }

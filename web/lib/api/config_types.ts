@@ -8,11 +8,15 @@ export type Stages = QuantizationSpec | QuantizationSpec[];
 
 /** What is done to one layer, or to those that a pattern matches (Quark's QLayerConfig). */
 export interface QuarkLayerConfig {
+  /** How the weight is quantized. */
   weight?: Stages | null;
   /** Kept for the runtime where it is dynamic. */
   input_tensors?: Stages | null;
+  /** Static outputs, stored with scales from calibration. */
   output_tensors?: Stages | null;
+  /** Accepted; biases are not quantized. */
   bias?: Stages | null;
+  /** Accepted and ignored. */
   target_device?: 'cpu' | 'ipu' | null;
 }
 
@@ -50,6 +54,7 @@ export interface CommonConfig {
 
 /** AMD Quark's QConfig, and a few keys of this library. */
 export interface QuarkConfig extends CommonConfig {
+  /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'quark' | null;
   /** For every layer that no other entry is for, except embeddings. */
   global_quant_config?: QuarkLayerConfig | null;
@@ -59,20 +64,35 @@ export interface QuarkConfig extends CommonConfig {
   layer_quant_config?: Record<string, QuarkLayerConfig> | null;
   /** Layers that stay as they are, and all below them. */
   exclude?: string[] | null;
+  /** Algorithms in order, such as `awq` or `gptq` (guide "Calibrate"). */
   algo_config?: object | object[] | null;
+  /** Transformations before quantization, such as `rotation` or `smoothquant` (guide "Calibrate"). */
   pre_quant_opt_config?: object | object[] | null;
+  /** Written to quark files for the runtime; the key-value cache is not quantized here. */
   kv_cache_quant_config?: Record<string, QuarkLayerConfig> | null;
+  /** Accepted for Quark; not applied. */
   kv_cache_group?: string[] | null;
+  /** Accepted for Quark; not applied. */
   min_kv_scale?: number | null;
+  /** Accepted for Quark; not applied. */
   kv_cache_post_rope?: boolean | null;
+  /** Accepted for Quark; not applied. */
   shared_scale_groups?: string[][] | null;
+  /** Accepted for Quark; not applied. */
   softmax_quant_spec?: Stages | null;
+  /** Accepted for Quark; no effect. */
   quant_mode?: 'eager_mode' | 'fx_graph_mode' | null;
+  /** As in the `quantization_config` of quark files. */
   quant_method?: 'quark' | null;
+  /** Export settings, such as `pack_method`. */
   export?: object | null;
+  /** Version of Quark that wrote the config; no effect. */
   version?: string | null;
+  /** Accepted for Quark; no effect. */
   log_severity_level?: number | null;
+  /** Accepted for Quark; not applied. */
   sync_moe_expert_input_amax?: boolean | null;
+  /** Accepted for Quark; not applied. */
   keep_prequantized_layers?: boolean | null;
   /** Each field from the first entry that has it (the default), or the first entry whole, as Quark's code does. */
   resolution?: 'field' | 'replace' | null;
@@ -87,23 +107,33 @@ export type RangeEstimator = 'current_minmax' | 'allminmax' | 'running_minmax' |
 export interface AihwkitWeightConfig {
   /** 0, the default: not quantized. */
   n_bits?: number | null;
+  /** Symmetric range without zero point. */
   symmetric?: boolean | null;
+  /** One scale per output channel instead of one per tensor. */
   per_channel?: boolean | null;
+  /** How the range is found. */
   range_estimator?: RangeEstimator | null;
+  /** Options of the estimator, as in aihwkit. */
   range_estimator_params?: object | null;
 }
 
 /** aihwkit's ActivationQuantConfig. */
 export interface AihwkitActivationConfig {
+  /** Bits; 0, the default: not quantized. */
   n_bits?: number | null;
+  /** Symmetric range without zero point. */
   symmetric?: boolean | null;
+  /** How the range is found. */
   range_estimator?: RangeEstimator | null;
+  /** Options of the estimator, as in aihwkit. */
   range_estimator_params?: object | null;
 }
 
 /** aihwkit's QuantizationConfig. */
 export interface AihwkitLayerConfig {
+  /** How the weight is quantized. */
   weight_quant?: AihwkitWeightConfig | null;
+  /** How the output is quantized; needs calibration. */
   activation_quant?: AihwkitActivationConfig | null;
 }
 
@@ -111,18 +141,23 @@ export interface AihwkitLayerConfig {
 export interface AihwkitModuleConfig {
   /** Class of the quantized module, such as `QuantLinear`. */
   quantized_module?: string | null;
+  /** Config of the layer. */
   module_qconfig?: AihwkitLayerConfig | null;
 }
 
 /** IBM aihwkit's QuantizationMap. */
 export interface AihwkitConfig extends CommonConfig {
+  /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'aihwkit' | null;
+  /** Config of classes without an entry of their own. */
   default_qconfig?: AihwkitLayerConfig | null;
   /** By class, exactly. */
   module_qconfig_map?: Record<string, AihwkitModuleConfig> | null;
   /** By name, exactly. */
   instance_qconfig_map?: Record<string, AihwkitModuleConfig> | null;
+  /** Accepted; inputs are not quantized. */
   input_activation_qconfig_map?: Record<string, AihwkitActivationConfig> | null;
+  /** Layers that stay as they are, by exact name. */
   excluded_modules?: string[] | null;
   /** Adds an entry with default_qconfig for Linear, LayerNorm, Embedding and Conv2d, where there is none. */
   append_default_conversions?: boolean | null;
@@ -130,34 +165,51 @@ export interface AihwkitConfig extends CommonConfig {
 
 /** A tensor of Quark's Brevitas extension. */
 export interface BrevitasTensorConfig {
+  /** Elements that share a scale. */
   qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
+  /** Symmetric range without zero point. */
   symmetric?: boolean | null;
+  /** Type of the scales. */
   scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | null;
+  /** Integers or minifloats. */
   quant_type?: 'int_quant' | 'float_quant' | null;
+  /** How the range is found: statistics or least squared error. */
   param_type?: 'stats' | 'mse' | null;
+  /** Bits of an element. */
   bit_width?: number | null;
+  /** Exponent bits of a minifloat. */
   exponent_bit_width?: number | null;
+  /** Mantissa bits of a minifloat. */
   mantissa_bit_width?: number | null;
 }
 
 /** The layer config of Quark's Brevitas extension. */
 export interface BrevitasLayerConfig {
+  /** How the weight is quantized. */
   weight?: BrevitasTensorConfig | null;
+  /** How inputs are quantized; needs calibration. */
   input_tensors?: BrevitasTensorConfig | null;
+  /** How outputs are quantized; needs calibration. */
   output_tensors?: BrevitasTensorConfig | null;
+  /** Accepted; biases are not quantized. */
   bias?: BrevitasTensorConfig | null;
 }
 
 /** The Config of Quark's Brevitas extension. */
 export interface BrevitasConfig extends CommonConfig {
+  /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'brevitas' | null;
   /** Which release's numbers. Default 0.12.1. */
   brevitas_version?: '0.12.1' | '0.10.3' | null;
+  /** Config of every layer. */
   global_quant_config?: BrevitasLayerConfig | null;
   /** Brevitas' own default is [{ name: 'Preprocess' }]. */
   pre_quant_opt_config?: object[] | null;
+  /** Algorithms in order: `GPTQ`, `GPFQ`, `BiasCorrection`. */
   algo_config?: object[] | null;
+  /** Accepted; no effect. */
   backend?: 'layerwise' | 'fx' | 'flexml' | null;
+  /** Layers that stay as they are. */
   exclude?: string[] | null;
 }
 

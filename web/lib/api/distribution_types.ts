@@ -4,9 +4,11 @@
 export interface Distribution {
   /** Range of both, and so of the bins. */
   low: number;
+  /** Upper end of the range. */
   high: number;
   /** Elements per bin; bins are of equal width, the last includes `high`. */
   original: number[];
+  /** The same for the quantized weight. */
   quantized: number[];
   /** Elements in all. */
   count: number;
@@ -22,8 +24,10 @@ export interface Distribution {
   channelSqnrDb: Float64Array | null;
 }
 
+/** Options of `distribution`. */
 export interface DistributionOptions {
   /** Default 200, at most 4096. */
   bins?: number;
+  /** Cancels. */
   signal?: AbortSignal;
 }

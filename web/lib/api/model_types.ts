@@ -5,13 +5,19 @@ import type { InputFormat } from './source_types.js';
 
 /** One tensor of an opened model. Offsets are absolute bytes of its file, end exclusive. */
 export interface TensorInfo {
+  /** Tensor name. */
   name: string;
   /** Storage dtype name as safetensors spells it. */
   dtype: string;
+  /** Shape in C order. */
   shape: number[];
+  /** Stored bytes. */
   bytes: number;
+  /** File that holds it. */
   file: string;
+  /** First byte in that file. */
   begin: number;
+  /** Byte behind the last one. */
   end: number;
   /** Module the tensor belongs to: the name without `.weight` or `.bias`. */
   layer: string;
@@ -21,10 +27,13 @@ export interface TensorInfo {
 
 /** An opened model. Close it (or `await using`) to release files. */
 export interface Model extends AsyncDisposable {
+  /** Format of the files. */
   format: InputFormat;
   /** Every file of the model, in order. */
   files: { name: string; bytes: number }[];
+  /** Every tensor, in file order. */
   tensors: TensorInfo[];
+  /** Metadata of the file headers. */
   metadata: Record<string, string>;
   /** config.json beside the weights; null when there is none. As in Python, `Infinity` and `NaN` are numbers, and of members of one name the last counts. */
   config: Record<string, unknown> | null;
@@ -32,5 +41,6 @@ export interface Model extends AsyncDisposable {
   diagnostics: Diagnostic[];
   /** A small file beside the weights, such as `tokenizer.json`; null when there is none of that name. */
   companion(name: string): Promise<Uint8Array | null>;
+  /** Releases the files; the model cannot be used afterwards. */
   close(): Promise<void>;
 }

@@ -20,8 +20,12 @@ export interface QuantConfig {
 
 /** A ready-made config. */
 export interface Preset {
+  /** Name, as `plan` and `quantizeModel` take it. */
   name: string;
+  /** A few words. */
   title: string;
+  /** A sentence or two. */
   description: string;
+  /** The config that it stands for. */
   config: Record<string, unknown>;
 }

@@ -6,6 +6,7 @@ import type { QuantizationSpec } from './tensor_types.js';
 
 /** Why a tensor got its spec. */
 export interface Reason {
+  /** Kind of the rule that decided. */
   rule:
     | 'excluded'
     | 'default-exclusion'
@@ -24,47 +25,73 @@ export interface Reason {
 
 /** What happens to one tensor. */
 export interface PlannedTensor {
+  /** Tensor name in the model. */
   name: string;
+  /** Module name: the tensor name without `.weight` or `.bias`. */
   layer: string;
+  /** Class of the layer, such as `Linear`; empty if unknown. */
   layerType: string;
+  /** Storage dtype in the model. */
   dtype: string;
+  /** Shape in the model. */
   shape: number[];
+  /** Quantized, converted to another float type, or copied as it is. */
   action: 'quantize' | 'cast' | 'copy';
+  /** The spec; null for tensors that are not quantized. */
   spec: QuantizationSpec | null;
   /** The list that `spec` is part of, where two stages make the codes. */
   stages?: QuantizationSpec[];
+  /** Why it got this spec. */
   reason: Reason;
+  /** Bytes in the model. */
   bytesBefore: number;
+  /** Bytes in the output, scales and zero points included. */
   bytesAfter: number;
+  /** Tensors that are written for it. */
   outputs: { name: string; dtype: string; shape: number[]; bytes: number; file: string }[];
 }
 
 /** The whole outcome of a run, known before any weight is read. */
 export interface Plan {
+  /** Output format. */
   format: OutputFormat;
+  /** Every tensor of the model, in file order. */
   tensors: PlannedTensor[];
+  /** Files that a run writes, with their sizes in bytes. */
   files: { name: string; bytes: number }[];
+  /** Sums over all tensors. */
   totals: Totals;
+  /** Warnings and notes about config and model. */
   diagnostics: Diagnostic[];
   /** The block that config.json gets; null when the format needs none. */
   quantizationConfig: Record<string, unknown> | null;
 }
 
+/** Sums over the tensors of a plan or report. */
 export interface Totals {
+  /** Tensors in all. */
   tensors: number;
+  /** Tensors that are quantized. */
   quantized: number;
+  /** Bytes of all tensors in the model. */
   bytesBefore: number;
+  /** Bytes of all tensors in the output. */
   bytesAfter: number;
   /** Bits per element of the quantized weights, with scales and zero points. */
   bitsPerWeight: number;
+  /** How much of the model is quantized, and why the rest is not. */
   coverage: Coverage;
 }
 
 /** How much of a model is quantized. Parameters are elements, and bytes those of the source's tensors. */
 export interface Coverage {
+  /** Elements of all tensors. */
   parameters: number;
+  /** Elements of quantized tensors. */
   quantizedParameters: number;
+  /** Bytes of all tensors. */
   bytes: number;
+  /** Bytes, in the model, of tensors that are quantized. */
   quantizedBytes: number;
   /** What stays as it is, one row a reason, the largest number of bytes first. */
   left: LeftTensors[];
@@ -72,11 +99,15 @@ export interface Coverage {
 
 /** Tensors that stay as they are for the same reason. */
 export interface LeftTensors {
+  /** Kind of the rule. */
   rule: Reason['rule'];
   /** The reason, a sentence. */
   text: string;
+  /** Number of tensors. */
   tensors: number;
+  /** Their elements. */
   parameters: number;
+  /** Their bytes in the model. */
   bytes: number;
 }
 
@@ -84,7 +115,9 @@ export interface LeftTensors {
 export interface TensorError {
   /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal, -Infinity when not all values are finite. */
   sqnrDb: number;
+  /** Mean of (x−y)². */
   mse: number;
+  /** Largest |x−y|. */
   maxAbs: number;
   /** Cosine of the angle between x and y; NaN when not all values are finite. */
   cosine: number;
@@ -100,16 +133,23 @@ export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
 
 /** One of several parts of a run; parts count from 1. */
 export interface ShardPart {
+  /** From 1 to `of`. */
   part: number;
+  /** Number of parts. */
   of: number;
 }
 
 /** What a run did. */
 export interface Report {
+  /** Output format; null for comparisons. */
   format: OutputFormat | null;
+  /** Every tensor, in file order. */
   tensors: TensorReport[];
+  /** Files that were written, with their sizes in bytes. */
   files: { name: string; bytes: number }[];
+  /** Sums over all tensors. */
   totals: Totals;
+  /** Warnings and notes of plan and run. */
   diagnostics: Diagnostic[];
   /** Of runs with `reuse`: quantized tensors that were copied from the former output. */
   reused?: number;
@@ -119,5 +159,6 @@ export interface Report {
   resumedFiles?: number;
   /** Wall time in milliseconds. */
   durationMs: number;
+  /** Workers that took part; 0: the run used the calling thread. */
   threads: number;
 }

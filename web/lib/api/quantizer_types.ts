@@ -34,7 +34,9 @@ export interface QuantizerOptions {
 
 /** The entry point; see {@link createQuantizer}. */
 export interface Quantizer extends AsyncDisposable {
+  /** Versions of the library and of the compiler of its module. */
   version: { library: string; compiler: string };
+  /** All presets. */
   presets(): Preset[];
   /** All problems at once; never throws. */
   checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
@@ -48,13 +50,23 @@ export interface Quantizer extends AsyncDisposable {
   /** One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). */
   /** A list of two specs is two stages: the second quantizes the codes of the first, or with is_scale_quant its scales. */
   quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor;
+  /** Values of a quantized tensor. */
   dequantize(quantized: QuantizedTensor): Float32Array;
   /** Quantize and dequantize, zero point added after rounding, as training-time fake quantization does. */
   fakeQuantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): Float32Array;
+  /** An observer for tensors in memory. */
   createObserver(spec: QuantizationSpec): Observer;
+  /**
+   * Opens a model: reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`,
+   * `file-invalid`, ...
+   */
   open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */
   plan(model: Model, config: string | object, options?: PlanOptions): Plan;
+  /**
+   * Quantizes a model into `target`. @throws QuantizationError those of `plan`, `target-exists`, `target-invalid`,
+   * `write-failed`, `value-not-finite`, `value-overflow`
+   */
   quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
   /**
    * Makes a model of a folder (a path, in Node) that all parts of a run (`quantizeModel` with `shards`) were written to: the
@@ -64,6 +76,7 @@ export interface Quantizer extends AsyncDisposable {
    * different plans, another header), `target-exists`, and nothing is moved; `write-failed`; `target-invalid` outside Node
    */
   mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<Report>;
+  /** Error of every weight of `quantized` against `reference`, whatever their formats. */
   compare(
     reference: Model,
     quantized: Model,

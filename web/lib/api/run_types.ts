@@ -33,10 +33,13 @@ export interface GgufOptions {
   shardBytes?: number;
 }
 
+/** Options of `plan`. */
 export interface PlanOptions {
   /** Default: that of GGUF and ONNX models, `gguf` for its recipes, else `compressed-tensors`. */
   format?: OutputFormat;
+  /** Options of ONNX outputs. */
   onnx?: OnnxOptions;
+  /** Options of GGUF outputs. */
   gguf?: GgufOptions;
   /** Quantizes vision and audio towers and projectors, too, which presets leave alone. Default false. */
   includeTowers?: boolean;
@@ -51,13 +54,17 @@ export interface PlanOptions {
 
 /** A finished run of the same model into the same format. */
 export interface FormerRun {
+  /** Its config. */
   config: string | object;
   /** What it wrote, opened. */
   output: Model;
+  /** Its report. */
   report: Report;
 }
 
+/** Options of `quantizeModel`. */
 export interface QuantizeModelOptions extends PlanOptions {
+  /** Where the output goes. */
   target: Target;
   /**
    * For configs with algorithms, most of which see the activations of a Llama-architecture model on tokens, and for scales
@@ -77,7 +84,9 @@ export interface QuantizeModelOptions extends PlanOptions {
    * @throws QuantizationError `argument-invalid`, `format-unsupported`
    */
   shards?: ShardPart;
+  /** Cancels; nothing is left behind. */
   signal?: AbortSignal;
+  /** Called about ten times a second. */
   onProgress?: (progress: Progress) => void;
   /** Paths and folder handles: replace existing output. Default false. */
   overwrite?: boolean;

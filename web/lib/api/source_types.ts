@@ -9,12 +9,15 @@ export interface ByteSource {
   size: number;
   /** File name, if it has one. */
   name?: string;
+  /** Reads `length` bytes from `offset`. */
   read(offset: number, length: number): Promise<Uint8Array>;
 }
 
 /** An open `fs.promises.FileHandle` of Node. It stays the caller's and must be open as long as the model. */
 export interface NodeFileHandle {
+  /** File descriptor. */
   readonly fd: number;
+  /** Size of the file. */
   stat(): Promise<{ size: number }>;
 }
 

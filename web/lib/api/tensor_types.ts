@@ -2,14 +2,33 @@
 
 /** How one tensor is quantized, in Quark's words (config keys keep their snake_case). */
 export interface QuantizationSpec {
+  /** Number format: `int4`, `uint8`, `fp8_e4m3`, `mx`, `bfloat16` and others (guide "Number formats"). */
   dtype: string;
+  /**
+   * Elements that share a scale: the tensor, a channel, a group of `group_size`, or a 2-D block of `block_size`.
+   * Default `per_tensor`.
+   */
   qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
+  /**
+   * Axis of the channels (per_channel), or the axis that is cut into groups (per_group). Negative values count from
+   * the end.
+   */
   ch_axis?: number | null;
+  /** Elements in a group, for per_group. */
   group_size?: number | null;
+  /** True: no zero points. False: zero points. Integers only; minifloats have none. */
   symmetric?: boolean | null;
+  /**
+   * For activations: the runtime computes the scales for each batch. False: scales are stored, which needs
+   * calibration.
+   */
   is_dynamic?: boolean | null;
   /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
   round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
+  /**
+   * Type that scales are rounded to. `float`: float32; `pof2`: powers of two. Default: what the output format
+   * stores.
+   */
   scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
   /** How scales of floats are stored: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
   scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;
@@ -23,11 +42,15 @@ export interface QuantizationSpec {
   exponent_bits?: number;
   /** Of dtype minifloat: 0 to 10. */
   mantissa_bits?: number;
+  /** Type of zero points. Default int32. */
   zero_point_type?: 'int32' | 'float32';
+  /** How the range is found, such as `PerGroupMinMaxObserver`. Default: min-max for the scheme. */
   observer_cls?: string | null;
   /** Kept, without effect: training-aware quantization, Quark's own memory use. */
   qat_spec?: object | null;
+  /** Accepted and ignored. */
   enable_buffer_reuse?: boolean | null;
+  /** Accepted and ignored. */
   max_input_numel?: number | null;
   /** Second of two stages: quantizes the scales of the first instead of its codes. */
   is_scale_quant?: boolean;
@@ -39,6 +62,7 @@ export interface QuantizationSpec {
 
 /** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
 export interface TensorInput {
+  /** Values in C order. `Uint16Array`: bit patterns of F16 or BF16. */
   data: Float32Array | Uint16Array;
   /** Default F32. */
   dtype?: 'F32' | 'F16' | 'BF16';
@@ -48,8 +72,11 @@ export interface TensorInput {
 
 /** Codes of a quantized tensor, one per element, unpacked. */
 export interface QuantizedTensor {
+  /** The spec, with every default filled in; a list where two stages were given. */
   spec: QuantizationSpec | QuantizationSpec[];
+  /** Shape of the tensor, and of `codes`. */
   shape: number[];
+  /** Quantized values in C order, one per element: integers, or bit patterns of minifloats. */
   codes: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array;
   /** In the order of `scaleShape`. */
   scale: Float32Array;
@@ -73,9 +100,13 @@ export interface QuantizedTensor {
 
 /** Result of an observer. Arrays are in the order of the scale shape. */
 export interface ObserverResult {
+  /** Scales, all positive. */
   scale: Float32Array;
+  /** Zero points; null for minifloats. */
   zeroPoint: Int32Array | Float32Array | null;
+  /** Lower ends of the chosen ranges; above `max` where nothing was seen. */
   min: Float32Array;
+  /** Upper ends of the chosen ranges. */
   max: Float32Array;
 }
 
@@ -94,5 +125,6 @@ export interface Observer extends Disposable {
   finish(): ObserverResult;
   /** Adds what another observer of the same spec has seen in this pass; before `nextPass()` merge in both directions. */
   merge(other: Observer): void;
+  /** Returns to the state before the first tensor. */
   reset(): void;
 }
