@@ -32,6 +32,14 @@ export interface AutoConfigOptions {
   onProgress?: (progress: Progress) => void;
 }
 
+/** What one candidate costs in one layer. */
+export interface AutoChoice {
+  /** Size of the layer's weight with this candidate. */
+  bytes: number;
+  /** Estimated loss of the model from this layer alone; smaller is better. */
+  loss: number;
+}
+
 /** One layer of the table that led to a config. */
 export interface AutoLayer {
   /** Layer name. */
@@ -39,7 +47,7 @@ export interface AutoLayer {
   /** Elements of its weight. */
   elements: number;
   /** In the order of `candidates`; null where one does not fit the layer. */
-  choices: ({ bytes: number; loss: number } | null)[];
+  choices: (AutoChoice | null)[];
   /** Index into `choices`. */
   chosen: number;
 }

@@ -53,10 +53,16 @@ export interface TokenInput {
   shape: number[];
 }
 
+/** What tokenizers return that tell more than ids. */
+export interface Encoding {
+  /** Token ids, in order. */
+  ids: number[];
+}
+
 /** Anything that turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
 export interface Tokenizer {
   /** Token ids of a text. */
-  encode(text: string, options?: { add_special_tokens?: boolean }): number[] | { ids: number[] };
+  encode(text: string, options?: { add_special_tokens?: boolean }): number[] | Encoding;
   /** Only `generate` asks for it, to tell the continuation as text. */
   decode?(ids: number[], options?: { skip_special_tokens?: boolean }): string;
 }

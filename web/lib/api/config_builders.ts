@@ -50,7 +50,9 @@ export interface QuarkConfigParts {
   layers?: Record<string, Stages | QuarkLayerConfig>;
   /** The same by class: `Embedding`, `Conv2d`... */
   layerTypes?: Record<string, Stages | QuarkLayerConfig>;
+  /** Activations that enter the layers; without it weights alone are quantized. */
   inputs?: Stages;
+  /** Rows that a group size does not divide: refused (the default), or quantized with a size that divides them. */
   indivisibleGroups?: 'error' | 'fallback';
   /** Whether routers, convolutions, towers and the like stay as they are, as in presets. Default false. */
   defaultExclusions?: boolean;

@@ -215,7 +215,9 @@ export interface BrevitasConfig extends CommonConfig {
 
 /** A recipe for GGUF files, by llama.cpp's names, and exceptions. */
 export interface GgufConfig {
+  /** Address of the JSON schema, for editors. */
   $schema?: string | null;
+  /** May be left out: the recipe tells. */
   dialect?: 'gguf' | null;
   /** `q4_k_m`, `q8_0`... */
   recipe: string;
@@ -223,14 +225,18 @@ export interface GgufConfig {
   pure?: boolean | null;
   /** Leaves output.weight as it is. */
   keep_output?: boolean | null;
-  /** Types of output.weight and token_embd.weight. */
+  /** GGUF type of output.weight, such as `q6_k`. */
   output_type?: string | null;
+  /** GGUF type of token_embd.weight. */
   embedding_type?: string | null;
   /** Types by layer name or pattern, in the model's names or GGUF's; the first that matches counts. */
   layers?: Record<string, string> | null;
+  /** Names or patterns of layers that keep their values. */
   exclude?: string[] | null;
   /** What changes float weights before they are stored: rotation, cle, smooth, awq... */
   pre_quant_opt_config?: object[] | null;
+  /** Algorithms such as `awq` or `gptq`, in order. */
   algo_config?: object[] | null;
+  /** Weights that are NaN or infinite: refused (the default), or replaced by 0 and the largest finite value. */
   non_finite?: 'error' | 'saturate' | null;
 }

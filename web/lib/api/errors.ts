@@ -46,16 +46,22 @@ export const libraryErrorCodes = [
   'worker-crashed',
 ] as const;
 
+/** One of {@link coreErrorCodes}. */
 export type CoreErrorCode = (typeof coreErrorCodes)[number];
+/** One of {@link libraryErrorCodes}. */
 export type LibraryErrorCode = (typeof libraryErrorCodes)[number];
 
 /** A {@link QuantizationError} as plain data, for `postMessage`. */
 export interface PlainError {
+  /** As {@link QuantizationError.code}. */
   code: CoreErrorCode | LibraryErrorCode;
+  /** As {@link QuantizationError.where}; absent or empty without a place. */
   where?: string | undefined;
   /** The sentence without `where`. */
   detail: string;
+  /** Every problem found, for `config-invalid`. */
   diagnostics?: Diagnostic[] | undefined;
+  /** What was thrown below, if anything. */
   cause?: unknown;
 }
 
@@ -70,6 +76,7 @@ export class QuantizationError extends Error {
   /** What was found, what is allowed, what to do. `message` is the same with `where` in front. */
   readonly detail: string;
 
+  /** From plain data, such as a worker sent. */
   constructor(plain: PlainError) {
     super(
       plain.where ? `${plain.where}: ${plain.detail}` : plain.detail,

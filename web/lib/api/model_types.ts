@@ -25,12 +25,20 @@ export interface TensorInfo {
   layerType: string;
 }
 
+/** A file and its size. */
+export interface FileSize {
+  /** Path inside the model's folder, with `/`. */
+  name: string;
+  /** Size in bytes. */
+  bytes: number;
+}
+
 /** An opened model. Close it (or `await using`) to release files. */
 export interface Model extends AsyncDisposable {
   /** Format of the files. */
   format: InputFormat;
   /** Every file of the model, in order. */
-  files: { name: string; bytes: number }[];
+  files: FileSize[];
   /** Every tensor, in file order. */
   tensors: TensorInfo[];
   /** Metadata of the file headers. */

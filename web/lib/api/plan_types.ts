@@ -1,6 +1,7 @@
 // What becomes of a model: plans, known before any weight is read, and reports.
 
 import type { Diagnostic } from './diagnostic_types.js';
+import type { FileSize } from './model_types.js';
 import type { OutputFormat } from './output_formats.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
@@ -21,6 +22,20 @@ export interface Reason {
   where: string;
   /** A sentence. */
   text: string;
+}
+
+/** A tensor that is written. */
+export interface OutputTensor {
+  /** Name in the output file. */
+  name: string;
+  /** Stored dtype, as the output format writes it. */
+  dtype: string;
+  /** Stored shape; packed dimensions count words. */
+  shape: number[];
+  /** Size in the file. */
+  bytes: number;
+  /** The file that holds it. */
+  file: string;
 }
 
 /** What happens to one tensor. */
@@ -48,7 +63,7 @@ export interface PlannedTensor {
   /** Bytes in the output, scales and zero points included. */
   bytesAfter: number;
   /** Tensors that are written for it. */
-  outputs: { name: string; dtype: string; shape: number[]; bytes: number; file: string }[];
+  outputs: OutputTensor[];
 }
 
 /** The whole outcome of a run, known before any weight is read. */
@@ -58,7 +73,7 @@ export interface Plan {
   /** Every tensor of the model, in file order. */
   tensors: PlannedTensor[];
   /** Files that a run writes, with their sizes in bytes. */
-  files: { name: string; bytes: number }[];
+  files: FileSize[];
   /** Sums over all tensors. */
   totals: Totals;
   /** Warnings and notes about config and model. */
@@ -111,6 +126,14 @@ export interface LeftTensors {
   bytes: number;
 }
 
+/** Values that are NaN or infinite. */
+export interface NonFiniteCounts {
+  /** In the original tensor. */
+  reference: number;
+  /** In the quantized tensor. */
+  quantized: number;
+}
+
 /** Error of a tensor against its original. Where either holds NaN or infinity, the error is infinite. */
 export interface TensorError {
   /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal, -Infinity when not all values are finite. */
@@ -122,7 +145,7 @@ export interface TensorError {
   /** Cosine of the angle between x and y; NaN when not all values are finite. */
   cosine: number;
   /** Values that are NaN or infinite, in each of the two; only where there are any. */
-  nonFinite?: { reference: number; quantized: number };
+  nonFinite?: NonFiniteCounts;
 }
 
 /** One tensor of a report. */
@@ -146,7 +169,7 @@ export interface Report {
   /** Every tensor, in file order. */
   tensors: TensorReport[];
   /** Files that were written, with their sizes in bytes. */
-  files: { name: string; bytes: number }[];
+  files: FileSize[];
   /** Sums over all tensors. */
   totals: Totals;
   /** Warnings and notes of plan and run. */

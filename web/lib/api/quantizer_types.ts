@@ -32,10 +32,26 @@ export interface QuantizerOptions {
   memoryBudgetBytes?: number;
 }
 
+/** What the library was built from. */
+export interface LibraryVersion {
+  /** Version of the npm package. */
+  library: string;
+  /** Compiler of wasmquant.wasm. */
+  compiler: string;
+}
+
+/** A config in another dialect. */
+export interface ConvertedConfig {
+  /** The config, ready to be written as JSON. */
+  config: object;
+  /** What the dialect cannot express, or expresses with other numbers, each at its place in the original config. */
+  losses: Diagnostic[];
+}
+
 /** The entry point; see {@link createQuantizer}. */
 export interface Quantizer extends AsyncDisposable {
   /** Versions of the library and of the compiler of its module. */
-  version: { library: string; compiler: string };
+  version: LibraryVersion;
   /** All presets. */
   presets(): Preset[];
   /** All problems at once; never throws. */
@@ -43,12 +59,13 @@ export interface Quantizer extends AsyncDisposable {
   /** @throws QuantizationError `config-invalid` with `diagnostics`. */
   parseConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
   /**
-   * A config in the words of another dialect. `losses` says what these cannot say, or say with other numbers; each is at its
-   * place in `config`. @throws QuantizationError `config-invalid` when nothing of it can be said there.
+   * A config in the words of another dialect. @throws QuantizationError `config-invalid` when nothing of it can be said there.
    */
-  convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] };
-  /** One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). */
-  /** A list of two specs is two stages: the second quantizes the codes of the first, or with is_scale_quant its scales. */
+  convertConfig(config: string | object, to: Dialect): ConvertedConfig;
+  /**
+   * One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). A list of two specs is two
+   * stages: the second quantizes the codes of the first, or with `is_scale_quant` its scales.
+   */
   quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor;
   /** Values of a quantized tensor. */
   dequantize(quantized: QuantizedTensor): Float32Array;

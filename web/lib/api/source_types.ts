@@ -18,7 +18,10 @@ export interface NodeFileHandle {
   /** File descriptor. */
   readonly fd: number;
   /** Size of the file. */
-  stat(): Promise<{ size: number }>;
+  stat(): Promise<{
+    /** In bytes. */
+    size: number;
+  }>;
 }
 
 /** What a model can be opened from. A string is a path in Node (file, folder or index file) and a URL elsewhere. */
@@ -35,10 +38,16 @@ export type Source =
   | ByteSource
   | NodeFileHandle;
 
+/** A folder of any kind: object storage, an archive, an upload. */
+export interface FileWriter {
+  /** A stream for the file `name`, a path with `/`. It is closed when the file is complete, aborted when the run fails. */
+  write(name: string): Promise<WritableStream<Uint8Array>>;
+}
+
 /** Where output goes. A stream or file handle takes a single file; a folder takes several. */
 export type Target =
   | WritableStream<Uint8Array>
   | FileSystemFileHandle
   | FileSystemDirectoryHandle
   | string
-  | { write(name: string): Promise<WritableStream<Uint8Array>> };
+  | FileWriter;
