@@ -15,7 +15,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-constexpr uint64_t kRows = 3, kColumns = 768;
+constexpr uint64_t kBlockRows = 3, kBlockColumns = 768;
 
 std::vector<uint8_t> quantized(GgmlType type, const std::vector<float>& x, uint64_t rows, const float* importance) {
   std::vector<uint8_t> bytes(info_of(type).bytes_of(x.size()) + 16, 0xA5);
@@ -39,15 +39,15 @@ uint32_t fnv1a(const std::vector<uint8_t>& bytes) {
 }
 
 TEST_CASE("blocks are the same on every instruction set, and by the oracles") {
-  const std::vector<float> importance = importance_of(kColumns);
+  const std::vector<float> importance = importance_of(kBlockColumns);
   for (const GgmlType type : block_types()) {
     for (const Rows kind : kAllRows) {
       for (const float* weights : {static_cast<const float*>(nullptr), importance.data()}) {
         INFO(std::string(info_of(type).name) << ", rows " << static_cast<int>(kind) << (weights ? ", importance" : ""));
-        const std::vector<float> x = rows_of(kind, kRows * kColumns, static_cast<uint32_t>(kind) + 5);
+        const std::vector<float> x = rows_of(kind, kBlockRows * kBlockColumns, static_cast<uint32_t>(kind) + 5);
         std::vector<uint8_t> expected(info_of(type).bytes_of(x.size()));
-        reference::quantize_blocks(type, x.data(), kRows, kColumns, weights, expected.data());
-        for_each_arch([&] { REQUIRE(quantized(type, x, kRows, weights) == expected); });
+        reference::quantize_blocks(type, x.data(), kBlockRows, kBlockColumns, weights, expected.data());
+        for_each_arch([&] { REQUIRE(quantized(type, x, kBlockRows, weights) == expected); });
       }
     }
   }
@@ -59,23 +59,23 @@ bool is_same(const ErrorSums& a, const ErrorSums& b) {
 }
 
 TEST_CASE("the error measured on the way is that of the stored values, to the bit") {
-  const std::vector<float> importance = importance_of(kColumns);
+  const std::vector<float> importance = importance_of(kBlockColumns);
   for (const GgmlType type : block_types()) {
     for (const Rows kind : kAllRows) {
       for (const float* weights : {static_cast<const float*>(nullptr), importance.data()}) {
         INFO(std::string(info_of(type).name) << ", rows " << static_cast<int>(kind) << (weights ? ", importance" : ""));
-        const std::vector<float> x = rows_of(kind, kRows * kColumns, static_cast<uint32_t>(kind) + 5);
-        const std::vector<float> y = dequantized(type, quantized(type, x, kRows, weights));
+        const std::vector<float> x = rows_of(kind, kBlockRows * kBlockColumns, static_cast<uint32_t>(kind) + 5);
+        const std::vector<float> y = dequantized(type, quantized(type, x, kBlockRows, weights));
         const ErrorSums expected = reference::error_between(x, y.data());
         std::vector<uint8_t> bytes(info_of(type).bytes_of(x.size()));
         for_each_arch([&] {
           ErrorSums error;
-          quantize_blocks(type, x.data(), kRows, kColumns, weights, bytes.data(), &error);
+          quantize_blocks(type, x.data(), kBlockRows, kBlockColumns, weights, bytes.data(), &error);
           REQUIRE(is_same(error, expected));
           REQUIRE(is_same(error_of_blocks(type, x.data(), x.size(), bytes.data()), expected));
         });
         ErrorSums error;
-        reference::quantize_blocks(type, x.data(), kRows, kColumns, weights, bytes.data(), &error);
+        reference::quantize_blocks(type, x.data(), kBlockRows, kBlockColumns, weights, bytes.data(), &error);
         REQUIRE(is_same(error, expected));
       }
     }
@@ -196,15 +196,15 @@ TEST_CASE("blocks are those of ggml, with and without importance") {
   std::vector<float> x;
   for (const Rows kind : {Rows::bell, Rows::heavy, Rows::one_outlier, Rows::negative, Rows::zeros, Rows::constant,
                           Rows::ties, Rows::mixed_zeros, Rows::tiny}) {
-    const std::vector<float> rows = rows_of(kind, kRows * kColumns);
+    const std::vector<float> rows = rows_of(kind, kBlockRows * kBlockColumns);
     x.insert(x.end(), rows.begin(), rows.end());
   }
-  const std::vector<float> importance = importance_of(kColumns);
+  const std::vector<float> importance = importance_of(kBlockColumns);
   CHECK(std::size(kPinned) == block_types().size());
   for (const Pinned& pinned : kPinned) {
     INFO(std::string(info_of(pinned.type).name));
-    CHECK(fnv1a(quantized(pinned.type, x, x.size() / kColumns, nullptr)) == pinned.plain);
-    CHECK(fnv1a(quantized(pinned.type, x, x.size() / kColumns, importance.data())) == pinned.weighted);
+    CHECK(fnv1a(quantized(pinned.type, x, x.size() / kBlockColumns, nullptr)) == pinned.plain);
+    CHECK(fnv1a(quantized(pinned.type, x, x.size() / kBlockColumns, importance.data())) == pinned.weighted);
   }
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("the error stays below the type's ceiling") {
       {GgmlType::iq4_nl, 0.08}, {GgmlType::iq4_xs, 0.08}, {GgmlType::mxfp4, 0.14}, {GgmlType::q3_k, 0.18},
       {GgmlType::q2_k, 0.33},   {GgmlType::tq1_0, 0.9},   {GgmlType::tq2_0, 0.9}};
   CHECK(std::size(kCeilings) == block_types().size());
-  const std::vector<float> x = rows_of(Rows::bell, 16 * kColumns);
+  const std::vector<float> x = rows_of(Rows::bell, 16 * kBlockColumns);
   for (const std::pair<GgmlType, double>& limit : kCeilings) {
     const GgmlType type = limit.first;
     const double ceiling = limit.second;
@@ -249,9 +249,9 @@ TEST_CASE("the error stays below the type's ceiling") {
 }
 
 TEST_CASE("importance lowers the error where it is high") {
-  const std::vector<float> x = rows_of(Rows::bell, 32 * kColumns);
-  std::vector<float> importance(kColumns, 1e-4f);
-  for (size_t i = 0; i < kColumns; i += 16) importance[i] = 1;
+  const std::vector<float> x = rows_of(Rows::bell, 32 * kBlockColumns);
+  std::vector<float> importance(kBlockColumns, 1e-4f);
+  for (size_t i = 0; i < kBlockColumns; i += 16) importance[i] = 1;
   for (const GgmlType type : {GgmlType::q4_0, GgmlType::q4_1, GgmlType::q5_0, GgmlType::q5_1, GgmlType::iq4_nl,
                               GgmlType::q2_k, GgmlType::q3_k, GgmlType::q4_k, GgmlType::q5_k, GgmlType::q6_k}) {
     const auto error = [&](const float* weights) {
@@ -266,16 +266,17 @@ TEST_CASE("importance lowers the error where it is high") {
 }
 
 TEST_CASE("NaN and infinity count as zero, and so do they as importance") {
-  const std::vector<float> x = rows_of(Rows::non_finite, kRows * kColumns);
-  std::vector<float> clean = x, importance = importance_of(kColumns), clean_importance = importance;
+  const std::vector<float> x = rows_of(Rows::non_finite, kBlockRows * kBlockColumns);
+  std::vector<float> clean = x, importance = importance_of(kBlockColumns), clean_importance = importance;
   for (float& v : clean) v = std::isfinite(v) ? v : 0;
   importance[3] = std::numeric_limits<float>::quiet_NaN();
   importance[40] = std::numeric_limits<float>::infinity();
   clean_importance[3] = clean_importance[40] = 0;
   for (const GgmlType type : block_types()) {
     INFO(std::string(info_of(type).name));
-    CHECK(quantized(type, x, kRows, nullptr) == quantized(type, clean, kRows, nullptr));
-    CHECK(quantized(type, x, kRows, importance.data()) == quantized(type, clean, kRows, clean_importance.data()));
+    CHECK(quantized(type, x, kBlockRows, nullptr) == quantized(type, clean, kBlockRows, nullptr));
+    CHECK(quantized(type, x, kBlockRows, importance.data()) ==
+          quantized(type, clean, kBlockRows, clean_importance.data()));
   }
 }
 
