@@ -147,7 +147,11 @@ async function measure({ scheme, method, weight, input_tensors, isAuto = false, 
   const format = 'quark';
   const targetBytes = quantizer.plan(model, uniform, { format }).totals.bytesAfter;
   const config = isAuto
-    ? (await quantizer.autoConfig(model, { targetBytes, calibration: { tokens: calibration }, format })).config
+    ? (
+        await (
+          await quantizer.languageModel(model)
+        ).autoConfig({ targetBytes, calibration: { tokens: calibration }, format })
+      ).config
     : uniform;
   const report = await quantizer.quantizeModel(model, config, {
     target,
@@ -156,7 +160,7 @@ async function measure({ scheme, method, weight, input_tensors, isAuto = false, 
     ...((Object.keys(algorithms).length > 0 || weight.observer_options) && { calibration }),
   });
   const written = await quantizer.open(target);
-  const { bitsPerByte } = await quantizer.evaluate(written, {
+  const { bitsPerByte } = await quantizer.languageModel(written).evaluate({
     tokens: validation,
     activations: activations ?? 'float32',
   });
@@ -181,7 +185,7 @@ const show = (scheme, method, ...numbers) => {
 show('scheme', 'method', 'bits/byte', 'bits', 'seconds', ...(options.observers ? ['SQNR dB'] : []));
 try {
   if (options.only === '') {
-    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    const { bitsPerByte } = await quantizer.languageModel(model).evaluate({ tokens: validation });
     found.push({ scheme: 'fp32', method: '', bitsPerByte, bitsPerWeight: 32, seconds: 0 });
     show('fp32', '', bitsPerByte.toFixed(4), '32');
   }

@@ -59,12 +59,13 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
     const target = join(browser.folder, 'gptq');
     const calibration = { tokens: tokens('calibrate') };
     await quantizer.quantizeModel(model, { ...config, algo_config: [{ name: 'gptq' }] }, { target, calibration });
-    const before = await quantizer.evaluate(model, { tokens: tokens('measure') });
+    const before = await quantizer.languageModel(model).evaluate({ tokens: tokens('measure') });
     const quantized = await quantizer.open(target);
-    const after = await quantizer.evaluate(quantized, { tokens: tokens('measure') });
+    const after = await quantizer.languageModel(quantized).evaluate({ tokens: tokens('measure') });
     const prompt = { text: 'And the king said unto ', tokenizer: tokens('measure').tokenizer, count: 64 };
     const texts = [];
-    for (const subject of [model, quantized]) texts.push((await quantizer.generate(subject, prompt)).text);
+    for (const subject of [model, quantized])
+      texts.push((await quantizer.languageModel(subject).generate(prompt)).text);
     await quantized.close();
     return { bytes: readFileSync(join(target, 'model.safetensors')), before, after, texts };
   });
@@ -103,7 +104,7 @@ test('a GGUF output is measured beside the model, and goes on with a text', asyn
     const target = join(browser.folder, 'expected.gguf');
     await quantizer.quantizeModel(model, 'q4_k_m', { target });
     const quantized = await quantizer.open(target);
-    const found = await quantizer.evaluate(quantized, { tokens: tokens('measure'), source: model });
+    const found = await quantizer.languageModel(quantized, { source: model }).evaluate({ tokens: tokens('measure') });
     await quantized.close();
     return found;
   });
@@ -121,7 +122,7 @@ test('a budget becomes a config and the table that led to it', async () => {
   await summary.click();
   await picture(page, 'light-auto');
   const expected = await inNode((quantizer, model, tokens) =>
-    quantizer.autoConfig(model, { targetBits: 5, calibration: { tokens: tokens('calibrate') } }),
+    quantizer.languageModel(model).autoConfig({ targetBits: 5, calibration: { tokens: tokens('calibrate') } }),
   );
   assert.ok((await summary.textContent()).startsWith(`${expected.totals.bitsPerWeight.toFixed(2)} bits per weight`));
   assert.equal(await page.locator('.auto-table tbody tr').count(), expected.layers.length);

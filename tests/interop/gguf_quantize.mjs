@@ -74,7 +74,7 @@ async function importance(quantizer, source, base, work, report) {
   const ids = new Int32Array(length * sequences);
   for (let i = 0; i < ids.length; ++i) ids[i] = i % length === 0 ? 256 : text[i - 1];
   const tokens = { data: ids, shape: [sequences, length] };
-  writeFileSync(ours, await quantizer.importanceMatrix(source, { calibration: { tokens } }));
+  writeFileSync(ours, await quantizer.languageModel(source).importance({ calibration: { tokens } }));
   const options = ['-m', base, '-f', textFile, '-c', String(length), '--chunks', String(sequences), '-t', '1'];
   const exact = ['-fa', 'off', '-ctk', 'f32', '-ctv', 'f32'];
   said('llama-imatrix', ...options, ...exact, '-o', theirs);

@@ -63,7 +63,7 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
     const target = join(folder, name);
     const { totals } = await quantizer.quantizeModel(model, config, { target, format: 'quark' });
     const written = await modelFor(t, quantizer, target);
-    return { totals, ...(await quantizer.evaluate(written, { tokens: validation })) };
+    return { totals, ...(await quantizer.languageModel(written).evaluate({ tokens: validation })) };
   };
   const weight = { dtype: 'int4', qscheme: 'per_group', group_size: 128, ch_axis: -1, symmetric: true };
   const uniform = await quality('uniform', {
@@ -72,7 +72,7 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
     indivisible_groups: 'fallback',
   });
   const phases = new Set();
-  const found = await quantizer.autoConfig(model, {
+  const found = await quantizer.languageModel(model).autoConfig({
     targetBytes: uniform.totals.bytesAfter,
     calibration: { tokens: calib },
     format: 'quark',
@@ -86,10 +86,12 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
   const gain = uniform.bitsPerByte - auto.bitsPerByte;
   assert.ok(gain >= 0.015, `${auto.bitsPerByte} against ${uniform.bitsPerByte}`);
 
-  const bits = await quantizer.autoConfig(model, { targetBits: 4.5, calibration: { tokens: calib }, format: 'quark' });
+  const bits = await quantizer
+    .languageModel(model)
+    .autoConfig({ targetBits: 4.5, calibration: { tokens: calib }, format: 'quark' });
   assert.ok(bits.totals.bitsPerWeight <= 4.5 && bits.totals.bitsPerWeight > 4.4, String(bits.totals.bitsPerWeight));
   // The head is outside of the blocks: it stays, whoever asks for it, and the budget holds.
-  const withHead = await quantizer.autoConfig(model, {
+  const withHead = await quantizer.languageModel(model).autoConfig({
     targetBytes: bits.totals.bytesAfter,
     exclude: [],
     calibration: { tokens: calib },
@@ -99,7 +101,9 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
   assert.equal(tensors.find(({ name }) => name === 'lm_head.weight').action, 'copy');
   assert.ok(withHead.totals.bytesAfter <= bits.totals.bytesAfter);
   const maxLoss = bits.loss * 1.2;
-  const byLoss = await quantizer.autoConfig(model, { maxLoss, calibration: { tokens: calib }, format: 'quark' });
+  const byLoss = await quantizer
+    .languageModel(model)
+    .autoConfig({ maxLoss, calibration: { tokens: calib }, format: 'quark' });
   assert.ok(byLoss.loss <= maxLoss && byLoss.totals.bytesAfter <= bits.totals.bytesAfter);
 });
 
@@ -108,7 +112,7 @@ test('auto-plan says what it needs', async (t) => {
   const model = await modelFor(t, quantizer, join(files, 'forward/llama'));
   const calibration = { tokens: { data: [1, 2, 3, 4], shape: [1, 4] } };
   const refused = (options, where, pattern) =>
-    assert.rejects(quantizer.autoConfig(model, { calibration, format: 'quark', ...options }), (error) => {
+    assert.rejects(quantizer.languageModel(model).autoConfig({ calibration, format: 'quark', ...options }), (error) => {
       assert.equal(error.where, where);
       assert.match(error.message, pattern);
       return true;
@@ -123,7 +127,10 @@ test('auto-plan says what it needs', async (t) => {
   await refused({ targetBits: 8, calibration: { tokens: { data: [1, 99], shape: [1, 2] } } }, 'tokens', /99/);
   const abort = new AbortController();
   abort.abort(new Error('enough'));
-  await assert.rejects(quantizer.autoConfig(model, { targetBits: 8, calibration, signal: abort.signal }), /enough/);
+  await assert.rejects(
+    quantizer.languageModel(model).autoConfig({ targetBits: 8, calibration, signal: abort.signal }),
+    /enough/,
+  );
   assert.equal(quantizer.liveObjects - 1, 0, 'the model alone is alive');
 });
 

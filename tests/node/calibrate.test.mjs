@@ -32,7 +32,7 @@ test('awq and gptq are better than rounding to nearest, in every format', async 
     const target = join(folder, name);
     const report = await quantizer.quantizeModel(source, config, { target, format, calibration });
     const model = await modelFor(t, quantizer, target);
-    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    const { bitsPerByte } = await quantizer.languageModel(model).evaluate({ tokens: validation });
     return { report, bitsPerByte };
   };
   const plain = await run('plain', configOf(int4));
@@ -54,7 +54,7 @@ test('gptaq, qronos, gpfq, cle and autosmoothquant are better than rounding to n
     const target = join(folder, name);
     await quantizer.quantizeModel(source, configOf(int4, { algo_config }), { target, calibration });
     const model = await modelFor(t, quantizer, target);
-    return (await quantizer.evaluate(model, { tokens: validation })).bitsPerByte;
+    return (await quantizer.languageModel(model).evaluate({ tokens: validation })).bitsPerByte;
   };
   const plain = await run('plain', []);
   for (const name of ['gptaq', 'qronos', 'gpfq', 'cle', 'autosmoothquant']) {
@@ -93,7 +93,9 @@ test('smoothquant mends 8 bit activations', async (t) => {
     const target = join(folder, name);
     await quantizer.quantizeModel(source, configOf(int8, rest), { target, calibration });
     const model = await modelFor(t, quantizer, target);
-    losses[name] = (await quantizer.evaluate(model, { tokens: validation, activations: 'int8' })).bitsPerByte;
+    losses[name] = (
+      await quantizer.languageModel(model).evaluate({ tokens: validation, activations: 'int8' })
+    ).bitsPerByte;
   }
   assert.ok(losses.smooth < losses.plain - 0.05, JSON.stringify(losses));
 });

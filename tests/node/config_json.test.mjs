@@ -164,8 +164,8 @@ test('a config with constants is converted, evaluated and continued like any oth
   for (const [at, model] of models.entries()) {
     const target = join(folder, `${at}.gguf`);
     await quantizer.quantizeModel(model, 'q8_0', { target, format: 'gguf' });
-    const { bitsPerToken } = await quantizer.evaluate(model, { tokens });
-    const { tokens: added } = await quantizer.generate(model, { tokens: [1, 2, 3], count: 2 });
+    const { bitsPerToken } = await quantizer.languageModel(model).evaluate({ tokens });
+    const { tokens: added } = await quantizer.languageModel(model).generate({ tokens: [1, 2, 3], count: 2 });
     found.push({ bitsPerToken, added, file: readFileSync(target) });
   }
   assert.deepEqual(found[1], found[0]);

@@ -23,7 +23,9 @@ test('bits per byte of tiny-llama on the validation text', async (t) => {
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = await modelFor(t, quantizer, join(reference, 'validation_tokens.safetensors'));
   const seen = [];
-  const found = await quantizer.evaluate(model, { tokens, onProgress: (progress) => seen.push(progress) });
+  const found = await quantizer
+    .languageModel(model)
+    .evaluate({ tokens, onProgress: (progress) => seen.push(progress) });
   near(found.bitsPerByte, 1.5088, 1e-3, 'bits per byte');
   assert.equal(found.bitsPerByte, found.bitsPerToken);
   near(found.perplexity, 2 ** found.bitsPerToken, 1e-9, 'perplexity');
@@ -42,7 +44,7 @@ test('the result does not depend on threads, memory or the other sequences', asy
   for (const options of [{ threads: 0 }, { threads: 1 }, { threads: 3, memoryBudgetBytes: 180 * 1024 * 1024 }]) {
     const quantizer = await quantizerFor(t, options);
     const model = await modelFor(t, quantizer, tinyLlama);
-    const found = await quantizer.evaluate(model, { tokens: tokensOf('eval_tokens.safetensors', 5) });
+    const found = await quantizer.languageModel(model).evaluate({ tokens: tokensOf('eval_tokens.safetensors', 5) });
     losses.push(found.sequenceLosses);
     assert.equal(quantizer.liveObjects, 1, 'the model');
   }
@@ -56,7 +58,7 @@ test('shards in bfloat16 and quantized folders are evaluated as they are', async
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf('validation_tokens.safetensors', 16);
   const evaluate = async (model, options = {}) =>
-    (await quantizer.evaluate(model, { tokens, ...options })).bitsPerToken;
+    (await quantizer.languageModel(model).evaluate({ tokens, ...options })).bitsPerToken;
   const plain = await evaluate(source);
   near(await evaluate(await modelFor(t, quantizer, join(tinyLlama, 'bf16'))), plain, 2e-3, 'bf16');
 
@@ -86,7 +88,7 @@ test('a model of every family', async (t) => {
     const { data: logits } = expected.get('logits');
     const tokens = { data: BigInt64Array.from(ids, BigInt), shape };
     const model = await modelFor(t, quantizer, folder);
-    const found = await quantizer.evaluate(model, { tokens });
+    const found = await quantizer.languageModel(model).evaluate({ tokens });
     const vocabulary = logits.length / ids.length;
     let nats = 0;
     for (let i = 0; i + 1 < ids.length; ++i) {
@@ -96,7 +98,7 @@ test('a model of every family', async (t) => {
     }
     near(found.bitsPerToken * found.tokens * Math.LN2, nats, 1e-4, family);
     assert.equal(found.bitsPerByte, null, 'there is no tokenizer');
-    const told = await quantizer.evaluate(model, { tokens, bytesPerToken: 2 });
+    const told = await quantizer.languageModel(model).evaluate({ tokens, bytesPerToken: 2 });
     near(told.bitsPerByte, told.bitsPerToken / 2, 1e-12, 'bytes per token');
   }
 });
@@ -105,7 +107,10 @@ test('tokens that do not fit the model', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const refused = (data, shape, message) =>
-    assert.rejects(quantizer.evaluate(model, { tokens: { data, shape } }), { code: 'argument-invalid', message });
+    assert.rejects(quantizer.languageModel(model).evaluate({ tokens: { data, shape } }), {
+      code: 'argument-invalid',
+      message,
+    });
   await refused([1, 2, 288], [1, 3], /token 288 at position 2 of sequence 0.*288/);
   await refused([1, 2, 3, -1], [2, 2], /token -1 at position 1 of sequence 1/);
   await refused(new BigInt64Array([1n, 1n << 40n]), [1, 2], /token 1099511627776/);
@@ -116,12 +121,20 @@ test('tokens that do not fit the model', async (t) => {
   await refused([], [0, 0], /0 tokens/);
   await refused([1, 2], [1, 1, 2], /\[sequences, length\]/);
   const other = await modelFor(t, quantizer, join(reference, 'logits_f32.safetensors'));
-  await assert.rejects(quantizer.evaluate(model, { tokens: other }), { code: 'dtype-unsupported', where: 'logits' });
-  await assert.rejects(quantizer.evaluate(model, { tokens: other, tensor: 'ids' }), { code: 'tensor-missing' });
-  await assert.rejects(quantizer.evaluate(model, { tokens: { data: [1, 2], shape: [2] }, activations: 'int4' }), {
-    code: 'argument-invalid',
-    where: 'activations',
+  await assert.rejects(quantizer.languageModel(model).evaluate({ tokens: other }), {
+    code: 'dtype-unsupported',
+    where: 'logits',
   });
+  await assert.rejects(quantizer.languageModel(model).evaluate({ tokens: other, tensor: 'ids' }), {
+    code: 'tensor-missing',
+  });
+  await assert.rejects(
+    quantizer.languageModel(model).evaluate({ tokens: { data: [1, 2], shape: [2] }, activations: 'int4' }),
+    {
+      code: 'argument-invalid',
+      where: 'activations',
+    },
+  );
 });
 
 test('models that a forward pass cannot run', async (t) => {
@@ -133,7 +146,7 @@ test('models that a forward pass cannot run', async (t) => {
     const folder = scratchFolder(t);
     cpSync(join(base, 'model.safetensors'), join(folder, 'model.safetensors'));
     if (change) writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, ...change }));
-    await assert.rejects(quantizer.evaluate(await modelFor(t, quantizer, folder), { tokens }), error);
+    await assert.rejects(quantizer.languageModel(await modelFor(t, quantizer, folder)).evaluate({ tokens }), error);
   };
   await refused(null, { code: 'config-invalid', where: 'config.json' });
   await refused({ model_type: 'mamba' }, { code: 'not-implemented', message: /"mamba".*llama.*without/s });
@@ -160,7 +173,7 @@ test('weights that overflow are told apart from a result', async (t) => {
   tensors.get('model.layers.1.mlp.down_proj.weight').data.fill(Number.NaN);
   writeFloats(join(folder, 'model.safetensors'), tensors);
   const model = await modelFor(t, quantizer, folder);
-  await assert.rejects(quantizer.evaluate(model, { tokens: { data: [1, 2, 3], shape: [3] } }), {
+  await assert.rejects(quantizer.languageModel(model).evaluate({ tokens: { data: [1, 2, 3], shape: [3] } }), {
     code: 'value-not-finite',
   });
 });
@@ -172,13 +185,13 @@ test('a signal ends an evaluation, and the quantizer goes on', async (t) => {
     const tokens = tokensOf('validation_tokens.safetensors', 32);
     const controller = new AbortController();
     const reason = new Error('enough');
-    const stopped = quantizer.evaluate(model, {
+    const stopped = quantizer.languageModel(model).evaluate({
       tokens,
       signal: controller.signal,
       onProgress: () => controller.abort(reason),
     });
     await assert.rejects(stopped, (error) => error === reason);
-    const again = await quantizer.evaluate(model, { tokens: tokensOf('eval_tokens.safetensors', 1) });
+    const again = await quantizer.languageModel(model).evaluate({ tokens: tokensOf('eval_tokens.safetensors', 1) });
     assert.ok(again.bitsPerByte > 1 && again.bitsPerByte < 2);
   }
 });
@@ -206,7 +219,7 @@ test('a budget that no block fits is refused with the bytes it takes', async (t)
   ]);
   writeFloats(join(folder, 'model.safetensors'), tensors);
   const model = await modelFor(t, quantizer, folder);
-  await assert.rejects(quantizer.evaluate(model, { tokens: { data: [1, 2, 3], shape: [3] } }), {
+  await assert.rejects(quantizer.languageModel(model).evaluate({ tokens: { data: [1, 2, 3], shape: [3] } }), {
     code: 'memory-budget',
     where: 'memoryBudgetBytes',
   });

@@ -76,28 +76,33 @@ test('F32 gives every loss to the bit, F16 nearly so; metadata say as much as co
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf(4);
-  const expected = await quantizer.evaluate(source, { tokens });
+  const expected = await quantizer.languageModel(source).evaluate({ tokens });
   const { model } = await gguf(t, quantizer, source, 'f32');
-  const found = await quantizer.evaluate(model, { tokens, source });
+  const found = await quantizer.languageModel(model, { source }).evaluate({ tokens });
   assert.deepEqual(found.sequenceLosses, expected.sequenceLosses);
   assert.equal(found.bitsPerByte, expected.bitsPerByte);
-  const alone = await quantizer.evaluate(model, { tokens });
+  const alone = await quantizer.languageModel(model).evaluate({ tokens });
   near(alone.bitsPerToken, expected.bitsPerToken, 1e-6, 'by its metadata'); // their epsilon is a float32
   assert.equal(alone.bitsPerByte, null, 'no tokenizer.json');
   const half = await gguf(t, quantizer, source, 'f16');
-  near((await quantizer.evaluate(half.model, { tokens, source })).bitsPerByte, expected.bitsPerByte, 1e-3, 'F16');
+  near(
+    (await quantizer.languageModel(half.model, { source }).evaluate({ tokens })).bitsPerByte,
+    expected.bitsPerByte,
+    1e-3,
+    'F16',
+  );
 });
 
 test('Q8_0 and Q4_K give what the same weights give in a folder', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf(2);
-  const float = await quantizer.evaluate(source, { tokens });
+  const float = await quantizer.languageModel(source).evaluate({ tokens });
   for (const recipe of ['q8_0', 'q4_k_m']) {
     const { model } = await gguf(t, quantizer, source, recipe);
     const folder = folderOf(t, await gguf(t, quantizer, model, 'f32'));
-    const expected = await quantizer.evaluate(await modelFor(t, quantizer, folder), { tokens });
-    const found = await quantizer.evaluate(model, { tokens, source });
+    const expected = await quantizer.languageModel(await modelFor(t, quantizer, folder)).evaluate({ tokens });
+    const found = await quantizer.languageModel(model, { source }).evaluate({ tokens });
     near(found.bitsPerByte, expected.bitsPerByte, 1e-6, recipe);
     assert.notEqual(found.bitsPerByte, float.bitsPerByte);
     near(found.bitsPerByte, float.bitsPerByte, 0.1, `${recipe} is still the model`);
@@ -143,8 +148,8 @@ test('every family: heads, biases, norms, caps, windows and rotations, by config
     const tokens = await modelFor(t, quantizer, join(folder, 'expected.safetensors'));
     const losses = async (source, given) => {
       const { model } = await gguf(t, quantizer, source, 'f32');
-      const expected = await quantizer.evaluate(source, { tokens });
-      const found = await quantizer.evaluate(model, { tokens, ...given });
+      const expected = await quantizer.languageModel(source).evaluate({ tokens });
+      const found = await quantizer.languageModel(model, given).evaluate({ tokens });
       return [found.bitsPerToken, expected.bitsPerToken];
     };
     const source = await modelFor(t, quantizer, folder);
@@ -159,15 +164,15 @@ test('a GGUF model goes on with a text as its folder does; calibration refuses i
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = [...tokensOf(1).data.subarray(0, 12)];
-  const expected = await quantizer.generate(source, { tokens, count: 12 });
+  const expected = await quantizer.languageModel(source).generate({ tokens, count: 12 });
   const { model } = await gguf(t, quantizer, source, 'f32');
-  assert.deepEqual((await quantizer.generate(model, { tokens, count: 12 })).tokens, expected.tokens);
+  assert.deepEqual((await quantizer.languageModel(model).generate({ tokens, count: 12 })).tokens, expected.tokens);
   await assert.rejects(
-    quantizer.autoConfig(model, { targetBits: 4, calibration: { tokens: tokensOf(2) } }),
+    quantizer.languageModel(model).autoConfig({ targetBits: 4, calibration: { tokens: tokensOf(2) } }),
     ({ code, message }) => code === 'not-implemented' && /GGUF.*safetensors/.test(message),
   );
   await assert.rejects(
-    quantizer.importanceMatrix(model, { calibration: { tokens: tokensOf(2) } }),
+    quantizer.languageModel(model).importance({ calibration: { tokens: tokensOf(2) } }),
     ({ code }) => code === 'not-implemented',
   );
 });
@@ -187,14 +192,14 @@ test('llama 3 keeps its rotation in a tensor: it takes the source, and says so',
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, rope_scaling, rope_parameters: null }));
   const source = await modelFor(t, quantizer, folder);
   const tokens = tokensOf(1);
-  const expected = await quantizer.evaluate(source, { tokens });
+  const expected = await quantizer.languageModel(source).evaluate({ tokens });
   const { model } = await gguf(t, quantizer, source, 'f32');
-  await assert.rejects(quantizer.evaluate(model, { tokens }), {
+  await assert.rejects(quantizer.languageModel(model).evaluate({ tokens }), {
     code: 'not-implemented',
     where: 'rope_freqs.weight',
     message: /source/,
   });
-  const found = await quantizer.evaluate(model, { tokens, source });
+  const found = await quantizer.languageModel(model, { source }).evaluate({ tokens });
   assert.deepEqual(found.sequenceLosses, expected.sequenceLosses);
 });
 

@@ -26,7 +26,7 @@ test('the first token is the argmax of the reference logits', async (t) => {
       const last = (row * length + known - 1) * vocabulary;
       const expected = logits.subarray(last, last + vocabulary);
       const tokens = ids.subarray(row * length, row * length + known);
-      const found = await quantizer.generate(model, { tokens, count: 1 });
+      const found = await quantizer.languageModel(model).generate({ tokens, count: 1 });
       assert.deepEqual(found.tokens, [expected.indexOf(Math.max(...expected))], `row ${row}, ${known} tokens`);
       assert.equal(found.text, null);
       assert.equal(found.promptTokens, known);
@@ -41,7 +41,9 @@ test('the same text for 0 and 2 threads, and step by step', async (t) => {
     const model = await modelFor(t, quantizer, tinyLlama);
     const seen = [];
     const onProgress = (progress) => seen.push(progress);
-    found.push(await quantizer.generate(model, { text: prompt, tokenizer: tokenizer(), count: 20, onProgress }));
+    found.push(
+      await quantizer.languageModel(model).generate({ text: prompt, tokenizer: tokenizer(), count: 20, onProgress }),
+    );
     const last = seen.at(-1);
     assert.equal(last.bytesDone, last.bytesTotal);
     assert.equal(last.index, last.count);
@@ -49,7 +51,7 @@ test('the same text for 0 and 2 threads, and step by step', async (t) => {
     if (threads === 2) {
       const tokens = [256, ...Buffer.from(prompt)];
       for (const expected of found[0].tokens.slice(0, 4)) {
-        tokens.push(...(await quantizer.generate(model, { tokens, count: 1 })).tokens);
+        tokens.push(...(await quantizer.languageModel(model).generate({ tokens, count: 1 })).tokens);
         assert.equal(tokens.at(-1), expected);
       }
     }
@@ -70,11 +72,14 @@ test('quantized models go on, too; sequences end where the model does', async (t
   await quantizer.quantizeModel(source, 'int8', { target });
   const quantized = await modelFor(t, quantizer, target);
   const options = { text: 'In the beginning ', tokenizer: tokenizer(), count: 12 };
-  const [before, after] = [await quantizer.generate(source, options), await quantizer.generate(quantized, options)];
+  const [before, after] = [
+    await quantizer.languageModel(source).generate(options),
+    await quantizer.languageModel(quantized).generate(options),
+  ];
   assert.equal(after.text.slice(0, 4), before.text.slice(0, 4));
 
   const tokens = new Array(length - 1).fill(32);
-  const full = await quantizer.generate(source, { tokens, count: 50 });
+  const full = await quantizer.languageModel(source).generate({ tokens, count: 50 });
   assert.equal(full.stopped, 'length');
   assert.equal(full.tokens.length, 2, 'the last token needs no position');
 });
@@ -83,12 +88,12 @@ test('a token of eos_token_id is the last', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const options = { text: 'And the king said unto ', tokenizer: tokenizer(), count: 6 };
-  const { tokens } = await quantizer.generate(source, options);
+  const { tokens } = await quantizer.languageModel(source).generate(options);
   const folder = scratchFolder(t);
   cpSync(join(tinyLlama, 'model.safetensors'), join(folder, 'model.safetensors'));
   const config = JSON.parse(readFileSync(join(tinyLlama, 'config.json'), 'utf8'));
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, eos_token_id: [257, tokens[2]] }));
-  const ended = await quantizer.generate(await modelFor(t, quantizer, folder), options);
+  const ended = await quantizer.languageModel(await modelFor(t, quantizer, folder)).generate(options);
   assert.deepEqual(ended.tokens, tokens.slice(0, tokens.indexOf(tokens[2]) + 1));
   assert.equal(ended.stopped, 'end');
 });
@@ -97,7 +102,7 @@ test('prompts that cannot be continued', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const refused = (options, message) =>
-    assert.rejects(quantizer.generate(model, options), { code: 'argument-invalid', message });
+    assert.rejects(quantizer.languageModel(model).generate(options), { code: 'argument-invalid', message });
   await refused({}, /exactly one/);
   await refused({ tokens: [1, 2], text: 'a' }, /exactly one/);
   await refused({ text: 'abc' }, /tokenizer/);
@@ -109,6 +114,8 @@ test('prompts that cannot be continued', async (t) => {
   const controller = new AbortController();
   const reason = new Error('enough');
   const onProgress = () => controller.abort(reason);
-  const stopped = quantizer.generate(model, { tokens: [1, 2], count: 200, signal: controller.signal, onProgress });
+  const stopped = quantizer
+    .languageModel(model)
+    .generate({ tokens: [1, 2], count: 200, signal: controller.signal, onProgress });
   await assert.rejects(stopped, (error) => error === reason);
 });

@@ -28,7 +28,7 @@ test('a matrix of calibration: mean squares, and the same bytes by it and by cal
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = await modelFor(t, quantizer, tokensFile);
-  const matrix = await quantizer.importanceMatrix(model, { calibration: { tokens }, dataset: 'calib' });
+  const matrix = await quantizer.languageModel(model).importance({ calibration: { tokens }, dataset: 'calib' });
   const { tensors, metadata } = await tensorsOf(t, quantizer, matrix);
   assert.equal(metadata['general.type'], 'imatrix');
   assert.equal(metadata['imatrix.chunk_count'], '32');
@@ -69,7 +69,7 @@ test('a matrix of calibration: mean squares, and the same bytes by it and by cal
     assert.match(used.message, /^26 tensors .* none for (output|token_embd)\.weight, (output|token_embd)\.weight$/);
   }
 
-  const dat = await quantizer.importanceMatrix(model, { calibration: { tokens }, format: 'dat' });
+  const dat = await quantizer.languageModel(model).importance({ calibration: { tokens }, format: 'dat' });
   const byDat = await tensorsOf(
     t,
     quantizer,
@@ -82,7 +82,7 @@ test('importance makes the outputs of layers better where it says so', async (t)
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = await modelFor(t, quantizer, tokensFile);
-  const matrix = await quantizer.importanceMatrix(model, { calibration: { tokens } });
+  const matrix = await quantizer.languageModel(model).importance({ calibration: { tokens } });
   const { tensors } = await tensorsOf(t, quantizer, matrix);
   const weighed = async (options) => {
     const { bytes } = await written(quantizer, model, { dialect: 'gguf', recipe: 'q2_k', pure: true }, options);
@@ -132,8 +132,13 @@ test('matrices of other models, and what is none, are refused; types without use
   assert.ok(
     !plan(dat('blk.0.attn_q.weight', 256), 'q2_k_s').diagnostics.some(({ code }) => code === 'needs-importance'),
   );
-  await assert.rejects(quantizer.importanceMatrix(model, {}), { code: 'argument-invalid', where: 'calibration' });
-  await assert.rejects(quantizer.importanceMatrix(model, { calibration: [] }), { code: 'argument-invalid' });
+  await assert.rejects(quantizer.languageModel(model).importance({}), {
+    code: 'argument-invalid',
+    where: 'calibration',
+  });
+  await assert.rejects(quantizer.languageModel(model).importance({ calibration: [] }), {
+    code: 'argument-invalid',
+  });
 });
 
 test('activations instead of tokens, also for models that are not run here', async (t) => {
@@ -146,7 +151,7 @@ test('activations instead of tokens, also for models that are not run here', asy
     shape: [2, shape[1]],
     data: Float32Array.from({ length: 2 * shape[1] }, (_, i) => (i % shape[1]) + 1),
   }));
-  const { tensors } = await tensorsOf(t, quantizer, await quantizer.importanceMatrix(model, { calibration }));
+  const { tensors } = await tensorsOf(t, quantizer, await quantizer.languageModel(model).importance({ calibration }));
   const sums = new Float32Array(tensors.get('blk.1.attn_k.weight.in_sum2').slice().buffer);
   assert.deepEqual([...sums.slice(0, 3)], [2, 8, 18]);
 });

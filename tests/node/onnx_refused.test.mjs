@@ -41,7 +41,7 @@ test('what ONNX cannot hold: a preset leaves it, a config is refused with every 
     ),
     { code: 'not-implemented', message: /ONNX models/ },
   );
-  await assert.rejects(quantizer.evaluate(two, { tokens: { data: [1, 2], shape: [1, 2] } }), {
+  await assert.rejects(quantizer.languageModel(two).evaluate({ tokens: { data: [1, 2], shape: [1, 2] } }), {
     code: 'not-implemented',
   });
 });

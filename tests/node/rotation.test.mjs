@@ -27,7 +27,7 @@ test('a rotated float model computes what it did, needs no tokens, and tells wha
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);
-  const { bitsPerByte: before } = await quantizer.evaluate(source, { tokens: validation });
+  const { bitsPerByte: before } = await quantizer.languageModel(source).evaluate({ tokens: validation });
   const original = readTensors(join(tinyLlama, 'model.safetensors'));
   for (const options of [
     { r2: true },
@@ -45,7 +45,7 @@ test('a rotated float model computes what it did, needs no tokens, and tells wha
       if (name.includes('norm')) assert.ok(data.every((value) => value === 1));
     }
     const model = await modelFor(t, quantizer, target);
-    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    const { bitsPerByte } = await quantizer.languageModel(model).evaluate({ tokens: validation });
     assert.ok(Math.abs(bitsPerByte - before) < 1e-5, `${bitsPerByte}, before ${before}`);
   }
 });
@@ -75,10 +75,10 @@ test('rotation goes with gptq into every format, the same bytes from any threads
       const path = join(folder, other);
       await quantizer.quantizeModel(source, config, { target: path, format: other, calibration });
       const model = await modelFor(t, quantizer, path);
-      losses.push((await quantizer.evaluate(model, { tokens: validation })).bitsPerByte);
+      losses.push((await quantizer.languageModel(model).evaluate({ tokens: validation })).bitsPerByte);
     }
     const model = await modelFor(t, quantizer, target);
-    losses.push((await quantizer.evaluate(model, { tokens: validation })).bitsPerByte);
+    losses.push((await quantizer.languageModel(model).evaluate({ tokens: validation })).bitsPerByte);
   }
   for (const output of outputs) assert.deepEqual(output, outputs[0]);
   for (const loss of losses) assert.ok(Math.abs(loss - losses[0]) < 1e-4, losses.join());
@@ -99,7 +99,7 @@ test('a head that is the embedding gets a tensor of its own', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tiedLlama(join(folder, 'tied')));
-  const { bitsPerByte: before } = await quantizer.evaluate(source, { tokens: validation });
+  const { bitsPerByte: before } = await quantizer.languageModel(source).evaluate({ tokens: validation });
   const plan = quantizer.plan(source, configOf(), { format: 'fake-quantized' });
   const head = plan.tensors.find(({ name }) => name === 'lm_head.weight');
   assert.equal(head.layer, 'lm_head');
@@ -120,7 +120,7 @@ test('a head that is the embedding gets a tensor of its own', async (t) => {
     const tensors = readTensors(join(target, 'model.safetensors'));
     assert.notDeepEqual(tensors.get('lm_head.weight').data, tensors.get('model.embed_tokens.weight').data);
     const model = await modelFor(t, quantizer, target);
-    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    const { bitsPerByte } = await quantizer.languageModel(model).evaluate({ tokens: validation });
     assert.ok(
       Math.abs(bitsPerByte - before) < (name === 'float' ? 1e-5 : 0.01) * before,
       `${name} ${bitsPerByte}, before ${before}`,
@@ -132,7 +132,7 @@ test('R4: the input of down_proj is turned by evaluate, as config.json says', as
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
-  const { bitsPerByte: before } = await quantizer.evaluate(source, { tokens: validation });
+  const { bitsPerByte: before } = await quantizer.languageModel(source).evaluate({ tokens: validation });
   const original = readTensors(join(tinyLlama, 'model.safetensors'));
   const name = 'model.layers.0.mlp.down_proj.weight';
   for (const [format, config, most] of [
@@ -147,12 +147,14 @@ test('R4: the input of down_proj is turned by evaluate, as config.json says', as
     if (format === 'quark') assert.equal(written.quantization_config.algo_config[0].r4, true);
     else assert.notDeepEqual(readTensors(join(target, 'model.safetensors')).get(name).data, original.get(name).data);
     const model = await modelFor(t, quantizer, target);
-    const { bitsPerByte } = await quantizer.evaluate(model, { tokens: validation });
+    const { bitsPerByte } = await quantizer.languageModel(model).evaluate({ tokens: validation });
     assert.ok(Math.abs(bitsPerByte - before) < most, `${format} ${bitsPerByte}, before ${before}`);
     // Without the key, as other runtimes read it, the model is broken.
     const { input_rotation, ...rest } = written;
     writeFileSync(join(target, 'config.json'), JSON.stringify(rest));
-    const broken = await quantizer.evaluate(await modelFor(t, quantizer, target), { tokens: validation });
+    const broken = await quantizer.languageModel(await modelFor(t, quantizer, target)).evaluate({
+      tokens: validation,
+    });
     assert.ok(broken.bitsPerByte > before + 0.5, `${broken.bitsPerByte} with ${JSON.stringify(input_rotation)} unread`);
   }
 });

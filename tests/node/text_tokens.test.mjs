@@ -67,7 +67,7 @@ test('text is evaluated as its token file is', async (t) => {
   const { data, shape } = tokensOfText({ text, tokenizer, length: 256 }, 256);
   assert.deepEqual(shape, [16, 256]);
   assert.deepEqual(data, Int32Array.from(ids));
-  const found = await quantizer.evaluate(model, { tokens: { text, tokenizer, sequences: 2 } });
+  const found = await quantizer.languageModel(model).evaluate({ tokens: { text, tokenizer, sequences: 2 } });
   assert.equal(found.sequences, 2);
 });
 

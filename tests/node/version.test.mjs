@@ -40,8 +40,8 @@ test('importance matrices have it, where their format has metadata', async (t) =
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const calibration = { tokens: { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] } };
-  assert.equal(times(await quantizer.importanceMatrix(model, { calibration }), key), 1);
-  assert.equal(times(await quantizer.importanceMatrix(model, { calibration, format: 'dat' }), key), 0);
+  assert.equal(times(await quantizer.languageModel(model).importance({ calibration }), key), 1);
+  assert.equal(times(await quantizer.languageModel(model).importance({ calibration, format: 'dat' }), key), 0);
 });
 
 test('ONNX models have it among their properties', async (t) => {

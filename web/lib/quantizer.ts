@@ -3,18 +3,12 @@
 import { defineDisposeSymbols } from './api/disposable.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import type {
-  AutoConfig,
-  AutoConfigOptions,
   Diagnostic,
   Dialect,
   Distribution,
   DistributionOptions,
-  EvaluateOptions,
-  Evaluation,
-  GenerateOptions,
-  Generation,
-  ImportanceOptions,
   InputFormat,
+  LanguageModel,
   Model,
   Observer,
   OutputFormat,
@@ -38,6 +32,7 @@ import { defaultBudgetBytes, type MemoryPlan, planMemory } from './engine/memory
 import { EngineObserver } from './engine/observer.js';
 import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './engine/tensor.js';
 import type { Host } from './host/host.js';
+import { OpenedLanguageModel } from './language_model/language_model.js';
 import { OpenedModel } from './model/model.js';
 import { withPlan } from './plan/plan.js';
 import type { LocalPort } from './pool/local_port.js';
@@ -218,28 +213,9 @@ export class EngineQuantizer implements Quantizer {
     return tryTensors(workshop, opened(model), text, tensors, options);
   }
 
-  async evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation> {
-    const workshop = this.#workshop();
-    const { evaluateModel } = await import('./language_model/evaluate.js');
-    return evaluateModel(workshop, opened(model), options);
-  }
-
-  async generate(model: Model, options: GenerateOptions): Promise<Generation> {
-    const workshop = this.#workshop();
-    const { continueText } = await import('./language_model/generate.js');
-    return continueText(workshop, opened(model), options);
-  }
-
-  async autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig> {
-    const workshop = this.#workshop();
-    const { findConfig } = await import('./language_model/auto_config.js');
-    return findConfig(workshop, opened(model), options);
-  }
-
-  async importanceMatrix(model: Model, options: ImportanceOptions): Promise<Uint8Array> {
-    const workshop = this.#workshop();
-    const { observeImportance } = await import('./calibration/importance.js'); // few pages need it
-    return observeImportance(workshop, opened(model), options);
+  languageModel(model: Model, { source }: { source?: Model } = {}): LanguageModel {
+    this.#open();
+    return new OpenedLanguageModel(() => this.#workshop(), opened(model), source && opened(source, 'source'));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -282,7 +258,7 @@ function dialectOf(dialect: Dialect | 'auto' = 'auto'): string {
   throw failure('argument-invalid', 'dialect', `"${String(dialect)}" is none of ${dialects.join(', ')}`);
 }
 
-function opened(model: Model): OpenedModel {
+function opened(model: Model, argument = 'model'): OpenedModel {
   if (model instanceof OpenedModel) return model;
-  throw failure('argument-invalid', 'model', 'was not made by open() of this library');
+  throw failure('argument-invalid', argument, 'was not made by open() of this library');
 }

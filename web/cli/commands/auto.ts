@@ -107,7 +107,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
     onProgress: bar.update,
   };
   try {
-    const document = await quantizer.autoConfig(model, given);
+    const document = await quantizer.languageModel(model).autoConfig(given);
     if (options.output !== undefined) await writeReport(options.output, document.config);
     return { document, lines: autoLines(path, modelText(model), document, options, context) };
   } finally {

@@ -69,10 +69,9 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   await checkReportPath(options, [...modelPaths(path, model), ...(file ? modelPaths(given, file) : [])]);
   const bar = new ProgressBar(terminal);
   try {
-    const document = await quantizer.evaluate(model, {
+    const document = await quantizer.languageModel(model, source ? { source } : {}).evaluate({
       tokens,
       activations: options.activations,
-      ...(source && { source }),
       ...(options.tensor !== undefined && { tensor: options.tensor }),
       ...(options.bytesPerToken !== undefined && { bytesPerToken: options.bytesPerToken }),
       signal,

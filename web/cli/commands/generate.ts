@@ -23,8 +23,10 @@ async function generate({ signal, terminal }: Context, path: string, options: Ge
   const tokenizer = await openTokenizer(source ?? model, 'put it there, or name its folder with --source');
   const bar = new ProgressBar(terminal);
   try {
-    const given = { text, tokenizer, count, signal, ...(source && { source }) };
-    const document = await quantizer.generate(model, { ...given, onProgress: bar.update });
+    const given = { text, tokenizer, count, signal };
+    const document = await quantizer
+      .languageModel(model, source ? { source } : {})
+      .generate({ ...given, onProgress: bar.update });
     const written = (document.text ?? '').split('\n').map(printable).join('\n');
     const facts = `${plural(document.tokens.length, 'token')}, ${durationText(document.durationMs)}`;
     return { document, lines: [`${terminal.out.bold(printable(text))}${written}`, '', terminal.out.dim(facts)] };

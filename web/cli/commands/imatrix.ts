@@ -28,7 +28,7 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
   const inputs = [...modelPaths(path, model), ...(tokenFile ? modelPaths(texts, tokenFile) : [])];
   await checkReportPath(file, inputs, '--output');
   const format = options.outputFormat ?? (/\.dat$/i.test(output) ? 'dat' : 'gguf');
-  const bytes = await quantizer.importanceMatrix(model, {
+  const bytes = await quantizer.languageModel(model).importance({
     calibration: { tokens, ...(tensor !== undefined && { tensor }) },
     format,
     dataset: basename(texts),

@@ -20,7 +20,7 @@ function find(source: OpenedModel): Promise<void> {
     const { format } = choice.value;
     const tokens = await tokensOf(source.model, texts.calibrate.value, signal);
     const options = { targetBits: targetBits.value, calibration: { tokens }, format, signal, onProgress };
-    const plan = await quantizer.value?.autoConfig(source.model, options);
+    const plan = await quantizer.value?.languageModel(source.model).autoConfig(options);
     if (!plan) return;
     found.value = { of: source, plan };
     useConfig(plan.config);

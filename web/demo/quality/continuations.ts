@@ -40,7 +40,7 @@ export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
     const keep = async (number: number | null, subject: Model) => {
       if (continued(model, number)) return;
       const source = subject === model ? {} : { source: model };
-      const found = await quantizer.value?.generate(subject, { ...options, ...source });
+      const found = await quantizer.value?.languageModel(subject, source).generate(options);
       if (!found) return;
       const { tokens, stopped } = found;
       // A decoder may treat the beginning of a text in its own way: the prompt is decoded with it, and taken off.

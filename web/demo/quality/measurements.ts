@@ -34,7 +34,7 @@ export function measure(model: Model, run: FinishedRun | null): Promise<void> {
       if (measured(model, number)) return;
       // The tokenizer of the original gives the bytes: not every output carries it over.
       const source = subject === model ? {} : { source: model };
-      const found = await quantizer.value?.evaluate(subject, { tokens, signal, onProgress, ...source });
+      const found = await quantizer.value?.languageModel(subject, source).evaluate({ tokens, signal, onProgress });
       if (found) measurements.value = [...measurements.value, { model, run: number, text, found }];
     };
     await keep(null, model);

@@ -79,7 +79,7 @@ export interface TextInput {
   sequences?: number;
 }
 
-/** Options of `importanceMatrix`. */
+/** Options of `importance`. */
 export interface ImportanceOptions {
   /** Tokens for Llama-architecture models, or activations of the inputs of any model. */
   calibration: Calibration;
@@ -99,8 +99,6 @@ export interface EvaluateOptions {
   tensor?: string;
   /** Bytes of text per token on average. Default: counted with the model's tokenizer.json. */
   bytesPerToken?: number;
-  /** What the model was made from: its tokenizer.json counts bytes, and its config.json goes for a GGUF model's metadata. */
-  source?: Model;
   /** `int8`: what linear layers multiply is quantized per token first, as W8A8 runtimes do. Default `float32`. */
   activations?: 'float32' | 'int8';
   /** Cancels. */
@@ -141,8 +139,6 @@ export interface GenerateOptions {
   text?: string;
   /** Of the model. With `decode` the continuation is told as text, too. */
   tokenizer?: Tokenizer;
-  /** Of a GGUF model: what it was made from, whose config.json goes for its metadata. */
-  source?: Model;
   /** Tokens to add at most; default 32. Each goes through the whole model. */
   count?: number;
   /** Cancels. */

@@ -1,15 +1,8 @@
 // The entry point.
 
-import type { AutoConfig, AutoConfigOptions } from './auto_config_types.js';
-import type {
-  EvaluateOptions,
-  Evaluation,
-  GenerateOptions,
-  Generation,
-  ImportanceOptions,
-} from './calibration_types.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
+import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
 import type { Dialect, Preset, QuantConfig } from './parsed_config_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
@@ -120,27 +113,8 @@ export interface Quantizer extends AsyncDisposable {
     options?: PlanOptions & { signal?: AbortSignal },
   ): Promise<TensorReport[]>;
   /**
-   * Perplexity and bits per byte of a Llama-architecture model (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text), quantized
-   * or not, by a float32 forward pass in the workers. The result is the same for any number of threads.
-   * @throws QuantizationError `not-implemented` for other families, `argument-invalid` for tokens that do not fit the
-   * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
+   * A model as a language model: run, measured, calibrated. `source`: the folder that a GGUF model was made from, whose config.json
+   * and tokenizer.json then count. @throws QuantizationError `argument-invalid` for models that this library did not open
    */
-  evaluate(model: Model, options: EvaluateOptions): Promise<Evaluation>;
-  /**
-   * Continues a prompt with a Llama-architecture model, quantized or not. Decodes greedily without a KV cache: use it to
-   * spot-check quality, not for speed. The tokens are the same for any number of threads.
-   * @throws QuantizationError as `evaluate`
-   */
-  generate(model: Model, options: GenerateOptions): Promise<Generation>;
-  /**
-   * Chooses a spec for every layer of a Llama-architecture model within a budget: an ordinary config, and the table that
-   * led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
-   * QuantizationError argument-invalid (no budget, one that is too small), not-implemented for other kinds of models.
-   */
-  autoConfig(model: Model, options: AutoConfigOptions): Promise<AutoConfig>;
-  /**
-   * The file that llama-imatrix would write: mean squares of what goes into the layers of a model, for `gguf.imatrix` and for
-   * llama-quantize. @throws QuantizationError as `quantizeModel` does with that calibration.
-   */
-  importanceMatrix(model: Model, options: ImportanceOptions): Promise<Uint8Array>;
+  languageModel(model: Model, options?: { source?: Model }): LanguageModel;
 }

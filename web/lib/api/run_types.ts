@@ -20,7 +20,7 @@ export interface OnnxOptions {
 /** Of GGUF outputs. */
 export interface GgufOptions {
   /**
-   * Bytes of an importance matrix, as llama-imatrix or `importanceMatrix` made it (GGUF or .dat): scales are chosen for the
+   * Bytes of an importance matrix, as llama-imatrix or `importance` made it (GGUF or .dat): scales are chosen for the
    * least error where inputs are large, as llama-quantize --imatrix does. Not together with `calibration`.
    */
   imatrix?: Uint8Array;

@@ -4,6 +4,7 @@ export type * from './auto_config_types.js';
 export type * from './calibration_types.js';
 export type * from './diagnostic_types.js';
 export type * from './distribution_types.js';
+export type * from './language_model_types.js';
 export type * from './model_types.js';
 export type * from './output_formats.js';
 export type * from './parsed_config_types.js';

@@ -2,10 +2,10 @@
 // by itself; losses come back per sequence and are added in their order, so that the result does not depend on the split.
 
 import { failure } from '../api/errors.js';
-import type { EvaluateOptions, Evaluation, Model } from '../api/types.js';
+import type { EvaluateOptions, Evaluation } from '../api/types.js';
 import type { MemoryPlan } from '../engine/memory.js';
 import { abortable, linkedController } from '../io/abort.js';
-import { OpenedModel } from '../model/model.js';
+import type { OpenedModel } from '../model/model.js';
 import { tokenBytesOf } from '../model/token_bytes.js';
 import type { TokenBatch } from '../model/tokens.js';
 import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from '../plan/forward_plan.js';
@@ -45,15 +45,15 @@ function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> 
   return sum;
 }
 
-/** By the model's own tokenizer.json, or by its source's. */
-async function bytesByToken(model: OpenedModel, source: Model | undefined): Promise<Map<number, number> | null> {
-  const own = await tokenBytesOf(model);
-  return own ?? (source instanceof OpenedModel ? tokenBytesOf(source) : null);
+/** By the tokenizer.json of the folder that a GGUF file was made from, or by the model's own. */
+async function bytesByToken(model: OpenedModel, source: OpenedModel | undefined): Promise<Map<number, number> | null> {
+  return (source && (await tokenBytesOf(source))) ?? tokenBytesOf(model);
 }
 
 export async function evaluateModel(
   { instance, pool, memory }: Workshop,
   model: OpenedModel,
+  source: OpenedModel | undefined,
   options: EvaluateOptions,
 ): Promise<Evaluation> {
   const started = performance.now();
@@ -64,7 +64,7 @@ export async function evaluateModel(
     throw failure('argument-invalid', 'activations', `"${String(activations)}" is neither float32 nor int8`);
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
-  const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source: options.source });
+  const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source });
   const perBatch = batchSize(memory, plan, tokens);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const batches: ForwardWork[] = [];
@@ -124,7 +124,7 @@ export async function evaluateModel(
     const predicted = tokens.sequences * (tokens.length - 1);
     const bytes =
       bytesPerToken === undefined
-        ? predictedBytes(tokens, await abortable(signal, bytesByToken(model, options.source)))
+        ? predictedBytes(tokens, await abortable(signal, bytesByToken(model, source)))
         : predicted * bytesPerToken;
     return {
       bitsPerByte: bytes === null || bytes === 0 ? null : nats / Math.LN2 / bytes,

@@ -47,6 +47,7 @@ function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, adde
 export async function continueText(
   { instance, pool, memory }: Workshop,
   model: OpenedModel,
+  source: OpenedModel | undefined,
   options: GenerateOptions,
 ): Promise<Generation> {
   const started = performance.now();
@@ -54,7 +55,7 @@ export async function continueText(
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
   const tokens = promptIds(options);
-  const use = { runs: true, source: options.source };
+  const use = { runs: true, source };
   const { maxPositions } = forwardPlanOf(instance, model, 2, use);
   // The last token is found from those before it: it needs no position of its own.
   const count = Math.min(wanted, maxPositions + 1 - tokens.length);

@@ -1,10 +1,10 @@
 // The core's plan of a forward pass: what is read, step by step, and how much memory it takes.
 
 import { failure } from '../api/errors.js';
-import type { Model, TokenCalibration } from '../api/types.js';
+import type { TokenCalibration } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
-import { OpenedModel } from '../model/model.js';
+import type { OpenedModel } from '../model/model.js';
 import { type TokenBatch, tokenBatch } from '../model/tokens.js';
 import type { ForwardStep } from '../worker/protocol.js';
 
@@ -37,7 +37,7 @@ export interface ForwardBatch {
 /** What the pass is for. Only a run takes GGUF models; `source`: the folder that one was made from. */
 export interface ForwardUse {
   runs?: boolean;
-  source?: Model | undefined;
+  source?: OpenedModel | undefined;
 }
 
 /** Tokens that fit the model. Errors: those of tokenBatch and forwardPlanOf. */
@@ -79,9 +79,8 @@ export function forwardPlanOf(
   { runs = false, source }: ForwardUse = {},
 ): ForwardPlanJson {
   const index = model.indexFor(instance);
-  if (source !== undefined && !(source instanceof OpenedModel))
-    throw failure('argument-invalid', 'source', 'was not opened by this library');
-  const config = model.configText || (model.format === 'gguf' && source?.configText) || '';
+  // A GGUF file describes itself; a config.json beside it may be of anything.
+  const config = model.format === 'gguf' ? (source?.configText ?? '') : model.configText;
   const options = JSON.stringify({ ...comparedTiles, length, runs });
   return instance.call<ForwardPlanJson>((module) => module.forwardPlan(index, config, options));
 }
