@@ -78,7 +78,7 @@ bad('42-type-99', typed(99, bytes(9, floats(4))), invalid, 'tensors of type 99',
 bad('42-dimension-negative', model(matMul, bytes(5, tensor('w', [-1, 2], bytes(9, floats(4))))), invalid, 'a dimension is negative', 'byte', 'symbolic dimensions are for inputs');
 bad('42-product-wraps', model(matMul, bytes(5, tensor('w', [2n ** 32n, 2n ** 32n], bytes(9, floats(4))))), large, '2^55 elements', 'w', 'elements wrap to 0');
 bad('42-rank-65', model(matMul, bytes(5, tensor('w', new Array(65).fill(1), bytes(9, floats(1))))), invalid, 'more than 64 dimensions', 'byte', 'our limit');
-bad('42-dims-cut', model(matMul, bytes(5, message(bytes(1, Buffer.from([2, 0x82])), number(2, 1), bytes(8, 'w')))), invalid, 'dimensions are no varints', '', 'packed dims end in a varint');
+bad('42-dims-cut', model(matMul, bytes(5, message(bytes(1, Buffer.from([2, 0x82])), number(2, 1), bytes(8, 'w')))), invalid, 'dimensions are not varints', '', 'packed dims end in a varint');
 
 // 43 · data that do not fit
 bad('43-raw-short', weight(bytes(9, floats(3))), invalid, '12 bytes of data, type and shape need 16', 'w', 'a number less');
@@ -87,7 +87,7 @@ bad('43-raw-twice', weight(bytes(9, floats(2)), bytes(9, floats(2))), invalid, '
 bad('43-raw-and-floats', weight(bytes(9, floats(4)), bytes(4, floats(4))), invalid, 'values in fields 9 and 4', 'w', 'one kind is allowed');
 bad('43-floats-short', weight(bytes(4, floats(3))), invalid, '12 bytes of data, type and shape need 16', 'w', 'a number less');
 bad('43-no-data', weight(), invalid, '4 elements are declared and none are there', 'w', 'nothing there');
-bad('43-wrong-field', weight(bytes(7, Buffer.from([1, 2, 3, 4]))), invalid, 'do not stand in field 7', 'w', 'int64_data of floats');
+bad('43-wrong-field', weight(bytes(7, Buffer.from([1, 2, 3, 4]))), invalid, 'are not stored in field 7', 'w', 'int64_data of floats');
 bad('43-varints-short', typed(10, bytes(5, Buffer.from([1, 2, 3]))), invalid, '3 bytes of varints cannot be 4 elements', 'w', 'float16 as int32_data');
 bad('43-raw-text', typed(8, bytes(9, 'abcd')), invalid, 'texts cannot be raw data', 'w', 'texts have no bytes');
 bad('43-segments', weight(bytes(3, message(number(1, 0))), bytes(9, floats(4))), invalid, 'in segments', 'w', 'no tool reads them');
@@ -105,12 +105,12 @@ for (const [name, location, why] of [
   ['nul', 'data\0.png', 'a NUL cuts the name in C'],
 ])
   bad(`44-${name}`, external(location), invalid, outside, 'w', why);
-bad('44-offset-no-number', external('data', entry('offset', '0x10')), invalid, 'is no number', 'byte', 'hexadecimal');
-bad('44-offset-negative', external('data', entry('offset', '-1')), invalid, 'is no number', 'byte', 'before the file');
+bad('44-offset-no-number', external('data', entry('offset', '0x10')), invalid, 'is not a number', 'byte', 'hexadecimal');
+bad('44-offset-negative', external('data', entry('offset', '-1')), invalid, 'is not a number', 'byte', 'before the file');
 bad('44-offset-empty', external('data', entry('offset', '')), invalid, 'is empty', 'byte', 'nothing');
 bad('44-offset-2-53', external('data', entry('offset', '9007199254740991')), large, 'end beyond byte 9007199254740991', 'w', 'JavaScript counts to 2^53');
 bad('44-length-short', external('data', entry('length', '15')), invalid, 'external data have 15 bytes, type and shape need 16', 'w', 'a byte less');
-bad('44-own-and-external', weight(entry('location', 'data'), number(14, 1), bytes(9, floats(4))), invalid, 'data of its own and external data', 'w', 'which one counts?');
+bad('44-own-and-external', weight(entry('location', 'data'), number(14, 1), bytes(9, floats(4))), invalid, 'both inline data and external data', 'w', 'which one counts?');
 bad('44-not-external', weight(entry('location', 'data'), bytes(9, floats(4))), invalid, 'data_location is not EXTERNAL', 'w', 'which one counts?');
 bad('44-data-cut', external('44-data-cut.data'), cut, 'end at byte 16 of', 'w', 'half the data', { '44-data-cut.data': Buffer.alloc(8) });
 add('44-data-missing', external('44-is-not-there.data'), { ok: false, missing_file: '44-is-not-there.data', why: 'a named file does not exist' });

@@ -10,7 +10,7 @@ import { setUp } from './setup.mjs';
 /** Whether build/<preset> holds a finished configuration of this very checkout, with its present targets. */
 function isConfigured(folder) {
   const cache = join(folder, 'CMakeCache.txt');
-  if (!existsSync(cache) || isNewer(join(root, 'CMakeLists.txt'), join(folder, 'Makefile'))) return false;
+  if (!existsSync(cache) || isNewer(join(root, 'CMakeLists.txt'), join(folder, 'build.ninja'))) return false;
   const home = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8'));
   return home?.[1] === root;
 }
@@ -21,14 +21,12 @@ export function buildNative(preset, ...targets) {
   const folder = join(root, 'build', preset);
   if (!isConfigured(folder)) {
     say(`configuring build/${preset}`);
-    run('cmake', ['--fresh', '--preset', preset, '--log-level=WARNING'], { env, quietStdout: true });
+    const ninja = `-DCMAKE_MAKE_PROGRAM=${env.WASMQUANT_NINJA}`;
+    run('cmake', ['--fresh', '--preset', preset, ninja, '--log-level=WARNING'], { env, quietStdout: true });
   }
   say(`building ${targets.join(' ')} (${preset})`);
   const jobs = String(availableParallelism());
-  run('cmake', ['--build', folder, '--parallel', jobs, '--target', ...targets, '--', '--no-print-directory', '-s'], {
-    env,
-    quietStdout: true,
-  });
+  run('cmake', ['--build', folder, '--parallel', jobs, '--target', ...targets], { env, quietStdout: true });
   return folder;
 }
 

@@ -1,12 +1,10 @@
 // npm test: builds and runs every section, or only those named as arguments. Each section prints its name and time; the
 // last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildAll, buildNative } from './build.mjs';
 import { chromium } from './chromium.mjs';
 import { main, needs, root, runAndKeep, say } from './command.mjs';
-import { runDoctest } from './doctest.mjs';
 import { clangFormat } from './format.mjs';
 import { setUp } from './setup.mjs';
 import { cppFiles, filesBelow } from './source_files.mjs';
@@ -41,37 +39,18 @@ async function inOrder(...commands) {
   return { exitCode: 0 };
 }
 
-/** Every instruction set of src/kernels/arch.h that this machine has. */
-function instructionSets() {
-  const flags = process.platform === 'linux' && process.arch === 'x64' ? readFileSync('/proc/cpuinfo', 'utf8') : '';
-  return [
-    'emulated128',
-    ...['sse4_2', 'avx2'].filter((name) => new RegExp(`^flags\\b.*\\b${name}\\b`, 'm').test(flags)),
-  ];
+/** The C++ tests of a preset: every room with every instruction set that the machine has (cmake/tests.cmake). */
+async function ctest(preset) {
+  buildNative(preset, 'wasmquant_tests');
+  const env = setUp();
+  const result = await runAndKeep('ctest', ['--preset', preset, '--parallel', String(availableParallelism())], { env });
+  const [, failed, all] = /(\d+) tests? failed out of (\d+)/.exec(result.output) ?? [];
+  return { ...result, passed: all - failed || 0, failed: Number(failed ?? 0) };
 }
 
-const sanitizers = { ASAN_OPTIONS: 'detect_leaks=1:strict_string_checks=1', UBSAN_OPTIONS: 'print_stacktrace=1' };
-
 const sections = {
-  native: {
-    title: 'C++ tests, native, with sanitizers',
-    run: () => {
-      const command = [join(buildNative('debug', 'wasmquant_tests'), 'wasmquant_tests')];
-      return runDoctest(
-        ...instructionSets().map((simd) => {
-          const env = { ...process.env, ...sanitizers, WASMQUANT_SIMD: simd };
-          return { title: simd, command, env };
-        }),
-      );
-    },
-  },
-  wasm: {
-    title: 'the same C++ tests in WebAssembly',
-    run: () => {
-      const folder = buildNative('wasm', 'wasmquant_tests');
-      return runDoctest({ title: 'simd128', command: [node, join(folder, 'wasmquant_tests.cjs')] });
-    },
-  },
+  native: { title: 'C++ tests, native, with sanitizers', run: () => ctest('debug') },
+  wasm: { title: 'the same C++ tests in WebAssembly', run: () => ctest('wasm') },
   node: {
     title: 'library and command line in Node',
     run: () => {
@@ -112,8 +91,17 @@ const sections = {
   },
 };
 
+/** Sections that run only when they are named: they build everything once more. */
+const namedSections = {
+  'wasm-debug': {
+    // SAFE_HEAP and ASSERTIONS=2 stop at every access that is unaligned, beyond the memory or at address 0.
+    title: 'C++ tests in WebAssembly with its checks',
+    run: () => ctest('wasm-debug'),
+  },
+};
+
 async function runSection(name) {
-  const { title, run } = sections[name];
+  const { title, run } = { ...sections, ...namedSections }[name];
   process.stdout.write(`\n== ${name}: ${title}\n`);
   const start = performance.now();
   let result;
@@ -134,11 +122,10 @@ async function runSection(name) {
 }
 
 main(async (names) => {
-  const unknown = names.filter((name) => !(name in sections));
+  const known = [...Object.keys(sections), ...Object.keys(namedSections)];
+  const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0)
-    throw Object.assign(needs(`no section ${unknown.join(', ')}; there are ${Object.keys(sections).join(', ')}`), {
-      exitCode: 2,
-    });
+    throw Object.assign(needs(`no section ${unknown.join(', ')}; there are ${known.join(', ')}`), { exitCode: 2 });
   setUp();
   const results = [];
   for (const name of names.length > 0 ? names : Object.keys(sections)) results.push(await runSection(name));

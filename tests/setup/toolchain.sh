@@ -4,7 +4,7 @@
 #   source tests/setup/toolchain.env  afterwards: WASMQUANT_EMSCRIPTEN, WASMQUANT_INCLUDE and more
 # Emscripten: emcc 4 or newer from EMSDK or PATH when there; otherwise Debian's packages of a newer release are unpacked
 # into .toolchain/, without root and without touching the system. The same folder gives xsimd, doctest, RapidJSON.
-# g++, make and cmake come from the system and are installed when this is root on Debian.
+# g++ and cmake come from the system and are installed when this is root on Debian; so is Ninja, which is unpacked without root.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dest=$root/.toolchain
@@ -102,8 +102,15 @@ unpack() { # PACKAGE...
   for name in xsimd doctest rapidjson; do ln -sfn "../usr/include/$name" "$dest/include/$name"; done
 }
 
-install_tools cmake:cmake g++:g++ make:make
+install_tools cmake:cmake g++:g++
 emcc=$(system_emcc)
+tools=emscripten
+if [ "$(id -u)" = 0 ] || [ -n "$emcc" ]; then
+  install_tools ninja:ninja-build
+  ninja=$(command -v ninja)
+elif ! ninja=$(command -v ninja); then
+  tools="emscripten ninja-build" ninja=$dest/usr/bin/ninja
+fi
 # What .toolchain holds and the place it was unpacked for: another checkout folder means another unpacking.
 stamp=$dest/.ready-5
 if [ -n "$emcc" ]; then
@@ -112,14 +119,14 @@ if [ -n "$emcc" ]; then
 else
   content=everything
 fi
-if [ -n "$content" ] && ! grep -qsxE "(everything|$content) $dest" "$stamp"; then
+if [ -n "$content" ] && { ! grep -qsxE "(everything|$content) $dest" "$stamp" || [ ! -x "$ninja" ]; }; then
   if [ "$content" = headers ]; then
     # shellcheck disable=SC2086
     unpack $headers
   else
     say "no emcc >= 4 on PATH: Emscripten is unpacked privately, about 200 MB to fetch, a minute or two"
     # shellcheck disable=SC2086
-    unpack emscripten $headers
+    unpack $tools $headers
     relocate_programs
     write_emscripten_config
     # Emscripten's scripts are CommonJS; without this they would inherit "type": "module" from the project's package.json.
@@ -129,7 +136,7 @@ if [ -n "$content" ] && ! grep -qsxE "(everything|$content) $dest" "$stamp"; the
 fi
 
 {
-  echo "export WASMQUANT_INCLUDE='$dest/include'"
+  echo "export WASMQUANT_INCLUDE='$dest/include' WASMQUANT_NINJA='$ninja'"
   echo "export WASMQUANT_FUZZ_CXX='${WASMQUANT_FUZZ_CXX:-$(command -v clang++ || command -v clang++-14 || echo clang++)}'"
   if [ -n "$emcc" ]; then
     echo "export WASMQUANT_EMSCRIPTEN='$(dirname "$emcc")'"
