@@ -45,10 +45,10 @@ function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> 
   return sum;
 }
 
-/** By the model's own tokenizer.json, or by its source's. */
+/** By the tokenizer.json of the folder that a GGUF file was made from, or by the model's own. */
 async function bytesByToken(model: OpenedModel, source: Model | undefined): Promise<Map<number, number> | null> {
-  const own = await tokenBytesOf(model);
-  return own ?? (source instanceof OpenedModel ? tokenBytesOf(source) : null);
+  const given = source instanceof OpenedModel ? await tokenBytesOf(source) : null;
+  return given ?? tokenBytesOf(model);
 }
 
 export async function evaluateModel(

@@ -81,7 +81,8 @@ export function forwardPlanOf(
   const index = model.indexFor(instance);
   if (source !== undefined && !(source instanceof OpenedModel))
     throw failure('argument-invalid', 'source', 'was not opened by this library');
-  const config = model.configText || (model.format === 'gguf' && source?.configText) || '';
+  // A GGUF file describes itself; a config.json beside it may be of anything.
+  const config = model.format === 'gguf' ? (source?.configText ?? '') : model.configText;
   const options = JSON.stringify({ ...comparedTiles, length, runs });
   return instance.call<ForwardPlanJson>((module) => module.forwardPlan(index, config, options));
 }
