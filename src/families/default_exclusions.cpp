@@ -2,6 +2,7 @@
 
 #include "families/loader_names.h"
 #include "families/module_path.h"
+#include "families/word_list.h"
 
 namespace wasmquant::families {
 namespace {
@@ -13,21 +14,6 @@ constexpr DefaultExclusion kRows[] = {
 #include "families/default_exclusions.def"
 };
 constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major", kHead = "head";
-
-// Calls `test(word)` until one answers true.
-template <class Test>
-bool any_word(std::string_view words, const Test& test) {
-  while (!words.empty()) {
-    const size_t space = words.find(' ');
-    if (test(words.substr(0, space))) return true;
-    words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
-  }
-  return false;
-}
-
-bool is_one_of_words(std::string_view words, std::string_view text) {
-  return any_word(words, [&](std::string_view word) { return word == text; });
-}
 
 bool has_ending(std::string_view words, std::string_view layer) {
   return any_word(words, [&](std::string_view word) { return ends_with_parts(layer, word); });
@@ -42,7 +28,7 @@ bool is_of_family(std::string_view word, const ModelFamily& family, std::string_
 
 bool has_any_part(std::string_view layer, std::string_view words) {
   while (!layer.empty())
-    if (is_one_of_words(words, next_part(layer))) return true;
+    if (is_word(words, next_part(layer))) return true;
   return false;
 }
 
@@ -81,7 +67,7 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
             has_ending(row.words, layer) || (row.id == kHead && has_ending(row.words, loader_name(family_, layer)));
         break;
       case Match::type:
-        matches = is_one_of_words(row.words, type);
+        matches = is_word(row.words, type);
         break;
       case Match::experts:
         matches = type == "Experts" || has_part(layer, "experts");
@@ -104,7 +90,7 @@ size_t tower_end(std::string_view layer) noexcept {
     if (row.id == kTower) words = row.words;
   std::string_view rest = layer;
   while (!rest.empty())
-    if (is_one_of_words(words, next_part(rest))) return layer.size() - rest.size() - (rest.empty() ? 0 : 1);
+    if (is_word(words, next_part(rest))) return layer.size() - rest.size() - (rest.empty() ? 0 : 1);
   return std::string_view::npos;
 }
 

@@ -1,6 +1,9 @@
 #include "families/loader_names.h"
 
+#include <algorithm>
+
 #include "families/module_path.h"
+#include "families/word_list.h"
 
 namespace wasmquant::families {
 namespace {
@@ -21,18 +24,18 @@ struct BasePrefix {
 constexpr BasePrefix kBasePrefixes[] = {
     {"bloom gpt2 falcon gptj gpt_neo gpt_bigcode codegen openai-gpt", "transformer",
      "h wte wpe ln_f word_embeddings word_embeddings_layernorm"},
-    {"mpt dbrx", "transformer", "blocks"},
-    {"bert", "bert", "encoder"},
-    {"roberta xlm-roberta camembert", "roberta", "encoder"},
-    {"deberta deberta-v2", "deberta", "encoder"},
-    {"electra", "electra", "encoder"},
-    {"mpnet", "mpnet", "encoder"},
-    {"albert", "albert", "encoder"},
-    {"distilbert", "distilbert", "transformer"},
+    {"mpt dbrx", "transformer", "blocks wte norm_f"},
+    {"bert", "bert", "embeddings encoder pooler"},
+    {"roberta xlm-roberta camembert", "roberta", "embeddings encoder pooler"},
+    {"deberta deberta-v2", "deberta", "embeddings encoder"},
+    {"electra", "electra", "embeddings embeddings_project encoder"},
+    {"mpnet", "mpnet", "embeddings encoder pooler"},
+    {"albert", "albert", "embeddings encoder pooler"},
+    {"distilbert", "distilbert", "embeddings transformer"},
     {"opt", "model", "decoder"},
-    {"gpt_neox", "gpt_neox", "layers"},
-    {"mamba mamba2", "backbone", "layers"},
-    {"", "model", "layers"},  // all others
+    {"gpt_neox", "gpt_neox", "embed_in layers final_layer_norm"},
+    {"mamba mamba2", "backbone", "embeddings layers norm_f"},
+    {"", "model", "embed_tokens layers norm"},  // all others
 };
 
 // Heads by the classes that tie them: a part of the class's name.
@@ -86,21 +89,23 @@ constexpr PlainWeight kPlainWeights[] = {
 #include "families/plain_weights.def"
 };
 
-bool is_word(std::string_view words, std::string_view text) {
-  if (text.empty()) return false;
-  while (!words.empty()) {
-    const size_t space = words.find(' ');
-    if (words.substr(0, space) == text) return true;
-    words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
-  }
-  return false;
-}
+// Where a rule fits a name.
+struct Fit {
+  size_t at = std::string::npos, size = 0;
+  std::string number;  // of the # in the rule
+};
 
-std::string_view next_word(std::string_view& words) {
-  const size_t space = words.find(' ');
-  const std::string_view word = words.substr(0, space);
-  words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
-  return word;
+Fit fit_of(std::string_view name, std::string_view from) {
+  const size_t hash = from.find('#');
+  if (hash == std::string_view::npos) return {name.find(from), from.size(), {}};
+  const std::string_view before = from.substr(0, hash), behind = from.substr(hash + 1);
+  for (size_t at = name.find(before); at != std::string_view::npos; at = name.find(before, at + 1)) {
+    const size_t first = at + before.size();
+    const size_t end = std::min(name.find_first_not_of("0123456789", first), name.size());
+    if (end > first && name.substr(end).starts_with(behind))
+      return {at, end - at + behind.size(), std::string(name.substr(first, end - first))};
+  }
+  return {};
 }
 
 std::string renamed(std::string_view rules, std::string_view layer) {
@@ -110,15 +115,14 @@ std::string renamed(std::string_view rules, std::string_view layer) {
     const std::string_view rule = next_word(rules);
     const size_t equals = rule.find('=');
     std::string_view from = rule.substr(0, equals);
-    const std::string_view to = rule.substr(equals + 1);
-    if (from.starts_with('^')) {
-      from.remove_prefix(1);
-      if (is_anchored || !name.starts_with(from)) continue;
-      name.replace(0, from.size(), to);
-      is_anchored = true;
-    } else if (const size_t at = name.find(from); at != std::string::npos) {
-      name.replace(at, from.size(), to);
-    }
+    std::string to(rule.substr(equals + 1));
+    const bool is_anchor = from.starts_with('^');
+    if (is_anchor) from.remove_prefix(1);
+    const Fit fit = fit_of(name, from);
+    if (fit.at == std::string::npos || (is_anchor && (is_anchored || fit.at != 0))) continue;
+    is_anchored |= is_anchor;
+    if (const size_t hash = to.find('#'); hash != std::string::npos) to.replace(hash, 1, fit.number);
+    name.replace(fit.at, fit.size, to);
   }
   return name;
 }
@@ -162,12 +166,8 @@ bool is_converted(const ModelFamily& family, std::string_view layer) {
 List<std::string_view> tied_heads(const ModelFamily& family) {
   List<std::string_view> heads;
   for (const Head& head : kHeads) {
-    std::string_view classes = head.classes;
-    while (!classes.empty())
-      if (family.architecture.find(next_word(classes)) != std::string::npos) {
-        heads.push_back(head.name);
-        break;
-      }
+    const auto ties = [&](std::string_view part) { return family.architecture.find(part) != std::string::npos; };
+    if (any_word(head.classes, ties)) heads.push_back(head.name);
   }
   return heads;
 }

@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -154,6 +155,7 @@ main(async () => {
     for (const page of pages()) {
       let ran = 0;
       const unrun = [];
+      const saved = [];
       const markdown = readFileSync(join(root, page), 'utf8');
       for (const problem of problemsOf(page, markdown)) {
         failed += 1;
@@ -165,7 +167,10 @@ main(async () => {
           continue;
         }
         try {
-          if (fence.saved) writeFileSync(join(app, fence.saved), fence.code);
+          if (fence.saved) {
+            writeFileSync(join(app, fence.saved), fence.code);
+            saved.push(join(app, fence.saved));
+          }
           const count = await runFence(copyOf(app, packed, fence), page, fence, index);
           ran += count;
           passed += count;
@@ -174,6 +179,7 @@ main(async () => {
           process.stdout.write(`${page}:${fence.line} FAILED  ${error.message}\n`);
         }
       }
+      for (const file of saved) rmSync(file);
       process.stdout.write(`${page.padEnd(34)} ${ran} ran${unrun.map((note) => `\n    not run, ${note}`).join('')}\n`);
     }
     await runExamples(packed, options.only, (name, error) => {

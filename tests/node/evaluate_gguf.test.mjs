@@ -93,6 +93,25 @@ test('F32 gives every loss to the bit, F16 nearly so; metadata say as much as co
   );
 });
 
+test('the folder that is named as the source comes before files beside the GGUF file', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const tokens = tokensOf(1);
+  const { bytes } = await gguf(t, quantizer, source, 'q8_0');
+  const folder = scratchFolder(t);
+  writeFileSync(join(folder, 'model.gguf'), bytes);
+  writeFileSync(join(folder, 'config.json'), '{"global_quant_config": {}}');
+  const model = await modelFor(t, quantizer, join(folder, 'model.gguf'));
+  const found = await quantizer.languageModel(model, { source }).evaluate({ tokens });
+  assert.ok(found.bitsPerByte > 1);
+  near(
+    (await quantizer.languageModel(model).evaluate({ tokens })).bitsPerToken,
+    found.bitsPerToken,
+    1e-6,
+    'by its metadata',
+  );
+});
+
 test('Q8_0 and Q4_K give what the same weights give in a folder', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);

@@ -52,6 +52,10 @@ TEST_CASE("renamed on loading") {
       {"vision-encoder-decoder", "encoder.encoder.layer.0.output.dense", "encoder.layers.0.mlp.fc2"},
       {"vision-encoder-decoder", "decoder.bert.encoder.layer.0.output.dense",
        "decoder.bert.encoder.layer.0.output.dense"},
+      {"segformer", "segformer.encoder.block.2.10.attention.output.dense",
+       "segformer.stages.2.blocks.10.attention.o_proj"},
+      {"segformer", "segformer.encoder.layer_norm.3", "segformer.stages.3.layer_norm"},
+      {"segformer", "decode_head.linear_c.0.proj", "decode_head.linear_projections.0.proj"},
       {"llama", "model.layers.0.mlp.up_proj", "model.layers.0.mlp.up_proj"},
       {"", "visual.blocks.0.attn.qkv", "visual.blocks.0.attn.qkv"},
   };
@@ -97,6 +101,10 @@ TEST_CASE("tensors that keep the dtype of the file") {
   CHECK(is_converted(loader_names_family_of("olmo_hybrid"), "model.layers.0.attention_layer_norm"));
   CHECK(is_converted(loader_names_family_of("bloom", "BloomForCausalLM"), "word_embeddings_layernorm"));
   CHECK_FALSE(is_converted(loader_names_family_of("bloom", "BloomForCausalLM"), "transformer.ln_f"));
+  CHECK(is_converted(loader_names_family_of("bert", "BertForMaskedLM"), "embeddings.word_embeddings"));
+  CHECK(is_converted(loader_names_family_of("qwen3", "Qwen3ForCausalLM"), "norm"));
+  CHECK(is_converted(loader_names_family_of("swin"),
+                     "swin.encoder.layers.0.blocks.0.attention.self.relative_position_bias_table"));
   CHECK_FALSE(is_converted(loader_names_family_of("esm"), "esm.encoder.layer.0.output.dense"));
 }
 
