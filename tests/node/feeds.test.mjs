@@ -131,7 +131,7 @@ test('what does not fit is refused before anything runs, by the name of the arra
   const x = float([2, 4]);
   for (const [file, code, where, pattern] of [
     [{ rate }, 'argument-invalid', 'x', /needs this input \(float32 \[2, 4\]\)/],
-    [{ x, rate, y: x }, 'argument-invalid', 'y', /no input.*x \(float32 \[2, 4\]\), rate \(int64 \[\]\)$/],
+    [{ x, rate, y: x }, 'argument-invalid', 'y', /not an input.*x \(float32 \[2, 4\]\), rate \(int64 \[\]\)$/],
     [{ x: float([2, 5]), rate }, 'shape-mismatch', 'x', /is \[2, 5\]; the input x takes \[2, 4\]/],
     [{ x: float([3, 4]), rate }, 'shape-mismatch', 'x', /is \[3, 4\]/],
     [{ x: float([0, 2, 4]), rate }, 'shape-mismatch', 'x', /no elements/],

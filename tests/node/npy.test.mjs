@@ -120,6 +120,6 @@ test('arrays do not stand beside other formats', async (t) => {
   writeFileSync(paths[0], matrix);
   writeFileSync(paths[1], safetensorsFile());
   writeFileSync(paths[2], one());
-  await assert.rejects(quantizer.open([paths[0], paths[1]]), { code: 'format-unknown', message: /no \.npy file/ });
+  await assert.rejects(quantizer.open([paths[0], paths[1]]), { code: 'format-unknown', message: /not a \.npy file/ });
   await assert.rejects(quantizer.open([paths[0], paths[2]]), { code: 'format-unknown', message: /is a whole model/ });
 });

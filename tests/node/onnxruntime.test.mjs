@@ -172,7 +172,7 @@ test('what cannot be captured is said: nested graphs, other formats, feeds and m
   await assert.rejects(collected(captureActivations(runtime, nested, [{}]).only([{ layer: 'm', role: 'input' }])), {
     code: 'argument-invalid',
     where: 'm',
-    message: /inside a node \(If, Loop, Scan\).*is_dynamic/,
+    message: /inside a control-flow subgraph \(If, Loop, Scan\).*is_dynamic/,
   });
   await assert.rejects(collected(captureActivations(runtime, tinyLlama, [{}])), { code: 'format-unsupported' });
   const { bytes } = twoLayers();

@@ -47,11 +47,17 @@ test('a quantizer has every member of the design', async (t) => {
     'quantizeModel',
     'compare',
     'mergeShards',
-    'evaluate',
+    'languageModel',
     Symbol.asyncDispose,
   ]) {
     assert.equal(typeof quantizer[name], 'function', String(name));
   }
+  const model = await quantizer.open(join(root, 'tests/files/tiny-llama'));
+  const language = quantizer.languageModel(model);
+  for (const name of ['evaluate', 'generate', 'autoConfig', 'importance'])
+    assert.equal(typeof language[name], 'function', name);
+  assert.throws(() => quantizer.languageModel({}), { code: 'argument-invalid', where: 'model' });
+  assert.throws(() => quantizer.languageModel(model, { source: {} }), { code: 'argument-invalid', where: 'source' });
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   assert.equal(quantizer.version.library, version);
   assert.match(quantizer.version.compiler, /clang/i);

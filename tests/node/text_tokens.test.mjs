@@ -96,5 +96,5 @@ test('the command line takes text', async (t) => {
   const missing = await cliJson(['evaluate', tinyLlama, '--text', join(folder, 'nothing.txt')]);
   assert.equal(missing.document.error.code, 'source-invalid');
   const bare = await cliJson(['evaluate', join(files, 'forward/llama'), '--text', path]);
-  assert.match(bare.document.error.message, /tokenizer of the model/);
+  assert.match(bare.document.error.message, /not in the folder of the model/);
 });

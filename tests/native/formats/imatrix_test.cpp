@@ -96,7 +96,7 @@ TEST_CASE("imatrix: what is written is read, .dat as exactly as its chunks allow
 }
 
 TEST_CASE("imatrix: wrong files are refused with their place") {
-  imatrix_check_refused(gguf_file({1}, {1}, 0, "model"), ErrorCode::file_invalid, "no importance matrix",
+  imatrix_check_refused(gguf_file({1}, {1}, 0, "model"), ErrorCode::file_invalid, "not an importance matrix",
                         "general.type");
   imatrix_check_refused(gguf_file({1}, {1, 1}), ErrorCode::file_invalid, "1 sums do not go with 2 counts",
                         "blk.0.a.weight");
