@@ -2,8 +2,9 @@
 // weight is read: nothing here depends on values.
 //
 // How a plan uses it: 1. convert()  2. choose_types() with facts_of(metadata), to fix the type of each tensor  (kept:
-// F32)  3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows source_row() says
-// (transpose: the columns), widen to float32, add 1 where plus_one, quantize into the tensor's slice of the file.
+// F32)  3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows that the
+// rearrangement says (transpose: the columns), widen to float32, add 1 where plus_one, quantize into the tensor's slice
+// of the file.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -34,7 +35,7 @@ struct SourceTensor {
 
 enum class Rearrangement : uint8_t {
   none,
-  interleave,  // rows of each head: 0, d/2, 1, d/2 + 1, … of its d
+  interleave,  // rows of each head, from halves to pairs: families/head_interleave.h
   transpose,
 };
 
@@ -48,13 +49,6 @@ struct ConvertedTensor {
   uint32_t head_rows = 0;  // interleave: rows of a head
   bool plus_one = false;   // values + 1, in float32
   std::string data;        // generated: little-endian float32
-
-  /// The source's row that becomes row `row`. (transpose: the source's column.)
-  uint64_t source_row(uint64_t row) const noexcept {
-    if (rearrangement != Rearrangement::interleave) return row;
-    const uint64_t in_head = row % head_rows;
-    return row - in_head + in_head / 2 + (in_head % 2) * (head_rows / 2);
-  }
 };
 
 struct Conversion {

@@ -65,6 +65,7 @@ export const cppRooms = {
     'observers/search',
     'observers',
     'checkpoint/layout',
+    'families',
     'config/dialects',
     'checkpoint',
     'config',
