@@ -36,6 +36,7 @@ export const cppRooms = {
   config: [
     'core',
     'numeric',
+    'tables',
     'config/spec',
     'families',
     'config/match',
