@@ -1,4 +1,4 @@
-// Rooms: folders of src (C++) and of web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
+// Rooms: folders of src (C++), of web and of web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
 // only rooms above it in these tables, so there are no circles. check.mjs holds the code to them.
 
 /** Of src. */
@@ -152,6 +152,15 @@ export const cppRooms = {
     'pipeline/model_index',
     'pipeline/stored',
   ],
+};
+
+/** Of web. They know the library by its entries alone; `present` by its types. */
+export const webRooms = {
+  lib: [],
+  present: ['lib'],
+  cli: ['lib', 'present'],
+  demo: ['lib', 'present'],
+  examples: ['lib'],
 };
 
 /** Of web/lib; '' is the folder itself, whose files are the entries. */
