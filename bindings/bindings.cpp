@@ -118,6 +118,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)
       .function("layerValues", &BoundModelIndex::layer_values)
+      .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)
       .function("setCompanion", &BoundModelIndex::set_companion);
   class_<BoundPlan>("Plan")
