@@ -1,5 +1,6 @@
 #include "config/config_api.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "config/parse.h"
@@ -16,8 +17,9 @@ constexpr json::Limits kLimits{.max_bytes = 8u << 20, .max_depth = 32, .max_node
 
 // A word that cannot be JSON of a config: the name of a preset.
 std::string_view as_name(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text.remove_suffix(text.size() - 1 - text.find_last_not_of(kSpace));
   if (text.empty() || text.size() > 64) return {};
   for (char c : text) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

@@ -4,9 +4,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
-import { noise, safetensors } from './written_model.mjs';
-
-const embedding = safetensors({ 'model.embed_tokens.weight': { dtype: 'F32', shape: [8, 32], data: noise(256) } });
 
 test('presets pass their own check and name themselves', async (t) => {
   const quantizer = await quantizerFor(t);
@@ -30,10 +27,7 @@ test('an unknown preset is config-invalid and names those there are, and the nea
   const unknown = (error) => {
     assert.equal(error.code, 'config-invalid');
     const [{ severity, code, where, hint }] = error.diagnostics;
-    assert.deepEqual(
-      { severity, code, where, hint },
-      { ...quantizer.checkConfig('int4_wo_129')[0], message: undefined },
-    );
+    assert.deepEqual([severity, code, where], ['error', 'preset-unknown', '']);
     assert.match(hint, /"int4_wo_128"/);
     return true;
   };
@@ -42,18 +36,6 @@ test('an unknown preset is config-invalid and names those there are, and the nea
   const target = join(scratchFolder(t), 'out');
   await assert.rejects(quantizer.quantizeModel(model, ' int4_wo_129\n', { target }), unknown);
   assert.ok(!existsSync(target));
-});
-
-test('what a preset says for all models is a note where a model has no use for it; in an own config, a warning', async (t) => {
-  const quantizer = await quantizerFor(t);
-  const model = await modelFor(t, quantizer, embedding);
-  const { config } = quantizer.presets().find(({ name }) => name === 'aihwkit_int8');
-  const unused = (given) => {
-    const { diagnostics } = quantizer.plan(model, given, { format: 'fake-quantized' });
-    return diagnostics.filter(({ code }) => code === 'pattern-unused').map(({ severity, where }) => [severity, where]);
-  };
-  assert.deepEqual(unused('aihwkit_int8'), [['note', '/module_qconfig_map/Linear']]);
-  assert.deepEqual(unused(config), [['warning', '/module_qconfig_map/Linear']]);
 });
 
 test('a name of a preset and of a recipe is the recipe where the output is GGUF, and only there', async (t) => {
