@@ -2,9 +2,8 @@
 // weight is read: nothing here depends on values.
 //
 // How a plan uses it: 1. convert()  2. choose_types() with facts_of(metadata), to fix the type of each tensor  (kept:
-// F32)  3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows that the
-// rearrangement says (transpose: the columns), widen to float32, add 1 where plus_one, quantize into the tensor's slice
-// of the file.
+// F32)  3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows source_row() says
+// (transpose: the columns), widen to float32, add 1 where plus_one, quantize into the tensor's slice of the file.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,6 +14,7 @@
 #include "core/diagnostic.h"
 #include "core/list.h"
 #include "core/result.h"
+#include "families/head_interleave.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
@@ -49,6 +49,11 @@ struct ConvertedTensor {
   uint32_t head_rows = 0;  // interleave: rows of a head
   bool plus_one = false;   // values + 1, in float32
   std::string data;        // generated: little-endian float32
+
+  /// The source's row that becomes row `row`. (transpose: the source's column.)
+  uint64_t source_row(uint64_t row) const noexcept {
+    return rearrangement == Rearrangement::interleave ? families::HeadInterleave(head_rows).halves_row(row) : row;
+  }
 };
 
 struct Conversion {

@@ -1,4 +1,4 @@
-// Rooms: folders of src (C++), of web and of web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
+// Rooms: folders of src (C++), web and web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
 // only rooms above it in these tables, so there are no circles. check.mjs holds the code to them.
 
 /** Of src. */

@@ -111,13 +111,15 @@ TEST_CASE("conversion: rows of heads interleave in the llama architecture only")
   const auto llama_model = run(llama("llama"), tensors);
   REQUIRE(llama_model);
   REQUIRE(llama_model->tensors.size() == 5);
+  const uint64_t expected[] = {0, 2, 1, 3, 4, 6, 5, 7};  // heads of four rows
   for (const size_t i : {1, 2, 3}) {
     const ConvertedTensor& tensor = llama_model->tensors[i];
     CHECK(tensor.source == i);
     CHECK(tensor.rearrangement == Rearrangement::interleave);
-    CHECK(tensor.head_rows == 4);
+    for (uint64_t row = 0; row < 8; ++row) CHECK(tensor.source_row(row) == expected[row]);
   }
   CHECK(llama_model->tensors[4].rearrangement == Rearrangement::none);
+  CHECK(llama_model->tensors[4].source_row(5) == 5);
   const auto qwen = run(llama("qwen2"), tensors);
   REQUIRE(qwen);
   for (const ConvertedTensor& tensor : qwen->tensors) CHECK(tensor.rearrangement == Rearrangement::none);
