@@ -7,7 +7,6 @@
 #include "activation_functions.h"
 #include "config/config_api.h"
 #include "config/dialects/dialects.h"
-#include "config/dialects/gguf_config.h"
 #include "config/dialects/write.h"
 #include "config/presets.h"
 #include "core/list.h"
@@ -47,17 +46,6 @@ std::string presets() {
     auto config = json::parse(preset.config_text());
     if (!config) return fail(config.error());
     row.set("config", std::move(*config));
-    out.push_back(std::move(row));
-  }
-  for (const std::string_view recipe : config::recipe_names()) {
-    if (config::preset_named(recipe) != nullptr) continue;
-    json::Value row, config;
-    config.set("dialect", "gguf");
-    config.set("recipe", recipe);
-    row.set("name", recipe);
-    row.set("title", text_of("GGUF {}", recipe));
-    row.set("description", "llama.cpp's recipe of that name, for GGUF files.");
-    row.set("config", std::move(config));
     out.push_back(std::move(row));
   }
   return ok(std::move(out));
@@ -130,6 +118,7 @@ EMSCRIPTEN_BINDINGS(wasmquant) {
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)
       .function("layerValues", &BoundModelIndex::layer_values)
+      .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)
       .function("setCompanion", &BoundModelIndex::set_companion);
   class_<BoundPlan>("Plan")

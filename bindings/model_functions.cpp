@@ -115,8 +115,9 @@ int32_t BoundForwardPass::next_token(uint32_t sequence) {
 }
 
 std::string calibrated_algorithms(std::string config) {
-  const auto parsed = config::parse_text(config);
-  if (!parsed) return fail(parsed.error());
+  List<Diagnostic> problems;
+  const auto parsed = config::parse_text(config, "auto", &problems);
+  if (!parsed) return fail(parsed.error(), problems);
   json::Array rows;
   for (CalibratedAlgorithm& algorithm : wasmquant::calibrated_algorithms(parsed->config)) {
     json::Value row;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/list.h"
+#include "onnx_graph/onnx_outputs.h"
 #include "pipeline/comparison/comparison.h"
 #include "pipeline/comparison/comparison_json.h"
 #include "pipeline/model_index/onnx_values.h"
@@ -155,6 +156,18 @@ std::string BoundModelIndex::finish() {
 std::string BoundModelIndex::layer_values() const {
   if (index_.onnx() != nullptr) return ok(wasmquant::layer_values(*index_.onnx()));
   return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
+}
+
+std::string BoundModelIndex::added_outputs(std::string text) {
+  const auto names = json::parse(text);
+  if (!names) return fail(names.error());
+  List<std::string> values;
+  for (const json::Value& name : names->items()) values.push_back(name.as_string());
+  outputs_ = conversion::added_outputs({values.data(), values.size()});
+  json::Value out;
+  out.set("pointer", address(outputs_.data()));
+  out.set("bytes", static_cast<uint64_t>(outputs_.size()));
+  return ok(std::move(out));
 }
 
 BoundPlan::BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)

@@ -32,6 +32,7 @@ class BoundModelIndex : Counted {
   std::string read_shard_map(std::string text);
   std::string finish();
   std::string layer_values() const;
+  std::string added_outputs(std::string names);
   std::string set_inline_bytes(uint32_t tensor, Address bytes, uint32_t length) {
     return reply(index_.set_inline_bytes(tensor, std::string(pointer<const char>(bytes), length)));
   }
@@ -42,6 +43,7 @@ class BoundModelIndex : Counted {
 
  private:
   ModelIndex index_;
+  std::string outputs_;
 };
 
 class BoundPlan : Counted {

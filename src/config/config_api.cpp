@@ -1,5 +1,6 @@
 #include "config/config_api.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "config/parse.h"
@@ -16,8 +17,9 @@ constexpr json::Limits kLimits{.max_bytes = 8u << 20, .max_depth = 32, .max_node
 
 // A word that cannot be JSON of a config: the name of a preset.
 std::string_view as_name(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text.remove_suffix(text.size() - 1 - text.find_last_not_of(kSpace));
   if (text.empty() || text.size() > 64) return {};
   for (char c : text) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -33,11 +35,10 @@ std::optional<json::Value> parse_json(std::string_view text, DiagnosticList& out
   return std::nullopt;
 }
 
-std::optional<Config> parse_any(std::string_view text, std::string_view dialect, DiagnosticList& out) {
-  if (const std::string_view name = as_name(text); !name.empty()) return parse(json::Value(name), dialect, out);
-  const auto value = parse_json(text, out);
-  if (!value) return std::nullopt;
-  return parse(*value, dialect, out);
+// A name becomes a JSON string.
+std::optional<json::Value> value_of(std::string_view text, DiagnosticList& out) {
+  if (const std::string_view name = as_name(text); !name.empty()) return json::Value(name);
+  return parse_json(text, out);
 }
 
 // "…; …; and 4 more": the first errors in one sentence, with the place of the first.
@@ -59,20 +60,32 @@ Error summary(ErrorCode code, const DiagnosticList& list) {
   return error;
 }
 
+Result<ParsedConfig> finish(std::optional<Config>&& config, DiagnosticList& list, List<Diagnostic>* problems) {
+  if (problems != nullptr) *problems = list.items();
+  if (!config || list.errors() != 0) return summary(ErrorCode::config_invalid, list);
+  return ParsedConfig{std::move(*config), list.take()};
+}
+
 }  // namespace
 
 List<Diagnostic> check(std::string_view text, std::string_view dialect) {
   DiagnosticList list;
-  parse_any(text, dialect, list);
+  if (const auto value = value_of(text, list)) parse(*value, dialect, list);
   return list.take();
 }
 
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect, List<Diagnostic>* problems) {
   DiagnosticList list;
-  auto config = parse_any(text, dialect, list);
-  if (problems != nullptr) *problems = list.items();
-  if (!config || list.errors() != 0) return summary(ErrorCode::config_invalid, list);
-  return ParsedConfig{std::move(*config), list.take()};
+  const auto value = value_of(text, list);
+  return finish(value ? parse(*value, dialect, list) : std::nullopt, list, problems);
+}
+
+Result<ParsedConfig> parse_for_format(std::string_view text, std::string_view format, List<Diagnostic>* problems) {
+  DiagnosticList list;
+  const auto value = value_of(text, list);
+  const bool is_recipe =
+      value && value->is_string() && format == "gguf" && preset_named(value->as_string(), "gguf") != nullptr;
+  return finish(value ? parse(*value, is_recipe ? "gguf" : "auto", list) : std::nullopt, list, problems);
 }
 
 Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {

@@ -24,6 +24,11 @@ List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto")
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
                                 List<Diagnostic>* problems = nullptr);
 
+/// As parse_text, for an output of that format: a name that a preset shares with a recipe (mxfp4) is the recipe's where
+/// the format is "gguf".
+Result<ParsedConfig> parse_for_format(std::string_view text, std::string_view format,
+                                      List<Diagnostic>* problems = nullptr);
+
 /// A config in another dialect's words, with what they cannot say (config/dialects/convert.h); config-invalid when they
 /// can say nothing of it. `to`: a dialect's name.
 Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems = nullptr);

@@ -35,12 +35,7 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
       return std::nullopt;
     }
   }
-  if (value.is_string()) {
-    if (!asked || asked == Dialect::quark) return parse_preset(value.as_string(), out);
-    out.error_in("dialect-mismatch", "", nullptr, nullptr, "{q} would be a preset, and those are quark's",
-                 value.as_string());
-    return std::nullopt;
-  }
+  if (value.is_string()) return parse_preset(value.as_string(), dialect, out);
   std::string where;
   const json::Value* block = &value;
   if (const json::Value* inner = value.find("quantization_config")) {

@@ -1,6 +1,10 @@
 #include "config/presets.h"
 
-#include "config/dialects/gguf_config.h"
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "config/dialects/dialects.h"
 #include "config/match/edit_distance.h"
 #include "config/parse.h"
 #include "config/reading/object_reader.h"
@@ -149,6 +153,32 @@ constexpr Preset kPresets[] = {
 #undef WASMQUANT_AIHWKIT
 #undef WASMQUANT_BREVITAS
 
+// llama.cpp's recipes. A name may stand above, too: the output's format decides then.
+#define WASMQUANT_RECIPE_TEXT(name) R"({"dialect":"gguf","recipe":")" name R"("})"
+constexpr Preset kRecipes[] = {
+#define WASMQUANT_RECIPE(name, file_type, type, pure) \
+  {#name, "GGUF " #name, "llama.cpp's recipe of that name, for GGUF files.", {}, {}, WASMQUANT_RECIPE_TEXT(#name)},
+#include "tables/recipes.def"
+#undef WASMQUANT_RECIPE
+};
+#undef WASMQUANT_RECIPE_TEXT
+
+constexpr const Preset* find(std::span<const Preset> rows, std::string_view name) noexcept {
+  for (const Preset& row : rows)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+constexpr bool is_preset_name(const Preset& recipe) noexcept { return find(kPresets, recipe.name) != nullptr; }
+constexpr size_t kShared = std::count_if(std::begin(kRecipes), std::end(kRecipes), is_preset_name);
+
+constexpr auto kAll = [] {
+  std::array<Preset, std::size(kPresets) + std::size(kRecipes) - kShared> rows;
+  const auto end = std::copy(std::begin(kPresets), std::end(kPresets), rows.begin());
+  std::remove_copy_if(std::begin(kRecipes), std::end(kRecipes), end, is_preset_name);
+  return rows;
+}();
+
 }  // namespace
 
 std::string Preset::config_text() const {
@@ -163,39 +193,34 @@ std::string Preset::config_text() const {
   return text;
 }
 
-std::span<const Preset> presets() noexcept { return kPresets; }
+std::span<const Preset> presets() noexcept { return kAll; }
 
-const Preset* preset_named(std::string_view name) noexcept {
-  for (const Preset& preset : kPresets)
-    if (preset.name == name) return &preset;
-  return nullptr;
+const Preset* preset_named(std::string_view name, std::string_view dialect) noexcept {
+  if (dialect == name_of(Dialect::gguf)) return find(kRecipes, name);
+  return find(kAll, name);
 }
 
-std::optional<Config> parse_preset(std::string_view name, DiagnosticList& out) {
-  const Preset* preset = preset_named(name);
-  if (preset == nullptr) {
+std::optional<Config> parse_preset(std::string_view name, std::string_view dialect, DiagnosticList& out) {
+  const Preset* row = preset_named(name, dialect);
+  if (row == nullptr) row = preset_named(name);
+  if (row == nullptr) {
     List<std::string_view> names;
-    for (const Preset& row : kPresets) names.push_back(row.name);
-    for (const std::string_view recipe : recipe_names()) {
-      if (recipe == name) {
-        json::Value value;
-        value.set("recipe", recipe);
-        Config config = parse_gguf(value, "", out);
-        config.preset = name;
-        return config;
-      }
-      names.push_back(recipe);
-    }
+    for (const Preset& known : kAll) names.push_back(known.name);
     out.error("preset-unknown", "", text_of("there is no preset {q}; presets are {}", name, joined(names)),
               did_you_mean(name, names));
     return std::nullopt;
   }
-  auto value = json::parse(preset->config_text());
+  auto value = json::parse(row->config_text());
   if (!value) {
     out.error("json-invalid", value.error().where, value.error().message);
     return std::nullopt;
   }
   auto config = parse(*value, "auto", out);
+  if (config && dialect != "auto" && dialect != name_of(config->dialect)) {
+    out.error_in("dialect-mismatch", "", nullptr, "leave the dialect to be recognised",
+                 "the preset {q} is a {} config, {} was asked for", name, name_of(config->dialect), dialect);
+    return std::nullopt;
+  }
   if (config) config->preset = name;
   return config;
 }

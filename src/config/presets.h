@@ -1,4 +1,5 @@
-// Named configs. A preset is an ordinary config: its text can be copied, edited and checked like any other.
+// Names that stand for configs: presets, and llama.cpp's recipes for GGUF files. Each is an ordinary config: its text can
+// be copied, edited and checked like any other.
 #pragma once
 #include <optional>
 #include <span>
@@ -23,12 +24,15 @@ struct Preset {
   std::string config_text() const;
 };
 
+/// Every name once: presets, then the recipes whose names no preset has.
 std::span<const Preset> presets() noexcept;
 
-/// The preset of that name, or null.
-const Preset* preset_named(std::string_view name) noexcept;
+/// The row of that name, or null. A preset and a recipe may share a name (mxfp4): the preset is meant, unless `dialect`
+/// is "gguf", which asks for recipes alone.
+const Preset* preset_named(std::string_view name, std::string_view dialect = "auto") noexcept;
 
-/// Its config; an unknown name becomes a diagnostic that lists the names.
-std::optional<Config> parse_preset(std::string_view name, DiagnosticList& out);
+/// The config of a name. `dialect` is "auto" or a dialect's name. Diagnostics: preset-unknown, which lists the names;
+/// dialect-mismatch when the config is in another dialect.
+std::optional<Config> parse_preset(std::string_view name, std::string_view dialect, DiagnosticList& out);
 
 }  // namespace wasmquant::config

@@ -14,6 +14,7 @@
 #include "core/diagnostic.h"
 #include "core/list.h"
 #include "core/result.h"
+#include "families/head_interleave.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
@@ -34,7 +35,7 @@ struct SourceTensor {
 
 enum class Rearrangement : uint8_t {
   none,
-  interleave,  // rows of each head: 0, d/2, 1, d/2 + 1, … of its d
+  interleave,  // rows of each head, from halves to pairs: families/head_interleave.h
   transpose,
 };
 
@@ -51,9 +52,7 @@ struct ConvertedTensor {
 
   /// The source's row that becomes row `row`. (transpose: the source's column.)
   uint64_t source_row(uint64_t row) const noexcept {
-    if (rearrangement != Rearrangement::interleave) return row;
-    const uint64_t in_head = row % head_rows;
-    return row - in_head + in_head / 2 + (in_head % 2) * (head_rows / 2);
+    return rearrangement == Rearrangement::interleave ? families::HeadInterleave(head_rows).halves_row(row) : row;
   }
 };
 

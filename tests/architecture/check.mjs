@@ -1,13 +1,12 @@
 // Who may use whom. The rooms of src and of web/lib use only the rooms that rooms.mjs lists; xsimd and intrinsics stay in
 // src/kernels, Emscripten in bindings. The command line and the page know the library only through its two entries, and
-// both use web/present, which uses neither; code that also runs in a browser imports nothing from Node. A folder holds at
-// most 25 files.
+// share web/present; code that also runs in a browser imports nothing from Node. A folder holds at most 25 files.
 // Prints file:line for every breach and ends with exit code 1.
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { root } from '../setup/command.mjs';
 import { filesBelow } from '../setup/source_files.mjs';
-import { cppRooms, libraryRooms } from './rooms.mjs';
+import { cppRooms, libraryRooms, webRooms } from './rooms.mjs';
 
 const mostFilesInAFolder = 25;
 
@@ -102,6 +101,8 @@ function checkTypeScript(file) {
       breaches.push(`${where}: ${module}: code that also runs in a browser imports nothing from Node`);
     if (fromNode && (part === 'present' || (part === 'demo' && !basename(file).startsWith('vite.config'))))
       breaches.push(`${where}: ${module} in the page`);
+    if (module === 'wasmquant' && part === 'present' && !/^\s*import type\b/.test(line))
+      breaches.push(`${where}: of the library, web/present uses types alone`);
     if (!module.startsWith('.')) return;
     const target = normalize(join(dirname(file), module));
     if (part === 'lib') checkRoom(file, target, where);
@@ -111,15 +112,15 @@ function checkTypeScript(file) {
         breaches.push(`${where}: ${module}: only web/lib/index.ts and web/lib/node.ts are open to web/${part}`);
     }
     const room = target.split('/')[1];
-    if (part !== 'lib' && target.startsWith('web/') && room !== part && room !== 'lib' && room !== 'present') {
+    if (part !== 'lib' && target.startsWith('web/') && room !== part && !webRooms[part].includes(room))
       breaches.push(`${where}: web/${part} may not import ${target}`);
-    }
   });
 }
 
 const cpp = ['src', 'bindings', 'tests'].flatMap((folder) => filesBelow(folder, /\.(cpp|h)$/));
 const typescript = filesBelow('web', /\.tsx?$/);
 checkTable(cppRooms, 'src');
+checkTable(webRooms, 'web');
 checkTable(libraryRooms, 'web/lib');
 checkFolders(['src', 'bindings', 'web'].flatMap((folder) => filesBelow(folder, /\.(cpp|h|def|tsx?)$/)));
 for (const file of cpp) checkCpp(file);

@@ -1,4 +1,4 @@
-// Rooms: folders of src (C++) and of web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
+// Rooms: folders of src (C++), web and web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
 // only rooms above it in these tables, so there are no circles. check.mjs holds the code to them.
 
 /** Of src. */
@@ -36,6 +36,7 @@ export const cppRooms = {
   config: [
     'core',
     'numeric',
+    'tables',
     'config/spec',
     'families',
     'config/match',
@@ -65,6 +66,7 @@ export const cppRooms = {
     'observers/search',
     'observers',
     'checkpoint/layout',
+    'families',
     'config/dialects',
     'checkpoint',
     'config',
@@ -150,6 +152,15 @@ export const cppRooms = {
     'pipeline/model_index',
     'pipeline/stored',
   ],
+};
+
+/** Of web. They know the library by its entries alone; `present` by its types. */
+export const webRooms = {
+  lib: [],
+  present: ['lib'],
+  cli: ['lib', 'present'],
+  demo: ['lib', 'present'],
+  examples: ['lib'],
 };
 
 /** Of web/lib; '' is the folder itself, whose files are the entries. */

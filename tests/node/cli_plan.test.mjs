@@ -14,7 +14,7 @@ test('text: spec, sizes and reason of each kind of layer', async () => {
   assert.equal(code, 0, stderr);
   assert.match(
     stdout,
-    /^model\.layers\.\{0\.\.3\}\.mlp\.up_proj\.weight +4 × +Linear +576 × 256 +BF16 +int8 per_channel scale bfloat16 +1\.18 MB +\d+ kB +\S/m,
+    /^model\.layers\.\{0\.\.3\}\.mlp\.up_proj\.weight +4 × +Linear +576 × 256 +BF16 +int8 per channel scale bfloat16 +1\.18 MB +\d+ kB +\S/m,
   );
   assert.match(stdout, /^model\.norm\.weight +Norm .* copied +512 B +512 B +\S/m);
   assert.match(stdout, /^\d+ of 39 tensors quantized, 5\.15 MB → \S+ MB \(\d+\.\d %\), 8\.\d\d bits per weight$/m);

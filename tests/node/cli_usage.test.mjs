@@ -46,7 +46,11 @@ const wrong = {
   'unknown format': [['plan', tinyLlama, '-p', 'int8', '-f', 'zip'], /compressed-tensors, quark/],
   'preset and config': [['plan', tinyLlama, '-p', 'int8', '-c', '-'], /cannot be used with/],
   'neither preset nor config': [['plan', tinyLlama], /--preset NAME or --config FILE[\s\S]*presets: .*int8/],
-  'unknown preset': [['plan', tinyLlama, '-p', 'int9'], /no preset "int9"[\s\S]*did you mean int8\?[\s\S]*presets: /],
+  'unknown preset': [
+    ['plan', tinyLlama, '-p', 'int9'],
+    /no preset "int9"; presets are int8, [\s\S]*did you mean "int8"\?/,
+  ],
+  'unknown recipe': [['plan', tinyLlama, '-p', 'q4km', '-f', 'gguf'], /no preset "q4km"[\s\S]*did you mean "q4_k_m"\?/],
   'unknown preset of --layer': [['plan', tinyLlama, '-p', 'int8', '-l', '*=fp9'], /no preset "fp9"/],
   '--layer without preset': [['plan', tinyLlama, '-p', 'int8', '-l', '*.q_proj='], /GLOB=PRESET/],
   '--layer without =': [['plan', tinyLlama, '-p', 'int8', '-l', 'q_proj'], /GLOB=PRESET/],

@@ -1,4 +1,4 @@
-// The API surface: exports, versions, presets, errors, imports of the shipped files.
+// The API surface: exports, versions, errors, imports of the shipped files.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -88,21 +88,6 @@ test('error codes are the rows of error.def, in order', () => {
   );
 });
 
-test('presets pass their own check and name themselves', async (t) => {
-  const quantizer = await quantizerFor(t);
-  const presets = quantizer.presets();
-  assert.ok(presets.length >= 8);
-  for (const { name, title, description, config } of presets) {
-    assert.ok(name && title && description);
-    assert.deepEqual(
-      quantizer.checkConfig(config).filter((found) => found.severity === 'error'),
-      [],
-      name,
-    );
-    assert.deepEqual(quantizer.parseConfig(name).config, quantizer.parseConfig(config).config, name);
-  }
-});
-
 test('checkConfig never throws and gives all problems at once', async (t) => {
   const quantizer = await quantizerFor(t);
   const circular = {};
@@ -128,11 +113,6 @@ test('parseConfig throws config-invalid with diagnostics', async (t) => {
     (error) =>
       error instanceof nodeEntry.QuantizationError && error.code === 'config-invalid' && error.diagnostics.length > 0,
   );
-});
-
-test('an unknown preset is config-invalid and names those there are', async (t) => {
-  const quantizer = await quantizerFor(t);
-  assert.throws(() => quantizer.parseConfig('int5_wo'), { code: 'config-invalid', message: /int4_wo_128/ });
 });
 
 test('options are checked', async () => {

@@ -1,8 +1,8 @@
 /** How much of a model is quantized, and what is left and why. */
 import type { Coverage } from '../lib/node.js';
 import { coverageText, percentText, shownLeft } from '../present/coverage.js';
+import { bytesText, plural } from '../present/units.js';
 import { type TableOptions, table } from './tables.js';
-import { bytesText, plural } from './units.js';
 
 /** The shares, then the largest parts that are left as they are. */
 export function coverageLines(coverage: Coverage, options: TableOptions): string[] {

@@ -1,9 +1,9 @@
 /** Problems and remarks of the library, one block each: severity, pointer, message, hint. */
 import type { Diagnostic } from '../lib/node.js';
+import { plural } from '../present/units.js';
 import { collapse, type Group, single } from './collapse.js';
 import type { Colors, Paint } from './terminal.js';
 import { printable } from './terminal.js';
-import { plural } from './units.js';
 
 const kSeverities: Diagnostic['severity'][] = ['error', 'warning', 'note'];
 

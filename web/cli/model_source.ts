@@ -1,8 +1,8 @@
 /** The `<model>` argument: a file, a folder, an index file, or an http(s) URL. */
 import type { Model, Quantizer, Source } from '../lib/node.js';
+import { bytesText, plural } from '../present/units.js';
 import { abortable } from './interrupt.js';
 import { printable } from './terminal.js';
-import { bytesText, plural } from './units.js';
 
 export const kModelArgument = 'file, folder (config.json and shards), index file, or http(s) URL';
 

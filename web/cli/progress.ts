@@ -1,9 +1,9 @@
 /** The progress bar: on stderr, only when a person watches. */
 import cliProgress from 'cli-progress';
 import type { Progress } from '../lib/node.js';
+import { bytesText, durationText } from '../present/units.js';
 import { cut } from './tables.js';
 import { printable, type Terminal } from './terminal.js';
-import { bytesText, durationText } from './units.js';
 
 const kLabels: Record<Progress['phase'], string> = {
   read: 'reading',

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Model, Quantizer, TextInput } from '../lib/node.js';
+import { tokenizerFiles } from '../present/tokenizer_files.js';
 import { CommandError, usageError } from './failure.js';
 import { openModel } from './model_source.js';
 
@@ -54,15 +55,14 @@ export async function openText(model: Model, path: string): Promise<Pick<TextInp
 
 /** The model's own. Errors: source-invalid with `hint`, file-invalid. */
 export async function openTokenizer(model: Model, hint: string): Promise<Tokenizer> {
-  const files = await Promise.all(['tokenizer.json', 'tokenizer_config.json'].map((name) => model.companion(name)));
-  const [tokenizer, config] = files.map((file) => file && new TextDecoder().decode(file));
-  if (!tokenizer)
+  const files = await tokenizerFiles(model);
+  if (!files)
     throw new CommandError('source-invalid', 'is not in the folder of the model; text input needs its tokenizer', {
       where: 'tokenizer.json',
       hint,
     });
   try {
-    return new Tokenizer(JSON.parse(tokenizer) as object, JSON.parse(config ?? '{}') as object);
+    return new Tokenizer(JSON.parse(files.tokenizer) as object, JSON.parse(files.config) as object);
   } catch (error) {
     throw new CommandError(
       'file-invalid',

@@ -11,7 +11,6 @@ import type {
   LanguageModel,
   Model,
   Observer,
-  OutputFormat,
   Plan,
   PlanOptions,
   Preset,
@@ -43,8 +42,6 @@ import type { Workshop } from './pool/workshop.js';
 const maxDefaultThreads = 8;
 
 const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
-/** Presets whose names are those of recipes for GGUF files, too. */
-const recipesToo = ['mxfp4'];
 function checkFormat(format: InputFormat | undefined): void {
   if (format === undefined || ['safetensors', 'gguf', 'onnx', 'npy'].includes(format)) return;
   throw failure('argument-invalid', 'format', `"${format}" is none of safetensors, gguf, onnx, npy`);
@@ -101,22 +98,21 @@ export class EngineQuantizer implements Quantizer {
 
   checkConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {
     try {
-      const [text, dialect] = [this.#configText(config), dialectOf(options.dialect)];
+      const [text, dialect] = [textOfConfig(config), dialectOf(options.dialect)];
       return this.#open().call((module) => module.checkConfig(text, dialect));
     } catch (error) {
-      if (error instanceof QuantizationError && error.diagnostics) return error.diagnostics;
       const code = error instanceof QuantizationError ? error.code : 'config-invalid';
       return [{ severity: 'error', code, where: '', message: textOf(error) }];
     }
   }
 
   parseConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): QuantConfig {
-    const [text, dialect] = [this.#configText(config), dialectOf(options.dialect)];
+    const [text, dialect] = [textOfConfig(config), dialectOf(options.dialect)];
     return this.#open().call((module) => module.parseConfig(text, dialect));
   }
 
   convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] } {
-    const [text, dialect] = [this.#configText(config), dialectOf(to)];
+    const [text, dialect] = [textOfConfig(config), dialectOf(to)];
     return this.#open().call((module) => module.convertConfig(text, dialect));
   }
 
@@ -150,7 +146,7 @@ export class EngineQuantizer implements Quantizer {
     return withPlan(
       this.#open(),
       opened(model),
-      this.#configText(config, options.format),
+      textOfConfig(config),
       options,
       { ...this.#memory.tiles, calibrates: options.calibrated === true },
       (_, plan) => plan,
@@ -162,9 +158,9 @@ export class EngineQuantizer implements Quantizer {
     options.signal?.throwIfAborted();
     const source = opened(model);
     source.indexFor(workshop.instance);
-    const text = this.#configText(config, options.format);
+    const text = textOfConfig(config);
     const { reuse } = options;
-    const former = reuse && this.#configText(reuse.config, options.format);
+    const former = reuse && textOfConfig(reuse.config);
     const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
     const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
     const { quantizeInto } = await import('./run/quantize_model.js'); // this one and those below: not every page needs them
@@ -208,7 +204,7 @@ export class EngineQuantizer implements Quantizer {
     options: PlanOptions & { signal?: AbortSignal } = {},
   ): Promise<TensorReport[]> {
     const workshop = this.#workshop();
-    const text = this.#configText(config, options.format);
+    const text = textOfConfig(config);
     const { tryTensors } = await import('./run/preview.js');
     return tryTensors(workshop, opened(model), text, tensors, options);
   }
@@ -231,26 +227,13 @@ export class EngineQuantizer implements Quantizer {
   #workshop(): Workshop {
     return { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: (source) => this.open(source) };
   }
+}
 
-  /** A config object, its JSON text, or a preset's name as JSON text. Errors: config-invalid for unknown names. */
-  #configText(config: string | object, format?: OutputFormat): string {
-    if (typeof config === 'object' && config !== null) return JSON.stringify(config);
-    if (typeof config !== 'string')
-      throw failure(
-        'argument-invalid',
-        'config',
-        `${typeof config} given; an object, JSON text or preset name is needed`,
-      );
-    if (!/^[\w.-]+$/.test(config.trim())) return config;
-    const presets = this.presets();
-    const preset = presets.find(({ name }) => name === config.trim());
-    if (format === 'gguf' && preset && recipesToo.includes(preset.name))
-      return JSON.stringify({ dialect: 'gguf', recipe: preset.name });
-    if (preset) return JSON.stringify(preset.config);
-    const message = `"${config}" is not a preset; there are ${presets.map(({ name }) => name).join(', ')}`;
-    const diagnostics: Diagnostic[] = [{ severity: 'error', code: 'preset-unknown', where: '', message }];
-    throw new QuantizationError({ code: 'config-invalid', detail: message, diagnostics });
-  }
+/** A config as the core takes it: an object as JSON; JSON text and names of presets as they are. Errors: argument-invalid. */
+function textOfConfig(config: string | object): string {
+  if (typeof config === 'string') return config;
+  if (typeof config === 'object' && config !== null) return JSON.stringify(config);
+  throw failure('argument-invalid', 'config', `${typeof config} given; an object, JSON text or preset name is needed`);
 }
 
 function dialectOf(dialect: Dialect | 'auto' = 'auto'): string {

@@ -14,12 +14,6 @@ constexpr char kRecipes[] =
 #undef WASMQUANT_RECIPE
     "q3_k|q4_k|q5_k";
 
-constexpr std::string_view kRecipeNames[] = {
-#define WASMQUANT_RECIPE(name, file_type, type, pure) #name,
-#include "tables/recipes.def"
-#undef WASMQUANT_RECIPE
-};
-
 constexpr Key kRows[] = {
     {"dialect", kString, nullptr, "\"gguf\""},
     {"recipe", kString, nullptr, nullptr, kRecipes},
@@ -53,7 +47,6 @@ void check_type(const json::Value& value, const std::string& where, DiagnosticLi
 }  // namespace
 
 const Keys& gguf_keys() noexcept { return kGguf; }
-std::span<const std::string_view> recipe_names() noexcept { return kRecipeNames; }
 
 Config parse_gguf(const json::Value& value, const std::string& where, DiagnosticList& out) {
   Config config;

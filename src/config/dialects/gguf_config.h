@@ -27,9 +27,6 @@ struct GgufConfig {
   List<std::string> exclude;
 };
 
-/// The recipes, in the order of tables/recipes.def.
-std::span<const std::string_view> recipe_names() noexcept;
-
 /// Of a Config whose dialect is gguf.
 GgufConfig gguf_config(const Config& config);
 

@@ -33,7 +33,8 @@ namespace {
 
 Result<Plan> make_any_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                            List<Diagnostic>& diagnostics) {
-  TRY(parsed, config::parse_text(config_text, "auto", &diagnostics));
+  const std::string_view given = options.format.empty() && model.is_gguf() ? "gguf" : std::string_view(options.format);
+  TRY(parsed, config::parse_for_format(config_text, given, &diagnostics));
   const bool is_recipe = parsed.config.dialect == Dialect::gguf;
   const std::string asked = !options.format.empty()        ? options.format
                             : is_recipe || model.is_gguf() ? "gguf"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/list.h"
+#include "families/head_interleave.h"
 
 namespace wasmquant {
 
@@ -49,13 +50,12 @@ std::span<const float> TensorDecoder::decode(uint64_t tile) {
   const ValueChange& change = task_.change;
   if (change.is_transposed) values = transposed(values, task_.layout.rows, range_of(tile).count());
   if (const uint64_t head = change.interleaved_rows; head != 0) {
-    const uint64_t columns = task_.layout.columns;
+    const families::HeadInterleave rows(head);
     rearranged_.resize(values.size());
-    for (uint64_t row = 0; row < values.size() / columns; ++row) {
-      const uint64_t in_head = row % head, from = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
-      const uint64_t source = change.reverts ? row : from, target = change.reverts ? from : row;
-      std::copy_n(values.data() + source * columns, columns, rearranged_.data() + target * columns);
-    }
+    if (change.reverts)
+      rows.to_halves(values, task_.layout.columns, rearranged_.data());
+    else
+      rows.to_pairs(values, task_.layout.columns, rearranged_.data());
     values = rearranged_;
   }
   if (change.adds_one) {

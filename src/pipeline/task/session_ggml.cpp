@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "families/head_interleave.h"
 #include "kernels/ggml/ggml_blocks.h"
 #include "pipeline/task/session.h"
 
@@ -21,17 +22,10 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
   } else {
     const std::span<const float> x = widened((first - tile.begin) * columns, count * columns);
     // A bias has an element where its weight has a row.
-    const bool is_bias = head != 0 && task_.layout.rows == 1;
-    const uint64_t rows = is_bias ? columns : count, width = is_bias ? 1 : columns;
-    for (uint64_t row = 0; row < rows; ++row) {
-      uint64_t from = row;  // whole heads: in_head counts from the first of these rows
-      if (head != 0) {
-        const uint64_t in_head = row % head;
-        from = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
-      }
-      std::copy_n(x.begin() + static_cast<ptrdiff_t>(from * width), width,
-                  numbers_.begin() + static_cast<ptrdiff_t>(row * width));
-    }
+    if (head != 0)
+      families::HeadInterleave(head).to_pairs(x, task_.layout.rows == 1 ? 1 : columns, numbers_.data());
+    else
+      std::copy(x.begin(), x.end(), numbers_.begin());
   }
   if (task_.change.adds_one)
     for (float& v : numbers_) v += 1.0f;

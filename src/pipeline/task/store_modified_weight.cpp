@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/message.h"
+#include "families/head_interleave.h"
 #include "pipeline/task/decoder.h"
 #include "pipeline/task/session.h"
 
@@ -59,14 +60,9 @@ Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> w
 void undo(const ValueChange& change, size_t columns, std::vector<float>& values) {
   if (change.adds_one)
     for (float& v : values) v -= 1.0f;
-  const size_t head = change.interleaved_rows;
-  if (head == 0) return;
+  if (change.interleaved_rows == 0) return;
   const std::vector<float> stored = values;
-  for (size_t row = 0; row < values.size() / columns; ++row) {
-    const size_t in_head = row % head, to = row - in_head + in_head / 2 + in_head % 2 * (head / 2);
-    std::copy_n(stored.begin() + static_cast<ptrdiff_t>(row * columns), columns,
-                values.begin() + static_cast<ptrdiff_t>(to * columns));
-  }
+  families::HeadInterleave(change.interleaved_rows).to_halves(stored, columns, values.data());
 }
 
 // What was written for a tile, and what it means.

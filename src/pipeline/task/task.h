@@ -22,7 +22,7 @@ struct Location {
 
 /// What happens to a weight's values on their way into another family's file (gguf_conversion/conversion.h).
 struct ValueChange {
-  uint32_t interleaved_rows = 0;  // of a head: row r of the output is row 0, d/2, 1, d/2 + 1, ... of its d; 0: none
+  uint32_t interleaved_rows = 0;  // rows of a head, from halves to pairs (families/head_interleave.h); 0: none
   bool is_transposed = false;     // the source is [columns, rows]
   bool adds_one = false;
   bool reverts = false;  // decoding: the file has these changes, and its values lose them

@@ -279,7 +279,16 @@ TEST_CASE("broken JSON is one diagnostic") {
 
 TEST_CASE("dialects") {
   CHECK(config::check("int8", "quark").empty());
+  CHECK(config::check(" \t\r\nint8\r\n ").empty());
+  CHECK(summary_of(config::check(" \n")) == "error json-invalid ");
+  CHECK(config::check("aihwkit_int8", "aihwkit").empty());
+  CHECK(config::check("q4_k_m", "gguf").empty());
+  CHECK(config::check("mxfp4", "gguf").empty());
+  CHECK(config::check("mxfp4", "quark").empty());
   CHECK(summary_of(config::check("int8", "gptq")) == "error dialect-mismatch ");
+  CHECK(summary_of(config::check("int8", "gguf")) == "error dialect-mismatch ");
+  CHECK(summary_of(config::check("q4_k_m", "quark")) == "error dialect-mismatch ");
+  CHECK(summary_of(config::check("int9", "gptq")) == "error preset-unknown ");
   CHECK(summary_of(config::check(R"({"quant_method":"awq"})", "gptq")) == "error dialect-mismatch ");
   CHECK(summary_of(config::check(R"({"bits":4})", "awq")) == "");
   CHECK(summary_of(config::check("int8", "quarks")) == "error value-unknown ");
@@ -291,6 +300,7 @@ TEST_CASE("hints name the nearest word") {
     return diagnostics.empty() ? std::string() : diagnostics[0].hint;
   };
   CHECK(hint("int4_wo_129") == "did you mean \"int4_wo_128\"?");
+  CHECK(hint("q4km") == "did you mean \"q4_k_m\"?");
   CHECK(hint(parse_weight(R"({"dtype":"int8","observer":"x"})")) == "did you mean \"observer_cls\"?");
   CHECK(hint(parse_weight(R"({"dtype":"fp8_e4m4"})")) == "did you mean \"fp8_e4m3\"?");
   CHECK(hint(parse_weight(R"({"dtype":"int8","qscheme":"per_chanel"})")) == "did you mean \"per_channel\"?");

@@ -142,9 +142,13 @@ TEST_CASE("presets parse without a remark and survive writing") {
     CHECK(config::check(preset.name).empty());
     const Config config = write_config_of(preset.name);
     CHECK(config.preset == preset.name);
-    CHECK(config.exclude == List<std::string>{"lm_head"});
     CHECK_FALSE(preset.title.empty());
     CHECK(preset.description.ends_with("."));
+    if (config.dialect == Dialect::gguf) {
+      CHECK(config.source["recipe"].as_string() == preset.name);
+      continue;
+    }
+    CHECK(config.exclude == List<std::string>{"lm_head"});
     if (!preset.whole.empty()) {  // of another dialect
       CHECK(config.dialect != Dialect::quark);
       CHECK(config == write_config_of(json::write(config::convert(config, config.dialect).config)));
@@ -157,6 +161,27 @@ TEST_CASE("presets parse without a remark and survive writing") {
   const Config uint4 = write_config_of("uint4_wo_64");
   CHECK(uint4.global.weight.front().group_size == 64);
   CHECK_FALSE(uint4.global.weight.front().symmetric);
+}
+
+TEST_CASE("the name of a preset and of a recipe is one row, and the output's format says which is meant") {
+  size_t rows = 0;
+  for (const config::Preset& preset : config::presets()) rows += preset.name == "mxfp4";
+  CHECK(rows == 1);
+  const auto dialect_of = [](std::string_view text, std::string_view format) {
+    const auto parsed = config::parse_for_format(text, format);
+    REQUIRE_MESSAGE(parsed, parsed.error().message);
+    CHECK(parsed->config.preset == (text.front() == '{' ? "" : text == "\"mxfp4\"" ? "mxfp4" : text));
+    return parsed->config.dialect;
+  };
+  for (const char* format : {"", "quark", "compressed-tensors", "onnx"})
+    CHECK(dialect_of("mxfp4", format) == Dialect::quark);
+  CHECK(dialect_of("mxfp4", "gguf") == Dialect::gguf);
+  CHECK(dialect_of("\"mxfp4\"", "gguf") == Dialect::gguf);
+  // No recipe has these names, so that the planner can say what GGUF holds.
+  CHECK(dialect_of("int8", "gguf") == Dialect::quark);
+  CHECK(dialect_of("aihwkit_int8", "gguf") == Dialect::aihwkit);
+  CHECK(dialect_of(config::preset_named("mxfp4")->config_text(), "gguf") == Dialect::quark);
+  CHECK(dialect_of("q4_k_m", "quark") == Dialect::gguf);
 }
 
 // Whatever the config, a reader that takes layer configs whole must find in the block what each layer became.

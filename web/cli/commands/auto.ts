@@ -7,6 +7,8 @@ import {
   createQuantizer,
   type OutputFormat,
 } from '../../lib/node.js';
+import { specText } from '../../present/spec_text.js';
+import { bytesText } from '../../present/units.js';
 import {
   addFormatOption,
   addInclusionOptions,
@@ -22,11 +24,9 @@ import { kModelArgument, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
-import { specText } from '../spec_text.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
 import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
-import { bytesText } from '../units.js';
 import { totalsText } from './plan.js';
 
 interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags {

@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { Report, TensorError, TensorReport } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
+import { actionText } from '../../present/spec_text.js';
+import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
 import {
   addOutputOptions,
   addReportOptions,
@@ -15,11 +17,9 @@ import { kModelArgument, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
-import { actionText } from '../spec_text.js';
 import { type Column, table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
-import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../units.js';
 
 interface CompareOptions extends ResourceOptions, ReportOptions {
   all?: boolean;

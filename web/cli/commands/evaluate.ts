@@ -1,6 +1,7 @@
 /** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createQuantizer, type Evaluation } from '../../lib/node.js';
+import { durationText, plural } from '../../present/units.js';
 import {
   addOutputOptions,
   addReportOptions,
@@ -15,7 +16,6 @@ import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
-import { durationText, plural } from '../units.js';
 
 interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions {
   bytesPerToken?: number;

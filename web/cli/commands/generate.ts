@@ -1,13 +1,13 @@
 /** `wasmquant generate <model> --prompt TEXT`: what a model goes on with, greedily. */
 import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
+import { durationText, plural } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
 import { kModelArgument, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { printable } from '../terminal.js';
 import { openTokenizer, parseCount } from '../token_source.js';
-import { durationText, plural } from '../units.js';
 
 interface GenerateCommand extends ResourceOptions {
   prompt: string;

@@ -2,13 +2,13 @@
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
+import { bytesText } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
 import { kModelArgument, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
-import { bytesText } from '../units.js';
 
 interface ImatrixOptions extends ResourceOptions, TokenOptions {
   output: string;

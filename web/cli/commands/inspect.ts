@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Model, TensorInfo } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
+import { bytesText, elementCount, elementsText, plural, shapeText } from '../../present/units.js';
 import { addOutputOptions } from '../args.js';
 import { collapse, type Group, single } from '../collapse.js';
 import { diagnosticLines } from '../diagnostics.js';
@@ -9,7 +10,6 @@ import { kModelArgument, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { cut, table } from '../tables.js';
 import { printable } from '../terminal.js';
-import { bytesText, countText, elementCount, plural, shapeText } from '../units.js';
 
 interface InspectOptions {
   all?: boolean;
@@ -66,7 +66,7 @@ function inspectLines(argument: string, model: Model, options: InspectOptions, {
       {
         title: 'parameters',
         align: 'right',
-        cell: (row) => countText(sum(row.rows, (t) => elementCount(t.shape))),
+        cell: (row) => elementsText(sum(row.rows, (t) => elementCount(t.shape))),
         paint: dim,
         spare: 1,
       },
@@ -83,7 +83,7 @@ function inspectLines(argument: string, model: Model, options: InspectOptions, {
   const totals = totalsOf(model.tensors);
   const summary = [
     plural(totals.tensors, 'tensor'),
-    `${countText(totals.parameters)} parameters`,
+    `${elementsText(totals.parameters)} parameters`,
     bytesText(totals.bytes),
   ];
   const metadata = metadataLines(model.metadata);

@@ -1,12 +1,12 @@
 /** `wasmquant merge-index <folder>`: the parts that `quantize --shards` wrote become one model. */
 import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
+import { plural } from '../../present/units.js';
 import { addOutputOptions, addReportOptions, type ReportOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
-import { plural } from '../units.js';
 import { totalsText } from './plan.js';
 
 async function mergeIndex({ terminal }: Context, folder: string, options: ReportOptions): Promise<Outcome> {

@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
+import { actionText } from '../../present/spec_text.js';
+import { bytesText, plural, shapeText, shareText } from '../../present/units.js';
 import {
   addConfigOptions,
   addFormatOption,
@@ -21,10 +23,8 @@ import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
-import { actionText } from '../spec_text.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
-import { bytesText, plural, shapeText, shareText } from '../units.js';
 
 interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags {
   format?: OutputFormat;

@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
+import { actionText } from '../../present/spec_text.js';
+import { bytesText, durationText, plural } from '../../present/units.js';
 import {
   addConfigOptions,
   addFormatOption,
@@ -32,12 +34,10 @@ import { kModelArgument, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
-import { actionText } from '../spec_text.js';
 import { table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
 import { openText } from '../token_source.js';
-import { bytesText, durationText, plural } from '../units.js';
 import { errorColumns, isExact, worstFirst } from './compare.js';
 import { totalsText } from './plan.js';
 

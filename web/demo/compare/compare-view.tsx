@@ -1,7 +1,7 @@
 // Two runs of this visit side by side: totals, then every tensor that both quantized, the largest difference first.
 import { signal, useComputed } from '@preact/signals';
 import type { TensorReport } from 'wasmquant';
-import { bytes, decibels } from '../app/figures';
+import { bytesText, decibels } from '../../present/units';
 import { type FinishedRun, runs } from '../run/runs';
 
 /** Numbers of the runs that are compared; null = the last two. */
@@ -64,7 +64,7 @@ function Cell({ tensor }: { tensor: TensorReport }) {
     <>
       {tensor.error ? `${decibels(tensor.error.sqnrDb)} dB` : 'unchanged'}
       <span class="fine">
-        {tensor.action === 'copy' ? tensor.dtype : tensor.spec?.dtype}, {bytes(tensor.bytesAfter)}
+        {tensor.action === 'copy' ? tensor.dtype : tensor.spec?.dtype}, {bytesText(tensor.bytesAfter)}
       </span>
     </>
   );
@@ -73,7 +73,7 @@ function Cell({ tensor }: { tensor: TensorReport }) {
 function Comparison({ left, right }: { left: FinishedRun; right: FinishedRun }) {
   const pairs = pairsOf(left, right);
   const facts: [string, (done: FinishedRun) => string][] = [
-    ['Size', (done) => bytes(done.report.totals.bytesAfter)],
+    ['Size', (done) => bytesText(done.report.totals.bytesAfter)],
     ['Bits per weight', (done) => done.report.totals.bitsPerWeight.toFixed(2)],
     ['Lowest SQNR', lowest],
   ];

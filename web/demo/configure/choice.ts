@@ -1,6 +1,7 @@
 // What shall become of the model: preset or own config, and format. The plan follows both.
 import { computed, signal } from '@preact/signals';
-import type { Diagnostic, OutputFormat, Plan, Preset } from 'wasmquant';
+import type { OutputFormat, Plan } from 'wasmquant';
+import { configOf } from '../../present/config_edits';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { feeds } from '../feeds/feeds';
@@ -21,12 +22,6 @@ export const chosenPreset = computed(() => presets.value.find((preset) => preset
 
 export function isSameChoice(left: Choice, right: Choice): boolean {
   return left.preset === right.preset && left.format === right.format && left.configText === right.configText;
-}
-
-/** A preset's config in a format: the name of a scheme for safetensors may also be that of a GGUF recipe. */
-export function configOf(preset: Preset, format: OutputFormat): Record<string, unknown> {
-  if (format === 'gguf' && !('recipe' in preset.config)) return { dialect: 'gguf', recipe: preset.name };
-  return preset.config;
 }
 
 /** The config that is in effect; null while its text is no JSON object. */
@@ -57,15 +52,6 @@ export function useConfig(config: object): void {
   choice.value = { ...choice.value, configText: JSON.stringify(config, null, 2) };
 }
 
-/** Patterns that a preset brings along (`lm_head`) need not be in every model: nobody mistyped them. */
-function asNote(diagnostic: Diagnostic): Diagnostic {
-  const { code, message } = diagnostic;
-  const pattern = /^"(.*)" matches no layer/.exec(message)?.[1];
-  const own = chosenPreset.value?.config.exclude;
-  const isOfPreset = Array.isArray(own) && own.includes(pattern);
-  return code === 'pattern-unused' && isOfPreset ? { ...diagnostic, severity: 'note' } : diagnostic;
-}
-
 export type Planned = { plan: Plan; failure: null } | { plan: null; failure: Failure | null };
 
 /** Follows the model and the choice; reads headers only, never weights. */
@@ -77,7 +63,7 @@ export const planned = computed<Planned>(() => {
       format,
       calibrated: feeds() !== null,
     });
-    return { plan: { ...plan, diagnostics: plan.diagnostics.map(asNote) }, failure: null };
+    return { plan, failure: null };
   } catch (error) {
     return { plan: null, failure: explain(error, 'This config cannot be used') };
   }

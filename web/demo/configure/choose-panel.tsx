@@ -5,7 +5,7 @@ import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { choice, chosenPreset, planned, presets } from './choice';
 import { ConfigText } from './config-text';
-import { firstPreset, firstRecipe, formatsOf, isRecipe } from './formats';
+import { firstPreset, firstRecipe, formatsOf, isRecipePreset } from './formats';
 import { predictionText } from './predictions';
 
 export function ChoosePanel() {
@@ -14,8 +14,8 @@ export function ChoosePanel() {
   const formats = formatsOf(opened.value?.model);
   const isOnnx = format === 'onnx';
   const chosenFormat = formats.find(({ name }) => name === format);
-  const schemes = presets.value.filter((candidate) => !isRecipe(candidate));
-  const recipes = presets.value.filter(isRecipe);
+  const schemes = presets.value.filter((candidate) => !isRecipePreset(candidate));
+  const recipes = presets.value.filter(isRecipePreset);
   const choosePreset = (name: string) => {
     const forGguf = recipes.some((recipe) => recipe.name === name);
     const kept = format === 'gguf' ? 'compressed-tensors' : format;
@@ -24,7 +24,7 @@ export function ChoosePanel() {
   const chooseFormat = (name: string) => {
     const found = formats.find((candidate) => candidate.name === name);
     if (!found) return;
-    const fits = isRecipe(chosenPreset.value) === (found.name === 'gguf');
+    const fits = isRecipePreset(chosenPreset.value) === (found.name === 'gguf');
     const other = found.name === 'gguf' ? firstRecipe : firstPreset;
     choice.value = { preset: fits ? preset : other, format: found.name, configText: fits ? configText : null };
   };

@@ -1,6 +1,7 @@
 // The config in the words of another tool, and what these cannot say.
 import { signal } from '@preact/signals';
 import type { Diagnostic, Dialect } from 'wasmquant';
+import { isRecipe } from '../../present/config_edits';
 import { Diagnostics } from '../app/diagnostics';
 import { quantizer } from '../app/engine';
 import { explain, type Failure, FailureMessage } from '../app/failure';
@@ -34,7 +35,7 @@ function convert(config: object, to: Dialect): void {
 
 export function Convert({ disabled }: { disabled: boolean }) {
   const config = chosenConfig.value;
-  if (config && 'recipe' in config) return null;
+  if (config && isRecipe(config)) return null;
   const dialect = config ? dialectOf(config) : '';
   const done = outcome.value?.text === choice.value.configText ? outcome.value : null;
   return (

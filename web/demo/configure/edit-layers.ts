@@ -1,7 +1,7 @@
 // Edits of a config for single layers: in Quark's words, or as types of a GGUF recipe. What is written last for a layer
 // replaces what was said about it before.
 
-type Config = Record<string, unknown>;
+import { type Config, isRecipe, layersKey, withExclusions, withLayers } from '../../present/config_edits';
 
 const asObject = (value: unknown) => (typeof value === 'object' && value !== null ? (value as Config) : {});
 const asList = (value: unknown) => (Array.isArray(value) ? (value as unknown[]) : []);
@@ -15,13 +15,13 @@ function without(value: unknown, names: readonly string[]): Config {
 
 /** Whether single layers of this config can be edited here: not of other dialects, which have other words. */
 export function isEditable(config: Config, dialect: string): boolean {
-  return dialect === 'quark' || 'recipe' in config;
+  return dialect === 'quark' || isRecipe(config);
 }
 
 /** Takes back what was said about these layers by name. */
 export function withoutLayers(config: Config, layers: readonly string[]): Config {
   const names = layers.flatMap((layer) => [layer, literal(layer)]);
-  const key = 'recipe' in config ? 'layers' : 'layer_quant_config';
+  const key = layersKey(config);
   const { [key]: settings, exclude, ...rest } = config;
   const kept = without(settings, names);
   const excluded = asList(exclude).filter((pattern) => !names.includes(String(pattern)));
@@ -34,19 +34,14 @@ export function withoutLayers(config: Config, layers: readonly string[]): Config
 
 /** A spec (or a list of two stages) for the weights of these layers, before all others. */
 export function withSpec(config: Config, layers: readonly string[], weight: object): Config {
-  const { layer_quant_config: others, ...rest } = withoutLayers(config, layers);
-  const own = Object.fromEntries(layers.map((layer) => [layer, { weight }]));
-  return { ...rest, layer_quant_config: { ...own, ...asObject(others) } };
+  return withLayers(withoutLayers(config, layers), new Map(layers.map((layer) => [layer, { weight }])));
 }
 
 /** A block type of GGUF for these layers. */
 export function withType(config: Config, layers: readonly string[], type: string): Config {
-  const { layers: others, ...rest } = withoutLayers(config, layers);
-  const own = Object.fromEntries(layers.map((layer) => [literal(layer), type]));
-  return { ...rest, layers: { ...own, ...asObject(others) } };
+  return withLayers(withoutLayers(config, layers), new Map(layers.map((layer) => [literal(layer), type])));
 }
 
 export function withExcluded(config: Config, layers: readonly string[]): Config {
-  const rest = withoutLayers(config, layers);
-  return { ...rest, exclude: [...asList(rest.exclude), ...layers.map(literal)] };
+  return withExclusions(withoutLayers(config, layers), layers.map(literal));
 }

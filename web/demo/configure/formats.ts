@@ -1,5 +1,6 @@
 // The formats this page offers, in a reader's words, and which presets are for which.
 import type { Model, OutputFormat, Preset } from 'wasmquant';
+import { isRecipe } from '../../present/config_edits';
 
 const formats: { name: OutputFormat; title: string; description: string }[] = [
   {
@@ -30,8 +31,7 @@ export const formatsOf = (model: Model | undefined) =>
   formats.filter(({ name }) => (name === 'onnx') === (model?.format === 'onnx'));
 
 /** Recipes are for GGUF files, all other presets for all other formats. */
-export const isRecipe = (preset: Preset | null | undefined) =>
-  preset !== null && preset !== undefined && 'recipe' in preset.config;
+export const isRecipePreset = (preset: Preset | null | undefined) => preset != null && isRecipe(preset.config);
 
 export const firstPreset = 'int4_wo_128';
 export const perChannelPreset = 'int8';

@@ -2,11 +2,11 @@
 // idle, because a plan of a large model takes a few milliseconds and there are many presets.
 import { effect, signal } from '@preact/signals';
 import type { Model, OutputFormat, Totals } from 'wasmquant';
+import { bytesText } from '../../present/units';
 import { quantizer } from '../app/engine';
-import { bytes } from '../app/figures';
 import { opened } from '../open/opened';
-import { choice, configOf, presets } from './choice';
-import { isRecipe } from './formats';
+import { choice, presets } from './choice';
+import { isRecipePreset } from './formats';
 
 interface Predictions {
   model: Model;
@@ -27,8 +27,8 @@ function predict(model: Model, name: string, format: OutputFormat): Totals | nul
   const preset = presets.value.find((candidate) => candidate.name === name);
   if (!quantizer.value || !preset) return null;
   try {
-    const own = formatOf(isRecipe(preset), format);
-    return quantizer.value.plan(model, configOf(preset, own), { format: own }).totals;
+    const own = formatOf(isRecipePreset(preset), format);
+    return quantizer.value.plan(model, name, { format: own }).totals;
   } catch {
     return null; // the choice itself says why, once it is made
   }
@@ -63,5 +63,5 @@ export function predictionText(preset: string): string {
   const totals = predictions.value?.totals.get(preset);
   if (!totals) return '';
   const bits = totals.quantized > 0 ? `, ${totals.bitsPerWeight.toFixed(2)} bits` : '';
-  return ` · ${bytes(totals.bytesAfter)}${bits}`;
+  return ` · ${bytesText(totals.bytesAfter)}${bits}`;
 }

@@ -1,11 +1,10 @@
 // What the marked layers shall get: another scheme, nothing, or what the rest gets.
-import { count } from '../app/figures';
+import { type Config, isRecipe } from '../../present/config_edits';
+import { countText } from '../../present/units';
 import { chosenConfig, presets, useConfig } from './choice';
 import { withExcluded, withoutLayers, withSpec, withType } from './edit-layers';
-import { isRecipe } from './formats';
+import { isRecipePreset } from './formats';
 import { selected, selectedLayers } from './selection';
-
-type Config = Record<string, unknown>;
 
 const ggufTypes = ['q8_0', 'q6_k', 'q5_k', 'q4_k', 'q3_k', 'q2_k', 'iq4_nl', 'f16', 'f32'];
 
@@ -13,7 +12,7 @@ const ggufTypes = ['q8_0', 'q6_k', 'q5_k', 'q4_k', 'q3_k', 'q2_k', 'iq4_nl', 'f1
 function schemes(): { name: string; title: string; weight: object }[] {
   return presets.value.flatMap((preset) => {
     const weight = (preset.config.global_quant_config as { weight?: object } | undefined)?.weight;
-    const isQuark = !isRecipe(preset) && preset.config.dialect === undefined;
+    const isQuark = !isRecipePreset(preset) && preset.config.dialect === undefined;
     return isQuark && weight ? [{ name: preset.name, title: preset.title, weight }] : [];
   });
 }
@@ -23,7 +22,7 @@ export function SelectionBar() {
   const config = chosenConfig.value;
   if (layers.length === 0 || !config) return null;
   const apply = (edited: Config) => useConfig(edited);
-  const isGguf = 'recipe' in config;
+  const isGguf = isRecipe(config);
   const known = schemes();
   const choose = (name: string) => {
     const scheme = known.find((candidate) => candidate.name === name);
@@ -32,7 +31,7 @@ export function SelectionBar() {
   };
   return (
     <section class="selection-bar" aria-label="Selected layers">
-      <span>{count(layers.length)} selected</span>
+      <span>{countText(layers.length)} selected</span>
       <select
         aria-label="Scheme of the selected layers"
         value=""

@@ -1,8 +1,9 @@
 // A report as one HTML page that needs nothing else: opened from a mail or a wiki, in light and dark, without scripts.
 // Names come from files and are untrusted: everything that is put in is escaped.
+import type { TensorReport } from 'wasmquant';
 import { coverageText, percentText, shownLeft } from '../../present/coverage';
-import { bytes, count, decibels, ratio } from '../app/figures';
-import { specText } from '../report/spec-text';
+import { actionText } from '../../present/spec_text';
+import { bytesText, countText, decibels, ratioText, shapeText } from '../../present/units';
 import type { FinishedRun } from '../run/runs';
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -22,23 +23,13 @@ const style = `
   code, pre { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; overflow-wrap: anywhere }
   pre { overflow-x: auto }`;
 
-function row({
-  name,
-  shape,
-  dtype,
-  action,
-  spec,
-  reason,
-  bytesBefore,
-  bytesAfter,
-  error,
-}: FinishedRun['report']['tensors'][number]): string {
-  const became = action === 'copy' || !spec ? 'copied' : `${spec.dtype} ${specText(spec)}`;
+function row(tensor: TensorReport): string {
+  const { name, shape, dtype, reason, bytesBefore, bytesAfter, error } = tensor;
   const cells = [
     `<td><code>${escaped(name)}</code></td>`,
-    `<td>${escaped(shape.join(' × '))} ${escaped(dtype)}</td>`,
-    `<td title="${escaped(reason.text)}">${escaped(became)}</td>`,
-    `<td class="number">${bytes(bytesBefore)} → ${bytes(bytesAfter)}</td>`,
+    `<td>${escaped(shapeText(shape))} ${escaped(dtype)}</td>`,
+    `<td title="${escaped(reason.text)}">${escaped(actionText(tensor))}</td>`,
+    `<td class="number">${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}</td>`,
     `<td class="number">${error ? `${decibels(error.sqnrDb)} dB` : ''}</td>`,
     `<td class="number">${error ? error.mse.toExponential(2) : ''}</td>`,
   ];
@@ -51,17 +42,17 @@ export function reportHtml({ report, config, modelTitle, configTitle, plan }: Fi
   const figures = [
     [
       'Weights',
-      `${bytes(totals.bytesBefore)} → ${bytes(totals.bytesAfter)}, ${ratio(totals.bytesBefore, totals.bytesAfter)}`,
+      `${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}, ${ratioText(totals.bytesBefore, totals.bytesAfter)}`,
     ],
     ['Bits per quantized weight', totals.bitsPerWeight.toFixed(2)],
-    ['Tensors quantized', `${count(totals.quantized)} of ${count(totals.tensors)}`],
+    ['Tensors quantized', `${countText(totals.quantized)} of ${countText(totals.tensors)}`],
     ['Quantized', coverageText(totals.coverage)],
     ['Format', plan.format],
   ];
   const { shown, more } = shownLeft(totals.coverage.left);
   const left = shown.map(
     (row) =>
-      `<li>${escaped(`${bytes(row.bytes)} (${percentText(row.bytes, totals.coverage.bytes)}), ${count(row.tensors)} tensors: ${row.text}`)}</li>`,
+      `<li>${escaped(`${bytesText(row.bytes)} (${percentText(row.bytes, totals.coverage.bytes)}), ${countText(row.tensors)} tensors: ${row.text}`)}</li>`,
   );
   if (more !== '') left.push(`<li>${more}</li>`);
   const remarks = report.diagnostics.map(

@@ -3,8 +3,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Model } from 'wasmquant';
 import type { ModelInput } from 'wasmquant/onnxruntime';
+import { countText } from '../../present/units';
 import { explain, type Failure, FailureMessage } from '../app/failure';
-import { count } from '../app/figures';
 import { chosenConfig, useConfig } from '../configure/choice';
 import { type StaticDtype, staticInputs, withStaticInputs } from '../configure/static-inputs';
 import { useFieldDrop } from '../open/field-drop';
@@ -50,7 +50,7 @@ function FeedFiles() {
     <section class={`feed-files ${isOver ? 'drop-zone-over' : ''}`} aria-label="Feeds" {...handlers}>
       <p role="status">
         {given
-          ? `${count(given.count)} ${plural} from ${names.length === 1 ? names[0] : `${count(names.length)} files`}`
+          ? `${countText(given.count)} ${plural} from ${names.length === 1 ? names[0] : `${countText(names.length)} files`}`
           : 'No feeds yet.'}
       </p>
       <div class="actions">

@@ -1,18 +1,18 @@
 // The layers that lost most, and what each could have instead: for so many bytes so many dB, applied with a click.
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { specText } from '../../present/spec_text';
+import { bytesText, decibels } from '../../present/units';
 import { explain, type Failure, FailureMessage } from '../app/failure';
-import { bytes, decibels } from '../app/figures';
 import { choice, chosenConfig, dialectOf, useConfig } from '../configure/choice';
 import { isEditable } from '../configure/edit-layers';
 import { canSelect } from '../configure/selection';
 import { opened } from '../open/opened';
-import { specText } from '../report/spec-text';
 import { type FinishedRun, run, runs } from '../run/runs';
 import { findSuggestions, type Option, type Suggestion, suggestions } from './suggestions';
 
 function signed(value: number): string {
-  return `${value < 0 ? '−' : '+'}${bytes(Math.abs(value))}`;
+  return `${value < 0 ? '−' : '+'}${bytesText(Math.abs(value))}`;
 }
 
 function OptionButton({ option, now, done }: { option: Option; now: number; done: FinishedRun }) {
@@ -46,7 +46,7 @@ function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: 
       <p>
         <code>{tensor.name}</code>{' '}
         <span class="fine">
-          {decibels(now)} dB, {tensor.spec && `${tensor.spec.dtype} ${specText(tensor.spec)}`}
+          {decibels(now)} dB, {tensor.spec && specText(tensor.spec)}
         </span>
       </p>
       <div class="actions">

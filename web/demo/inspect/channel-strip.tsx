@@ -1,6 +1,6 @@
 // Error of each channel as a strip: one column per channel, or the worst of several where there are more than pixels.
 import { useEffect, useRef } from 'preact/hooks';
-import { count, decibels } from '../app/figures';
+import { countText, decibels } from '../../present/units';
 
 const stripColumns = 512;
 
@@ -40,7 +40,7 @@ export function ChannelStrip({ sqnr }: { sqnr: Float64Array }) {
   const worst = sqnr.reduce((best, value, channel) => (value < (sqnr[best] ?? value) ? channel : best), 0);
   const sorted = sqnr.toSorted();
   const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  const text = `${count(sqnr.length)} channels: median ${decibels(median)} dB, lowest ${decibels(sqnr[worst] ?? median)} dB in channel ${worst}`;
+  const text = `${countText(sqnr.length)} channels: median ${decibels(median)} dB, lowest ${decibels(sqnr[worst] ?? median)} dB in channel ${worst}`;
   return (
     <figure class="channel-strip">
       <canvas ref={canvas} role="img" aria-label={`Error per channel. ${text}`} />

@@ -2,9 +2,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Distribution } from 'wasmquant';
+import { countText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { explain, type Failure, FailureMessage } from '../app/failure';
-import { count } from '../app/figures';
 import type { FinishedRun } from '../run/runs';
 import { ChannelStrip } from './channel-strip';
 import { modelOf } from './kept-model';
@@ -25,9 +25,9 @@ function Histogram({ found }: { found: Distribution }) {
   const { low, high, grid, beyond, count: all } = found;
   const share = (100 * beyond) / Math.max(1, all);
   const facts = [
-    `${count(all)} values from ${low.toPrecision(3)} to ${high.toPrecision(3)}`,
+    `${countText(all)} values from ${low.toPrecision(3)} to ${high.toPrecision(3)}`,
     grid && `${grid.length} values on the grid`,
-    beyond > 0 && `${count(beyond)} (${share < 0.01 ? '< 0.01' : share.toFixed(2)} %) beyond their channel's grid`,
+    beyond > 0 && `${countText(beyond)} (${share < 0.01 ? '< 0.01' : share.toFixed(2)} %) beyond their channel's grid`,
   ].filter(Boolean);
   return (
     <figure class="histogram">

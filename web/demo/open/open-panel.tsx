@@ -1,7 +1,7 @@
+import { bytesText, countText, elementsText } from '../../present/units';
 import { Diagnostics } from '../app/diagnostics';
 import { quantizer, startFailure } from '../app/engine';
 import { FailureMessage } from '../app/failure';
-import { bytes, count, parameters } from '../app/figures';
 import { DropZone } from './drop-zone';
 import { type OpenedModel, opened, openFailure, opening } from './opened';
 import { UrlField } from './url-field';
@@ -16,9 +16,9 @@ function ModelFacts({ title, model }: OpenedModel) {
   const architectures = model.config?.architectures;
   const facts = [
     Array.isArray(architectures) ? String(architectures[0]) : null,
-    `${count(model.tensors.length)} tensors`,
-    `${parameters(weights)} params`,
-    bytes(size),
+    `${countText(model.tensors.length)} tensors`,
+    `${elementsText(weights)} params`,
+    bytesText(size),
   ].filter((fact) => fact !== null);
   return (
     <div class="model-facts">

@@ -1,11 +1,11 @@
 // A budget of bits, and the dtype of every layer that spends it best.
 import { signal } from '@preact/signals';
 import type { AutoConfig } from 'wasmquant';
+import { schemeText } from '../../present/spec_text';
+import { bytesText } from '../../present/units';
 import { quantizer } from '../app/engine';
-import { bytes } from '../app/figures';
 import { choice, useConfig } from '../configure/choice';
 import { type OpenedModel, opened } from '../open/opened';
-import { specText } from '../report/spec-text';
 import { isBusy, runJob } from './job';
 import { texts } from './texts';
 import { tokensOf } from './tokenize';
@@ -39,7 +39,7 @@ function Table({ plan }: { plan: AutoConfig }) {
   return (
     <details class="auto-table">
       <summary>
-        {plan.totals.bitsPerWeight.toFixed(2)} bits per weight, {bytes(plan.totals.bytesAfter)}: what each layer got
+        {plan.totals.bitsPerWeight.toFixed(2)} bits per weight, {bytesText(plan.totals.bytesAfter)}: what each layer got
       </summary>
       <div class="auto-scroll">
         <table class="compare-table">
@@ -48,7 +48,7 @@ function Table({ plan }: { plan: AutoConfig }) {
               <th scope="col">Layer</th>
               {plan.candidates.map((spec) => (
                 <th scope="col" key={JSON.stringify(spec)}>
-                  {spec.dtype} <span class="fine">{specText(spec).replace(', symmetric', '')}</span>
+                  {spec.dtype} <span class="fine">{schemeText(spec)}</span>
                 </th>
               ))}
             </tr>

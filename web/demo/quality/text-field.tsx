@@ -1,5 +1,5 @@
 // A text: typed, pasted, chosen, or dropped onto the field.
-import { count } from '../app/figures';
+import { countText } from '../../present/units';
 import { useFieldDrop } from '../open/field-drop';
 import { isBusy } from './job';
 import { type TextUse, texts } from './texts';
@@ -35,7 +35,7 @@ export function TextField({ use, title, description }: Properties) {
       />
       <div class="text-foot">
         <p class="fine" id={`text-${use}-note`}>
-          {text.value === '' ? description : `${count(text.value.length)} characters`}
+          {text.value === '' ? description : `${countText(text.value.length)} characters`}
         </p>
         <span class="file-button">
           <input

@@ -1,10 +1,9 @@
 // Text to token ids and back, off the main thread: a vocabulary takes a while to load and a long text to cut.
 import { Tokenizer } from '@huggingface/tokenizers';
+import type { TokenizerFiles } from '../../present/tokenizer_files';
 
-/** JSON texts of the model's files, and a text, or ids of several. */
-export interface TokenizeRequest {
-  tokenizer: string;
-  config: string;
+/** The model's tokenizer, and a text, or ids of several. */
+export interface TokenizeRequest extends TokenizerFiles {
   work: { text: string } | { ids: number[][] };
 }
 

@@ -1,12 +1,8 @@
 // A text as the library takes it: with the model's own tokenizer, which has been at work in a worker already.
 import type { Model, TextInput, Tokenizer } from 'wasmquant';
+import { tokenizerFiles } from '../../present/tokenizer_files';
 import { mostCharacters, sequences } from './texts';
 import type { Encoded, TokenizeReply, TokenizeRequest } from './tokenize-worker';
-
-async function companionText(model: Model, name: string): Promise<string | null> {
-  const bytes = await model.companion(name);
-  return bytes && new TextDecoder().decode(bytes);
-}
 
 function inWorker(request: TokenizeRequest, signal: AbortSignal): Promise<TokenizeReply> {
   const worker = new Worker(new URL('./tokenize-worker.ts', import.meta.url), { type: 'module' });
@@ -21,14 +17,13 @@ function inWorker(request: TokenizeRequest, signal: AbortSignal): Promise<Tokeni
 /** Errors: what is missing or wrong, in a sentence. */
 async function ask(model: Model, work: TokenizeRequest['work'], signal: AbortSignal) {
   signal.throwIfAborted();
-  const tokenizer = await companionText(model, 'tokenizer.json');
-  if (tokenizer === null) {
+  const files = await tokenizerFiles(model);
+  if (files === null) {
     throw new Error(
       'tokenizer.json did not come with this model. Open its folder, or choose that file with the weights.',
     );
   }
-  const config = (await companionText(model, 'tokenizer_config.json')) ?? '{}';
-  const reply = await inWorker({ tokenizer, config, work }, signal);
+  const reply = await inWorker({ ...files, work }, signal);
   if ('problem' in reply) throw new Error(`tokenizer.json cannot be used here: ${reply.problem}`);
   return reply;
 }

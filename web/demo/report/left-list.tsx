@@ -1,7 +1,7 @@
 // What a plan leaves as it is and why, the largest part first.
 import type { Coverage } from 'wasmquant';
 import { percentText, shownLeft } from '../../present/coverage';
-import { bytes, count } from '../app/figures';
+import { bytesText, countText } from '../../present/units';
 
 export function LeftList({ coverage }: { coverage: Coverage }) {
   const { shown, more } = shownLeft(coverage.left);
@@ -11,12 +11,13 @@ export function LeftList({ coverage }: { coverage: Coverage }) {
   return (
     <details class="left-list">
       <summary>
-        Left as they are: {bytes(left)}, {percentText(left, coverage.bytes)} of the model. Largest part: {largest.text}
+        Left as they are: {bytesText(left)}, {percentText(left, coverage.bytes)} of the model. Largest part:{' '}
+        {largest.text}
       </summary>
       <ul>
         {shown.map((row) => (
           <li key={`${row.rule} ${row.text}`}>
-            {bytes(row.bytes)} ({percentText(row.bytes, coverage.bytes)}), {count(row.tensors)}{' '}
+            {bytesText(row.bytes)} ({percentText(row.bytes, coverage.bytes)}), {countText(row.tensors)}{' '}
             {row.tensors === 1 ? 'tensor' : 'tensors'}: {row.text}
           </li>
         ))}

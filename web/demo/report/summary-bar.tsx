@@ -1,6 +1,6 @@
 // What the run costs and saves. Sizes are exact before the run: they follow from shapes and specs alone.
 import { percentText } from '../../present/coverage';
-import { bytes, count, decibels, duration, ratio } from '../app/figures';
+import { bytesText, countText, decibels, durationText, ratioText } from '../../present/units';
 import { planned } from '../configure/choice';
 import { shownReport } from '../run/runs';
 import { LeftList } from './left-list';
@@ -31,15 +31,15 @@ export function SummaryBar() {
       <dl class="summary">
         <Figure
           label="Weights"
-          value={`${bytes(bytesBefore)} → ${bytes(bytesAfter)}`}
-          note={ratio(bytesBefore, bytesAfter)}
+          value={`${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}`}
+          note={ratioText(bytesBefore, bytesAfter)}
         />
         <Figure
           label="Bits per quantized weight"
           value={quantized > 0 ? bitsPerWeight.toFixed(2) : '–'}
           note="with scales"
         />
-        <Figure label="Tensors quantized" value={count(quantized)} note={`of ${count(tensors)}`} />
+        <Figure label="Tensors quantized" value={countText(quantized)} note={`of ${countText(tensors)}`} />
         <Figure
           label="Parameters quantized"
           value={percentText(coverage.quantizedParameters, coverage.parameters)}
@@ -53,14 +53,10 @@ export function SummaryBar() {
         {report && (
           <Figure
             label="Run"
-            value={
-              report.durationMs < 10_000
-                ? `${(report.durationMs / 1000).toFixed(2)} s`
-                : duration(report.durationMs / 1000)
-            }
+            value={durationText(report.durationMs)}
             note={
               (report.threads > 0 ? `${report.threads} workers` : 'one thread') +
-              (report.reused ? `, ${count(report.reused)} tensors kept` : '')
+              (report.reused ? `, ${countText(report.reused)} tensors kept` : '')
             }
           />
         )}

@@ -1,4 +1,4 @@
-import { bytes, decibels } from '../app/figures';
+import { bytesText, decibels, shapeText } from '../../present/units';
 import { canLookInto } from '../inspect/kept-model';
 import { Values } from '../inspect/values';
 import { shownRun } from '../run/runs';
@@ -42,7 +42,7 @@ export function TensorDetail({ row }: { row: Row }) {
                 <li key={output.name}>
                   <code>{output.name}</code>{' '}
                   <span class="fine">
-                    {output.dtype} {output.shape.join(' × ')}, {bytes(output.bytes)}
+                    {output.dtype} {shapeText(output.shape)}, {bytesText(output.bytes)}
                   </span>
                 </li>
               ))}

@@ -1,11 +1,11 @@
 // One tensor: a line to scan, and on request where the decision came from, what is written and every error figure.
 // Names come from files and are untrusted: they are only ever text.
 import { useComputed, useSignal } from '@preact/signals';
-import { bytes, decibels } from '../app/figures';
+import { schemeText } from '../../present/spec_text';
+import { bytesText, decibels, shapeText } from '../../present/units';
 import { canSelect, isSelectable, select, selected } from '../configure/selection';
 import { run } from '../run/runs';
 import type { Row } from './rows';
-import { specText } from './spec-text';
 import { TensorDetail } from './tensor-detail';
 
 function Sqnr({ row, measured }: { row: Row; measured: boolean }) {
@@ -50,7 +50,7 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
           <span class="fine">{row.layerType || 'unknown type'}</span>
         </td>
         <td class="cell-shape">
-          <span>{row.shape.join(' × ') || 'scalar'}</span>
+          <span>{shapeText(row.shape)}</span>
           <span class="fine">{row.dtype}</span>
         </td>
         <td class="cell-spec">
@@ -58,17 +58,17 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
             <span class={`badge badge-${row.action}`}>
               {row.action === 'copy' ? 'copy' : (row.spec?.dtype ?? row.action)}
             </span>
-            {row.spec && (row.stages ?? [row.spec]).map(specText).join(', then ')}
+            {row.spec && (row.stages ?? [row.spec]).map(schemeText).join(', then ')}
           </span>
           <span class="fine reason">{row.reason.text}</span>
         </td>
         <td class="cell-size">
           {row.bytesBefore === row.bytesAfter ? (
-            bytes(row.bytesAfter)
+            bytesText(row.bytesAfter)
           ) : (
             <>
-              <span class="size-before">{bytes(row.bytesBefore)} → </span>
-              {bytes(row.bytesAfter)}
+              <span class="size-before">{bytesText(row.bytesBefore)} → </span>
+              {bytesText(row.bytesAfter)}
             </>
           )}
         </td>

@@ -1,5 +1,5 @@
 import { useComputed, useSignal } from '@preact/signals';
-import { count } from '../app/figures';
+import { countText } from '../../present/units';
 import { planned } from '../configure/choice';
 import { canSelect, isSelectable, select, selected } from '../configure/selection';
 import { SelectionBar } from '../configure/selection-bar';
@@ -57,8 +57,8 @@ export function TensorTable() {
         <h2 id="tensors">Tensors</h2>
         <span class="fine" role="status">
           {rows.value.length === all.value.length
-            ? count(all.value.length)
-            : `${count(rows.value.length)} of ${count(all.value.length)}`}
+            ? countText(all.value.length)
+            : `${countText(rows.value.length)} of ${countText(all.value.length)}`}
         </span>
         <button
           type="button"
@@ -116,7 +116,7 @@ export function TensorTable() {
             shown.value += rowsAtOnce;
           }}
         >
-          Show more ({count(hidden)} hidden)
+          Show more ({countText(hidden)} hidden)
         </button>
       )}
     </section>

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { bytes, count } from '../app/figures';
+import { bytesText, countText, shapeText } from '../../present/units';
 import type { Row } from './rows';
 import { type TreeNode, treeOf } from './tensor-tree';
 
@@ -8,7 +8,9 @@ const openUpTo = 12;
 
 function Sizes({ node }: { node: { bytesBefore: number; bytesAfter: number } }) {
   const { bytesBefore, bytesAfter } = node;
-  return <>{bytesBefore === bytesAfter ? bytes(bytesAfter) : `${bytes(bytesBefore)} → ${bytes(bytesAfter)}`}</>;
+  return (
+    <>{bytesBefore === bytesAfter ? bytesText(bytesAfter) : `${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}`}</>
+  );
 }
 
 function Leaf({ node, row }: { node: TreeNode; row: Row }) {
@@ -16,7 +18,7 @@ function Leaf({ node, row }: { node: TreeNode; row: Row }) {
   return (
     <div class="tree-leaf">
       <code>{node.label}</code>
-      <span class="fine">{[row.layerType, row.shape.join(' × ') || 'scalar', became].filter(Boolean).join(', ')}</span>
+      <span class="fine">{[row.layerType, shapeText(row.shape), became].filter(Boolean).join(', ')}</span>
       <span class="fine tree-size">
         <Sizes node={node} />
       </span>
@@ -34,7 +36,7 @@ function Branch({ node, depth, isSearched }: { node: TreeNode; depth: number; is
       }}
     >
       <summary>
-        <code>{node.label}</code> <span class="fine">{count(node.tensors)} tensors</span>
+        <code>{node.label}</code> <span class="fine">{countText(node.tensors)} tensors</span>
         <span class="fine tree-size">
           <Sizes node={node} />
         </span>

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { bytesText } from '../../present/units';
 import { FailureMessage } from '../app/failure';
-import { bytes } from '../app/figures';
 import { needsCalibration } from '../configure/algorithms';
 import { chosenConfig, planned } from '../configure/choice';
 import { needsActivations } from '../configure/static-inputs';
@@ -70,7 +70,7 @@ function Ready({ again }: { again: boolean }) {
       >
         {again ? 'Quantize again' : 'Quantize'}
       </button>
-      <p class="fine">{missing ?? `Writes ${bytes(bytesWritten)}.`}</p>
+      <p class="fine">{missing ?? `Writes ${bytesText(bytesWritten)}.`}</p>
     </>
   );
 }

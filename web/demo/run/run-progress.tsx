@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Progress } from 'wasmquant';
-import { bytes, count, duration } from '../app/figures';
+import { bytesText, countText, durationText } from '../../present/units';
 import { runningSample } from '../feeds/feeds';
 import { cancelRun } from './start-run';
 
@@ -16,9 +16,9 @@ export function RunProgress({ progress, bytesPerSecond, cancelling }: Properties
   useEffect(() => cancel.current?.focus({ preventScroll: true }), []);
   const { bytesDone = 0, bytesTotal = 0, memoryBytes } = progress ?? {};
   const facts = [
-    `${bytes(bytesDone)} of ${bytes(bytesTotal)}`,
-    bytesPerSecond !== null && `${bytes(bytesPerSecond)}/s`,
-    bytesPerSecond !== null && `${duration((bytesTotal - bytesDone) / bytesPerSecond)} left`,
+    `${bytesText(bytesDone)} of ${bytesText(bytesTotal)}`,
+    bytesPerSecond !== null && `${bytesText(bytesPerSecond)}/s`,
+    bytesPerSecond !== null && `${durationText((1000 * (bytesTotal - bytesDone)) / bytesPerSecond)} left`,
   ].filter(Boolean);
   return (
     <div class="run-progress">
@@ -26,7 +26,7 @@ export function RunProgress({ progress, bytesPerSecond, cancelling }: Properties
         <>
           <progress aria-label="Calibration" max={sample.count} value={sample.index - 1} />
           <p class="run-facts">
-            {`Running the model on sample ${count(sample.index)} of ${count(sample.count)}`}
+            {`Running the model on sample ${countText(sample.index)} of ${countText(sample.count)}`}
             {sample.pass > 1 && ', for the second time'}
           </p>
         </>
@@ -37,8 +37,8 @@ export function RunProgress({ progress, bytesPerSecond, cancelling }: Properties
         </>
       )}
       <p class="fine run-tensor">
-        {progress && `${count(progress.index)} of ${count(progress.count)} tensors`}
-        {memoryBytes !== undefined && ` · ${bytes(memoryBytes)} of engine memory`}
+        {progress && `${countText(progress.index)} of ${countText(progress.count)} tensors`}
+        {memoryBytes !== undefined && ` · ${bytesText(memoryBytes)} of engine memory`}
         {progress?.tensor && <code>{progress.tensor}</code>}
       </p>
       <button ref={cancel} type="button" class="button" disabled={cancelling} onClick={cancelRun}>

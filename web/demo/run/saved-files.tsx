@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { bytesText } from '../../present/units';
 import { FailureMessage } from '../app/failure';
-import { bytes } from '../app/figures';
 import { keptRun } from './runs';
 import { saveZip, zipFailure, zipping } from './save-zip';
 
@@ -30,11 +30,11 @@ export function SavedFiles() {
                   <span aria-hidden="true">↓ </span>
                   {file.name}
                 </span>
-                <span class="fine">{bytes(file.bytes)}</span>
+                <span class="fine">{bytesText(file.bytes)}</span>
               </a>
             ) : (
               <p>
-                {file.name} <span class="fine">{bytes(file.bytes)}</span>
+                {file.name} <span class="fine">{bytesText(file.bytes)}</span>
               </p>
             )}
           </li>

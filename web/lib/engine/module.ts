@@ -49,6 +49,8 @@ export interface BoundModelIndex {
   setInlineBytes(tensor: number, pointer: number, bytes: number): string;
   /** Of ONNX models: JSON of `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
+  /** JSON `{pointer, bytes}`: what makes values outputs of an ONNX graph when it follows the file's last byte. `names`: JSON list. */
+  addedOutputs(names: string): string;
   /** A file beside the weights that a conversion reads. */
   setCompanion(name: string, pointer: number, bytes: number): void;
   delete(): void;

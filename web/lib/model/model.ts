@@ -169,6 +169,15 @@ export class OpenedModel implements Model {
     return this.#index;
   }
 
+  /** Of an ONNX model: bytes that make values of its graph outputs when they follow the file's last byte. */
+  addedOutputs(names: readonly string[]): Uint8Array {
+    const index = this.indexFor();
+    const { pointer, bytes } = this.#instance.call<{ pointer: number; bytes: number }>(() =>
+      index.addedOutputs(JSON.stringify(names)),
+    );
+    return this.#instance.copyOut(pointer, bytes);
+  }
+
   /** Weight files by file number. */
   get weights(): readonly FileSource[] {
     return this.#weights;

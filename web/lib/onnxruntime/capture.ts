@@ -1,8 +1,5 @@
 // Activations of an ONNX model, as ONNX Runtime computes them. The values that go into layers and come out of them are
 // declared outputs of the graph, and every feed is run once.
-//
-// The model is not rewritten: protobuf joins the fields of a message that stands twice, so a second graph that holds the
-// new outputs alone, behind the model's last byte, adds them to the first.
 
 import { failure, textOf } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
@@ -75,35 +72,11 @@ function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Va
   return values;
 }
 
-function varint(value: number): number[] {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return [...bytes, rest];
-    bytes.push((rest % 128) + 128);
-  }
-}
-const field = (number: number, bytes: ArrayLike<number>) => [
-  number * 8 + 2,
-  ...varint(bytes.length),
-  ...Array.from(bytes),
-];
-
-/** ModelProto 7 graph { GraphProto 12 output { ValueInfoProto 1 name } … }; the runtime infers their types. */
-function addedOutputs(names: string[]): Uint8Array {
-  const text = new TextEncoder();
-  return Uint8Array.from(
-    field(
-      7,
-      names.flatMap((name) => field(12, field(1, text.encode(name)))),
-    ),
-  );
-}
-
 /** The model with more outputs, in one piece, and its files with external data. */
 async function bytesOf(model: OpenedModel, outputs: string[], locations: string[]) {
   const [source, ...external] = model.weights;
   if (!source) throw new RangeError('a model has a file');
-  const added = addedOutputs(outputs);
+  const added = model.addedOutputs(outputs);
   const bytes = new Uint8Array(source.size + added.length);
   const step = 1 << 24;
   for (let at = 0; at < source.size; at += step) bytes.set(await source.read(at, Math.min(step, source.size - at)), at);

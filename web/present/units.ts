@@ -1,4 +1,4 @@
-/** Numbers as people read them. Sizes are decimal (1 MB = 10^6 bytes) everywhere, as file browsers and model hubs show them. */
+// Numbers as people read them. Sizes are decimal (1 MB = 10^6 bytes) everywhere, as file browsers and model hubs show them.
 
 /** Three significant digits, no trailing zeros lost: 1.62, 16.2, 162. */
 function threeDigits(value: number): string {
@@ -21,14 +21,27 @@ export function bytesText(bytes: number): string {
   return scaled(bytes, ['B', 'kB', 'MB', 'GB', 'TB']);
 }
 
-/** `2.57 M`: elements. */
+/** `2.57 M`, `8.03 B`: elements, in the thousands, millions and billions that models are named by. */
+export function elementsText(count: number): string {
+  return scaled(count, ['', 'k', 'M', 'B', 'T']);
+}
+
+const grouped = new Intl.NumberFormat('en');
+
+/** `12,345`: every digit. */
 export function countText(count: number): string {
-  return scaled(count, ['', 'k', 'M', 'G', 'T']);
+  return grouped.format(count);
 }
 
 /** `31.4 %` of `whole`; empty when there is no whole. */
 export function shareText(part: number, whole: number): string {
   return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '';
+}
+
+/** `5.40× smaller`, `1.03× larger`, `same size`: a change in bytes. */
+export function ratioText(before: number, after: number): string {
+  if (before === after || after === 0) return 'same size';
+  return after < before ? `${(before / after).toFixed(2)}× smaller` : `${(after / before).toFixed(2)}× larger`;
 }
 
 /** `850 ms`, `12.3 s`, `3 min 20 s`, `2 h 5 min`. */
@@ -41,20 +54,24 @@ export function durationText(milliseconds: number): string {
 }
 
 /** `288 × 256`; `scalar` for no dimensions. */
-export function shapeText(shape: number[]): string {
+export function shapeText(shape: readonly number[]): string {
   return shape.length === 0 ? 'scalar' : shape.join(' × ');
 }
 
 /** Elements of a shape. */
-export function elementCount(shape: number[]): number {
+export function elementCount(shape: readonly number[]): number {
   return shape.reduce((count, dimension) => count * dimension, 1);
+}
+
+/** `18.2`, without the unit; `∞`, `-∞`. */
+export function decibels(sqnrDb: number, digits = 1): string {
+  return Number.isFinite(sqnrDb) ? sqnrDb.toFixed(digits) : sqnrDb > 0 ? '∞' : '-∞';
 }
 
 /** `18.21 dB`; `exact` when nothing differs, `-∞ dB` when not all values are finite. JSON turns Infinity into null, so null means exact, too. */
 export function decibelText(sqnrDb: number | null): string {
-  if (sqnrDb === Number.NEGATIVE_INFINITY) return '-∞ dB';
   if (sqnrDb === null || sqnrDb === Number.POSITIVE_INFINITY) return 'exact';
-  return `${sqnrDb.toFixed(2)} dB`;
+  return `${decibels(sqnrDb, 2)} dB`;
 }
 
 /** `3.05e-4`: errors span many decades. */

@@ -1,0 +1,18 @@
+// The tokenizer that a model brings along, as text: a library of the caller's choice makes a tokenizer of it.
+import type { Model } from 'wasmquant';
+
+/** JSON texts of the files of a tokenizer. */
+export interface TokenizerFiles {
+  /** tokenizer.json. */
+  tokenizer: string;
+  /** tokenizer_config.json; `{}` when there is none. */
+  config: string;
+}
+
+/** Files beside the model's weights; null without tokenizer.json. */
+export async function tokenizerFiles(model: Pick<Model, 'companion'>): Promise<TokenizerFiles | null> {
+  const names = ['tokenizer.json', 'tokenizer_config.json'];
+  const files = await Promise.all(names.map((name) => model.companion(name)));
+  const [tokenizer, config] = files.map((file) => file && new TextDecoder().decode(file));
+  return tokenizer ? { tokenizer, config: config ?? '{}' } : null;
+}
