@@ -175,7 +175,7 @@ export const libraryRooms = {
   calibration: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan'],
   run: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan', 'calibration'],
   host: ['api', 'io', 'worker', 'run'],
-  language_model: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan'],
-  '': ['api', 'engine', 'model', 'pool', 'plan', 'calibration', 'run', 'host', 'language_model'],
+  language_model: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan', 'calibration'],
+  '': ['api', 'engine', 'model', 'pool', 'plan', 'run', 'host', 'language_model'],
   onnxruntime: ['api', 'model', 'calibration'],
 };
