@@ -1,9 +1,11 @@
 // Single tensors with a list of two specs (quantize/stages.h).
+#include <emscripten/bind.h>
+
 #include "config/dialects/write.h"
 #include "core/list.h"
+#include "marshal.h"
 #include "observers/range_observer.h"
 #include "quantize/stages.h"
-#include "tensor_functions.h"
 #include "tensor_input.h"
 
 namespace wasmquant::bindings {
@@ -40,8 +42,6 @@ std::string values_reply(const std::vector<float>& y) {
   out.set("count", static_cast<uint64_t>(y.size()));
   return ok(std::move(out));
 }
-
-}  // namespace
 
 std::string quantize_stages(Address values, std::string dtype, std::string shape, std::string specs) {
   List<Diagnostic> diagnostics;
@@ -98,4 +98,13 @@ std::string dequantize_stages(Address codes, Address scale, Address zero_point, 
   return values_reply(y);
 }
 
+}  // namespace
 }  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(stage_functions) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  function("quantizeStages", &quantize_stages);
+  function("fakeQuantizeStages", &fake_quantize_stages);
+  function("dequantizeStages", &dequantize_stages);
+}

@@ -1,10 +1,12 @@
-#include "tensor_functions.h"
+// One tensor in memory: quantize, dequantize, fake-quantize. Contracts: web/lib/engine/module.ts.
+#include <emscripten/bind.h>
 
 #include <cmath>
 #include <cstring>
 
 #include "config/dialects/write.h"
 #include "core/list.h"
+#include "marshal.h"
 #include "numeric/e8m0.h"
 #include "observers/registry.h"
 #include "quantize/block_float.h"
@@ -59,8 +61,6 @@ void quantize_in_blocks(Input& in) {
   for (size_t i = 0; i < in.qparams.size(); ++i)
     in.qparams[i] = {static_cast<float>(power_of_two(blocks.exponents[i] - kBlockExponentBias - fraction_bits)), 0};
 }
-
-}  // namespace
 
 std::string quantize_tensor(Address values, std::string dtype, std::string shape, std::string spec) {
   List<Diagnostic> diagnostics;
@@ -144,59 +144,13 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   return ok(std::move(out));
 }
 
-BoundObserver::BoundObserver(std::string spec_text) {
-  auto spec = read_spec(spec_text, diagnostics_);
-  if (spec) {
-    observer_ = make_observer(*spec);
-  } else {
-    error_ = spec.error();
-  }
-}
-
-std::string BoundObserver::update(Address values, std::string dtype, std::string shape_text) {
-  if (!observer_) return fail(error_, diagnostics_);
-  auto shape = read_shape(shape_text);
-  if (!shape) return fail(shape.error());
-  auto x = read_values(values, dtype, count_of(*shape));
-  if (!x) return fail(x.error());
-  const Status status = observe(*observer_, batch_, *x, *shape);
-  if (status) ++batch_;
-  return reply(status);
-}
-
-std::string BoundObserver::next_pass() {
-  if (!observer_) return fail(error_, diagnostics_);
-  batch_ = 0;
-  return reply(observer_->next_pass());
-}
-
-std::string BoundObserver::finish() {
-  if (!observer_) return fail(error_, diagnostics_);
-  auto found = observer_->finish();
-  if (!found) return fail(found.error());
-  const Granularity& g = found->granularity;
-  TensorWork& w = work();
-  w.min.resize(found->min.size());
-  w.max.resize(found->max.size());
-  to_scale_shape_order(g, found->min.data(), w.min.data());
-  to_scale_shape_order(g, found->max.data(), w.max.data());
-  json::Value out;
-  out.set("count", static_cast<uint64_t>(found->qparams.size()));
-  set_qparams(out, g, observer_->spec(), found->qparams);
-  out.set("min", address(w.min.data()));
-  out.set("max", address(w.max.data()));
-  return ok(std::move(out));
-}
-
-std::string BoundObserver::merge(BoundObserver& other) {
-  if (!observer_) return fail(error_, diagnostics_);
-  if (!other.observer_) return fail(other.error_, other.diagnostics_);
-  return reply(observer_->merge(*other.observer_));
-}
-
-void BoundObserver::reset() {
-  batch_ = 0;
-  if (observer_) observer_->reset();
-}
-
+}  // namespace
 }  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(tensor_functions) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  function("quantizeTensor", &quantize_tensor);
+  function("fakeQuantizeTensor", &fake_quantize_tensor);
+  function("dequantizeTensor", &dequantize_tensor);
+}

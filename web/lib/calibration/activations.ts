@@ -3,19 +3,12 @@
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, TensorInfo } from '../api/types.js';
+import type { FoundActivations } from '../engine/forward_module.js';
 import type { Instance } from '../engine/instance.js';
 import { checkTensor, elementsOf } from '../engine/tensor.js';
 import { OpenedModel } from '../model/model.js';
 import type { ForwardBatch } from '../plan/forward_plan.js';
-import { reader, type Workshop } from '../pool/workshop.js';
-import type { InputObservation } from '../worker/protocol.js';
-
-/** What was found for the requests of a plan, as the next plan takes it. */
-export interface FoundActivations {
-  found: object[];
-  /** Batches of layers that asked for none. */
-  unused: number;
-}
+import { runOne, type Workshop } from '../pool/workshop.js';
 
 /** Elements shown to an observer at a time. */
 const pieceElements = 1 << 20;
@@ -123,38 +116,36 @@ export async function observeActivations(
 ): Promise<FoundActivations> {
   const source = 'only' in given ? given.only(parsed(requests)) : given;
   const layers = new Set(model.tensors.map(({ layer }) => layer));
-  const bound = instance.run((module) => new module.ActivationCalibration(requests));
-  try {
-    const because = instance.call<string>(() => bound.secondPass());
-    const passes = because === '' ? 1 : 2;
-    if (passes === 2 && isReadOnce(source)) {
-      const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or take a min-max observer`;
-      throw failure('argument-invalid', 'calibration', detail);
-    }
-    for (let pass = 1; pass <= passes; ++pass) {
-      if (pass > 1) instance.call<null>(() => bound.nextPass());
-      for await (const { layer, role, dtype, shape, read } of batchesOf(source)) {
-        signal?.throwIfAborted();
-        if (!layers.has(layer)) throw unknownLayer(layer, layers, requests);
-        const count = elementsOf(shape);
-        if (!instance.call<boolean>(() => bound.begin(layer, role, JSON.stringify(shape)))) continue;
-        for (let first = 0; first < count; first += pieceElements) {
-          const elements = Math.min(pieceElements, count - first);
-          const values = await read(first, elements);
-          signal?.throwIfAborted();
-          instance.withBytes(values, (pointer) => instance.call<null>(() => bound.update(pointer, dtype, elements)));
-        }
+  return instance.withObject(
+    (module) => new module.ActivationObserver(requests),
+    async (observer) => {
+      const because = instance.call<string>(() => observer.secondPass());
+      if (because !== '' && isReadOnce(source)) {
+        const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or take a min-max observer`;
+        throw failure('argument-invalid', 'calibration', detail);
       }
-    }
-    return instance.call<FoundActivations>(() => bound.finish());
-  } finally {
-    instance.free(bound);
-  }
+      do {
+        for await (const { layer, role, dtype, shape, read } of batchesOf(source)) {
+          signal?.throwIfAborted();
+          if (!layers.has(layer)) throw unknownLayer(layer, layers, requests);
+          const count = elementsOf(shape);
+          if (!instance.call<boolean>(() => observer.begin(layer, role, JSON.stringify(shape)))) continue;
+          for (let first = 0; first < count; first += pieceElements) {
+            const elements = Math.min(pieceElements, count - first);
+            const values = await read(first, elements);
+            signal?.throwIfAborted();
+            instance.withBytes(values, (at) => instance.call<null>(() => observer.update(at, dtype, elements)));
+          }
+        }
+      } while (instance.call<boolean>(() => observer.nextPass()));
+      return instance.call<FoundActivations>(() => observer.finish());
+    },
+  );
 }
 
 /** The same from the forward pass on tokens, in a worker: inputs of linear layers. */
 export async function observeInputs(
-  { pool }: Workshop,
+  workshop: Workshop,
   model: OpenedModel,
   requests: string,
   { tokens, plan: { steps: all } }: ForwardBatch,
@@ -168,27 +159,14 @@ export async function observeInputs(
   }
   const needsHead = asked.some(({ layer }) => /(^|\.)lm_head$/.test(layer));
   const steps = needsHead ? all : all.slice(0, -1);
-  const work: InputObservation = {
+  const part = {
+    kind: 'observe-inputs' as const,
     config: model.configText,
     requests,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     tokens: tokens.ids,
     length: tokens.length,
   };
-  const context = pool.context({ inputs: [model.weights.map(({ remote }) => remote)], outputs: [] }, reader([model]));
   const bytes = steps.reduce((sum, step) => sum + step.tensors.reduce((all, tensor) => all + tensor.bytes, 0), 0);
-  try {
-    const result = await pool.run(
-      context,
-      {
-        label: 'inputs of linear layers',
-        bytes,
-        parts: [{ kind: 'observe-inputs', item: 0, first: 0, last: steps.length, work }],
-      },
-      signal ?? new AbortController().signal,
-    );
-    return JSON.parse(new TextDecoder().decode(result.parts[0]?.state ?? undefined)) as FoundActivations;
-  } finally {
-    await pool.release(context);
-  }
+  return runOne(workshop, [model], { label: 'inputs of linear layers', bytes, part }, signal);
 }

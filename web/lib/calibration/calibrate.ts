@@ -11,9 +11,9 @@ import type {
   TensorError,
   TokenCalibration,
 } from '../api/types.js';
+import type { FoundActivations } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { CalibratedAlgorithm } from '../engine/module.js';
-import { linkedController } from '../io/abort.js';
 import { OpenedModel } from '../model/model.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
 import type { OutputFiles } from '../plan/output_files.js';
@@ -22,10 +22,9 @@ import type { RunContext } from '../pool/pool.js';
 import type { ProgressMeter } from '../pool/progress.js';
 import { ErrorSums } from '../pool/report.js';
 import type { Workshop } from '../pool/workshop.js';
-import type { CalibrationWork } from '../worker/protocol.js';
+import type { CalibrationWork } from '../worker/jobs.js';
 import {
   type ActivationSource,
-  type FoundActivations,
   holdsActivations,
   isIterable,
   observeActivations,
@@ -129,33 +128,27 @@ export async function calibrateBlocks(
   signal: AbortSignal | undefined,
 ): Promise<Map<number, TensorError | null>> {
   const errors = new Map<number, TensorError | null>();
-  signal?.throwIfAborted();
-  const { controller: stop, unlink } = linkedController(signal);
-  const part = { kind: 'calibrate' as const, item: 0, first: 1, last: work.steps.length, work };
+  const part = { kind: 'calibrate' as const, ...work };
   // A worker that died is replaced, and begins anew: blocks that came before come again, the same to the byte.
   const stored = new Set<number>();
-  try {
-    await pool.run(
-      context,
-      { label: `calibration of ${items.size} tensors`, bytes, parts: [part] },
-      stop.signal,
-      ({ phase = 'calibrate', name, bytes: done, tensors, stored: block }) => {
-        if (block && stored.has(block.block)) return;
-        if (block) {
-          stored.add(block.block);
-          output.accept({ parts: [], pieces: block.pieces, written: block.written });
-          for (const [item, sums] of block.sums) {
-            const sum = new ErrorSums();
-            sum.add(sums);
-            errors.set(item, sum.result());
-          }
+  await pool.run(
+    context,
+    { label: `calibration of ${items.size} tensors`, bytes, parts: [part] },
+    signal,
+    ({ stored: block, ...done }) => {
+      if (block && stored.has(block.block)) return;
+      if (block) {
+        stored.add(block.block);
+        output.accept(block);
+        for (const [item, sums] of block.sums) {
+          const sum = new ErrorSums();
+          sum.add(sums);
+          errors.set(item, sum.result());
         }
-        progress.advance(phase, done, tensors, name);
-      },
-    );
-  } finally {
-    unlink();
-  }
+      }
+      progress.advance({ phase: 'calibrate', ...done });
+    },
+  );
   return errors;
 }
 

@@ -77,6 +77,19 @@ export class Instance {
     if (this.#trap === null) this.run(() => object.delete());
   }
 
+  /** Makes a bound object, lends it to `use` and frees it. */
+  async withObject<B extends { delete(): void }, T>(
+    make: (module: WasmquantModule) => B,
+    use: (object: B) => Promise<T>,
+  ): Promise<T> {
+    const object = this.run(make);
+    try {
+      return await use(object);
+    } finally {
+      this.free(object);
+    }
+  }
+
   /** Bound objects that are alive. */
   get liveObjects(): number {
     return this.run((module) => module.liveObjects());

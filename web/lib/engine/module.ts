@@ -1,9 +1,10 @@
 /**
- * What the WebAssembly module binds (bindings/bindings.cpp). Only engine.ts talks to it.
+ * What the WebAssembly module binds (bindings/). Only instance.ts talks to it.
  *
  * Every `string` result is JSON: `{"ok": value}` or `{"error": {"code", "where", "message", "diagnostics"?}}`.
  * Pointers are byte offsets into `memory.buffer`; memory may grow in any call, so views are taken anew after each.
  */
+import type { ForwardModule } from './forward_module.js';
 
 /** One read a tile needs: `rows` pieces of `rowBytes` bytes, `stride` bytes apart, the first at file offset `begin`. They land one after another. */
 export interface TileRead {
@@ -27,6 +28,14 @@ export interface TileWrite {
   offset: number;
   pointer: number;
   bytes: number;
+}
+
+/** What a tile gave: output, and units × 7 float64 at `sums`: Σx², Σy², Σ(x−y)², max|x−y|, count; x, then y, that are NaN
+ * or infinite. */
+export interface StoredTile {
+  writes: TileWrite[];
+  sums: number;
+  units: number;
 }
 
 /** Index of an opened model; feed it header bytes, then ask for `json()`. */
@@ -67,7 +76,7 @@ export interface BoundPlan {
   /** What is known of an output file: JSON `{pointer, bytes, places: [offset in the file, offset in these bytes, bytes][]}`;
    * valid until the plan is deleted. */
   fileLiterals(file: number): string;
-  /** JSON `{layer, role...}[]` for `ActivationCalibration`: what calibration has to find for the plan; "" for nothing. */
+  /** JSON `{layer, role...}[]` for `ActivationObserver`: what calibration has to find for the plan; "" for nothing. */
   activationRequests(): string;
   /** JSON `{file, begin, bytes}[]`: bytes of the model that the plan has to know before it can be run. They go, one after
    * another, into the options of the next plan: `constants: pointer, constantsBytes`. */
@@ -84,8 +93,8 @@ export interface BoundPlan {
 
 /** Runs one tensor, tile by tile. */
 export interface BoundTensorSession {
-  /** JSON `{tiles, observePasses, tensorBytes}`; observePasses: how often every tile is observed before any is run. */
-  info(): string;
+  /** JSON number: how often every tile is observed before any is run; or the error of the constructor. */
+  observePasses(): string;
   /** JSON `TileRead[]`; input memory for the tile is reserved by this call. */
   reads(tile: number): string;
   /** Observes the tile whose bytes were read last. JSON null. */
@@ -96,88 +105,22 @@ export interface BoundTensorSession {
   state(): string;
   /** Adds the state of another session of the same task. JSON null. */
   takeState(pointer: number, bytes: number): string;
-  /** Quantizes and packs the tile whose bytes were read last. JSON `{writes: TileWrite[], sums: pointer, units: number}`;
-   * sums = units × 7 float64: Σx², Σy², Σ(x−y)², max|x−y|, count; x, then y, that are NaN or infinite. */
+  /** Quantizes and packs the tile whose bytes were read last. JSON `StoredTile`. */
   run(tile: number): string;
   delete(): void;
 }
 
 /** Decodes one stored weight to float32, tile by tile, and compares two of them. */
 export interface BoundTensorDecoder {
-  /** JSON `{tiles, shape}` */
-  info(): string;
+  /** JSON null, or the error of the constructor. */
+  error(): string;
   reads(tile: number): string;
   /** JSON `{pointer, count}`: float32 values of the tile, flat. */
   decode(tile: number): string;
   delete(): void;
 }
 
-/** A batch of sequences on its way through a model: steps of the plan in order, tensors of a step in order. */
-export interface BoundForwardPass {
-  /** int32 tokens of whole sequences of `length`. JSON `{portions}`. */
-  setTokens(pointer: number, count: number, length: number): string;
-  /** The next tensor of a step. JSON null. */
-  begin(step: number, slot: number, task: string): string;
-  /** JSON `TileRead[]`. */
-  reads(tile: number): string;
-  /** Decodes the tile whose bytes were read last. JSON null. */
-  load(tile: number): string;
-  /** Streamed tensors: after each load; others: once all tensors of the step are loaded. For every portion. JSON null. */
-  run(portion: number): string;
-  /** JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
-  losses(): string;
-  /** The token with the largest logit at a sequence's last position; -1 when a logit is not finite. */
-  nextToken(sequence: number): number;
-  /** Before the first step: from now on the inputs of linear layers are seen by the observers that a plan asks for. JSON
-   * text: which of them asks for a second pass, "" when none does. */
-  observe(requests: string): string;
-  /** Before setTokens of the second pass. JSON null. */
-  nextPass(): string;
-  /** JSON as that of `BoundActivationCalibration.finish()`. */
-  observed(): string;
-  /** Once, before the first step: blocks are calibrated for this config. JSON null. */
-  calibrate(config: string): string;
-  /** A block is loaded; `tasks`: JSON `[{slot, task}]` of the plan. JSON `boolean[]`: for each part of the work, whether it
-   * captures inputs first. */
-  beginBlock(tasks: string): string;
-  /** Before a part. JSON null. */
-  prepare(part: number): string;
-  /** Shows the part what the block computes, for every portion; activations stay. JSON null. */
-  capture(portion: number): string;
-  /** Changes weights. JSON null. */
-  optimize(part: number): string;
-  /** Quantizes a tensor, which becomes what will be read back: JSON `{writes: TileWrite[], sums: pointer, units}`. */
-  store(slot: number): string;
-  /** Where a rotation turns embedding, final norm and head: the next of them, with its task of the plan. JSON null. */
-  beginTable(slot: number, task: string): string;
-  /** Its tile that was loaded last, turned and quantized; the pass goes on with what will be read back. JSON as that of
-   * `store()`. */
-  storeRows(): string;
-  /** A block is loaded: what its layers read is seen as every portion runs. JSON null. */
-  beginSensitivity(): string;
-  /** After every portion ran. JSON null. */
-  finishSensitivity(): string;
-  /** Relative squared error of the residual stream if this layer alone were stored as `task` says: JSON number. */
-  sensitivity(slot: number, task: string): string;
-  delete(): void;
-}
-
-/** Observers of the static inputs and outputs of a plan. */
-export interface BoundActivationCalibration {
-  /** JSON text: which observer asks for the batches to come twice, "" when none does. */
-  secondPass(): string;
-  /** A batch follows. JSON boolean: whether it is of use. */
-  begin(layer: string, role: string, shape: string): string;
-  /** Its next `count` elements. JSON null. */
-  update(pointer: number, dtype: string, count: number): string;
-  /** JSON null. */
-  nextPass(): string;
-  /** JSON `{found: object[], unused}`; `found` goes into the options of the next plan. */
-  finish(): string;
-  delete(): void;
-}
-
-export interface WasmquantModule {
+export interface WasmquantModule extends ForwardModule {
   /** Current memory; never keep the buffer over a call. */
   memory(): WebAssembly.Memory;
   version(): string;
@@ -229,7 +172,6 @@ export interface WasmquantModule {
   /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers, include_experts, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
    * whether static inputs and outputs will get their scales, and which were found; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
-  ActivationCalibration: new (requests: string) => BoundActivationCalibration;
   TensorSession: new (task: string) => BoundTensorSession;
   /** JSON `{pairs: [{name, left: task, right: task, tiles, bytes, report: TensorReport without error}], diagnostics}`; configs are the text of
    * config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Left and right tiles have the same elements. */
@@ -241,7 +183,7 @@ export interface WasmquantModule {
     options: string,
   ): string;
   TensorDecoder: new (task: string) => BoundTensorDecoder;
-  /** Error between two decoded tiles: JSON `{sums: pointer, units}`. */
+  /** Error between two decoded tiles: JSON `StoredTile` without writes. */
   errorBetween(x: number, y: number, count: number): string;
   /** JSON `{config, constants: [{path: (string | number)[], value}]}` of the text of a config.json: numbers that JSON has no
    * words for (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
@@ -251,11 +193,6 @@ export interface WasmquantModule {
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;
   /** JSON `CalibratedAlgorithm[]`: algorithms of a config that go through a model block by block. */
   calibratedAlgorithms(config: string): string;
-  /** `options`: JSON `{activations}`. */
-  ForwardPass: new (
-    config: string,
-    options: string,
-  ) => BoundForwardPass;
   /** Live bound objects, for leak tests. */
   liveObjects(): number;
 }

@@ -7,8 +7,8 @@ import type { OpenedModel } from '../model/model.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
 import { type PlanBesides, withPlan } from '../plan/plan.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { reader, type Workshop } from '../pool/workshop.js';
-import type { SensitivityWork } from '../worker/protocol.js';
+import { runOne, type Workshop } from '../pool/workshop.js';
+import type { SensitivityWork } from '../worker/jobs.js';
 import { spend } from './bit_budget.js';
 
 const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec => ({
@@ -146,11 +146,11 @@ function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Ca
 }
 
 async function measure(
-  { pool }: Workshop,
+  workshop: Workshop,
   model: OpenedModel,
   { signal, onProgress }: AutoConfigOptions,
   work: SensitivityWork,
-): Promise<Float64Array> {
+): Promise<number[]> {
   const layers = work.blocks.reduce((sum, block) => sum + block.length, 0);
   const bytes = work.steps.reduce(
     (sum, { tensors }, i) =>
@@ -158,25 +158,16 @@ async function measure(
     0,
   );
   const progress = new ProgressMeter(onProgress, layers, bytes);
-  signal?.throwIfAborted();
-  const context = pool.context(
-    { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
-    reader([model]),
+  const part = { kind: 'sensitivity' as const, ...work };
+  const losses = await runOne(
+    workshop,
+    [model],
+    { label: `sensitivity of ${layers} layers`, bytes, part },
+    signal,
+    (done) => progress.advance({ ...done, phase: 'calibrate' }),
   );
-  try {
-    const part = { kind: 'sensitivity' as const, item: 0, first: 1, last: work.steps.length, work };
-    const label = `sensitivity of ${layers} layers`;
-    const result = await pool.run(
-      context,
-      { label, bytes, parts: [part] },
-      signal ?? new AbortController().signal,
-      ({ name, bytes, tensors }) => progress.advance('calibrate', bytes, tensors, name),
-    );
-    progress.finish('calibrate');
-    return result.parts[0]?.sums ?? new Float64Array(0);
-  } finally {
-    await pool.release(context);
-  }
+  progress.finish('calibrate');
+  return losses;
 }
 
 /** Layers by the candidate that most of them have, the others by name. */

@@ -11,8 +11,8 @@ import type { TokenBatch } from '../model/tokens.js';
 import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { reader, type Workshop } from '../pool/workshop.js';
-import type { ForwardStep, ForwardWork } from '../worker/protocol.js';
+import { type Workshop, withFiles } from '../pool/workshop.js';
+import type { ForwardStep, ForwardWork } from '../worker/jobs.js';
 
 /** How many sequences go together. Errors: memory-budget. */
 export function batchSize(
@@ -82,31 +82,20 @@ export async function evaluateModel(
   const tensors = steps.flatMap((step) => step.tensors);
   const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const progress = new ProgressMeter(options.onProgress, tensors.length * batches.length, modelBytes * batches.length);
-  const context = pool.context(
-    { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
-    reader([model]),
-  );
-  try {
-    const losses = await runBatches(batches, context);
-    progress.finish('evaluate');
-    return await summary(losses);
-  } finally {
-    await pool.release(context);
-  }
+  const losses = await withFiles(pool, [model], [], (context) => runBatches(batches, context));
+  progress.finish('evaluate');
+  return summary(losses);
 
   async function runBatches(work: ForwardWork[], run: RunContext): Promise<number[]> {
     const { controller: stop, unlink } = linkedController(signal);
     const running = work.map(async (batch, item) => {
       const last = batch.tokens.length / batch.length;
       const label = `sequences ${item * perBatch} to ${item * perBatch + last - 1}`;
-      const part = { kind: 'forward' as const, item, first: 0, last, work: batch };
-      const result = await pool.run(
-        run,
-        { label, bytes: modelBytes, parts: [part] },
-        stop.signal,
-        ({ name, bytes, tensors }) => progress.advance('evaluate', bytes, tensors, name),
+      const part = { kind: 'forward' as const, ...batch };
+      const result = await pool.run(run, { label, bytes: modelBytes, parts: [part] }, stop.signal, (done) =>
+        progress.advance({ ...done, phase: 'evaluate' }),
       );
-      return [...(result.parts[0]?.sums ?? [])];
+      return [...(result.parts[0] ?? [])];
     });
     try {
       return (await Promise.all(running)).flat();

@@ -9,8 +9,8 @@ import { readConfig } from '../model/model_config.js';
 import { promptOf } from '../model/text_tokens.js';
 import { forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { reader, type Workshop } from '../pool/workshop.js';
-import type { ForwardStep } from '../worker/protocol.js';
+import { runOne, type Workshop } from '../pool/workshop.js';
+import type { ForwardStep } from '../worker/jobs.js';
 import { batchSize } from './evaluate.js';
 
 const usualCount = 32;
@@ -45,12 +45,13 @@ function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, adde
 }
 
 export async function continueText(
-  { instance, pool, memory }: Workshop,
+  workshop: Workshop,
   model: OpenedModel,
   source: OpenedModel | undefined,
   options: GenerateOptions,
 ): Promise<Generation> {
   const started = performance.now();
+  const { instance, memory } = workshop;
   const { signal, tokenizer, count: wanted = usualCount } = options;
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
@@ -72,31 +73,18 @@ export async function continueText(
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const ends = endsOf(instance, plan.config);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
-  const context = pool.context(
-    { inputs: [model.weights.map((source) => source.remote)], outputs: [] },
-    reader([model]),
+  const part = { kind: 'continue' as const, config: plan.config, steps, tokens, count, ends };
+  const added = await runOne(workshop, [model], { label: 'the prompt', bytes, part }, signal, (done) =>
+    progress.advance({ ...done, phase: 'evaluate' }),
   );
-  try {
-    const work = { config: plan.config, steps, tokens, count, ends };
-    const part = { kind: 'continue' as const, item: 0, first: 0, last: 1, work };
-    const result = await pool.run(
-      context,
-      { label: 'the prompt', bytes, parts: [part] },
-      signal ?? new AbortController().signal,
-      (done) => progress.advance('evaluate', done.bytes, done.tensors, done.name),
-    );
-    progress.finish('evaluate');
-    const added = [...(result.parts[0]?.sums ?? [])];
-    const isEnd = ends.includes(added.at(-1) ?? -1);
-    return {
-      tokens: added,
-      text: textOfTokens(tokenizer, tokens, added),
-      promptTokens: tokens.length,
-      stopped: isEnd ? 'end' : added.length < wanted ? 'length' : 'count',
-      durationMs: performance.now() - started,
-      threads: memory.threads,
-    };
-  } finally {
-    await pool.release(context);
-  }
+  progress.finish('evaluate');
+  const isEnd = ends.includes(added.at(-1) ?? -1);
+  return {
+    tokens: added,
+    text: textOfTokens(tokenizer, tokens, added),
+    promptTokens: tokens.length,
+    stopped: isEnd ? 'end' : added.length < wanted ? 'length' : 'count',
+    durationMs: performance.now() - started,
+    threads: memory.threads,
+  };
 }

@@ -6,7 +6,7 @@ import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
 import { type TokenBatch, tokenBatch } from '../model/tokens.js';
-import type { ForwardStep } from '../worker/protocol.js';
+import type { ForwardStep } from '../worker/jobs.js';
 
 export interface ForwardPlanJson {
   /** Text of config.json, or what a GGUF model's metadata say. */

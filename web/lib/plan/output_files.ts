@@ -4,7 +4,8 @@
 import { failure } from '../api/errors.js';
 import { type OutputFile, type OutputTarget, writeFailure } from '../io/target.js';
 import type { ResultSink } from '../pool/job_loop.js';
-import type { JobResult, OutputPath, Piece } from '../worker/protocol.js';
+import type { Piece, WrittenBytes } from '../worker/jobs.js';
+import type { OutputPath } from '../worker/protocol.js';
 
 export interface PlannedFile {
   name: string;
@@ -82,7 +83,7 @@ export class OutputFiles implements ResultSink {
     return this.#files.every(({ output, isFinished }) => isFinished || output?.path != null);
   }
 
-  accept(result: JobResult): void {
+  accept(result: WrittenBytes): void {
     for (const [file, bytes] of result.written) {
       const state = this.#state(file);
       state.taken += bytes;

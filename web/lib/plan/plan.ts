@@ -162,7 +162,7 @@ function prepare(
 function mergedState(instance: Instance, task: string, states: Uint8Array[]): Uint8Array {
   const session = instance.run((module) => new module.TensorSession(task));
   try {
-    instance.call(() => session.info());
+    instance.call<number>(() => session.observePasses());
     for (const state of states) {
       instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
     }

@@ -2,13 +2,14 @@
 
 import { QuantizationError } from '../api/errors.js';
 import { linkedController } from '../io/abort.js';
-import type { Job, JobResult } from '../worker/protocol.js';
-import type { Advance, Schedule } from './job_queue.js';
+import type { WrittenBytes } from '../worker/jobs.js';
+import type { Schedule, TileJob } from './job_queue.js';
 import type { Pool, RunContext } from './pool.js';
+import type { Advance } from './progress.js';
 
-/** Where results go, and whether more may come. */
+/** Where output goes, and whether more may come. */
 export interface ResultSink {
-  accept(result: JobResult): void;
+  accept(written: WrittenBytes): void;
   /** Whether another job may be started; `running` are under way. */
   hasRoom(running: number): boolean;
   /** Resolves when `hasRoom` may have changed; rejects when writing failed. */
@@ -17,7 +18,7 @@ export interface ResultSink {
 
 /** A job under way. `work` rejects only where the whole run has to stop. */
 interface Running {
-  job: Job;
+  job: TileJob;
   controller: AbortController;
   work: Promise<void>;
 }
@@ -27,7 +28,7 @@ const isOfValues = (error: unknown) =>
   error instanceof QuantizationError && (error.code === 'value-not-finite' || error.code === 'value-overflow');
 
 /** Whether a job's tiles come before those of another. */
-function isBefore({ parts: [a] }: Job, { parts: [b] }: Job): boolean {
+function isBefore({ parts: [a] }: TileJob, { parts: [b] }: TileJob): boolean {
   if (!a || !b) return false;
   return a.item < b.item || (a.item === b.item && a.first < b.first);
 }
@@ -52,13 +53,13 @@ export async function dispatch(
   });
   aborted.catch(() => {});
   const running = new Set<Running>();
-  const first: { failure: { job: Job; error: unknown } | null } = { failure: null };
-  const fail = (job: Job, error: unknown) => {
+  const first: { failure: { job: TileJob; error: unknown } | null } = { failure: null };
+  const fail = (job: TileJob, error: unknown) => {
     if (first.failure && !isBefore(job, first.failure.job)) return;
     first.failure = { job, error };
     for (const other of running) if (isBefore(job, other.job)) other.controller.abort(error);
   };
-  const start = (job: Job) => {
+  const start = (job: TileJob) => {
     const { controller, unlink: forget } = linkedController(stop.signal);
     const finish = async () => {
       try {

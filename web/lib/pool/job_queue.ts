@@ -4,7 +4,8 @@
 // order, so that output arrives nearly in order.
 
 import type { TensorError } from '../api/types.js';
-import type { Job, JobPart, JobResult } from '../worker/protocol.js';
+import type { Job, JobPart, JobResult, TileKind } from '../worker/jobs.js';
+import type { Advance } from './progress.js';
 import { ErrorSums } from './report.js';
 
 /** Smaller jobs would cost more in calls than they gain in balance. */
@@ -22,16 +23,6 @@ export interface WorkItem {
   merge(states: Uint8Array[]): Uint8Array;
 }
 
-/** What a finished job means for progress. */
-export interface Advance {
-  phase: 'read' | 'quantize';
-  /** Input bytes finished; a pass of two counts half. */
-  bytes: number;
-  /** Tensors finished. */
-  tensors: number;
-  tensor: string;
-}
-
 interface ItemState {
   item: WorkItem;
   sums: ErrorSums;
@@ -42,8 +33,11 @@ interface ItemState {
   states: Map<number, Uint8Array>;
 }
 
+/** Ranges of tiles. */
+export type TileJob = Job<TileKind>;
+
 interface Entry {
-  job: Job;
+  job: TileJob;
   /** Position of the first tensor: jobs are handed out in this order. */
   order: number;
 }
@@ -79,14 +73,14 @@ export class Schedule {
   }
 
   /** The next job; null when all are handed out or wait for an observe pass. */
-  next(): Job | null {
+  next(): TileJob | null {
     if (this.#ready.length === 0) this.#expand();
     return this.#ready.shift()?.job ?? null;
   }
 
-  /** Takes the result of a job. */
-  complete(job: Job, result: JobResult): Advance {
-    const advance: Advance = { phase: 'read', bytes: 0, tensors: 0, tensor: job.label };
+  /** Takes the result of a job, and says what it means for progress; a pass of two counts half. */
+  complete(job: TileJob, result: JobResult<TileKind>): Advance {
+    const advance: Advance = { phase: 'read', bytes: 0, tensors: 0, name: job.label };
     for (const [position, part] of job.parts.entries()) {
       const state = this.#items[part.item];
       const partResult = result.parts[position];
@@ -94,7 +88,7 @@ export class Schedule {
       const { item } = state;
       const fraction = (part.last - part.first) / item.tiles;
       advance.bytes += item.bytes * fraction * share(item, part);
-      advance.tensor = item.name;
+      advance.name = item.name;
       if (part.kind === 'observe') {
         if (partResult.state) state.states.set(part.first, partResult.state);
         state.observedTiles += part.last - part.first;
@@ -113,7 +107,7 @@ export class Schedule {
   }
 
   /** True when the tensor is finished. */
-  #addSums(state: ItemState, { first, last }: JobPart, sums: Float64Array): boolean {
+  #addSums(state: ItemState, { first, last }: JobPart<TileKind>, sums: Float64Array): boolean {
     state.early.set(first, { last, sums });
     for (let next = state.early.get(state.summedTiles); next; next = state.early.get(state.summedTiles)) {
       state.sums.add(next.sums);
@@ -143,7 +137,7 @@ export class Schedule {
     this.#ready.splice(position < 0 ? this.#ready.length : position, 0, ...entries);
   }
 
-  #job(item: WorkItem, part: JobPart): Job {
+  #job(item: WorkItem, part: JobPart<TileKind>): TileJob {
     return { label: item.name, bytes: (item.bytes * (part.last - part.first)) / item.tiles, parts: [part] };
   }
 
@@ -162,7 +156,7 @@ export class Schedule {
 
   /** Makes jobs of the next large tensor, or one job of the next small ones. */
   #expand(): void {
-    const small: JobPart[] = [];
+    const small: JobPart<TileKind>[] = [];
     let smallBytes = 0;
     const order = this.#cursor;
     while (this.#cursor < this.#items.length) {
@@ -194,13 +188,13 @@ function observesWhole({ task }: WorkItem): boolean {
 }
 
 /** What a part does of all passes over its tiles. */
-function share({ task }: WorkItem, { kind }: JobPart): number {
+function share({ task }: WorkItem, { kind }: JobPart<TileKind>): number {
   if (kind === 'compare' || kind === 'observe-and-run' || 'left' in task) return 1;
   return (kind === 'observe' ? task.observePasses : 1) / (task.observePasses + 1);
 }
 
 /** `isLarge`: running is split into several jobs. */
-function firstPass({ task }: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart {
+function firstPass({ task }: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart<TileKind> {
   if ('left' in task) return { kind: 'compare', item, left: task.left, right: task.right, first, last };
   const range = { item, task: task.quantize, first, last };
   if (task.observePasses === 0) return { kind: 'run', ...range, state: null };

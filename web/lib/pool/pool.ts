@@ -3,7 +3,8 @@
 // Idle workers do not keep the process alive, and are ended after a while to give their memory back.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
-import type { ContextFiles, FromWorker, Job, JobResult, Port, WorkProgress } from '../worker/protocol.js';
+import type { Job, JobKind, JobResult, WorkProgress } from '../worker/jobs.js';
+import type { ContextFiles, FromWorker, Port } from '../worker/protocol.js';
 
 /** Memory of idle workers is given back after this time. */
 const idleMs = 10_000;
@@ -71,24 +72,26 @@ export class Pool {
   }
 
   /** Runs one job. Errors: those of the job; worker-crashed; on abort `signal.reason`, once the worker is gone. */
-  run(context: RunContext, job: Job, signal: AbortSignal, onProgress?: Task['onProgress']): Promise<JobResult> {
-    signal.throwIfAborted();
-    return new Promise<JobResult>((resolve, reject) => {
+  async run<K extends JobKind>(
+    context: RunContext,
+    job: Job<K>,
+    signal: AbortSignal | undefined,
+    onProgress?: Task['onProgress'],
+  ): Promise<JobResult<K>> {
+    signal?.throwIfAborted();
+    let abort = () => {};
+    const result = new Promise<JobResult>((resolve, reject) => {
       const task: Task = { context, job, attempts: 0, resolve, reject, onProgress };
-      const abort = () => void this.#abort(task, signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      const settle = () => signal.removeEventListener('abort', abort);
-      task.resolve = (result) => {
-        settle();
-        resolve(result);
-      };
-      task.reject = (error) => {
-        settle();
-        reject(error);
-      };
+      abort = () => void this.#abort(task, signal?.reason);
+      signal?.addEventListener('abort', abort, { once: true });
       this.#waiting.push(task);
       this.#assign();
     });
+    try {
+      return (await result) as JobResult<K>; // of the job that the worker was given
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   /** Closes a run's files in every worker that knows them. */

@@ -5,6 +5,15 @@ import type { Progress } from '../api/types.js';
 /** Time between two reports, in milliseconds. */
 const intervalMs = 50;
 
+/** What was done since the last report: input bytes and tensors that are finished. */
+export interface Advance {
+  phase: Progress['phase'];
+  bytes: number;
+  tensors: number;
+  /** Worked on last. */
+  name?: string;
+}
+
 export class ProgressMeter {
   readonly #report: ((progress: Progress) => void) | undefined;
   readonly #count: number;
@@ -21,11 +30,11 @@ export class ProgressMeter {
     this.#bytesTotal = bytesTotal;
   }
 
-  /** Counts finished input bytes and tensors. `always` reports even if one was given just now. */
-  advance(phase: Progress['phase'], bytes: number, tensors: number, tensor?: string, always = false): void {
+  /** `always` reports even if a report was given just now. */
+  advance({ phase, bytes, tensors, name }: Advance, always = false): void {
     this.#bytesDone = Math.min(this.#bytesTotal, this.#bytesDone + bytes);
     this.#index += tensors;
-    this.#tensor = tensor ?? this.#tensor;
+    this.#tensor = name ?? this.#tensor;
     const now = performance.now();
     const isNew = !this.#phases.has(phase);
     if (!this.#report || (!always && !isNew && now - this.#last < intervalMs)) return;
@@ -43,6 +52,6 @@ export class ProgressMeter {
 
   /** The last report: everything is done. */
   finish(phase: Progress['phase']): void {
-    this.advance(phase, this.#bytesTotal - this.#bytesDone, this.#count - this.#index, undefined, true);
+    this.advance({ phase, bytes: this.#bytesTotal - this.#bytesDone, tensors: this.#count - this.#index }, true);
   }
 }

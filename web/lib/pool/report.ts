@@ -1,7 +1,7 @@
 // Error of a tensor from its sums, what is to be said about errors, and the totals of a report.
 
 import type { Coverage, Diagnostic, PlannedTensor, TensorError, TensorReport, Totals } from '../api/types.js';
-import { sumsPerUnit } from '../worker/protocol.js';
+import { sumsPerUnit } from '../worker/jobs.js';
 
 /** Below this the noise has a third of the weights' energy, or more. */
 const lowestSqnrDb = 5;

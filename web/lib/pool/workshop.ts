@@ -1,10 +1,15 @@
-// What every run works with.
+// What every run works with, and how it gives work to the pool.
 
 import type { Model, Source } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
-import type { MemoryPlan } from '../engine/memory.js';
+import { type MemoryPlan, sizesFor } from '../engine/memory.js';
 import type { FileSource } from '../io/source.js';
+import type { JobKind, JobKinds, JobPart, WorkProgress } from '../worker/jobs.js';
+import type { OutputPath } from '../worker/protocol.js';
+import { dispatch } from './job_loop.js';
+import { Schedule, type WorkItem } from './job_queue.js';
 import type { Pool, RunContext } from './pool.js';
+import type { Advance } from './progress.js';
 
 /** What a run works with. */
 export interface Workshop {
@@ -14,11 +19,65 @@ export interface Workshop {
   open(source: Source): Promise<Model>;
 }
 
-/** How the main thread reads for workers that cannot. */
-export function reader(models: { weights: readonly FileSource[] }[]): RunContext['read'] {
-  return async (input, file, offset, length) => {
+/** Weight files of a model. */
+interface Weights {
+  weights: readonly FileSource[];
+}
+
+/** Lends workers the files of some models, and `outputs` by path (as in `ContextFiles`), until `use` is done. */
+export async function withFiles<T>(
+  pool: Pool,
+  models: readonly Weights[],
+  outputs: (OutputPath | null)[],
+  use: (context: RunContext) => Promise<T>,
+): Promise<T> {
+  const inputs = models.map(({ weights }) => weights.map(({ remote }) => remote));
+  const context = pool.context({ inputs, outputs }, async (input, file, offset, length) => {
     const source = models[input]?.weights[file];
     if (!source) throw new RangeError(`file ${file} of model ${input} does not exist`);
     return source.read(offset, length);
-  };
+  });
+  try {
+    return await use(context);
+  } finally {
+    await pool.release(context);
+  }
+}
+
+/** Runs the work of tensors whose errors alone are of interest. `bytes`: of the input in all, and in a job at most. */
+export async function measureItems(
+  { pool, memory }: Workshop,
+  models: readonly Weights[],
+  items: WorkItem[],
+  bytes: { input: number; job: number },
+  signal: AbortSignal | undefined,
+  onAdvance: (advance: Advance) => void = () => {},
+): Promise<Schedule> {
+  const { workers, shareBytes } = sizesFor(memory, bytes.input);
+  const schedule = new Schedule(items, Math.min(bytes.job, shareBytes), workers);
+  const sink = { accept() {}, hasRoom: () => true, changed: () => new Promise<void>(() => {}) };
+  await withFiles(pool, models, [], (context) => dispatch(pool, context, schedule, workers, sink, onAdvance, signal));
+  return schedule;
+}
+
+/** A job of one part, and what it is told. `label`: for messages; `bytes`: of input that it reads. */
+interface SingleJob<K extends JobKind> {
+  label: string;
+  bytes: number;
+  part: JobPart<K>;
+}
+
+/** Runs one job on the files of some models; nothing is written. Errors: those of the job, worker-crashed. */
+export function runOne<K extends JobKind>(
+  { pool }: Workshop,
+  models: readonly Weights[],
+  { part, ...job }: SingleJob<K>,
+  signal: AbortSignal | undefined,
+  onProgress?: (progress: WorkProgress) => void,
+): Promise<JobKinds[K]['result']> {
+  signal?.throwIfAborted();
+  return withFiles(pool, models, [], async (context) => {
+    const { parts } = await pool.run(context, { ...job, parts: [part] }, signal, onProgress);
+    return parts[0] as JobKinds[K]['result'];
+  });
 }

@@ -1,13 +1,12 @@
 // Error per tensor between two models: both are decoded to float32 tile by tile and compared.
 
 import type { Diagnostic, PlannedTensor, Progress, Report } from '../api/types.js';
-import { comparedTiles, sizesFor } from '../engine/memory.js';
+import { comparedTiles } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
-import { dispatch, type ResultSink } from '../pool/job_loop.js';
-import { Schedule, type WorkItem } from '../pool/job_queue.js';
+import type { WorkItem } from '../pool/job_queue.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { nonFiniteRemarks, tensorReport, totalsOf } from '../pool/report.js';
-import { reader, type Workshop } from '../pool/workshop.js';
+import { measureItems, type Workshop } from '../pool/workshop.js';
 
 interface ComparisonJson {
   pairs: {
@@ -21,13 +20,6 @@ interface ComparisonJson {
   diagnostics: Diagnostic[];
 }
 
-/** A comparison writes nothing. */
-const noOutput: ResultSink = {
-  accept() {},
-  hasRoom: () => true,
-  changed: () => new Promise(() => {}),
-};
-
 const nothingCompared: Diagnostic = {
   severity: 'error',
   code: 'nothing-compared',
@@ -37,15 +29,15 @@ const nothingCompared: Diagnostic = {
 };
 
 export async function compareModels(
-  { instance, pool, memory }: Workshop,
+  workshop: Workshop,
   reference: OpenedModel,
   quantized: OpenedModel,
   options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
 ): Promise<Report> {
   const started = performance.now();
+  const { instance, memory } = workshop;
   options.signal?.throwIfAborted();
   const inputBytes = [...reference.files, ...quantized.files].reduce((sum, file) => sum + file.bytes, 0);
-  const { workers, shareBytes } = sizesFor(memory, inputBytes);
   const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
   // Tiles of one fixed size: sums are taken per tile, and a report must not depend on the budget.
   const { pairs, diagnostics } = instance.call<ComparisonJson>((module) =>
@@ -65,25 +57,14 @@ export async function compareModels(
     pairs.length,
     items.reduce((sum, item) => sum + item.bytes, 0),
   );
-  const models = [reference, quantized];
-  const context = pool.context(
-    { inputs: models.map((model) => model.weights.map((source) => source.remote)), outputs: [] },
-    reader(models),
+  const schedule = await measureItems(
+    workshop,
+    [reference, quantized],
+    items,
+    { input: inputBytes, job: memory.jobBytes },
+    options.signal,
+    (done) => progress.advance(done),
   );
-  const schedule = new Schedule(items, Math.min(memory.jobBytes, shareBytes), workers);
-  try {
-    await dispatch(
-      pool,
-      context,
-      schedule,
-      workers,
-      noOutput,
-      ({ bytes, tensors, tensor }) => progress.advance('read', bytes, tensors, tensor),
-      options.signal,
-    );
-  } finally {
-    await pool.release(context);
-  }
   progress.finish('read');
   const tensors = pairs.map((pair, item) => tensorReport(pair.report, schedule.error(item)));
   if (tensors.length === 0) diagnostics.unshift(nothingCompared);

@@ -2,29 +2,21 @@
 
 import { failure } from '../api/errors.js';
 import type { PlanOptions, TensorReport } from '../api/types.js';
-import { sizesFor } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
 import { prepareRun } from '../plan/plan.js';
-import { dispatch, type ResultSink } from '../pool/job_loop.js';
-import { Schedule } from '../pool/job_queue.js';
 import { tensorReport } from '../pool/report.js';
-import { reader, type Workshop } from '../pool/workshop.js';
-
-const noOutput: ResultSink = {
-  accept() {},
-  hasRoom: () => true,
-  changed: () => new Promise(() => {}),
-};
+import { measureItems, type Workshop } from '../pool/workshop.js';
 
 /** Errors: those of plans, tensor-missing, those of reading and quantizing. Calibrated algorithms are left out. */
 export async function tryTensors(
-  { instance, pool, memory }: Workshop,
+  workshop: Workshop,
   model: OpenedModel,
   config: string,
   tensors: readonly string[],
   options: PlanOptions & { signal?: AbortSignal },
 ): Promise<TensorReport[]> {
   options.signal?.throwIfAborted();
+  const { instance, memory } = workshop;
   const { plan, items, tasks } = await prepareRun(instance, model, config, options, memory.tiles);
   const numbers = tensors.map((name) => plan.tensors.findIndex((tensor) => tensor.name === name));
   const missing = numbers.indexOf(-1);
@@ -32,17 +24,8 @@ export async function tryTensors(
   const positions = tasks.flatMap(({ tensor }, item) => (numbers.includes(tensor) ? [item] : []));
   const tried = positions.flatMap((position) => items[position] ?? []);
   const bytes = tried.reduce((sum, item) => sum + item.bytes, 0);
-  const { workers, shareBytes } = sizesFor(memory, bytes);
-  const context = pool.context(
-    { inputs: [model.weights.map((source) => source.remote)], outputs: plan.files.map(() => null) },
-    reader([model]),
-  );
-  const schedule = new Schedule(tried, Math.min(memory.transferJobBytes, shareBytes), workers);
-  try {
-    await dispatch(pool, context, schedule, workers, noOutput, () => {}, options.signal);
-  } finally {
-    await pool.release(context);
-  }
+  const sizes = { input: bytes, job: memory.transferJobBytes };
+  const schedule = await measureItems(workshop, [model], tried, sizes, options.signal);
   const errorOf = new Map(positions.map((position, item) => [tasks[position]?.tensor, schedule.error(item)]));
   return numbers.flatMap((number) => {
     const tensor = plan.tensors[number];

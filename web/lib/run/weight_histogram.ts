@@ -5,8 +5,7 @@ import { failure } from '../api/errors.js';
 import type { Diagnostic, PlannedTensor } from '../api/types.js';
 import { comparedTiles } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
-import { reader, type Workshop } from '../pool/workshop.js';
-import type { DistributionJson } from '../worker/distribution_job.js';
+import { runOne, type Workshop } from '../pool/workshop.js';
 
 const usualBins = 200;
 const mostBins = 4096;
@@ -27,12 +26,13 @@ function hasRows(model: OpenedModel, { left, right }: PairJson): boolean {
 
 /** Errors: argument-invalid, tensor-missing (no such weight in both models), read-failed. */
 export async function distributionOf(
-  { instance, pool }: Workshop,
+  workshop: Workshop,
   reference: OpenedModel,
   quantized: OpenedModel,
   tensor: string,
   { bins = usualBins, signal }: DistributionOptions = {},
 ): Promise<Distribution> {
+  const { instance } = workshop;
   signal?.throwIfAborted();
   if (!Number.isInteger(bins) || bins < 1 || bins > mostBins)
     throw failure('argument-invalid', 'bins', `${bins} is not a whole number from 1 to ${mostBins}`);
@@ -47,7 +47,8 @@ export async function distributionOf(
   }
   const [outer = 1, ...rest] = pair.report.shape;
   const isByRows = hasRows(reference, pair) && pair.report.shape.length > 1;
-  const work = {
+  const part = {
+    kind: 'distribution' as const,
     left: pair.left,
     right: pair.right,
     tiles: pair.tiles,
@@ -55,24 +56,9 @@ export async function distributionOf(
     inner: rest.reduce((product, size) => product * size, 1),
     bins,
   };
-  const models = [reference, quantized];
-  const context = pool.context(
-    { inputs: models.map((model) => model.weights.map((source) => source.remote)), outputs: [] },
-    reader(models),
-  );
-  try {
-    const part = { kind: 'distribution' as const, item: 0, first: 0, last: pair.tiles, work };
-    const { parts } = await pool.run(
-      context,
-      { label: tensor, bytes: pair.bytes, parts: [part] },
-      signal ?? new AbortController().signal,
-    );
-    const { sums = new Float64Array(0), state = null } = parts[0] ?? {};
-    const found = JSON.parse(new TextDecoder().decode(state ?? undefined)) as DistributionJson;
-    return { ...found, channelSqnrDb: isByRows ? channelSqnr(sums) : null };
-  } finally {
-    await pool.release(context);
-  }
+  const job = { label: tensor, bytes: pair.bytes, part };
+  const { sums, ...found } = await runOne(workshop, [reference, quantized], job, signal);
+  return { ...found, channelSqnrDb: isByRows ? channelSqnr(sums) : null };
 }
 
 function channelSqnr(sums: Float64Array): Float64Array {

@@ -10,9 +10,7 @@
 
 import type { PlainError } from '../api/errors.js';
 import type { RemoteSource } from '../io/source.js';
-
-/** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; how many x, and y, are NaN or infinite. */
-export const sumsPerUnit = 7;
+import type { Job, JobResult, WorkProgress } from './jobs.js';
 
 /** Files of one run. */
 export interface ContextFiles {
@@ -24,132 +22,6 @@ export interface ContextFiles {
 export interface OutputPath {
   name: string;
   path: string;
-}
-
-/** A range of tiles [first, last) of one task. `task` is the core's JSON. */
-export type JobPart =
-  | { kind: 'observe'; item: number; task: string; first: number; last: number }
-  | { kind: 'run'; item: number; task: string; first: number; last: number; state: Uint8Array | null }
-  /** All tiles of a task that is observed first: observed, then run, in one session. */
-  | { kind: 'observe-and-run'; item: number; task: string; first: number; last: number }
-  | { kind: 'compare'; item: number; left: string; right: string; first: number; last: number }
-  /** Sequences [first, last) of a batch through a whole model; `sums` of the result are their losses in nats. */
-  | { kind: 'forward'; item: number; first: number; last: number; work: ForwardWork }
-  /** One sequence, continued; `sums` of the result are the tokens that were added. */
-  | { kind: 'continue'; item: number; first: number; last: number; work: ContinuationWork }
-  /** What the linear layers of a model take in; `state` of the result is JSON text of what observers made of it. */
-  | { kind: 'observe-inputs'; item: number; first: number; last: number; work: InputObservation }
-  /** The blocks [first, last) of a model, calibrated and stored; results come with progress. */
-  | { kind: 'calibrate'; item: number; first: number; last: number; work: CalibrationWork }
-  /** One tensor of two models; `state` of the result is JSON text, `sums` are Σx², Σ(x−y)² of each channel. */
-  | { kind: 'distribution'; item: number; first: number; last: number; work: DistributionWork }
-  /** The same blocks, only measured; `sums` of the result are losses, one for each task. */
-  | { kind: 'sensitivity'; item: number; first: number; last: number; work: SensitivityWork };
-
-/** Tasks of the core's comparison of two models. Elements of a channel: `inner`. */
-export interface DistributionWork {
-  left: string;
-  right: string;
-  tiles: number;
-  /** 1 where tiles are not whole rows. */
-  channels: number;
-  inner: number;
-  bins: number;
-}
-
-/** A batch of sequences, and the steps of the core's forward plan. */
-export interface ForwardWork {
-  /** Text of config.json. */
-  config: string;
-  activations: 'float32' | 'int8';
-  steps: ForwardStep[];
-  /** Whole sequences of `length` tokens. */
-  tokens: Int32Array;
-  length: number;
-}
-export interface ForwardStep {
-  name: string;
-  /** `bytes`: as stored. Streamed tensors are worked on after each tile and not kept. */
-  tensors: { slot: number; task: string; tiles: number; bytes: number; streamed: boolean }[];
-}
-
-/** A sequence, and how many tokens are to be added to it at most; one of `ends` is the last. */
-export interface ContinuationWork extends Pick<ForwardWork, 'config' | 'steps' | 'tokens'> {
-  count: number;
-  ends: number[];
-}
-
-/** A batch of sequences, and what a plan asks of the inputs that it makes. */
-export interface InputObservation extends Omit<ForwardWork, 'activations'> {
-  /** The core's JSON text. */
-  requests: string;
-}
-
-/** A batch of sequences, and what becomes of the blocks it goes through. */
-export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
-  /** Text of the quantization config. */
-  quantization: string;
-  /** Blocks of the model; step 0 is the embedding. */
-  layers: number;
-  /** By step; empty for steps that stay as they are. `item`: the tensor's number in the plan. */
-  blocks: { slot: number; item: number; task: string }[][];
-}
-/** A batch of sequences, and what the linear layers of the blocks might be stored as. */
-export interface SensitivityWork extends Omit<ForwardWork, 'activations'> {
-  /** By step; empty for steps that are no block. */
-  blocks: { slot: number; tasks: string[] }[][];
-}
-/** A block whose tensors are finished, or a tile of the embedding or the head. */
-export interface StoredBlock {
-  /** In the order in which they are finished. */
-  block: number;
-  pieces: Piece[];
-  written: JobResult['written'];
-  /** By number in the plan; empty for tensors that kept their dtype. */
-  sums: [item: number, sums: Float64Array][];
-}
-
-/** What a job got done since its last report. */
-export interface WorkProgress {
-  phase?: 'calibrate' | 'optimize';
-  stored?: StoredBlock;
-  /** Worked on last. */
-  name: string;
-  /** Input bytes. */
-  bytes: number;
-  /** Tensors that are finished. */
-  tensors: number;
-}
-
-export interface Job {
-  /** Tensors in it, for messages. */
-  label: string;
-  /** Input bytes it reads. */
-  bytes: number;
-  parts: JobPart[];
-}
-
-/** A piece of an output file. */
-export interface Piece {
-  file: number;
-  /** Absolute, in bytes. */
-  offset: number;
-  bytes: Uint8Array<ArrayBuffer>;
-}
-
-/** Result of the part with the same position in the job. */
-export interface PartResult {
-  /** Units × 5 float64 in tile order: Σx², Σy², Σ(x−y)², max|x−y|, count. */
-  sums: Float64Array;
-  /** Observer state, of `observe` and `observe-inputs`. */
-  state: Uint8Array | null;
-}
-
-export interface JobResult {
-  parts: PartResult[];
-  pieces: Piece[];
-  /** Bytes that the worker wrote itself, by output file. */
-  written: [file: number, bytes: number][];
 }
 
 export type ToWorker =

@@ -3,8 +3,11 @@
 
 import { QuantizationError, textOf } from '../api/errors.js';
 import { Instance } from '../engine/instance.js';
-import { JobContext, JobRunner } from './job.js';
-import type { FromWorker, ToWorker, WorkProgress } from './protocol.js';
+import { runJob } from './job.js';
+import { JobFiles } from './job_files.js';
+import { JobHost } from './job_host.js';
+import type { WorkProgress } from './jobs.js';
+import type { FromWorker, ToWorker } from './protocol.js';
 import type { WorkerHost } from './tile_input.js';
 
 type Send = (message: FromWorker, transfer: ArrayBuffer[]) => void;
@@ -14,7 +17,7 @@ export class JobServer {
   readonly #host: WorkerHost;
   readonly #send: Send;
   readonly #pause: () => Promise<void>;
-  readonly #contexts = new Map<number, JobContext>();
+  readonly #contexts = new Map<number, JobFiles>();
   readonly #asked = new Map<number, Pending>();
   #request = 0;
   #instance: Instance | null = null;
@@ -39,7 +42,7 @@ export class JobServer {
       case 'context':
         this.#contexts.set(
           message.context,
-          new JobContext(this.#host, message.files, (...range) => this.#ask(message.context, ...range)),
+          new JobFiles(this.#host, message.files, (...range) => this.#ask(message.context, ...range)),
         );
         return;
       case 'job':
@@ -89,7 +92,7 @@ export class JobServer {
           { type: 'progress', id, progress, memoryBytes: instance.memoryBytes },
           progress.stored?.pieces.map((piece) => piece.bytes.buffer) ?? [],
         );
-      const result = await new JobRunner(instance, files, this.#pause, report).run(job);
+      const result = await runJob(new JobHost(instance, files, this.#pause, report), job);
       this.#send(
         { type: 'done', id, result, memoryBytes: instance.memoryBytes },
         result.pieces.map((piece) => piece.bytes.buffer),

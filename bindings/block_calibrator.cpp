@@ -1,0 +1,190 @@
+// Calibration of a model block by block, and of the embedding and head where a rotation changes them. Contracts:
+// BoundCalibration, BoundBlockCalibrator and BoundEmbeddingRotation of web/lib/engine/forward_module.ts.
+#include <emscripten/bind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config_api.h"
+#include "core/list.h"
+#include "forward_pass.h"
+#include "marshal.h"
+#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/embedding_rotation.h"
+#include "tile_json.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+/// What goes from block to block; each stage keeps it alive.
+struct Calibration {
+  Calibration(std::shared_ptr<ForwardSession> pass, List<CalibrationStep> asked)
+      : session(std::move(pass)),
+        steps(std::move(asked)),
+        blocks(session->pass().architecture(), std::span(steps.data(), steps.size())) {
+    if (blocks.needs_reference()) session->set_reference(&blocks.reference(), &blocks.reference_sink());
+    if (steps.empty()) return;
+    ModelRotation& rotation = steps.front().rotation;
+    if (rotation.rotates_down_input()) session->pass().rotate_down_input();
+    if (rotation.rotates_stream()) tables.emplace(rotation);
+  }
+  Calibration(const Calibration&) = delete;
+  Calibration& operator=(const Calibration&) = delete;
+  ~Calibration() { session->set_reference(nullptr, nullptr); }
+
+  std::shared_ptr<ForwardSession> session;
+  List<CalibrationStep> steps;
+  BlockCalibration blocks;
+  std::optional<EmbeddingRotation> tables;
+};
+
+Result<std::shared_ptr<Calibration>> calibration_of(const BoundForwardPass& pass, const std::string& config) {
+  if (!pass.session()) return pass.session().error();
+  TRY(parsed, config::parse_text(config));
+  TRY(steps, calibration_steps(parsed.config, (*pass.session())->pass().architecture()));
+  return std::make_shared<Calibration>(*pass.session(), std::move(steps));
+}
+
+/// Tasks of the block that is loaded, by slot.
+Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const std::string& text) {
+  TRY(rows, json::parse(text));
+  List<std::pair<model::Slot, TensorTask>> tasks;
+  for (const json::Value& row : rows.items()) {
+    const int64_t slot = row["slot"].as_integer();
+    TRY(task, read_task(row["task"].as_string()));
+    if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
+      return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
+    tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
+  }
+  return tasks;
+}
+
+std::string stored_json(const StoredChange& stored) {
+  static List<double> sums;
+  List<TileWrite> writes;
+  for (const StoredPiece& piece : stored.pieces)
+    writes.push_back({piece.at.file, piece.at.offset, piece.bytes.data(), piece.bytes.size()});
+  return ok(writes_json(writes, {&stored.error, stored.error.count == 0 ? 0u : 1u}, sums));
+}
+
+class BoundCalibration : Counted {
+ public:
+  BoundCalibration(const BoundForwardPass& pass, std::string config) : calibration_(calibration_of(pass, config)) {}
+  std::string error() const { return calibration_ ? ok(nullptr) : fail(calibration_.error()); }
+  const Result<std::shared_ptr<Calibration>>& get() const noexcept { return calibration_; }
+
+ private:
+  Result<std::shared_ptr<Calibration>> calibration_;
+};
+
+class BoundBlockCalibrator : Counted {
+ public:
+  BoundBlockCalibrator(const BoundCalibration& calibration, std::string tasks) : status_(begin(calibration, tasks)) {}
+
+  std::string parts() const {
+    if (!status_) return fail(status_.error());
+    json::Array captures;
+    for (size_t part = 0; part < blocks().parts(); ++part) captures.emplace_back(blocks().captures(part));
+    return ok(std::move(captures));
+  }
+
+  std::string capture(uint32_t part, uint32_t portion) {
+    if (Status entered = enter(part); !entered) return reply(entered);
+    ForwardSession& session = *calibration_->session;
+    session.set_sink(&blocks());
+    const Status status = session.run(portion, false);
+    session.set_sink(nullptr);
+    return reply(status);
+  }
+
+  std::string optimize(uint32_t part) {
+    if (Status entered = enter(part); !entered) return reply(entered);
+    const Status done = blocks().optimize(part);
+    if (done) ++done_;
+    return reply(done);
+  }
+
+  std::string store(uint32_t slot) {
+    if (!status_) return fail(status_.error());
+    if (done_ != blocks().parts()) return fail(error_at(ErrorCode::state_invalid, "calibration", "has parts left"));
+    auto change = blocks().store(static_cast<model::Slot>(slot));
+    if (!change) return fail(change.error());
+    stored_ = std::move(*change);
+    return stored_json(stored_);
+  }
+
+ private:
+  Status begin(const BoundCalibration& calibration, const std::string& text) {
+    if (!calibration.get()) return calibration.get().error();
+    calibration_ = *calibration.get();
+    TRY(tasks, tasks_of(text));
+    return blocks().begin(calibration_->session->pass().block(), std::move(tasks));
+  }
+  BlockCalibration& blocks() const noexcept { return calibration_->blocks; }
+
+  /// Parts come in order; each is prepared once.
+  Status enter(uint32_t part) {
+    if (!status_) return status_.error();
+    if (part != done_ || part >= blocks().parts())
+      return error_at(ErrorCode::argument_invalid, "calibration", "part {} is not the next", part);
+    if (prepared_ == part) blocks().prepare(prepared_++);
+    return {};
+  }
+
+  std::shared_ptr<Calibration> calibration_;
+  Status status_;
+  uint32_t prepared_ = 0, done_ = 0;  // parts
+  StoredChange stored_;
+};
+
+class BoundEmbeddingRotation : Counted {
+ public:
+  BoundEmbeddingRotation(const BoundCalibration& calibration, uint32_t slot, std::string task)
+      : status_(begin(calibration, slot, task)) {}
+  std::string error() const { return reply(status_); }
+
+  std::string store() {
+    if (!status_) return fail(status_.error());
+    ForwardSession& session = *calibration_->session;
+    auto change = calibration_->tables->store(session.rows(), session.first_row());
+    if (!change) return fail(change.error());
+    stored_ = std::move(*change);
+    session.replace_rows(stored_.values);
+    return stored_json(stored_);
+  }
+
+ private:
+  Status begin(const BoundCalibration& calibration, uint32_t slot, const std::string& text) {
+    if (!calibration.get()) return calibration.get().error();
+    calibration_ = *calibration.get();
+    if (!calibration_->tables) return error_at(ErrorCode::state_invalid, "calibration", "the config has no rotation");
+    TRY(task, read_task(text));
+    return calibration_->tables->begin(slot, std::move(task));
+  }
+
+  std::shared_ptr<Calibration> calibration_;
+  Status status_;
+  StoredChange stored_;
+};
+
+}  // namespace
+}  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(block_calibrator) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  class_<BoundCalibration>("Calibration")
+      .constructor<const BoundForwardPass&, std::string>()
+      .function("error", &BoundCalibration::error);
+  class_<BoundBlockCalibrator>("BlockCalibrator")
+      .constructor<const BoundCalibration&, std::string>()
+      .function("parts", &BoundBlockCalibrator::parts)
+      .function("capture", &BoundBlockCalibrator::capture)
+      .function("optimize", &BoundBlockCalibrator::optimize)
+      .function("store", &BoundBlockCalibrator::store);
+  class_<BoundEmbeddingRotation>("EmbeddingRotation")
+      .constructor<const BoundCalibration&, uint32_t, std::string>()
+      .function("error", &BoundEmbeddingRotation::error)
+      .function("store", &BoundEmbeddingRotation::store);
+}

@@ -1,0 +1,91 @@
+#include "forward_pass.h"
+
+#include <emscripten/bind.h>
+
+#include <cmath>
+
+#include "tile_json.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+Result<std::shared_ptr<ForwardSession>> session_of(const std::string& config, const std::string& options_text,
+                                                   std::span<const int32_t> tokens, size_t length) {
+  TRY(document, json::parse(config, json::kPython));
+  TRY(options, json::parse(options_text));
+  TRY(architecture, model::read_architecture(document));
+  const bool int8 = options["activations"].as_string() == "int8";
+  auto session = std::make_shared<ForwardSession>(
+      std::move(architecture), int8 ? model::InputPrecision::int8_per_token : model::InputPrecision::float32);
+  TRY_VOID(session->pass().set_tokens(tokens, length));
+  return session;
+}
+
+std::string no_tensor() { return fail(error_at(ErrorCode::state_invalid, "tensor", "begin() was not called")); }
+
+}  // namespace
+
+BoundForwardPass::BoundForwardPass(std::string config, std::string options, Address tokens, double count,
+                                   uint32_t length)
+    : session_(session_of(config, options, {pointer<const int32_t>(tokens), static_cast<size_t>(count)}, length)) {}
+
+std::string BoundForwardPass::portions() const {
+  return session_ ? ok(static_cast<uint64_t>((*session_)->pass().portions())) : fail(session_.error());
+}
+
+std::string BoundForwardPass::begin(uint32_t step, uint32_t slot, std::string task) {
+  if (!session_) return fail(session_.error());
+  const Status begun = (*session_)->begin(step, slot, task);
+  has_tensor_ = bool(begun);
+  return reply(begun);
+}
+
+std::string BoundForwardPass::reads(uint32_t tile) {
+  return has_tensor_ ? ok(reads_json((*session_)->reads(tile))) : no_tensor();
+}
+
+std::string BoundForwardPass::load(uint32_t tile) {
+  if (!has_tensor_) return no_tensor();
+  (*session_)->load(tile);
+  return ok(nullptr);
+}
+
+std::string BoundForwardPass::run(uint32_t portion) {
+  return has_tensor_ ? reply((*session_)->run(portion)) : no_tensor();
+}
+
+std::string BoundForwardPass::losses() {
+  if (!session_) return fail(session_.error());
+  const model::ForwardPass& pass = (*session_)->pass();
+  losses_.clear();
+  for (size_t i = 0; i < pass.sequences(); ++i) {
+    losses_.push_back(pass.loss_of(i));
+    if (!std::isfinite(losses_.back()))
+      return fail(error_at(ErrorCode::value_not_finite, "logits",
+                           "are NaN or infinite in a sequence; the weights hold such values, or overflow float32"));
+  }
+  json::Value out;
+  out.set("pointer", address(losses_.data()));
+  out.set("count", static_cast<uint64_t>(losses_.size()));
+  return ok(std::move(out));
+}
+
+int32_t BoundForwardPass::next_token(uint32_t sequence) const {
+  return session_ ? (*session_)->pass().next_token(sequence) : -1;
+}
+
+}  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(forward_pass) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  class_<BoundForwardPass>("ForwardPass")
+      .constructor<std::string, std::string, Address, double, uint32_t>()
+      .function("portions", &BoundForwardPass::portions)
+      .function("begin", &BoundForwardPass::begin)
+      .function("reads", &BoundForwardPass::reads)
+      .function("load", &BoundForwardPass::load)
+      .function("run", &BoundForwardPass::run)
+      .function("losses", &BoundForwardPass::losses)
+      .function("nextToken", &BoundForwardPass::next_token);
+}

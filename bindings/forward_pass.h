@@ -1,0 +1,34 @@
+// A batch of sequences on its way through a model, which later stages watch or change. Contract: BoundForwardPass of
+// web/lib/engine/forward_module.ts.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/list.h"
+#include "marshal.h"
+#include "pipeline/forward/forward_session.h"
+
+namespace wasmquant::bindings {
+
+class BoundForwardPass : Counted {
+ public:
+  /// `options`: {"activations": "float32" | "int8"}; `tokens`: int32 [count / length, length].
+  BoundForwardPass(std::string config, std::string options, Address tokens, double count, uint32_t length);
+  std::string portions() const;
+  std::string begin(uint32_t step, uint32_t slot, std::string task);
+  std::string reads(uint32_t tile);
+  std::string load(uint32_t tile);
+  std::string run(uint32_t portion);
+  std::string losses();
+  int32_t next_token(uint32_t sequence) const;
+
+  /// What the stages that are made from this pass share with it; the error of the constructor.
+  const Result<std::shared_ptr<ForwardSession>>& session() const noexcept { return session_; }
+
+ private:
+  Result<std::shared_ptr<ForwardSession>> session_;
+  bool has_tensor_ = false;
+  List<double> losses_;
+};
+
+}  // namespace wasmquant::bindings

@@ -1,0 +1,99 @@
+#include "model_index.h"
+
+#include <emscripten/bind.h>
+
+#include "core/list.h"
+#include "onnx_graph/onnx_outputs.h"
+#include "pipeline/model_index/onnx_values.h"
+
+namespace wasmquant::bindings {
+
+std::string BoundModelIndex::need(uint32_t file, Address bytes, uint32_t length) {
+  if (index_.is_fed(file, {pointer<const uint8_t>(bytes), length})) {
+    json::Value out;
+    out.set("isFed", true);
+    return ok(std::move(out));
+  }
+  const auto need = index_.need(file, {pointer<const uint8_t>(bytes), length});
+  if (!need) return fail(need.error());
+  json::Value out;
+  out.set("need", *need);
+  return ok(std::move(out));
+}
+
+std::string BoundModelIndex::read(uint32_t file, Address bytes, uint32_t length) {
+  return reply(index_.read(file, {pointer<const uint8_t>(bytes), length}));
+}
+
+std::string BoundModelIndex::feed(uint32_t file, Address bytes, uint32_t length) {
+  const auto need = index_.feed(file, {pointer<const uint8_t>(bytes), length});
+  if (!need) return fail(need.error());
+  json::Value out;
+  out.set("offset", need->offset);
+  out.set("bytes", need->bytes);
+  if (need->bytes == 0) {
+    json::Array locations, deflated;
+    if (index_.onnx() != nullptr)
+      for (const std::string_view name : index_.onnx()->model().locations) locations.emplace_back(name);
+    for (const npz::Deflated& array : index_.deflated()) {
+      json::Value& row = deflated.emplace_back();
+      row.set("name", array.name);
+      row.set("begin", array.begin);
+      row.set("end", array.end);
+      row.set("bytes", array.bytes);
+      row.set("crc", uint64_t{array.crc});
+    }
+    out.set("locations", std::move(locations));
+    out.set("deflated", std::move(deflated));
+  }
+  return ok(std::move(out));
+}
+
+std::string BoundModelIndex::read_shard_map(std::string text) {
+  const auto files = index_.read_shard_map(text);
+  if (!files) return fail(files.error());
+  json::Value out;
+  out.set("files", json::Array(files->begin(), files->end()));
+  return ok(std::move(out));
+}
+
+std::string BoundModelIndex::finish() {
+  const Status status = index_.finish();
+  return status ? ok(index_.to_json()) : fail(status.error());
+}
+
+std::string BoundModelIndex::layer_values() const {
+  if (index_.onnx() != nullptr) return ok(wasmquant::layer_values(*index_.onnx()));
+  return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
+}
+
+std::string BoundModelIndex::added_outputs(std::string text) {
+  const auto names = json::parse(text);
+  if (!names) return fail(names.error());
+  List<std::string> values;
+  for (const json::Value& name : names->items()) values.push_back(name.as_string());
+  outputs_ = conversion::added_outputs({values.data(), values.size()});
+  json::Value out;
+  out.set("pointer", address(outputs_.data()));
+  out.set("bytes", static_cast<uint64_t>(outputs_.size()));
+  return ok(std::move(out));
+}
+
+}  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(model_index) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  class_<BoundModelIndex>("ModelIndex")
+      .constructor<>()
+      .function("addFile", &BoundModelIndex::add_file)
+      .function("need", &BoundModelIndex::need)
+      .function("read", &BoundModelIndex::read)
+      .function("feed", &BoundModelIndex::feed)
+      .function("readShardMap", &BoundModelIndex::read_shard_map)
+      .function("finish", &BoundModelIndex::finish)
+      .function("layerValues", &BoundModelIndex::layer_values)
+      .function("addedOutputs", &BoundModelIndex::added_outputs)
+      .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)
+      .function("setCompanion", &BoundModelIndex::set_companion);
+}

@@ -1,0 +1,35 @@
+// The index of a model's files, fed header by header. Contract: BoundModelIndex of web/lib/engine/module.ts.
+#pragma once
+#include <string>
+
+#include "marshal.h"
+#include "pipeline/model_index/model_index.h"
+
+namespace wasmquant::bindings {
+
+class BoundModelIndex : Counted {
+ public:
+  uint32_t add_file(std::string name, double bytes) {
+    return index_.add_file(std::move(name), static_cast<uint64_t>(bytes));
+  }
+  std::string need(uint32_t file, Address bytes, uint32_t length);
+  std::string read(uint32_t file, Address bytes, uint32_t length);
+  std::string feed(uint32_t file, Address bytes, uint32_t length);
+  std::string read_shard_map(std::string text);
+  std::string finish();
+  std::string layer_values() const;
+  std::string added_outputs(std::string names);
+  std::string set_inline_bytes(uint32_t tensor, Address bytes, uint32_t length) {
+    return reply(index_.set_inline_bytes(tensor, std::string(pointer<const char>(bytes), length)));
+  }
+  void set_companion(std::string name, Address bytes, uint32_t length) {
+    index_.set_companion(std::move(name), std::string(pointer<const char>(bytes), length));
+  }
+  const ModelIndex& index() const noexcept { return index_; }
+
+ private:
+  ModelIndex index_;
+  std::string outputs_;
+};
+
+}  // namespace wasmquant::bindings

@@ -1,0 +1,157 @@
+// The plan of a run. Contract: BoundPlan of web/lib/engine/module.ts.
+#include "pipeline/plan/plan.h"
+
+#include <emscripten/bind.h>
+
+#include <memory>
+#include <string>
+
+#include "core/list.h"
+#include "marshal.h"
+#include "model_index.h"
+#include "pipeline/plan/gguf_importance.h"
+#include "pipeline/plan_output/output_config.h"
+#include "pipeline/plan_output/plan_json.h"
+#include "pipeline/stored/dequantized_view.h"
+#include "tile_json.h"
+#include "version.h"
+
+namespace wasmquant::bindings {
+namespace {
+
+Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const std::string& options_text,
+                       List<Diagnostic>& diagnostics) {
+  TRY(options_json, json::parse(options_text));
+  PlanOptions options;
+  options.version = kVersion;
+  if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
+  if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
+  options.include_towers = options_json["include_towers"].as_bool();
+  options.include_experts = options_json["include_experts"].as_bool();
+  options.tile_bytes = tile_bytes_of(options_json);
+  options.calibrates = options_json["calibrates"].as_bool();
+  options.activations = options_json["activations"];
+  options.constants = {pointer<const uint8_t>(static_cast<Address>(options_json["constants"].as_integer())),
+                       static_cast<size_t>(options_json["constantsBytes"].as_integer())};
+  const json::Value& onnx = options_json["onnx"];
+  options.onnx.qdq = onnx["qdq"].as_bool();
+  options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
+  options.onnx.external_data = onnx["externalData"].as_bool();
+  options.onnx.file = options_json["file"].as_string();
+  options.onnx.folder = options_json["folder"].as_bool();
+  const json::Value& gguf = options_json["gguf"];
+  options.gguf.imatrix = {pointer<const uint8_t>(static_cast<Address>(gguf["imatrix"].as_integer())),
+                          static_cast<size_t>(gguf["imatrixBytes"].as_integer())};
+  options.gguf.imatrix_name = gguf["imatrixName"].as_string();
+  options.gguf.shard_bytes = static_cast<uint64_t>(gguf["shardBytes"].as_integer());
+  return make_plan(model, config, options, diagnostics);
+}
+
+class BoundPlan : Counted {
+ public:
+  BoundPlan(const BoundModelIndex& model, const std::string& config, const std::string& options)
+      : original_(original_model(model.index())),
+        model_(original_ && *original_ ? original_->get() : &model.index()),
+        plan_(original_ ? plan_with(*model_, config, options, diagnostics_) : Result<Plan>(original_.error())) {}
+
+  std::string error() const { return plan_ ? ok(nullptr) : fail(plan_.error(), diagnostics_); }
+
+  std::string to_json() const { return plan_ ? ok(plan_json(*plan_, *model_, diagnostics_)) : error(); }
+
+  std::string task(uint32_t index) const {
+    if (!plan_ || index >= plan_->task_count()) return "";
+    const size_t work = plan_->work_of(index);
+    static const WeightDescription kNone;
+    return write_task(plan_->task_of(work), plan_->format,
+                      work < plan_->tensors.size() ? plan_->tensors[work].weight : kNone);
+  }
+
+  std::string file_literals(uint32_t file) const {
+    if (!plan_ || file >= plan_->files.size())
+      return fail(error_at(ErrorCode::argument_invalid, "file", "no such output file"));
+    const PlannedFile& planned = plan_->files[file];
+    json::Array places;
+    const auto add = [&](const Literal& literal) {
+      json::Array& place = places.emplace_back(json::Array{}).items();
+      place.emplace_back(literal.offset);
+      place.emplace_back(literal.begin);
+      place.emplace_back(literal.bytes);
+    };
+    for (const Literal& literal : planned.literals) add(literal);
+    if (planned.literals.empty()) add({0, 0, planned.prefix.size()});
+    json::Value out;
+    out.set("pointer", address(planned.prefix.data()));
+    out.set("bytes", static_cast<uint64_t>(planned.prefix.size()));
+    out.set("places", std::move(places));
+    return ok(std::move(out));
+  }
+
+  std::string activation_requests() const { return plan_ ? write_requests(plan_->requests) : std::string(); }
+
+  std::string constants() const {
+    json::Array ranges;
+    if (plan_)
+      for (const SourceRange& range : plan_->constants) {
+        json::Value& row = ranges.emplace_back();
+        row.set("file", static_cast<int64_t>(range.at.file));
+        row.set("begin", range.at.offset);
+        row.set("bytes", range.bytes);
+      }
+    return ok(std::move(ranges));
+  }
+
+  std::string importance_matrix(std::string text) {
+    const auto options = json::parse(text);
+    if (!plan_ || !options) return plan_ ? fail(options.error()) : error();
+    ImatrixOptions given;
+    given.version = kVersion;
+    if ((*options)["dat"].as_bool()) given.format = imatrix::FileFormat::dat;
+    given.dataset = (*options)["dataset"].as_string();
+    given.chunk_size = static_cast<uint64_t>((*options)["chunkSize"].as_integer());
+    auto written = write_imatrix(*plan_, (*options)["found"], given);
+    if (!written) return fail(written.error());
+    imatrix_ = std::move(*written);
+    json::Value out;
+    out.set("pointer", address(imatrix_.data()));
+    out.set("bytes", static_cast<uint64_t>(imatrix_.size()));
+    return ok(std::move(out));
+  }
+
+  std::string shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
+
+  std::string output_config(std::string original) const {
+    if (!plan_) return error();
+    auto text = wasmquant::output_config(*plan_, original);
+    return text ? ok(std::move(*text)) : fail(text.error());
+  }
+
+ private:
+  Result<std::unique_ptr<ModelIndex>> original_;  // of a quantized checkpoint
+  const ModelIndex* model_;
+  List<Diagnostic> diagnostics_;
+  Result<Plan> plan_;
+  std::string imatrix_;
+};
+
+BoundPlan* plan_of(const BoundModelIndex& model, std::string config, std::string options) {
+  return new BoundPlan(model, config, options);  // JavaScript owns it: delete()
+}
+
+}  // namespace
+}  // namespace wasmquant::bindings
+
+EMSCRIPTEN_BINDINGS(plan) {
+  using namespace emscripten;
+  using namespace wasmquant::bindings;
+  class_<BoundPlan>("Plan")
+      .function("error", &BoundPlan::error)
+      .function("json", &BoundPlan::to_json)
+      .function("task", &BoundPlan::task)
+      .function("fileLiterals", &BoundPlan::file_literals)
+      .function("activationRequests", &BoundPlan::activation_requests)
+      .function("constants", &BoundPlan::constants)
+      .function("importanceMatrix", &BoundPlan::importance_matrix)
+      .function("shardMap", &BoundPlan::shard_map)
+      .function("outputConfig", &BoundPlan::output_config);
+  function("makePlan", &plan_of, allow_raw_pointers());
+}

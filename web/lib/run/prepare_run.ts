@@ -1,0 +1,86 @@
+// The first step of a run: its plan, and a target that takes what it will write.
+
+import { failure } from '../api/errors.js';
+import type { Diagnostic, Plan, QuantizeModelOptions } from '../api/types.js';
+import type { PlannedRun } from '../calibration/calibrate.js';
+import { sizesFor } from '../engine/memory.js';
+import { abortable } from '../io/abort.js';
+import type { OutputTarget } from '../io/target.js';
+import type { OpenedModel } from '../model/model.js';
+import type { PlanChoices } from '../plan/plan.js';
+import type { Workshop } from '../pool/workshop.js';
+import type { PartOfRun } from './shard_range.js';
+import type { SmallFile } from './sidecar_files.js';
+
+const calibratedNote: Diagnostic = {
+  severity: 'note',
+  code: 'not-resumable',
+  where: '',
+  message:
+    'calibrated configs go through the whole model, block after block: no file is kept when this run is interrupted',
+};
+
+/** What a target that takes a single file cannot hold. Errors: target-invalid. */
+function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
+  const ending = /\.(onnx|gguf|safetensors)$/i.exec(target.fileName ?? '')?.[1];
+  if (ending && (ending.toLowerCase() === 'onnx') !== (plan.format === 'onnx'))
+    throw failure('target-invalid', target.fileName ?? '', `${plan.format} is not written to files of this ending`);
+  if (plan.files.length > 1 && !(plan.format === 'onnx' && target.takesData)) {
+    const detail = `takes a single file, the output has ${plan.files.length}; give a folder`;
+    throw failure('target-invalid', 'target', detail);
+  }
+  if (plan.quantizationConfig === null) return [];
+  return [
+    {
+      severity: 'note',
+      code: 'config-not-written',
+      where: '',
+      message: 'a single file was written, without the config.json that says how to decode it',
+      hint: 'give a folder as the target, or put quantizationConfig of the plan into config.json',
+    },
+  ];
+}
+
+/** The caller's options, and what of the library's version follows into a run that is resumed. */
+export interface RunOptions extends QuantizeModelOptions {
+  library: string;
+}
+
+/** What is asked for. */
+export interface Order {
+  workshop: Workshop;
+  model: OpenedModel;
+  config: string;
+  target: OutputTarget;
+  options: RunOptions;
+}
+
+/** A run that is planned, and whose target takes all of its files. */
+export interface Prepared extends Order, PlannedRun {
+  choices: PlanChoices;
+  sizes: ReturnType<typeof sizesFor>;
+  /** Where several machines share the run. */
+  part: PartOfRun | undefined;
+  small: SmallFile[];
+}
+
+/** Plans the run, which may show the model what calibrates its static scales. Errors: those of planRun, target-invalid. */
+export async function prepare(order: Order): Promise<Prepared> {
+  const { workshop, model, config, target, options } = order;
+  options.signal?.throwIfAborted();
+  const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+  const sizes = sizesFor(workshop.memory, inputBytes);
+  workshop.pool.prepare(sizes.workers);
+  // Loaded with the first run, not with the page.
+  const { planRun } = await import('../calibration/calibrate.js');
+  const choices = { ...options, file: target.fileName, folder: target.takesFolders };
+  const planned = await abortable(options.signal, planRun(workshop, model, config, choices, sizes.tiles));
+  const { plan } = planned.run;
+  const part = options.shards && (await import('./shard_range.js')).partOf(workshop.instance, planned, options.shards);
+  const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
+  const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
+  const hasSmall = target.isFolder && plan.format !== 'gguf' && (options.shards?.part ?? 1) === 1;
+  const small = hasSmall ? await (await import('./sidecar_files.js')).smallFiles(model, planned.run) : [];
+  await target.check(part?.names ?? [...plan.files, ...small].map((file) => file.name));
+  return { ...order, ...planned, choices, sizes, part, small, notes };
+}

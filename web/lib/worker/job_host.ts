@@ -1,0 +1,97 @@
+// What a job works with: the engine, tiles of the run's files, and a word to the pool now and then.
+
+import type { Instance } from '../engine/instance.js';
+import type { StoredTile, TileRead, TileWrite } from '../engine/module.js';
+import type { JobFiles } from './job_files.js';
+import { type Piece, sumsPerUnit, type WorkProgress, type WrittenBytes } from './jobs.js';
+
+export class JobHost {
+  readonly instance: Instance;
+  /** Between pieces of work; may wait, and throws when the job is not wanted any more. */
+  readonly pause: () => Promise<void>;
+  readonly progress: (progress: WorkProgress) => void;
+  readonly #files: JobFiles;
+  readonly #pieces: Piece[] = [];
+  readonly #written = new Map<number, number>();
+
+  constructor(
+    instance: Instance,
+    files: JobFiles,
+    pause: () => Promise<void>,
+    progress: (progress: WorkProgress) => void,
+  ) {
+    this.instance = instance;
+    this.#files = files;
+    this.pause = pause;
+    this.progress = progress;
+  }
+
+  /** Brings the bytes of a tile. `following`: tiles that come next, one after the other. */
+  async read(model: number, reader: { reads(tile: number): string }, tile: number, following = 0): Promise<void> {
+    const reads = this.instance.call<TileRead[]>(() => reader.reads(tile));
+    const behind = reads.length === 1 ? following : 0; // tiles of several pieces lie apart
+    for (const read of reads) await this.#files.input(model, read.file).fill(this.instance, read, behind);
+  }
+
+  /** Writes what a tile gave, whose memory is the module's. Returns its sums. */
+  async write(tile: StoredTile): Promise<Float64Array> {
+    for (const write of tile.writes) await this.#write(write);
+    return this.sums(tile);
+  }
+
+  sums({ sums, units }: Pick<StoredTile, 'sums' | 'units'>): Float64Array {
+    return units === 0 ? new Float64Array(0) : this.instance.float64(sums, units * sumsPerUnit);
+  }
+
+  /** What was written since the last call. */
+  written(): WrittenBytes {
+    const written = [...this.#written];
+    this.#written.clear();
+    return { pieces: adjoined(this.#pieces.splice(0)), written };
+  }
+
+  /** Resolves when all output of the worker is written. */
+  settle(): Promise<void> {
+    return this.#files.settle();
+  }
+
+  async #write({ file, offset, pointer, bytes }: TileWrite): Promise<void> {
+    if (bytes === 0) return;
+    const output = this.#files.output(file);
+    if (output) {
+      await output.write(this.instance, pointer, bytes, offset);
+      this.#written.set(file, (this.#written.get(file) ?? 0) + bytes);
+    } else {
+      this.#pieces.push({ file, offset, bytes: this.instance.copyOut(pointer, bytes) });
+    }
+  }
+}
+
+/** Pieces that lie end to end as one: tiles are small, and writing to a file handle costs a browser much for each call. */
+function adjoined(pieces: Piece[]): Piece[] {
+  const runs: Piece[][] = [];
+  let end = { file: -1, offset: 0 };
+  for (const piece of [...pieces].sort((a, b) => a.file - b.file || a.offset - b.offset)) {
+    if (piece.file === end.file && piece.offset === end.offset) runs.at(-1)?.push(piece);
+    else runs.push([piece]);
+    end = { file: piece.file, offset: piece.offset + piece.bytes.byteLength };
+  }
+  return runs.flatMap((run) => {
+    const [first] = run;
+    if (!first || run.length === 1) return run;
+    const bytes = new Uint8Array(run.reduce((length, piece) => length + piece.bytes.byteLength, 0));
+    for (const piece of run) bytes.set(piece.bytes, piece.offset - first.offset);
+    return [{ ...first, bytes }];
+  });
+}
+
+/** Arrays one after another. */
+export function joined(arrays: Float64Array[]): Float64Array {
+  const all = new Float64Array(arrays.reduce((length, array) => length + array.length, 0));
+  let position = 0;
+  for (const array of arrays) {
+    all.set(array, position);
+    position += array.length;
+  }
+  return all;
+}

@@ -1,0 +1,25 @@
+// The inputs of linear layers, seen by the observers of a plan as often as these ask.
+
+import type { FoundActivations } from '../engine/forward_module.js';
+import { loadStep, runPortions, withPass } from './forward_job.js';
+import type { JobHost } from './job_host.js';
+import type { InputObservation } from './jobs.js';
+
+export function runObservation(host: JobHost, work: InputObservation): Promise<FoundActivations> {
+  const { instance } = host;
+  return instance.withObject(
+    (module) => new module.ActivationObserver(work.requests),
+    async (observer) => {
+      do {
+        await withPass(host, work, async (pass) => {
+          instance.call<null>(() => observer.watch(pass.bound));
+          for (const [number, step] of work.steps.entries()) {
+            await loadStep(host, pass, number, step);
+            if (!step.tensors.some(({ streamed }) => streamed)) await runPortions(host, pass);
+          }
+        });
+      } while (instance.call<boolean>(() => observer.nextPass()));
+      return instance.call<FoundActivations>(() => observer.finish());
+    },
+  );
+}

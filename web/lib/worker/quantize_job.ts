@@ -1,0 +1,78 @@
+// Tiles of one tensor: observed, where its scales ask for that, then quantized and written.
+
+import type { BoundTensorSession, StoredTile } from '../engine/module.js';
+import { type JobHost, joined } from './job_host.js';
+import type { QuantizeWork, TileRange, TileResult } from './jobs.js';
+
+/** Lends `use` a session of the task, which observes every tile so many times. */
+function withSession(
+  { instance }: JobHost,
+  task: string,
+  use: (session: BoundTensorSession, passes: number) => Promise<TileResult>,
+): Promise<TileResult> {
+  return instance.withObject(
+    (module) => new module.TensorSession(task),
+    (session) =>
+      use(
+        session,
+        instance.call<number>(() => session.observePasses()),
+      ),
+  );
+}
+
+export function observeTiles(host: JobHost, { task, ...range }: QuantizeWork): Promise<TileResult> {
+  return withSession(host, task, async (session, passes) => {
+    await observe(host, session, range, passes);
+    const { pointer, bytes } = host.instance.call<{ pointer: number; bytes: number }>(() => session.state());
+    return { sums: new Float64Array(0), state: host.instance.copyOut(pointer, bytes) };
+  });
+}
+
+export function quantizeTiles(
+  host: JobHost,
+  { task, state, ...range }: QuantizeWork & { state: Uint8Array | null },
+): Promise<TileResult> {
+  const { instance } = host;
+  return withSession(host, task, async (session) => {
+    if (state)
+      instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
+    return quantize(host, session, range, false);
+  });
+}
+
+export function observeAndQuantizeTiles(host: JobHost, { task, ...range }: QuantizeWork): Promise<TileResult> {
+  return withSession(host, task, async (session, passes) => {
+    await observe(host, session, range, passes);
+    return quantize(host, session, range, isSingle(range));
+  });
+}
+
+/** A single tile is still in the session's memory after it was observed: it is not read again. */
+const isSingle = ({ first, last }: TileRange) => last - first === 1;
+
+async function observe(host: JobHost, session: BoundTensorSession, range: TileRange, passes: number): Promise<void> {
+  const { first, last } = range;
+  for (let pass = 1; pass <= passes; ++pass) {
+    if (pass > 1) host.instance.call<null>(() => session.nextPass());
+    for (let tile = first; tile < last; ++tile) {
+      await host.pause();
+      if (pass === 1 || !isSingle(range)) await host.read(0, session, tile, last - tile - 1);
+      host.instance.call<null>(() => session.observe(tile));
+    }
+  }
+}
+
+async function quantize(
+  host: JobHost,
+  session: BoundTensorSession,
+  { first, last }: TileRange,
+  isRead: boolean,
+): Promise<TileResult> {
+  const sums: Float64Array[] = [];
+  for (let tile = first; tile < last; ++tile) {
+    await host.pause();
+    if (!isRead) await host.read(0, session, tile, last - tile - 1);
+    sums.push(await host.write(host.instance.call<StoredTile>(() => session.run(tile))));
+  }
+  return { sums: joined(sums), state: null };
+}
