@@ -9,7 +9,7 @@
 #include "gguf_conversion/conversion.h"
 #include "pipeline/comparison/onnx_comparison.h"
 #include "pipeline/model_index/expert_tensors.h"
-#include "pipeline/plan/gguf_plan.h"
+#include "pipeline/model_index/converted_model.h"
 #include "pipeline/stored/quantized_weight_reader.h"
 #include "pipeline/task/session.h"
 
