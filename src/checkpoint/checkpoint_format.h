@@ -81,6 +81,8 @@ class CheckpointFormat {
                                           const families::ModelFamily& family) const = 0;
   /// Whether loaders make bfloat16 of weights with these stages, whatever the model's dtype is.
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
+  /// Whether loaders can be told to rotate inputs while the model runs (R4).
+  virtual bool holds_online_rotation() const noexcept { return false; }
   /// Whether a weight with these stages has no tensor called `weight` any more.
   virtual bool hides_weight(const Stages& /*stages*/) const { return false; }
 

@@ -25,6 +25,7 @@ class Quark final : public CheckpointFormat {
   bool holds_inputs(const Stages&) const override { return true; }
   bool holds_activation_scales() const override { return true; }
   bool fit(const WeightDescription&, ActivationStorage&) const override { return true; }
+  bool holds_online_rotation() const noexcept override { return true; }
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -1,7 +1,6 @@
-#include "pipeline/comparison/onnx_comparison.h"
-
 #include "core/message.h"
 #include "core/order.h"
+#include "pipeline/comparison/comparer.h"
 
 namespace wasmquant {
 namespace {
@@ -9,6 +8,8 @@ namespace {
 using conversion::OnnxModelWeight;
 using onnx::DataType;
 using onnx::Tensor;
+
+constexpr const char* kPlain = "fake-quantized";
 
 std::optional<Dtype> integer_of(uint32_t bits, bool is_signed) {
   for (const DtypeInfo& row : kDtypes)
@@ -24,22 +25,16 @@ bool is_signed(uint32_t data_type) {
 
 class OnnxComparer {
  public:
-  OnnxComparer(const ModelIndex& reference, const ModelIndex& quantized, const TileBytes& tile_bytes)
-      : reference_(reference.onnx()->model()),
-        weights_(reference.onnx()->weights()),
-        quantized_(quantized.onnx()->model()),
-        tile_bytes_(tile_bytes),
+  OnnxComparer(const ModelIndex& left, const ModelIndex& right)
+      : reference_(left.onnx()->model()),
+        weights_(left.onnx()->weights()),
+        quantized_(right.onnx()->model()),
         by_name_(sorted_by_name(quantized_.tensors.size(), NameOfTensor{quantized_})) {}
 
-  Comparison run() {
-    for (const OnnxModelWeight& weight : weights_) {
-      const Tensor& tensor = reference_.tensors[weight.tensor];
-      if (tensor.encoding == onnx::Encoding::none) continue;
-      if (Status compared = add(weight, tensor); !compared)
-        out_.diagnostics.push_back({Severity::warning, "tensor-not-compared", std::string(tensor.name),
-                                    std::move(compared.error().message), ""});
-    }
-    return std::move(out_);
+  void run(Comparer& out) const {
+    for (const OnnxModelWeight& weight : weights_)
+      if (const Tensor& tensor = reference_.tensors[weight.tensor]; tensor.encoding != onnx::Encoding::none)
+        out.add(tensor.name, pair_of(weight, tensor));
   }
 
  private:
@@ -49,7 +44,7 @@ class OnnxComparer {
   };
 
   // Of the quantized model. Graphs have the same numbers in both.
-  const Tensor* find(std::string_view name, const char* suffix, uint32_t graph) const {
+  const Tensor* named(std::string_view name, const char* suffix, uint32_t graph) const {
     const std::string wanted = text_of("{}{}", name, suffix);
     for (size_t i = place_of(wanted, by_name_, NameOfTensor{quantized_}); i < by_name_.size(); ++i) {
       const Tensor& tensor = quantized_.tensors[by_name_[i]];
@@ -57,6 +52,24 @@ class OnnxComparer {
       if (tensor.graph == graph) return &tensor;
     }
     return nullptr;
+  }
+
+  Result<StoredPair> pair_of(const OnnxModelWeight& weight, const Tensor& tensor) const {
+    StoredPair pair;
+    pair.left.weight = {weight.layer, weight.layer_type, tensor.shape, *onnx::weight_dtype_of(tensor.data_type),
+                        PackMethod::reorder};
+    pair.left.format = pair.right.format = kPlain;
+    pair.left.task.name = pair.right.task.name = tensor.name;
+    pair.right.weight = pair.left.weight;
+    TRY_VOID(set_plain(pair.left, reference_, tensor));
+    const Tensor* same = named(tensor.name, "", tensor.graph);
+    if (same != nullptr && onnx::weight_dtype_of(same->data_type) && same->shape == tensor.shape) {
+      TRY_VOID(set_plain(pair.right, quantized_, *same));
+    } else {
+      TRY_VOID(set_quantized(pair.right.task, weight, tensor));
+      pair.right.format = name_of(pair.right.task.onnx->form);
+    }
+    return pair;
   }
 
   static Location location_of(const onnx::Model& model, const Tensor& tensor) {
@@ -69,41 +82,14 @@ class OnnxComparer {
   static Error not_compared(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
   // A weight in float.
-  static Status set_plain(TensorTask& task, const onnx::Model& model, const Tensor& tensor,
-                          const WeightDescription& weight) {
+  static Status set_plain(StoredWeight& stored, const onnx::Model& model, const Tensor& tensor) {
     if (tensor.encoding != onnx::Encoding::bytes)
       return not_compared("its values are not stored in one range of bytes");
-    WeightDescription own = weight;
+    WeightDescription own = stored.weight;
     own.source = *onnx::weight_dtype_of(tensor.data_type);
-    TRY(layout, checkpoint_format_named("fake-quantized")->layout(own, {QuantizationSpec{}}));
-    task.layout = std::move(layout);
-    task.components = {location_of(model, tensor)};
-    return {};
-  }
-
-  Status add(const OnnxModelWeight& weight, const Tensor& tensor) {
-    ComparedPair pair;
-    pair.name = tensor.name;
-    pair.weight = {weight.layer, weight.layer_type, tensor.shape, *onnx::weight_dtype_of(tensor.data_type),
-                   PackMethod::reorder};
-    pair.left.name = pair.right.name = pair.name;
-    pair.left_format = pair.right_format = "fake-quantized";
-    TRY_VOID(set_plain(pair.left, reference_, tensor, pair.weight));
-    const Tensor* same = find(tensor.name, "", tensor.graph);
-    if (same != nullptr && onnx::weight_dtype_of(same->data_type) && same->shape == tensor.shape) {
-      TRY_VOID(set_plain(pair.right, quantized_, *same, pair.weight));
-    } else {
-      TRY_VOID(set_quantized(pair.right, weight, tensor));
-      pair.right_format = name_of(pair.right.onnx->form);
-    }
-    pair.right_weight = pair.weight;
-    pair.by_columns = pair.right.layout.source_transposed;
-    set_tiles(pair.right, tile_bytes_);
-    pair.left.tile_lines = pair.right.tile_lines;
-    pair.left.tiles = pair.right.tiles;
-    pair.bytes_before = tensor.end - tensor.begin;
-    for (const Component& component : pair.right.layout.components) pair.bytes_after += component.bytes;
-    out_.pairs.push_back(std::move(pair));
+    TRY(layout, checkpoint_format_named(kPlain)->layout(own, {QuantizationSpec{}}));
+    stored.task.layout = std::move(layout);
+    stored.task.components = {location_of(model, tensor)};
     return {};
   }
 
@@ -113,10 +99,10 @@ class OnnxComparer {
     const Tensor *codes = nullptr, *scale = nullptr, *zero_point = nullptr;
     const std::pair<const char*, uint32_t> blocks[] = {{"_Q4", 4}, {"_Q8", 8}, {"_Q2", 2}};
     for (const auto& [suffix, bits] : blocks) {
-      codes = find(tensor.name, suffix, tensor.graph);
+      codes = named(tensor.name, suffix, tensor.graph);
       if (codes == nullptr) continue;
-      scale = find(tensor.name, "_scales", tensor.graph);
-      zero_point = find(tensor.name, "_zero_points", tensor.graph);
+      scale = named(tensor.name, "_scales", tensor.graph);
+      zero_point = named(tensor.name, "_zero_points", tensor.graph);
       if (scale == nullptr || scale->shape.empty() || scale->shape.back() == 0 || codes->shape.empty())
         return not_compared("its codes stand without scales");
       onnx.form = codes->shape.size() == 3 ? OnnxForm::mat_mul_n_bits : OnnxForm::gather_block_quantized;
@@ -127,9 +113,9 @@ class OnnxComparer {
       break;
     }
     if (codes == nullptr) {
-      codes = find(tensor.name, "_quantized", tensor.graph);
-      scale = find(tensor.name, "_scale", tensor.graph);
-      zero_point = find(tensor.name, "_zero_point", tensor.graph);
+      codes = named(tensor.name, "_quantized", tensor.graph);
+      scale = named(tensor.name, "_scale", tensor.graph);
+      zero_point = named(tensor.name, "_zero_point", tensor.graph);
       if (codes == nullptr || scale == nullptr || codes->consumers.empty())
         return not_compared("is not in the quantized model, or under another name");
       const auto dtype = integer_of(onnx::bits_of(codes->data_type), is_signed(codes->data_type));
@@ -182,15 +168,13 @@ class OnnxComparer {
   const onnx::Model& reference_;
   const List<OnnxModelWeight>& weights_;
   const onnx::Model& quantized_;
-  const TileBytes& tile_bytes_;
-  const List<uint32_t> by_name_;
-  Comparison out_;
+  const List<uint32_t> by_name_;  // tensors of the quantized model
 };
 
 }  // namespace
 
-Comparison compare_onnx(const ModelIndex& reference, const ModelIndex& quantized, const TileBytes& tile_bytes) {
-  return OnnxComparer(reference, quantized, tile_bytes).run();
+void compare_onnx(const ModelIndex& left, const ModelIndex& right, Comparer& out) {
+  OnnxComparer(left, right).run(out);
 }
 
 }  // namespace wasmquant

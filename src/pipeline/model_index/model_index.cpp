@@ -282,6 +282,10 @@ std::optional<std::string_view> ModelIndex::inline_bytes(std::string_view name) 
   return inline_tensors_.bytes(static_cast<uint32_t>(tensor - tensors_.begin()));
 }
 
+std::string_view ModelIndex::format() const noexcept {
+  return is_gguf() ? "gguf" : onnx_ ? "onnx" : is_npy_ ? "npy" : "safetensors";
+}
+
 json::Value ModelIndex::to_json() const {
   json::Array tensors;
   tensors.reserve(tensors_.size());
@@ -306,7 +310,7 @@ json::Value ModelIndex::to_json() const {
       pair.emplace_back(value);
     }
   json::Value out;
-  out.set("format", is_gguf() ? "gguf" : onnx_ ? "onnx" : is_npy_ ? "npy" : "safetensors");
+  out.set("format", format());
   out.set("tensors", std::move(tensors));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

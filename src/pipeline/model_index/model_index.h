@@ -75,6 +75,8 @@ class ModelIndex {
   bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
   /// Text of model.safetensors.index.json with an empty weight_map; "" where there is none.
   std::string_view shard_map_text() const noexcept { return shard_map_text_; }
+  /// Of the files: gguf, onnx, npy or safetensors.
+  std::string_view format() const noexcept;
   /// Files are GGUF: the metadata of the first part.
   bool is_gguf() const noexcept { return !parts_.empty(); }
   const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }

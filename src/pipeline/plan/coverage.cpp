@@ -46,7 +46,7 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& given) {
     auto left = std::find_if(coverage.left.begin(), coverage.left.end(),
                              [&](const Coverage::Left& row) { return row.text == planned.reason.text; });
     if (left == coverage.left.end()) {
-      coverage.left.push_back({name_of(planned.reason.rule), planned.reason.text});
+      coverage.left.push_back({name_of(planned.reason.rule), planned.reason.text, stored.name});
       left = coverage.left.end() - 1;
     }
     ++left->tensors;
@@ -87,6 +87,7 @@ Diagnostic low_coverage_warning(const Coverage& coverage) {
       ""};
   if (!coverage.left.empty()) {
     const Coverage::Left& largest = coverage.left[0];
+    warning.where = largest.first;
     warning.message += text_of("; {} are left: {}", percent(largest.parameters, coverage.parameters), largest.text);
   }
   return warning;

@@ -14,6 +14,7 @@ struct Coverage {
   struct Left {
     std::string_view rule;  // name_of(Reason::rule)
     std::string text;       // of the reason
+    std::string first;      // of the tensors
     uint64_t tensors = 0, parameters = 0, bytes = 0;
   };
   // Of the source, in elements and bytes. Casts count as quantized.
@@ -30,7 +31,8 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& model);
 /// {parameters, quantizedParameters, bytes, quantizedBytes, left: [{rule, text, tensors, parameters, bytes}]}
 json::Value to_json(const Coverage& coverage);
 
-/// The warning that a plan with low coverage gets: the share, and the largest part that is left.
+/// The warning that a plan with low coverage gets: the share, and the largest part that is left, at its first
+/// tensor.
 Diagnostic low_coverage_warning(const Coverage& coverage);
 
 }  // namespace wasmquant

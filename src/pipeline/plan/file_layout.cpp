@@ -35,17 +35,11 @@ void append_known(const PlannedTensor& tensor, Role role, std::string& out) {
     append_little_endian(column / layout.granularity.block, 4, out);
 }
 
-}  // namespace
+using Metadata = List<std::pair<std::string, std::string>>;
 
-void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
-  if (literals.empty() || literals.back().offset + literals.back().bytes != offset)
-    literals.push_back({offset, prefix.size(), 0});
-  literals.back().bytes += text.size();
-  prefix += text;
-}
-
+// Fills `file` and the component locations of its tensors, which are in the source's order.
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
-                    const List<std::pair<std::string, std::string>>& metadata) {
+                    const Metadata& metadata) {
   const auto data_bytes = [](const PlannedTensor* tensor) {
     uint64_t bytes = 0;
     for (const Component& component : tensor->outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
@@ -101,6 +95,37 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
       slot.tensor->task.components[slot.component].offset = header.offsets[i];
   }
   file.bytes = header.file_bytes;
+  return {};
+}
+
+// That of its source, and the version.
+Metadata metadata_of(const ModelIndex& model, uint32_t file, std::string_view version) {
+  Metadata metadata;
+  for (const auto& [key, value] : model.metadata(file))
+    if (key != kVersionKey) metadata.emplace_back(key, value);
+  if (!version.empty()) metadata.emplace_back(kVersionKey, version);
+  return metadata;
+}
+
+}  // namespace
+
+Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version) {
+  const bool one_file = model.is_npy();  // arrays have a file each, or are parts of one
+  List<List<PlannedTensor*>> by_file(one_file ? 1 : model.files().size());
+  for (PlannedTensor& planned : plan.tensors)
+    by_file[one_file ? 0 : model.tensors()[planned.tensor].file].push_back(&planned);
+  List<std::pair<std::string, std::string>> map;
+  for (uint32_t f = 0; f < by_file.size(); ++f) {
+    PlannedFile file{one_file ? "model.safetensors" : model.files()[f].name, {}, 0};
+    TRY_VOID(lay_out_file(file, f, by_file[f], metadata_of(model, f, version)));
+    for (const PlannedTensor* planned : by_file[f])
+      for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);
+    for (const PlannedTensor* planned : by_file[f])
+      for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name, file.name);
+    plan.files.push_back(std::move(file));
+  }
+  if (model.is_sharded() || by_file.size() > 1)
+    plan.shard_map = safetensors::write_shard_map(map, plan.bytes_after, model.shard_map_text());
   return {};
 }
 

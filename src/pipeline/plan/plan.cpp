@@ -3,10 +3,7 @@
 #include "config/config_api.h"
 #include "config/dialects/dialects.h"
 #include "pipeline/calibration/algorithm_list.h"
-#include "pipeline/plan/checkpoint_plan.h"
-#include "pipeline/plan/coverage.h"
-#include "pipeline/plan/gguf_plan.h"
-#include "pipeline/plan/onnx_plan.h"
+#include "pipeline/plan/planners.h"
 
 namespace wasmquant {
 namespace {
@@ -21,75 +18,62 @@ void warn_of_norms(const Config& config, List<Diagnostic>& diagnostics) {
                            ""});
 }
 
-}  // namespace
-
-Diagnostic requantized_warning(uint64_t tensors) {
-  return {Severity::warning, "requantized", "",
-          text_of("{} tensors were quantized already; rounding them again costs precision", tensors),
-          "start from F32, F16 or BF16 where you can"};
+// What is asked for by name, or follows from model and config.
+std::string format_of(const ModelIndex& model, bool is_recipe, const std::string& asked) {
+  if (!asked.empty()) return asked;
+  if (model.onnx() != nullptr) return "onnx";
+  return is_recipe || model.is_gguf() ? "gguf" : "compressed-tensors";
 }
 
-namespace {
+}  // namespace
 
-Result<Plan> make_any_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                           List<Diagnostic>& diagnostics) {
+void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
+  if (literals.empty() || literals.back().offset + literals.back().bytes != offset)
+    literals.push_back({offset, prefix.size(), 0});
+  literals.back().bytes += text.size();
+  prefix += text;
+}
+
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+                       List<Diagnostic>& diagnostics) {
   const std::string_view given = options.format.empty() && model.is_gguf() ? "gguf" : std::string_view(options.format);
   TRY(parsed, config::parse_for_format(config_text, given, &diagnostics));
-  const bool is_recipe = parsed.config.dialect == Dialect::gguf;
-  const std::string asked = !options.format.empty()        ? options.format
-                            : is_recipe || model.is_gguf() ? "gguf"
-                            : model.onnx() != nullptr      ? "onnx"
-                                                           : "compressed-tensors";
-  if (model.onnx() != nullptr && is_recipe)
-    return error_at(ErrorCode::format_unsupported, "recipe",
+  const Config& config = parsed.config;
+  const bool is_recipe = config.dialect == Dialect::gguf, is_onnx_model = model.onnx() != nullptr;
+  if (is_onnx_model && is_recipe)
+    return error_at(ErrorCode::format_unsupported, "/recipe",
                     "{} is a recipe for GGUF files, and this is an ONNX model: take a preset like int4_wo_32, int8 or "
                     "int8_dynamic",
-                    parsed.config.source["recipe"].as_string());
-  if ((model.onnx() != nullptr) != (asked == "onnx"))
+                    config.source["recipe"].as_string());
+  const std::string format = format_of(model, is_recipe, options.format);
+  const bool is_onnx = format == "onnx", is_gguf = format == "gguf";
+  if (is_onnx_model != is_onnx)
     return error_at(ErrorCode::format_unsupported, "format",
                     "ONNX files are made of ONNX models, and nothing else is: the model is {}, the format {}",
-                    model.onnx() != nullptr ? "onnx"
-                    : model.is_gguf()       ? "gguf"
-                                            : "safetensors",
-                    asked);
-  if (options.gguf.shard_bytes != 0 && asked != "gguf")
+                    model.format(), format);
+  if (options.gguf.shard_bytes != 0 && !is_gguf)
     return error_at(ErrorCode::format_unsupported, "shardBytes",
-                    "only gguf is cut into parts of a given size; {} has the files of its source", asked);
-  if (asked == "onnx") return make_onnx_plan(model, parsed.config, options, diagnostics);
-  warn_of_norms(parsed.config, diagnostics);
-  if (asked == "gguf") {
-    if (is_recipe) return make_gguf_plan(model, parsed.config, options, diagnostics);
+                    "only gguf is cut into parts of a given size; {} has the files of its source", format);
+  if (is_onnx) return make_onnx_plan(model, config, options, diagnostics);
+  warn_of_norms(config, diagnostics);
+  if (is_gguf && is_recipe) return make_gguf_plan(model, config, options, diagnostics);
+  if (is_gguf)
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF holds llama.cpp's types, which round by themselves: take a preset like q4_k_m or q8_0, or a "
         "config with \"dialect\": \"gguf\", which may list rotation, cle, smooth and awq; and calibration or an "
         "imatrix for importance. What gptq makes can be written as fake-quantized, and a GGUF file be made of that");
-  }
   if (is_recipe)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot hold it",
-                    parsed.config.source["recipe"].as_string(), asked);
+                    config.source["recipe"].as_string(), format);
   if (model.is_gguf())
     return error_at(ErrorCode::format_unsupported, "format",
-                    "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", asked);
-  const CheckpointFormat* format = checkpoint_format_named(asked);
-  if (format == nullptr || format->is_read_only())
-    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}, gguf and onnx", asked,
+                    "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", format);
+  const CheckpointFormat* checkpoint = checkpoint_format_named(format);
+  if (checkpoint == nullptr || checkpoint->is_read_only())
+    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}, gguf and onnx", format,
                     checkpoint_format_names());
-  return make_checkpoint_plan(model, parsed.config, *format, options, diagnostics);
-}
-
-}  // namespace
-
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                       List<Diagnostic>& diagnostics) {
-  auto plan = make_any_plan(model, config_text, options, diagnostics);
-  if (!plan || plan->format == "onnx" || plan->quantized_count == 0) return plan;
-  const Coverage coverage = coverage_of(*plan, model);
-  if (!coverage.is_low()) return plan;
-  List<Diagnostic> all = {low_coverage_warning(coverage)};
-  for (Diagnostic& d : diagnostics) all.push_back(std::move(d));
-  diagnostics = std::move(all);
-  return plan;
+  return make_checkpoint_plan(model, config, *checkpoint, options, diagnostics);
 }
 
 }  // namespace wasmquant

@@ -91,24 +91,22 @@ struct Plan {
   List<ActivationRequest> requests;  // what calibration has to find for it
   List<SourceRange> constants;       // what has to be read and given before it can be run
   List<TensorTask> copies;           // ranges of the sources that go over, besides tensors
-  /// Tasks in the order of the output: indexes into tensors, and after those into copies. Empty: every tensor.
-  List<uint32_t> order;
+  /// What is to be done, in the order of the output: indexes into tensors, and after those into copies.
+  List<uint32_t> work;
   std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
   json::Value quantization_config;
-  json::Value config_changes;  // of config.json besides: an object, or null
+  json::Value config_changes;    // of config.json besides: an object, or null
+  std::string external_data_of;  // name of the file whose tensors lie in another one; empty: there is none
   uint64_t bytes_before = 0, bytes_after = 0;
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
 
-  size_t task_count() const noexcept { return format == "onnx" ? order.size() : tensors.size(); }
-  /// What task number `i` works on, as in `order`.
-  size_t work_of(size_t i) const noexcept { return format == "onnx" ? order[i] : i; }
-  const TensorTask& task_of(size_t work) const noexcept {
-    return work < tensors.size() ? tensors[work].task : copies[work - tensors.size()];
+  size_t task_count() const noexcept { return work.size(); }
+  /// What task number `i` works on, as in `work`.
+  size_t work_of(size_t i) const noexcept { return work[i]; }
+  const TensorTask& task_of(size_t item) const noexcept {
+    return item < tensors.size() ? tensors[item].task : copies[item - tensors.size()];
   }
 };
-
-/// Of plans whose sources were quantized before.
-Diagnostic requantized_warning(uint64_t tensors);
 
 /// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),
 /// file-invalid. `diagnostics` is filled either way.

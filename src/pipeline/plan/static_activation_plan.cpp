@@ -7,13 +7,14 @@ namespace {
 
 class StaticActivationPlanner {
  public:
-  StaticActivationPlanner(const PlannedTensor& planned, const CheckpointFormat& format, const PlanOptions& options)
-      : planned_(planned), format_(format), options_(options) {
+  StaticActivationPlanner(PlannedTensor& planned, LayerOutcome& outcome, const CheckpointFormat& format,
+                          const PlanOptions& options, List<ActivationRequest>& requests)
+      : planned_(planned), outcome_(outcome), format_(format), options_(options), requests_(requests) {
     const WeightDescription& weight = planned.weight;
     if (weight.layer_type == "Linear" && weight.shape.size() == 2) features_ = {weight.shape[1], weight.shape[0]};
   }
 
-  LayerActivations run(const LayerConfig& config) {
+  LeftActivations run(const LayerConfig& config) {
     add(ActivationRole::input, config.input_tensors);
     add(ActivationRole::output, config.output_tensors);
     return std::move(out_);
@@ -33,23 +34,23 @@ class StaticActivationPlanner {
                                      "\"weighted\" is for linear layers; exclude this one"));
     if (is_input && !are_static(stages)) {
       const bool fits = stages.empty() || format_.holds_inputs(stages);
-      if (fits) out_.inputs = stages;
+      if (fits) outcome_.inputs = stages;
       out_.inputs_left_out |= !fits;
     }
     const auto storage = are_static(stages) ? static_storage(stages, request.features) : std::nullopt;
     if (storage) {
       request.spec = storage->spec;
       request.scales = storage->scale_shape.empty() ? 1 : storage->scale_shape.front();
-      (is_input ? out_.inputs : out_.outputs) = stages;
+      (is_input ? outcome_.inputs : outcome_.outputs) = stages;
     }
     if (!storage && !request.importance) return;
     if (const json::Value& found = found_for(request, options_.activations); !found.is_null()) {
       if (storage)
         for (KnownTensor& tensor : activation_tensors(request.layer, role, found, *storage))
-          out_.tensors.push_back(std::move(tensor));
-      if (request.importance) out_.importance = importance_in(found);
+          planned_.activations.push_back(std::move(tensor));
+      if (request.importance) planned_.task.importance = importance_in(found);
     }
-    out_.requests.push_back(std::move(request));
+    requests_.push_back(std::move(request));
   }
 
   // None without calibration, or where the format has no place.
@@ -68,18 +69,21 @@ class StaticActivationPlanner {
     return std::nullopt;
   }
 
-  const PlannedTensor& planned_;
+  PlannedTensor& planned_;
+  LayerOutcome& outcome_;
   const CheckpointFormat& format_;
   const PlanOptions& options_;
+  List<ActivationRequest>& requests_;
   Features features_;
-  LayerActivations out_;
+  LeftActivations out_;
 };
 
 }  // namespace
 
-LayerActivations plan_activations(const PlannedTensor& planned, const LayerConfig& config,
-                                  const CheckpointFormat& format, const PlanOptions& options) {
-  return StaticActivationPlanner(planned, format, options).run(config);
+LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+                                 const CheckpointFormat& format, const PlanOptions& options,
+                                 List<ActivationRequest>& requests) {
+  return StaticActivationPlanner(planned, outcome, format, options, requests).run(config);
 }
 
 }  // namespace wasmquant

@@ -7,19 +7,18 @@
 
 namespace wasmquant {
 
-struct LayerActivations {
-  Stages inputs, outputs;            // of LayerOutcome
-  List<ActivationRequest> requests;  // of Plan
-  List<KnownTensor> tensors;         // of PlannedTensor: static scales that calibration found
-  std::vector<float> importance;     // of TensorTask
-  bool inputs_left_out = false;      // the format has no words for the dynamic inputs
-  bool static_left_out = false;      // there is no calibration, or the format has no place for static scales
+/// What a plan cannot do about them.
+struct LeftActivations {
+  bool inputs_left_out = false;  // the format has no words for the dynamic inputs
+  bool static_left_out = false;  // there is no calibration, or the format has no place for static scales
   List<Error> errors;
 };
 
-/// `planned` is a weight of the layer that is quantized, with its layout; `config` the layer's. Errors: not-implemented
+/// `planned` is a weight of the layer that is quantized, with its layout; `config` the layer's. Sets inputs and outputs
+/// of `outcome`, activations and importance of `planned`, and adds to the plan's `requests`. Errors: not-implemented
 /// (importance of what is no linear layer), format-unsupported (static scales that the format cannot hold).
-LayerActivations plan_activations(const PlannedTensor& planned, const LayerConfig& config,
-                                  const CheckpointFormat& format, const PlanOptions& options);
+LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+                                 const CheckpointFormat& format, const PlanOptions& options,
+                                 List<ActivationRequest>& requests);
 
 }  // namespace wasmquant

@@ -53,8 +53,8 @@ Result<std::string> output_config(const Plan& plan, std::string_view original) {
   if (original.empty() && !has_block && !has_changes) return std::string();
   ConfigText text(original.empty() ? "{}\n" : original);
   TRY(config, json::parse(text.text(), json::kPython));
-  if (plan.format == "onnx" && plan.files.size() > 1 && !original.empty())
-    TRY_VOID(set_external_data(text, config, plan.files[1].name));
+  if (!plan.external_data_of.empty() && !original.empty())
+    TRY_VOID(set_external_data(text, config, plan.external_data_of));
   for (const auto& [key, value] : plan.config_changes.members()) {
     const std::string_view path[] = {"text_config", key};
     TRY_VOID(text.set(json::Path(path).last(1), value));

@@ -1,5 +1,5 @@
 // ONNX models from index to files: the bytes do not depend on tiles, what is not quantized goes over as it was.
-#include "pipeline/plan/onnx_plan.h"
+#include "pipeline/plan/plan.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,154 @@
+#include "config/match/layer_type.h"
+#include "core/message.h"
+#include "core/order.h"
+#include "families/model_family.h"
+#include "pipeline/comparison/comparer.h"
+#include "pipeline/model_index/converted_model.h"
+#include "pipeline/model_index/expert_tensors.h"
+#include "pipeline/stored/quantized_weight_reader.h"
+
+namespace wasmquant {
+namespace {
+
+// Experts, and parameters that are stored in codes, are weights whatever they are called.
+bool is_weight(const OriginalTensor& tensor) {
+  return tensor.plain == nullptr || tensor.weight.layer_type == kExperts ||
+         layer_name_of(tensor.name).role == TensorRole::weight;
+}
+
+// How a matrix that split_experts() took out of a tensor lies in it.
+void set_part(const OriginalTensor& tensor, TensorTask& task) {
+  if (tensor.plain == nullptr || !tensor.plain->is_part) return;
+  task.source_pitch = tensor.plain->pitch;
+  if (!tensor.plain->is_input_major) return;
+  task.change.is_transposed = true;
+  WeightLayout& layout = task.layout;
+  std::swap(layout.rows, layout.columns);
+  layout.shape = {layout.rows, layout.columns};
+}
+
+Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view config) {
+  if (model.is_gguf()) return StoredWeightReader::create({});
+  return StoredWeightReader::create(config, model.companion("hf_quant_config.json"));
+}
+
+// The model with a matrix for each expert, where the other side has the experts so; else null.
+Result<std::unique_ptr<ModelIndex>> as_stored_beside(const ModelIndex& model, std::string_view config,
+                                                     const ModelIndex& other, const StoredWeightReader& other_reader) {
+  TRY(family, families::ModelFamily::read(config));
+  std::unique_ptr<ModelIndex> split = split_experts(model, family);
+  if (split == nullptr) return split;
+  for (const OriginalTensor& tensor : other_reader.originals(other))
+    if (model.find(tensor.name) == nullptr && split->find(tensor.name) != nullptr) return split;
+  return std::unique_ptr<ModelIndex>();
+}
+
+class NameComparer {
+ public:
+  NameComparer(const ModelIndex& left, const StoredWeightReader& left_reader, const ModelIndex& right,
+               const StoredWeightReader& right_reader)
+      : left_(left),
+        right_(right),
+        left_reader_(left_reader),
+        right_reader_(right_reader),
+        left_tensors_(left_reader.originals(left)),
+        right_tensors_(right_reader.originals(right)) {}
+
+  Status run(Comparer& out) {
+    const bool converts = left_.is_gguf() != right_.is_gguf();
+    if (converts) TRY_VOID(convert());
+    const auto name_of = [&](uint32_t i) -> std::string_view { return right_tensors_[i].name; };
+    const List<uint32_t> by_name = sorted_by_name(right_tensors_.size(), name_of);
+    List<uint8_t> is_paired(right_tensors_.size());
+    for (size_t i = 0; i < left_tensors_.size(); ++i) {
+      const OriginalTensor& tensor = left_tensors_[i];
+      if (tensor.plain != nullptr && (!is_quantizable(tensor.plain->stored.dtype, tensor.plain->stored.shape) ||
+                                      tensor.plain->stored.begin == tensor.plain->stored.end))
+        continue;
+      const Counterpart counterpart = converts ? counterpart_of(i, tensor.name) : Counterpart{tensor.name, {}};
+      const size_t place = place_of(counterpart.name, by_name, name_of);
+      const OriginalTensor* other = nullptr;
+      if (place < by_name.size() && right_tensors_[by_name[place]].name == counterpart.name) {
+        other = &right_tensors_[by_name[place]];
+        is_paired[by_name[place]] = 1;
+      }
+      if (is_weight(tensor) || (other != nullptr && other->plain == nullptr))
+        out.add(tensor.name, find(tensor, other, counterpart.change));
+      else if (other == nullptr || other->weight.shape != tensor.weight.shape || !is_quantizable(other->weight.source))
+        out.add(tensor.name, missing("is not in the quantized model with this shape"));  // biases are never packed
+    }
+    for (size_t i = 0; i < right_tensors_.size(); ++i)
+      if (is_paired[i] == 0 && is_weight(right_tensors_[i]))
+        out.add(right_tensors_[i].name, missing("is not in the reference model"));
+    return {};
+  }
+
+ private:
+  // What stands for a tensor on the other side; the change is the folder's.
+  struct Counterpart {
+    std::string name;
+    ValueChange change;
+  };
+  struct Converted {
+    uint32_t source;  // number of the folder's tensor
+    std::string folder, gguf;
+    ValueChange change;
+  };
+
+  static Error missing(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
+
+  // Of the folder's tensors what GGUF makes of them.
+  Status convert() {
+    const ModelIndex& folder = left_.is_gguf() ? right_ : left_;
+    const List<OriginalTensor>& originals = left_.is_gguf() ? right_tensors_ : left_tensors_;
+    std::vector<conversion::SourceTensor> sources;
+    for (const OriginalTensor& original : originals) sources.push_back({original.name, original.weight.shape});
+    DiagnosticList remarks;
+    TRY(converted, conversion::convert(model_files(folder, ""), sources, remarks));
+    for (const conversion::ConvertedTensor& tensor : converted.tensors)
+      if (tensor.source != conversion::ConvertedTensor::kGenerated)
+        converted_.push_back({tensor.source, originals[tensor.source].name, tensor.name, change_of(tensor)});
+    return {};
+  }
+
+  Counterpart counterpart_of(size_t index, const std::string& name) const {
+    for (const Converted& converted : converted_) {
+      if (left_.is_gguf() && converted.gguf == name) return {converted.folder, converted.change};
+      if (!left_.is_gguf() && converted.source == index) return {converted.gguf, converted.change};
+    }
+    return {};
+  }
+
+  Result<StoredPair> find(const OriginalTensor& tensor, const OriginalTensor* other, const ValueChange& change) const {
+    if (other == nullptr) return missing("is not in the quantized model");
+    WeightDescription weight = tensor.weight, right_weight = other->weight;
+    if (weight.shape.empty()) weight.shape = right_weight.shape;
+    if (right_weight.shape.empty()) right_weight.shape = weight.shape;
+    TRY(left, left_reader_.find(left_, weight));
+    TRY(right, right_reader_.find(right_, right_weight));
+    (left_.is_gguf() ? right : left).task.change = change;
+    set_part(tensor, left.task);
+    set_part(*other, right.task);
+    return StoredPair{std::move(left), std::move(right)};
+  }
+
+  const ModelIndex &left_, &right_;
+  const StoredWeightReader &left_reader_, &right_reader_;
+  const List<OriginalTensor> left_tensors_, right_tensors_;
+  List<Converted> converted_;
+};
+
+}  // namespace
+
+Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_config, const ModelIndex& right,
+                             std::string_view right_config, Comparer& out) {
+  TRY(left_reader, reader_of(left, left_config));
+  TRY(right_reader, reader_of(right, right_config));
+  TRY(left_split, as_stored_beside(left, left_config, right, right_reader));
+  TRY(right_split, as_stored_beside(right, right_config, left, left_reader));
+  TRY_VOID(NameComparer(left_split ? *left_split : left, left_reader, right_split ? *right_split : right, right_reader)
+               .run(out));
+  return !left_config.empty() && left_reader.has_codes(left);
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,56 @@
+#include "pipeline/model_index/converted_model.h"
+
+#include "core/message.h"
+#include "formats/gguf/gguf_split.h"
+
+namespace wasmquant {
+
+conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
+  conversion::ModelFiles files;
+  files.name = name;
+  files.config = model.companion("config.json");
+  files.pooling = model.companion("1_Pooling/config.json");
+  files.tokenizer.tokenizer = model.companion("tokenizer.json");
+  files.tokenizer.tokenizer_config = model.companion("tokenizer_config.json");
+  files.tokenizer.chat_template = model.companion("chat_template.jinja");
+  const std::string_view pieces = model.companion("tokenizer.model");
+  files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
+  return files;
+}
+
+ValueChange change_of(const conversion::ConvertedTensor& tensor) noexcept {
+  ValueChange change;
+  if (tensor.rearrangement == conversion::Rearrangement::interleave) change.interleaved_rows = tensor.head_rows;
+  change.is_transposed = tensor.rearrangement == conversion::Rearrangement::transpose;
+  change.adds_one = tensor.plus_one;
+  return change;
+}
+
+Result<conversion::Conversion> convert_model(const ModelIndex& model, std::string_view name,
+                                             List<Diagnostic>& diagnostics) {
+  if (model.is_gguf()) {
+    conversion::Conversion same;
+    same.metadata = model.gguf_metadata();
+    gguf::erase_split_keys(same.metadata);
+    for (uint32_t i = 0; i < model.tensors().size(); ++i) {
+      conversion::ConvertedTensor& tensor = same.tensors.emplace_back();
+      tensor.source = i;
+      tensor.name = model.tensors()[i].stored.name;
+      tensor.shape = model.tensors()[i].stored.shape;
+    }
+    return same;
+  }
+  const conversion::ModelFiles files = model_files(model, name);
+  if (files.config.empty())
+    return error_at(ErrorCode::format_unsupported, "config.json",
+                    "is missing: it says which model this is. Give the folder of the model, with config.json and the "
+                    "tokenizer, or a GGUF file");
+  std::vector<conversion::SourceTensor> tensors;
+  for (const ModelTensor& tensor : model.tensors()) tensors.push_back({tensor.stored.name, tensor.stored.shape});
+  DiagnosticList remarks;
+  auto converted = conversion::convert(files, tensors, remarks);
+  for (Diagnostic& d : remarks.take()) diagnostics.push_back(std::move(d));
+  return converted;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,36 @@
+// The files of an ONNX plan: what they are called, and where the pieces of the rewritten model go in them.
+#pragma once
+#include <string>
+
+#include "onnx_graph/onnx_rewrite.h"
+#include "pipeline/plan/plan.h"
+
+namespace wasmquant {
+
+class OnnxFiles {
+ public:
+  /// `plan`: with its tensors; `model`: the index, `onnx`: what is rewritten. All outlive it.
+  OnnxFiles(Plan& plan, const ModelIndex& model, const onnx::Model& onnx, const PlanOptions& options);
+
+  /// What the model calls the file for external data, from where it lies itself.
+  std::string data_in_model() const;
+  /// Fills files, work and copies of the plan, and the components' places. `chosen`: tensors of the plan, by number of
+  /// the choice.
+  void place(const conversion::OnnxRewrite& rewritten, List<uint32_t> chosen);
+
+ private:
+  std::string model_name() const;
+  void place_file(const std::string& name, const conversion::OnnxFile& from, const conversion::OnnxRewrite& rewritten,
+                  const List<uint32_t>& chosen);
+  void add_copy(const Location& from, uint64_t bytes, const Location& to);
+  uint32_t file_of_copy(const PlannedTensor& planned) const;
+  void order_work(List<uint32_t> work);
+
+  Plan& plan_;
+  const ModelIndex& model_;
+  const onnx::Model& onnx_;
+  const PlanOptions& options_;
+  const std::string name_, data_name_;
+};
+
+}  // namespace wasmquant

@@ -1,0 +1,187 @@
+#include "pipeline/plan/output_planner.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+#include "pipeline/plan/coverage.h"
+#include "pipeline/task/tensor_scales.h"
+
+namespace wasmquant {
+namespace {
+
+// One tile and the scales that outlive it must fit a 32-bit memory beside everything else.
+Status check_memory(const TensorTask& task) {
+  if (task.is_copy) return {};
+  const WeightLayout& layout = task.layout;
+  TRY_VOID(TensorScales::check(layout, task.name));
+  const uint64_t tile_elements = std::min(task.tile_lines, layout.lines()) * layout.line_elements();
+  const uint64_t kept_scales = TensorScales::needed(layout) ? layout.granularity.scale_count() : 0;
+  if (tile_elements <= kMaxTileElements && kept_scales <= kMaxTileElements) return {};
+  return error_at(ErrorCode::memory_budget, task.name,
+                  "its smallest tile has {} elements and {} scales kept between passes; the limit is {} each. "
+                  "Exclude the layer, or give it smaller groups or another scheme",
+                  tile_elements, kept_scales, kMaxTileElements);
+}
+
+// GGUF's block types count even where they are copied; its floats, and casts to them, never do.
+bool is_quantized(const PlannedTensor& planned) {
+  if (planned.outputs().empty() || planned.is_left) return false;
+  const StorageDtypeInfo& stored = info_of(planned.outputs().front().dtype);
+  if (stored.is_ggml()) return stored.block > 1;
+  return !planned.task.is_copy && planned.task.layout.codes != CodeStorage::ggml_rows;
+}
+
+// The failure with its place: the tensor, and the key that decides about it.
+Error with_place(const PlannedTensor& planned, Error error) {
+  if (error.where.empty()) error.where = planned.task.name;
+  const std::string& pointer = planned.reason.where;
+  if (!pointer.empty()) error.message += text_of("; asked for by {}", pointer);
+  return error;
+}
+
+// Names the spec's group size in messages: "group size 128".
+std::string group_text(int64_t size) { return text_of("group size {}", size); }
+
+QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis_length) {
+  QuantizationSpec fitting = spec;
+  for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
+    if (size < spec.group_size && axis_length % static_cast<uint64_t>(size) == 0) {
+      fitting.group_size = size;
+      return fitting;
+    }
+  }
+  fitting.qscheme = QScheme::per_channel;
+  fitting.observer = ObserverId::PerChannelMinMaxObserver;
+  fitting.ch_axis = 0;
+  fitting.group_size = 0;
+  return fitting;
+}
+
+}  // namespace
+
+OutputPlanner::OutputPlanner(std::string_view format, const ModelIndex& model, const Config& config,
+                             const PlanOptions& options, List<Diagnostic>& diagnostics)
+    : model_(model), config_(config), options_(options), diagnostics_(diagnostics), asked_(asked_algorithms(config)) {
+  plan_.format = format;
+}
+
+Result<Plan> OutputPlanner::run() {
+  if (Status prepared = prepare(); !prepared) return of_model(std::move(prepared.error()));
+  add_tensors();
+  for (uint32_t i = 0; i < plan_.tensors.size(); ++i) plan_.work.push_back(i);
+  report();
+  if (failures_ == 0 && first_left_ && plan_.quantized_count == 0) fail(std::move(*first_left_));
+  if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
+  if (failures_ != 0) return std::move(first_failure_);
+  if (Status placed = place_files(); !placed) return of_model(std::move(placed.error()));
+  if (expects_coverage() && plan_.quantized_count != 0) warn_of_low_coverage();
+  return std::move(plan_);
+}
+
+// What is of no tensor is of the model.
+Error OutputPlanner::of_model(Error error) const {
+  if (error.where.empty()) error.where = model_.files().front().name;
+  return error;
+}
+
+PlannedTensor& OutputPlanner::begin(uint32_t index, const ModelTensor& tensor) {
+  const StoredTensor& stored = tensor.stored;
+  PlannedTensor& planned = plan_.tensors.emplace_back();
+  planned.tensor = index;
+  planned.weight.layer = tensor.layer;
+  planned.weight.layer_type = tensor.layer_type;
+  planned.weight.shape = stored.shape;
+  planned.weight.source = stored.dtype;
+  TensorTask& task = planned.task;
+  task.name = stored.name;
+  task.source = {tensor.file, stored.begin};
+  task.source_bytes = stored.end - stored.begin;
+  task.source_pitch = tensor.pitch;
+  task.quantized = tensor.quantized;
+  task.non_finite = config_.non_finite;
+  return planned;
+}
+
+void OutputPlanner::keep_bytes(PlannedTensor& planned) {
+  TensorTask& task = planned.task;
+  task.is_copy = true;
+  task.layout = WeightLayout();
+  task.layout.components.push_back(
+      {Role::codes, task.name, planned.weight.source, planned.weight.shape, task.source_bytes});
+}
+
+void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
+  if (chosen) {
+    set_tiles(planned.task, options_.tile_bytes);
+    chosen = check_memory(planned.task);
+  }
+  if (chosen)
+    count(planned);
+  else
+    fail(planned, std::move(chosen.error()));
+}
+
+void OutputPlanner::count(PlannedTensor& planned) {
+  for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
+  for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
+  if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source counts already
+  plan_.bytes_after += planned.bytes_after;
+  if (!is_quantized(planned)) return;
+  uint64_t elements = 1;
+  for (const uint64_t length : planned.weight.shape) elements *= length;
+  ++plan_.quantized_count;
+  plan_.quantized_elements += elements;
+  plan_.quantized_bytes += planned.bytes_after;
+}
+
+QuantizationSpec OutputPlanner::fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned) {
+  const QuantizationSpec fitting = with_fitting_groups(spec, axis_length);
+  const std::string instead =
+      fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
+  planned.reason.text += text_of("; {} does not divide {}, so {}", group_text(spec.group_size), axis_length, instead);
+  note("group-fallback", planned.task.name,
+       text_of("{} does not divide {}; {} is used here", group_text(spec.group_size), axis_length, instead),
+       "set \"indivisible_groups\": \"error\" to refuse instead");
+  return fitting;
+}
+
+void OutputPlanner::fail(const PlannedTensor& planned, Error error) { fail(with_place(planned, std::move(error))); }
+
+void OutputPlanner::fail(Error error) {
+  error = of_model(std::move(error));
+  if (failures_++ == 0) first_failure_ = error;
+  diagnostics_.push_back(
+      {Severity::error, std::string(name_of(error.code)), std::move(error.where), std::move(error.message), ""});
+}
+
+void OutputPlanner::warn(std::string_view code, std::string where, std::string message, std::string_view hint) {
+  diagnostics_.push_back({Severity::warning, code, std::move(where), std::move(message), hint});
+}
+
+void OutputPlanner::note(std::string_view code, std::string where, std::string message, std::string_view hint) {
+  diagnostics_.push_back({Severity::note, code, std::move(where), std::move(message), hint});
+}
+
+void OutputPlanner::leave(const PlannedTensor& planned, Error error) {
+  left_.add(planned.task.name);
+  if (!first_left_) first_left_ = with_place(planned, std::move(error));
+}
+
+void OutputPlanner::report_requantized() {
+  if (requantized_.count == 0) return;
+  warn("requantized", requantized_.first,
+       text_of("is the first of {} tensors that were quantized already; rounding them again costs precision",
+               requantized_.count),
+       "start from F32, F16 or BF16 where you can");
+}
+
+// It comes first: whoever reads one line reads this one.
+void OutputPlanner::warn_of_low_coverage() {
+  const Coverage coverage = coverage_of(plan_, model_);
+  if (!coverage.is_low()) return;
+  List<Diagnostic> all = {low_coverage_warning(coverage)};
+  for (Diagnostic& d : diagnostics_) all.push_back(std::move(d));
+  diagnostics_ = std::move(all);
+}
+
+}  // namespace wasmquant
