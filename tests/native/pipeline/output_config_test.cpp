@@ -54,9 +54,7 @@ TEST_CASE("output config: changes stand in text_config, too, where the model has
 
 TEST_CASE("output config: transformers.js learns of external data") {
   Plan plan;
-  plan.format = "onnx";
-  plan.files.push_back({.name = "onnx/model_q4.onnx_data"});
-  plan.files.push_back({.name = "onnx/model_q4.onnx"});
+  plan.external_data_of = "onnx/model_q4.onnx";
   CHECK(output_config_written(plan, "") == "");
   CHECK(output_config_written(plan, R"({"eps": 1e-05})") ==
         R"({"eps": 1e-05, "transformers.js_config": {"use_external_data_format": {"model_q4.onnx": 1}}})");
@@ -72,7 +70,7 @@ TEST_CASE("output config: transformers.js learns of external data") {
         R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
   CHECK(output_config_written(plan, R"({"transformers.js_config":"?"})") ==
         R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
-  plan.files.pop_back();
+  plan.external_data_of.clear();
   CHECK(output_config_written(plan, R"({"eps": 1e-05})") == R"({"eps": 1e-05})");
 }
 
