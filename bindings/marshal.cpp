@@ -8,6 +8,14 @@ std::string ok(json::Value&& value) {
   return json::write(out);
 }
 
+std::string ok_text(std::string_view json) {
+  std::string out = R"({"ok":)";
+  out.reserve(out.size() + json.size() + 1);
+  out += json;
+  out += '}';
+  return out;
+}
+
 std::string fail(const Error& error) { return fail(error, {}); }
 
 std::string fail(const Error& error, const List<Diagnostic>& diagnostics) {

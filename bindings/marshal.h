@@ -15,6 +15,8 @@ namespace wasmquant::bindings {
 
 /// {"ok": value}
 std::string ok(json::Value&& value);
+/// The same of JSON text.
+std::string ok_text(std::string_view json);
 /// {"error": {"code", "where", "message", "diagnostics"?}}
 std::string fail(const Error& error);
 std::string fail(const Error& error, const List<Diagnostic>& diagnostics);

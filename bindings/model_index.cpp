@@ -92,6 +92,7 @@ EMSCRIPTEN_BINDINGS(model_index) {
       .function("feed", &BoundModelIndex::feed)
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)
+      .function("tensors", &BoundModelIndex::tensors)
       .function("layerValues", &BoundModelIndex::layer_values)
       .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)

@@ -4,6 +4,7 @@
 #include <emscripten/bind.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/list.h"
@@ -57,6 +58,14 @@ class BoundPlan : Counted {
   std::string error() const { return plan_ ? ok(nullptr) : fail(plan_.error(), diagnostics_); }
 
   std::string to_json() const { return plan_ ? ok(plan_json(*plan_, *model_, diagnostics_)) : error(); }
+
+  std::string tensors(uint32_t first, uint32_t last) {
+    if (!plan_) return error();
+    if (!rows_) rows_.emplace(*plan_, *model_);
+    return ok_text(rows_->rows(first, last));
+  }
+
+  std::string work() const { return plan_ ? ok(work_json(*plan_)) : error(); }
 
   std::string task(uint32_t index) const {
     if (!plan_ || index >= plan_->task_count()) return "";
@@ -130,6 +139,7 @@ class BoundPlan : Counted {
   const ModelIndex* model_;
   List<Diagnostic> diagnostics_;
   Result<Plan> plan_;
+  std::optional<PlanRows> rows_;
   std::string imatrix_;
 };
 
@@ -146,6 +156,8 @@ EMSCRIPTEN_BINDINGS(plan) {
   class_<BoundPlan>("Plan")
       .function("error", &BoundPlan::error)
       .function("json", &BoundPlan::to_json)
+      .function("tensors", &BoundPlan::tensors)
+      .function("work", &BoundPlan::work)
       .function("task", &BoundPlan::task)
       .function("fileLiterals", &BoundPlan::file_literals)
       .function("activationRequests", &BoundPlan::activation_requests)

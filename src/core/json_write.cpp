@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/json.h"
+#include "core/json_text.h"
 #include "core/message.h"
 
 namespace wasmquant::json {
@@ -30,6 +31,9 @@ Sequence sequence_at(std::string_view text, size_t i) {
     if ((byte(i + k) & 0xC0) != 0x80) return {k, false};
   return {length, true};
 }
+
+// ASCII that needs no escape.
+bool is_plain(char c) noexcept { return static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\'; }
 
 void append_real(std::string& out, double value) {
   if (!std::isfinite(value)) {
@@ -120,6 +124,10 @@ void append_quoted(std::string& out, std::string_view text) {
   constexpr std::string_view kShort = "\b\t\n\f\r", kLetter = "btnfr";
   out += '"';
   for (size_t i = 0; i < text.size();) {
+    const size_t plain = i;  // most texts are nothing else
+    while (i < text.size() && is_plain(text[i])) ++i;
+    out.append(text.data() + plain, i - plain);
+    if (i == text.size()) break;
     const char c = text[i];
     const Sequence sequence = sequence_at(text, i);
     if (!sequence.is_valid) {
@@ -155,6 +163,53 @@ size_t utf8_prefix(std::string_view text) noexcept {
     i += sequence.bytes;
   }
   return i;
+}
+
+void TextWriter::separate() {
+  if (follows_) out_ += ',';
+  follows_ = true;
+}
+
+void TextWriter::begin(char bracket) {
+  separate();
+  out_ += bracket;
+  follows_ = false;
+}
+
+void TextWriter::end(char bracket) {
+  out_ += bracket;
+  follows_ = true;
+}
+
+void TextWriter::key(const char* name) {
+  separate();
+  out_ += '"';
+  out_ += name;
+  out_ += "\":";
+  follows_ = false;
+}
+
+void TextWriter::add(std::string_view text) {
+  separate();
+  append_quoted(out_, text);
+}
+
+void TextWriter::add(uint64_t number) {
+  separate();
+  append_number(out_, number);
+}
+
+void TextWriter::add(std::span<const uint64_t> numbers) {
+  begin('[');
+  for (const uint64_t number : numbers) add(number);
+  end(']');
+}
+
+void TextWriter::add(const Value& value) { add_json(write(value)); }
+
+void TextWriter::add_json(std::string_view text) {
+  separate();
+  out_ += text;
 }
 
 }  // namespace wasmquant::json

@@ -194,6 +194,10 @@ uint64_t run_plan_case(std::span<const uint8_t> input) {
     return digest.value();
   }
   digest.add(json::write(plan_json(*plan, index, diagnostics)));
+  PlanRows rows(*plan, index);
+  const size_t half = plan->tensors.size() / 2;
+  digest.add(rows.rows(0, half));
+  digest.add(rows.rows(half, plan->tensors.size()));
   check_files(*plan);
   for (size_t i = 0; i < plan->task_count(); ++i) check_task(*plan, plan->work_of(i));
   for (const PlannedFile& file : plan->files) digest.add(file.prefix), digest.add(file.bytes);

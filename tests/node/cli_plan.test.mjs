@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { planOf } from '../../dist/node.js';
 import { cli, cliJson, scratch, tinyLlama } from './cli_process.mjs';
 
 const int8 = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
 const int4 = { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: 32, symmetric: true };
-const named = (document, name) => document.tensors.find((tensor) => tensor.name === name);
+const named = (document, name) => planOf(document).tensors.find((tensor) => tensor.name === name);
 
 test('text: spec, sizes and reason of each kind of layer', async () => {
   const { code, stdout, stderr } = await cli(['plan', tinyLlama, '--preset', 'int8']);
@@ -20,12 +21,13 @@ test('text: spec, sizes and reason of each kind of layer', async () => {
   assert.match(stdout, /^\d+ of 39 tensors quantized, 5\.15 MB → \S+ MB \(\d+\.\d %\), 8\.\d\d bits per weight$/m);
 });
 
-test('--json is the plan', async () => {
-  const { code, stderr, document } = await cliJson(['plan', tinyLlama, '--preset', 'int8']);
+test('--json is the plan, a tensor a line', async () => {
+  const { code, stderr, stdout, document } = await cliJson(['plan', tinyLlama, '--preset', 'int8']);
   assert.equal(code, 0, stderr);
   assert.equal(stderr, '');
   assert.equal(document.format, 'compressed-tensors');
   assert.equal(document.tensors.length, 39);
+  assert.equal(stdout.split('\n').filter((line) => line.startsWith('    {"name":"model.')).length, 38);
   assert.equal(named(document, 'model.layers.0.mlp.up_proj.weight').spec.dtype, 'int8');
   assert.equal(named(document, 'model.norm.weight').action, 'copy');
 });
@@ -34,7 +36,7 @@ test('--pure takes the type of a GGUF recipe for every layer', async () => {
   const types = async (...more) => {
     const { code, document, stderr } = await cliJson(['plan', tinyLlama, '--preset', 'q5_0', ...more]);
     assert.equal(code, 0, stderr);
-    const quantized = document.tensors.filter(({ action }) => action === 'quantize');
+    const quantized = planOf(document).tensors.filter(({ action }) => action === 'quantize');
     return [...new Set(quantized.map(({ spec }) => spec.dtype))].sort();
   };
   assert.deepEqual(await types(), ['q5_0', 'q6_k']);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { planOf } from '../../dist/node.js';
 import { cli, cliJson } from './cli_process.mjs';
 import { convolutions, twoLayers } from './onnx_model.mjs';
 import { named, namesOf } from './onnx_written.mjs';
@@ -80,7 +81,7 @@ test('command line: quantize, plan and inspect; --qdq, --accuracy-level, --exter
   assert.match(text.stdout, /out\.onnx_data/);
   assert.match(text.stdout, /onnxruntime/);
   const { document: planned } = await cliJson(['plan', input, '-p', 'int4_wo_32', '--qdq']);
-  assert.match(named(planned.tensors, 'up').reason.text, /DequantizeLinear/);
+  assert.match(named(planOf(planned).tensors, 'up').reason.text, /DequantizeLinear/);
   const { document: inspected } = await cliJson(['inspect', out]);
   assert.ok(namesOf(inspected).includes('up_quantized'));
   const wrong = await cli(['quantize', input, '-o', join(folder, 'x.onnx'), '-p', 'int8', '--accuracy-level', '9']);

@@ -24,6 +24,8 @@ test('both entries export the same names', () => {
     'perChannel',
     'perGroup',
     'perTensor',
+    'planJson',
+    'planOf',
     'progressive',
     'quarkConfig',
   ];

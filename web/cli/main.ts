@@ -17,7 +17,7 @@ import { addQuantize } from './commands/quantize.js';
 import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
 import { Interruption } from './interrupt.js';
 import type { Context, Outcome, Run } from './outcome.js';
-import { jsonText, type OutputOptions, type Terminal, terminalFor } from './terminal.js';
+import { documentText, jsonText, type OutputOptions, type Terminal, terminalFor } from './terminal.js';
 
 const kExamples = `
 Examples:
@@ -51,7 +51,7 @@ function printFailure(failure: Failure, terminal: Terminal): void {
 
 function printOutcome(outcome: Outcome, terminal: Terminal): void {
   if (terminal.json) {
-    process.stdout.write(`${jsonText(outcome.document)}\n`);
+    process.stdout.write(`${documentText(outcome.document)}\n`);
     return;
   }
   process.stdout.write(`${outcome.lines.join('\n')}\n`);

@@ -41,15 +41,33 @@ export function printable(text: string): string {
   });
 }
 
-/** JSON text of one line per level, ASCII escapes for what {@link printable} escapes: 8-bit controls act on terminals too. */
-export function jsonText(document: unknown): string {
-  const text = JSON.stringify(document, null, 2);
-  return text.replace(kUnprintable, (character) => {
+/** ASCII escapes for what {@link printable} escapes: 8-bit controls act on terminals too. */
+const escaped = (json: string) =>
+  json.replace(kUnprintable, (character) => {
     if (character === '\n') return character; // between the members; those in strings are escaped already
     return [...Array(character.length).keys()]
       .map((unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`)
       .join('');
   });
+
+/** JSON text of one line per level, escaped. */
+export function jsonText(value: unknown): string {
+  return escaped(JSON.stringify(value, null, 2));
+}
+
+/** The same for a whole document, but a row of its lists is one line. */
+export function documentText(document: unknown): string {
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) return jsonText(document);
+  const isTable = (value: unknown): value is object[] =>
+    Array.isArray(value) && value.length > 0 && value.every((row) => typeof row === 'object' && row !== null);
+  const textOf = (value: unknown) =>
+    isTable(value)
+      ? `[\n${value.map((row) => `    ${JSON.stringify(row)}`).join(',\n')}\n  ]`
+      : JSON.stringify(value, null, 2).replaceAll('\n', '\n  ');
+  const members = Object.entries(document)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `  ${JSON.stringify(key)}: ${textOf(value)}`);
+  return escaped(`{\n${members.join(',\n')}\n}`);
 }
 
 /** NO_COLOR and `--no-color` win over FORCE_COLOR, which wins over what the stream is. */

@@ -70,6 +70,11 @@ Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std
   std::string& out = header.bytes;
   out.assign(8, '\0');
   TRY_VOID(append_metadata(out, metadata));
+  // Of very many tensors a text that grows by doubling would take half as much again.
+  size_t text_bytes = out.size();
+  for (const Entry& entry : entries) text_bytes += entry.name.size() + 80 + 8 * entry.shape.size();
+  out.reserve(text_bytes);
+  header.offsets.reserve(entries.size());
   uint64_t end = 0;
   for (const Entry& entry : entries) {
     TRY(bytes, tensor_bytes(entry.dtype, entry.shape, entry.name));

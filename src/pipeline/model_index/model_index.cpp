@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/match/layer_type.h"
+#include "core/json_text.h"
 #include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
@@ -286,22 +287,29 @@ std::string_view ModelIndex::format() const noexcept {
   return is_gguf() ? "gguf" : onnx_ ? "onnx" : is_npy_ ? "npy" : "safetensors";
 }
 
-json::Value ModelIndex::to_json() const {
-  json::Array tensors;
-  tensors.reserve(tensors_.size());
-  for (const ModelTensor& tensor : tensors_) {
-    json::Value row;
-    row.set("name", tensor.stored.name);
-    row.set("dtype", info_of(tensor.stored.dtype).name);
-    row.set("shape", tensor.stored.shape);
-    row.set("bytes", tensor.stored.end - tensor.stored.begin);
-    row.set("file", static_cast<int64_t>(tensor.file));
-    row.set("begin", tensor.stored.begin);
-    row.set("end", tensor.stored.end);
-    row.set("layer", tensor.layer);
-    row.set("layerType", tensor.layer_type);
-    tensors.push_back(std::move(row));
+std::string ModelIndex::tensors_json(size_t first, size_t last) const {
+  std::string text;
+  json::TextWriter out(text);
+  out.begin('[');
+  for (size_t i = first; i < std::min(last, tensors_.size()); ++i) {
+    const ModelTensor& tensor = tensors_[i];
+    out.begin('{');
+    out.member("name", std::string_view(tensor.stored.name));
+    out.member("dtype", info_of(tensor.stored.dtype).name);
+    out.member("shape", std::span<const uint64_t>(tensor.stored.shape));
+    out.member("bytes", tensor.stored.end - tensor.stored.begin);
+    out.member("file", uint64_t{tensor.file});
+    out.member("begin", tensor.stored.begin);
+    out.member("end", tensor.stored.end);
+    out.member("layer", std::string_view(tensor.layer));
+    out.member("layerType", std::string_view(tensor.layer_type));
+    out.end('}');
   }
+  out.end(']');
+  return text;
+}
+
+json::Value ModelIndex::to_json() const {
   json::Array metadata;  // of every part
   for (const FileIndex& index : indexes_)
     for (const auto& [key, value] : index.metadata) {
@@ -311,7 +319,7 @@ json::Value ModelIndex::to_json() const {
     }
   json::Value out;
   out.set("format", format());
-  out.set("tensors", std::move(tensors));
+  out.set("tensors", static_cast<uint64_t>(tensors_.size()));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));
   json::Array wanted;

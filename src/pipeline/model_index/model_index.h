@@ -98,7 +98,10 @@ class ModelIndex {
   void set_companion(std::string name, std::string bytes);
   /// Empty when it is not there.
   std::string_view companion(std::string_view name) const noexcept;
+  /// {format, tensors: their number, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
+  /// JSON text of the tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts, `file` as a number.
+  std::string tensors_json(size_t first, size_t last) const;
 
  private:
   Status read_gguf(uint32_t file, std::span<const uint8_t> prefix);

@@ -1,7 +1,8 @@
 #include "pipeline/plan_output/plan_json.h"
 
+#include <algorithm>
+
 #include "config/dialects/write.h"
-#include "core/list.h"
 #include "pipeline/plan/coverage.h"
 #include "pipeline/task/tensor_scales.h"
 
@@ -27,13 +28,24 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
   return out;
 }
 
+// What a row need not say: the name without ".weight" or ".bias".
+std::string_view usual_layer(std::string_view name) {
+  for (const std::string_view suffix : {".weight", ".bias"})
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  return name;
+}
+
+json::Value type_json(GgmlType type) {
+  json::Value out;
+  out.set("dtype", info_of(type).name);
+  return out;
+}
+
 }  // namespace
 
 void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
   if (!is_plain && layout.codes == CodeStorage::ggml_rows) {
-    json::Value type;
-    type.set("dtype", info_of(*ggml_type_of(layout.components.front().dtype)).name);
-    row.set("spec", std::move(type));
+    row.set("spec", type_json(*ggml_type_of(layout.components.front().dtype)));
     return;
   }
   if (!is_plain && layout.codes == CodeStorage::lookup_nibbles) {  // numbers of a table are no dtype of ours
@@ -47,38 +59,116 @@ void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
   row.set("stages", std::move(stages));
 }
 
-json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics) {
-  const ModelIndex& model = plan.model ? *plan.model : given;
-  json::Array tensors, tasks, files;
-  for (size_t i = 0; i < plan.tensors.size(); ++i) {
-    const PlannedTensor& planned = plan.tensors[i];
-    const ModelTensor& tensor = model.tensors()[planned.tensor];
-    json::Value row;
-    row.set("name", planned.name.empty() ? tensor.stored.name : planned.name);
-    row.set("layer", planned.name.empty() ? tensor.layer : planned.weight.layer);
-    row.set("layerType", planned.weight.layer_type);
-    row.set("dtype", info_of(tensor.stored.dtype).name);
-    row.set("shape", tensor.stored.shape);
-    row.set("action", action_of(planned.task));
-    set_spec(row, planned.task.layout, planned.task.is_copy);
-    row.set("reason", to_json(planned.reason));
-    row.set("bytesBefore", planned.task.source_bytes);
-    row.set("bytesAfter", planned.bytes_after);
-    json::Array outputs;
-    const auto add_output = [&](const Component& component) {
-      json::Value output;
-      output.set("name", component.name);
-      output.set("dtype", info_of(component.dtype).name);
-      output.set("shape", component.shape);
-      output.set("bytes", component.bytes);
-      output.set("file", plan.files[planned.task.components.front().file].name);
-      outputs.push_back(std::move(output));
-    };
-    for (const Component& component : planned.outputs()) add_output(component);
-    for (const KnownTensor& known : planned.activations) add_output(known.component);
-    row.set("outputs", std::move(outputs));
-    tensors.push_back(std::move(row));
+uint64_t PlanRows::number_of(const QuantizationSpec& spec) {
+  for (const auto& [known, number] : specs_)
+    if (known == spec) return number;
+  new_specs_.push_back(config::to_canonical_json(spec));
+  specs_.emplace_back(spec, spec_count_);
+  return spec_count_++;
+}
+
+uint64_t PlanRows::number_of(GgmlType type) {
+  for (const auto& [known, number] : types_)
+    if (known == type) return number;
+  new_specs_.push_back(type_json(type));
+  types_.emplace_back(type, spec_count_);
+  return spec_count_++;
+}
+
+uint64_t PlanRows::number_of(const Reason& reason) {
+  std::string key(1, static_cast<char>(reason.rule));
+  key.append(reason.where).append(1, '\0').append(reason.text);
+  const TextNumbers::Found found = reasons_.find_or_add(key);
+  if (found.is_new) new_reasons_.push_back(to_json(reason));
+  return found.number;
+}
+
+// Shared by all tensors that have one of the same suffix, shape and size in the same file.
+void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const Component& component, uint32_t file) {
+  const bool is_of_layer = component.name.starts_with(layer);
+  std::string text;
+  json::TextWriter output(text);
+  output.begin('{');
+  if (is_of_layer)
+    output.member("suffix", std::string_view(component.name).substr(layer.size()));
+  else
+    output.member("name", std::string_view(component.name));
+  output.member("dtype", info_of(component.dtype).name);
+  output.member("shape", std::span<const uint64_t>(component.shape));
+  output.member("bytes", component.bytes);
+  output.member("file", uint64_t{file});
+  output.end('}');
+  if (!is_of_layer) {
+    out.add_json(text);
+    return;
   }
+  const TextNumbers::Found found = outputs_.find_or_add(text);
+  if (found.is_new) new_outputs_.push_back(std::move(text));
+  out.add(found.number);
+}
+
+// Numbers of a table (lookup_nibbles) are no dtype of ours.
+void PlanRows::add_specs(json::TextWriter& out, const TensorTask& task) {
+  const WeightLayout& layout = task.layout;
+  if (task.is_copy || layout.codes == CodeStorage::lookup_nibbles) {
+    out.member("spec", json::Value());
+  } else if (layout.codes == CodeStorage::ggml_rows) {
+    out.member("spec", number_of(*ggml_type_of(layout.components.front().dtype)));
+  } else {
+    out.member("spec", number_of(layout.spec));
+    if (layout.stages.empty()) return;
+    out.key("stages");
+    out.begin('[');
+    for (const QuantizationSpec& stage : layout.stages) out.add(number_of(stage));
+    out.end(']');
+  }
+}
+
+void PlanRows::add_row(json::TextWriter& out, const PlannedTensor& planned) {
+  const ModelTensor& tensor = model_.tensors()[planned.tensor];
+  const std::string_view name = planned.name.empty() ? tensor.stored.name : planned.name;
+  const std::string_view layer = planned.name.empty() ? tensor.layer : planned.weight.layer;
+  out.begin('{');
+  out.member("name", name);
+  if (layer != usual_layer(name)) out.member("layer", layer);
+  out.member("layerType", std::string_view(planned.weight.layer_type));
+  out.member("dtype", info_of(tensor.stored.dtype).name);
+  out.member("shape", std::span<const uint64_t>(tensor.stored.shape));
+  out.member("action", action_of(planned.task));
+  add_specs(out, planned.task);
+  out.member("reason", number_of(planned.reason));
+  out.member("bytesBefore", planned.task.source_bytes);
+  out.member("bytesAfter", planned.bytes_after);
+  out.key("outputs");
+  out.begin('[');
+  const uint32_t file = planned.task.components.front().file;
+  for (const Component& component : planned.outputs()) add_output(out, layer, component, file);
+  for (const KnownTensor& known : planned.activations) add_output(out, layer, known.component, file);
+  out.end(']');
+  out.end('}');
+}
+
+std::string PlanRows::rows(size_t first, size_t last) {
+  std::string text;
+  json::TextWriter out(text);
+  out.begin('{');
+  out.key("tensors");
+  out.begin('[');
+  for (size_t i = first; i < std::min(last, plan_.tensors.size()); ++i) add_row(out, plan_.tensors[i]);
+  out.end(']');
+  out.member("specs", json::Value(std::exchange(new_specs_, {})));
+  out.member("reasons", json::Value(std::exchange(new_reasons_, {})));
+  out.key("outputs");
+  out.begin('[');
+  for (const std::string& output : new_outputs_) out.add_json(output);
+  new_outputs_.clear();
+  out.end(']');
+  out.end('}');
+  return text;
+}
+
+json::Value work_json(const Plan& plan) {
+  json::Array tasks;
   for (size_t i = 0; i < plan.task_count(); ++i) {
     const size_t work = plan.work_of(i);
     const TensorTask& planned = plan.task_of(work);
@@ -91,6 +181,11 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
     task.set("observedInParts", !planned.is_copy && TensorScales::shared(planned.layout));
     tasks.push_back(std::move(task));
   }
+  return tasks;
+}
+
+json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics) {
+  json::Array files;
   for (const PlannedFile& file : plan.files) {
     json::Value row;
     row.set("name", file.name);
@@ -99,16 +194,13 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
   }
   json::Value out;
   out.set("format", plan.format);
-  out.set("tensors", std::move(tensors));
   out.set("files", std::move(files));
-  const Coverage coverage = coverage_of(plan, given);
   json::Value totals = totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
                                    plan.quantized_elements, plan.quantized_bytes);
-  totals.set("coverage", to_json(coverage));
+  totals.set("coverage", to_json(coverage_of(plan, given)));
   out.set("totals", std::move(totals));
   out.set("diagnostics", to_json(diagnostics));
   out.set("quantizationConfig", plan.quantization_config);
-  out.set("tasks", std::move(tasks));
   return out;
 }
 

@@ -1,15 +1,54 @@
-// Plans as the library's users see them (web/lib/api/plan_types.ts), with the tasks that the scheduler needs.
+// Plans as the library's users see them (PlanJson of web/lib/api/plan_types.ts), and the work that the scheduler deals out.
 #pragma once
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/diagnostic.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "core/list.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan_output/text_numbers.h"
 
 namespace wasmquant {
 
-json::Value plan_json(const Plan& plan, const ModelIndex& model, const List<Diagnostic>& diagnostics);
+/// {format, files, totals, diagnostics, quantizationConfig}. `given`: what the plan was made of.
+json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics);
+
+/// What the scheduler has to know of each task: [{tensor, file, bytes, tiles, observePasses, observedInParts}].
+json::Value work_json(const Plan& plan);
+
+/// The tensors of a plan, some at a time: a plan of 100,000 tensors is never there as one text. Specs, reasons and
+/// outputs that several tensors share are numbered in the order in which rows first name them.
+class PlanRows {
+ public:
+  /// Both outlive it.
+  PlanRows(const Plan& plan, const ModelIndex& given) : plan_(plan), model_(plan.model ? *plan.model : given) {}
+
+  /// JSON text: {tensors: PlannedTensorJson[] of [first, last), specs, reasons, outputs: those that no rows before
+  /// named}.
+  std::string rows(size_t first, size_t last);
+
+ private:
+  uint64_t number_of(const QuantizationSpec& spec);
+  uint64_t number_of(GgmlType type);
+  uint64_t number_of(const Reason& reason);
+  void add_output(json::TextWriter& out, std::string_view layer, const Component& component, uint32_t file);
+  void add_specs(json::TextWriter& out, const TensorTask& task);
+  void add_row(json::TextWriter& out, const PlannedTensor& planned);
+
+  const Plan& plan_;
+  const ModelIndex& model_;
+  uint64_t spec_count_ = 0;
+  List<std::pair<QuantizationSpec, uint64_t>> specs_;
+  List<std::pair<GgmlType, uint64_t>> types_;
+  TextNumbers reasons_, outputs_;
+  json::Array new_specs_, new_reasons_;
+  List<std::string> new_outputs_;
+};
+
 /// Sets "spec" of a tensor's row, and "stages" where it is one of two. `is_plain`: stored as values.
 void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain);
 

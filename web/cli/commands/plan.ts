@@ -1,7 +1,7 @@
 /** `wasmquant plan <model>`: which tensor gets which spec and why, predicted sizes, patterns that matched nothing. */
 import type { Command } from 'commander';
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
-import { createQuantizer } from '../../lib/node.js';
+import { createQuantizer, planJson } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, plural, shapeText, shareText } from '../../present/units.js';
 import {
@@ -92,12 +92,12 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
   ];
 }
 
-async function plan(context: Context, argument: string, options: PlanOptions): Promise<Outcome> {
+async function planned(context: Context, argument: string, options: PlanOptions): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal);
-  const document = quantizer.plan(model, config, await planOptions(options));
-  return { document, lines: planLines(argument, model, document, options, context) };
+  const plan = quantizer.plan(model, config, await planOptions(options));
+  return { document: planJson(plan), lines: planLines(argument, model, plan, options, context) };
 }
 
 export function addPlan(program: Command, run: Run): void {
@@ -110,5 +110,5 @@ export function addPlan(program: Command, run: Run): void {
       '-a, --all',
       'a line for every tensor',
     ),
-  ).action((model: string, options: PlanOptions) => run(options, (context) => plan(context, model, options)));
+  ).action((model: string, options: PlanOptions) => run(options, (context) => planned(context, model, options)));
 }

@@ -66,7 +66,10 @@ export interface PlannedTensor {
   outputs: OutputTensor[];
 }
 
-/** The whole outcome of a run, known before any weight is read. */
+/**
+ * The whole outcome of a run, known before any weight is read. Tensors share the objects of their specs and reasons, and
+ * the shapes of their outputs: change none of them. `planJson` makes the short JSON of it.
+ */
 export interface Plan {
   /** Output format. */
   format: OutputFormat;
@@ -80,6 +83,42 @@ export interface Plan {
   diagnostics: Diagnostic[];
   /** The block that config.json gets; null when the format needs none. */
   quantizationConfig: Record<string, unknown> | null;
+}
+
+/** An output as JSON. */
+export interface PlannedOutputJson extends Omit<OutputTensor, 'name' | 'file'> {
+  /** What follows the layer in its name; outputs with a suffix stand in `PlanJson.outputs`. */
+  suffix?: string;
+  /** The whole name, where it does not begin with the layer. */
+  name?: string;
+  /** Number in `PlanJson.files`. */
+  file: number;
+}
+
+/** A planned tensor as JSON. What several tensors share stands once in the document and is named by its number there. */
+export interface PlannedTensorJson extends Omit<PlannedTensor, 'layer' | 'spec' | 'stages' | 'reason' | 'outputs'> {
+  /** Module name, where it is not the tensor name without `.weight` or `.bias`. */
+  layer?: string;
+  /** Number in `PlanJson.specs`; null for tensors that are not quantized. */
+  spec: number | null;
+  /** Numbers in `PlanJson.specs`: the list that `spec` is part of. */
+  stages?: number[];
+  /** Number in `PlanJson.reasons`. */
+  reason: number;
+  /** Numbers in `PlanJson.outputs`, or outputs that no other tensor can share. */
+  outputs: (number | PlannedOutputJson)[];
+}
+
+/** A plan as JSON, such as `wasmquant plan --json` prints it. `planOf` reads it. */
+export interface PlanJson extends Omit<Plan, 'tensors'> {
+  /** Specs that tensors name by number. */
+  specs: QuantizationSpec[];
+  /** Reasons that tensors name by number. */
+  reasons: Reason[];
+  /** Outputs that tensors name by number. */
+  outputs: PlannedOutputJson[];
+  /** Every tensor of the model, in file order. */
+  tensors: PlannedTensorJson[];
 }
 
 /** Sums over the tensors of a plan or report. */

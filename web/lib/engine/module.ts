@@ -51,9 +51,10 @@ export interface BoundModelIndex {
   feed(file: number, pointer: number, length: number): string;
   /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
   readShardMap(text: string): string;
-  /** After all files are read: checks shards. JSON `{tensors: TensorInfo[] (file = number), metadata: [key, value][], diagnostics,
-   * inlineTensors: number[]}`: tensors whose bytes say how others are stored, to be given by `setInlineBytes`. */
+  /** After all files are read: checks shards. JSON `{tensors: number, metadata: [key, value][], diagnostics, inlineTensors: number[]}`: tensors whose bytes say how others are stored, to be given by `setInlineBytes`. */
   finish(): string;
+  /** After that: JSON of the tensors [first, last), `TensorInfo[]` (file = number). */
+  tensors(first: number, last: number): string;
   /** The bytes of a tensor that `finish` listed among `inlineTensors`. JSON null. */
   setInlineBytes(tensor: number, pointer: number, bytes: number): string;
   /** Of ONNX models: JSON of `LayerValues` (onnx_inputs.ts). */
@@ -69,8 +70,13 @@ export interface BoundModelIndex {
 export interface BoundPlan {
   /** JSON null when the plan is good, else the error (with diagnostics). */
   error(): string;
-  /** JSON of `Plan` (types.ts) plus `tasks: PlanTask[]`. */
+  /** JSON of `Plan` (plan_types.ts) without its tensors. */
   json(): string;
+  /** JSON of `PlanRows` (plan_json.ts): the tensors [first, last), to be asked for in their order, and what they are the
+   * first to name. */
+  tensors(first: number, last: number): string;
+  /** JSON `PlanTask[]`. */
+  work(): string;
   /** JSON of one task, to be given to `TensorSession` in any worker. */
   task(index: number): string;
   /** What is known of an output file: JSON `{pointer, bytes, places: [offset in the file, offset in these bytes, bytes][]}`;
@@ -213,7 +219,7 @@ export interface CalibratedAlgorithm {
   isImplied: boolean;
 }
 
-/** What a task of `BoundPlan.json()` says to the scheduler. */
+/** What a task of `BoundPlan.work()` says to the scheduler. */
 export interface PlanTask {
   /** Tensor number in `Plan.tensors`; -1: a range that is copied. */
   tensor: number;

@@ -3,9 +3,10 @@
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
+import type { BoundPlan, PlanTask } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
-import { type PlanBesides, withPlan } from '../plan/plan.js';
+import { withPlan } from '../plan/plan.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { runOne, type Workshop } from '../pool/workshop.js';
 import type { SensitivityWork } from '../worker/jobs.js';
@@ -71,10 +72,13 @@ export async function findConfig(
 
   const planned = (config: object) =>
     withPlan(instance, model, JSON.stringify(config), { format, includeTowers, includeExperts }, memory.tiles, tasksOf);
-  const tasksOf = (bound: { task(number: number): string }, plan: Plan, { tasks }: PlanBesides) => ({
-    plan,
-    tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
-  });
+  const tasksOf = (bound: BoundPlan, plan: Plan) => {
+    const tasks = instance.call<PlanTask[]>(() => bound.work());
+    return {
+      plan,
+      tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
+    };
+  };
   const base = { exclude: [...exclude], indivisible_groups: 'fallback', default_exclusions: true };
   const candidate = (spec: QuantizationSpec): Candidate => {
     return { spec, ...planned({ global_quant_config: { weight: spec }, ...base }) };

@@ -26,15 +26,20 @@ const siblingFiles = [
   '1_Pooling/config.json',
 ];
 
+/** Tensors that the core tells of at a time. */
+const rowsAtOnce = 1024;
+
 interface IndexJson {
   format: InputFormat;
-  tensors: (Omit<TensorInfo, 'file'> & { file: number })[];
+  tensors: number;
   /** Pairs, because a key may be any text. */
   metadata: [string, string][];
   diagnostics: Diagnostic[];
   /** Indexes of tensors whose bytes say how others are stored. */
   inlineTensors: number[];
 }
+
+type TensorJson = Omit<TensorInfo, 'file'> & { file: number };
 
 /** A tensor whose bytes say how others are stored. */
 interface InlineTensor {
@@ -115,13 +120,22 @@ export class OpenedModel implements Model {
     this.name = nameOf(files.name ?? weights[0]?.name ?? '');
     const name = (file: number) => weights[file]?.name ?? '';
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
-    this.tensors = tensors.map((tensor) => ({ ...tensor, file: name(tensor.file) }));
+    this.tensors = [];
+    const numbers: number[] = []; // of their files
+    for (let first = 0; first < tensors; first += rowsAtOnce) {
+      const rows = instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce));
+      for (const row of rows) {
+        this.tensors.push({ ...row, file: name(row.file) });
+        numbers.push(row.file);
+      }
+    }
     this.metadata = Object.fromEntries(metadata);
     this.config = files.config === null ? null : readConfig(instance, files.config);
     this.diagnostics = diagnostics;
     this.#inlineTensors = inlineTensors.flatMap((tensor) => {
-      const info = tensors[tensor];
-      return info ? [{ tensor, file: info.file, begin: info.begin, bytes: info.bytes }] : [];
+      const info = this.tensors[tensor];
+      const file = numbers[tensor];
+      return info && file !== undefined ? [{ tensor, file, begin: info.begin, bytes: info.bytes }] : [];
     });
     this.#instance = instance;
     this.#index = index;

@@ -1,5 +1,6 @@
 // The core's plan of a run, taken apart: bound objects are freed before the first `await`, what a run needs is copied.
 
+import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlanOptions } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
@@ -23,10 +24,8 @@ export interface PlanSettings extends TileSizes {
   activations?: object[];
 }
 
-/** What the core says of a plan, and callers do not see. */
-export interface PlanBesides {
-  tasks: PlanTask[];
-}
+/** Tensors that the core tells of at a time. */
+const rowsAtOnce = 1024;
 
 /** What a plan has to know of its model before it can be run: bytes of a file. */
 interface Constant {
@@ -42,7 +41,7 @@ export function withPlan<T>(
   config: string,
   { format, onnx, gguf, includeTowers, includeExperts, file, folder }: PlanChoices,
   settings: PlanSettings,
-  use: (bound: BoundPlan, plan: Plan, besides: PlanBesides) => T,
+  use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array = new Uint8Array(),
 ): T {
   const index = model.indexFor(instance);
@@ -58,8 +57,13 @@ export function withPlan<T>(
   );
   try {
     instance.call<null>(() => bound.error());
-    const { tasks, ...plan } = instance.call<Plan & PlanBesides>(() => bound.json());
-    return use(bound, plan, { tasks });
+    const { format, ...rest } = instance.call<Omit<Plan, 'tensors'>>(() => bound.json());
+    const reader = new PlanReader(rest.files);
+    while (reader.tensors.length < rest.totals.tensors) {
+      const first = reader.tensors.length;
+      reader.add(instance.call<PlanRows>(() => bound.tensors(first, first + rowsAtOnce)));
+    }
+    return use(bound, { format, tensors: reader.tensors, ...rest });
   } finally {
     instance.free(bound);
   }
@@ -95,8 +99,8 @@ export async function prepareRun(
   choices: PlanChoices,
   settings: PlanSettings,
 ): Promise<PreparedRun> {
-  const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan, besides) => ({
-    run: prepare(instance, model, bound, plan, besides),
+  const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan) => ({
+    run: prepare(instance, model, bound, plan),
     wanted: instance.call<Constant[]>(() => bound.constants()),
   }));
   if (wanted.length === 0) return run;
@@ -114,19 +118,14 @@ export async function prepareRun(
     config,
     choices,
     settings,
-    (bound, plan, besides) => prepare(instance, model, bound, plan, besides),
+    (bound, plan) => prepare(instance, model, bound, plan),
     constants,
   );
 }
 
 /** Copies literals, tasks and the index out of a bound plan. */
-function prepare(
-  instance: Instance,
-  model: OpenedModel,
-  bound: BoundPlan,
-  plan: Plan,
-  { tasks }: PlanBesides,
-): PreparedRun {
+function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan: Plan): PreparedRun {
+  const tasks = instance.call<PlanTask[]>(() => bound.work());
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = instance.copyOut(known.pointer, known.bytes);

@@ -1,0 +1,124 @@
+// Plans as JSON and back. What several tensors share is written once and named by its number; in a plan it is one object.
+
+import type {
+  OutputTensor,
+  Plan,
+  PlanJson,
+  PlannedOutputJson,
+  PlannedTensor,
+  PlannedTensorJson,
+  Reason,
+} from './plan_types.js';
+import type { QuantizationSpec } from './tensor_types.js';
+
+/** Rows of tensors, and what they are the first to name. */
+export type PlanRows = Pick<PlanJson, 'tensors' | 'specs' | 'reasons' | 'outputs'>;
+
+const usualLayer = (name: string) => name.replace(/\.(weight|bias)$/, '');
+
+function numbered<T>(list: readonly T[], number: number, what: string): T {
+  const found = list[number];
+  if (found === undefined) throw new RangeError(`a tensor names ${what} ${number}, of which there are ${list.length}`);
+  return found;
+}
+
+/** Reads rows in their order. */
+export class PlanReader {
+  readonly tensors: PlannedTensor[] = [];
+  readonly #files: readonly string[];
+  readonly #specs: QuantizationSpec[] = [];
+  readonly #reasons: Reason[] = [];
+  readonly #outputs: PlannedOutputJson[] = [];
+
+  constructor(files: Plan['files']) {
+    this.#files = files.map(({ name }) => name);
+  }
+
+  /** Errors: RangeError for a number that is not in its list. */
+  add({ tensors, specs, reasons, outputs }: PlanRows): void {
+    for (const spec of specs) this.#specs.push(spec);
+    for (const reason of reasons) this.#reasons.push(reason);
+    for (const output of outputs) this.#outputs.push(output);
+    for (const row of tensors) this.tensors.push(this.#tensor(row));
+  }
+
+  #tensor(row: PlannedTensorJson): PlannedTensor {
+    const { name, layer = usualLayer(name), layerType, dtype, shape, action, spec, stages, reason } = row;
+    const { bytesBefore, bytesAfter, outputs } = row;
+    const specOf = (number: number) => numbered(this.#specs, number, 'spec');
+    return {
+      name,
+      layer,
+      layerType,
+      dtype,
+      shape,
+      action,
+      spec: spec === null ? null : specOf(spec),
+      ...(stages && { stages: stages.map(specOf) }),
+      reason: numbered(this.#reasons, reason, 'reason'),
+      bytesBefore,
+      bytesAfter,
+      outputs: outputs.map((output) => this.#output(layer, output)),
+    };
+  }
+
+  #output(layer: string, output: number | PlannedOutputJson): OutputTensor {
+    const known = typeof output === 'number' ? numbered(this.#outputs, output, 'output') : output;
+    const { suffix = '', name = layer + suffix, dtype, shape, bytes, file } = known;
+    return { name, dtype, shape, bytes, file: numbered(this.#files, file, 'file') };
+  }
+}
+
+/**
+ * A plan from its JSON.
+ * @throws RangeError when a tensor names what is not there
+ */
+export function planOf({ specs, reasons, outputs, tensors, ...rest }: PlanJson): Plan {
+  const reader = new PlanReader(rest.files);
+  reader.add({ specs, reasons, outputs, tensors });
+  return { ...rest, tensors: reader.tensors };
+}
+
+/** Values in the order in which they first come; `key` tells them apart. */
+class Table<T> {
+  readonly values: T[] = [];
+  readonly #numbers = new Map<unknown, number>();
+
+  numberOf(value: T, key: unknown = value): number {
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    this.#numbers.set(key, this.values.length);
+    return this.values.push(value) - 1;
+  }
+}
+
+/** The short JSON of a plan: under 300 bytes a tensor of usual names. */
+export function planJson({ tensors, ...rest }: Plan): PlanJson {
+  const [specs, reasons] = [new Table<QuantizationSpec>(), new Table<Reason>()];
+  const outputs = new Table<PlannedOutputJson>();
+  const files = new Map(rest.files.map(({ name }, number) => [name, number]));
+  const outputOf = (layer: string, { name, file, ...output }: OutputTensor) => {
+    const stored = { ...output, file: files.get(file) ?? -1 };
+    if (!name.startsWith(layer)) return { name, ...stored };
+    const known = { suffix: name.slice(layer.length), ...stored };
+    return outputs.numberOf(known, JSON.stringify(known));
+  };
+  const rows = tensors.map((tensor): PlannedTensorJson => {
+    const { name, layer, layerType, dtype, shape, action, spec, stages, reason, bytesBefore, bytesAfter } = tensor;
+    return {
+      name,
+      ...(layer !== usualLayer(name) && { layer }),
+      layerType,
+      dtype,
+      shape,
+      action,
+      spec: spec && specs.numberOf(spec),
+      ...(stages && { stages: stages.map((stage) => specs.numberOf(stage)) }),
+      reason: reasons.numberOf(reason),
+      bytesBefore,
+      bytesAfter,
+      outputs: tensor.outputs.map((output) => outputOf(layer, output)),
+    };
+  });
+  return { ...rest, specs: specs.values, reasons: reasons.values, outputs: outputs.values, tensors: rows };
+}
