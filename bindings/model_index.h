@@ -17,9 +17,7 @@ class BoundModelIndex : Counted {
   std::string feed(uint32_t file, Address bytes, uint32_t length);
   std::string read_shard_map(std::string text);
   std::string finish();
-  std::string tensors(uint32_t first, uint32_t last) const {
-    return ok_text(index_.tensors_json(first, last));
-  }
+  std::string tensors(uint32_t first, uint32_t last) const { return ok_text(index_.tensors_json(first, last)); }
   std::string layer_values() const;
   std::string added_outputs(std::string names);
   std::string set_inline_bytes(uint32_t tensor, Address bytes, uint32_t length) {
