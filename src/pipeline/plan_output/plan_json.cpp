@@ -78,9 +78,9 @@ uint64_t PlanRows::number_of(GgmlType type) {
 uint64_t PlanRows::number_of(const Reason& reason) {
   std::string key(1, static_cast<char>(reason.rule));
   key.append(reason.where).append(1, '\0').append(reason.text);
-  const TextNumbers::Found found = reasons_.find_or_add(key);
-  if (found.is_new) new_reasons_.push_back(to_json(reason));
-  return found.number;
+  const auto [known, is_new] = reasons_.try_emplace(std::move(key), reasons_.size());
+  if (is_new) new_reasons_.push_back(to_json(reason));
+  return known->second;
 }
 
 // Shared by all tensors that have one of the same suffix, shape and size in the same file.
@@ -102,9 +102,9 @@ void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const C
     out.add_json(text);
     return;
   }
-  const TextNumbers::Found found = outputs_.find_or_add(text);
-  if (found.is_new) new_outputs_.push_back(std::move(text));
-  out.add(found.number);
+  const auto [known, is_new] = outputs_.try_emplace(text, outputs_.size());
+  if (is_new) new_outputs_.push_back(std::move(text));
+  out.add(known->second);
 }
 
 // Numbers of a table (lookup_nibbles) are no dtype of ours.

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/diagnostic.h"
@@ -10,7 +11,6 @@
 #include "core/list.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan_output/text_numbers.h"
 
 namespace wasmquant {
 
@@ -44,7 +44,7 @@ class PlanRows {
   uint64_t spec_count_ = 0;
   List<std::pair<QuantizationSpec, uint64_t>> specs_;
   List<std::pair<GgmlType, uint64_t>> types_;
-  TextNumbers reasons_, outputs_;
+  std::unordered_map<std::string, uint64_t> reasons_, outputs_;
   json::Array new_specs_, new_reasons_;
   List<std::string> new_outputs_;
 };

@@ -5,6 +5,7 @@
 
 #include "formats/onnx_bytes.h"
 #include "pipeline/model_index/onnx_values.h"
+#include "pipeline/onnx_index.h"
 
 using namespace wasmquant;
 using namespace test_files;
@@ -22,18 +23,7 @@ ModelIndex onnx_activations_network() {
       .message(5, raw_tensor("table.weight", {10, 32}));
   for (const char* name : {"x", "ids"}) graph.message(11, value_of(name));
   for (const char* name : {"g", "t"}) graph.message(12, value_of(name));
-  const std::string file = model_of(graph, 21);
-  ModelIndex index;
-  index.add_file("model.onnx", file.size());
-  for (onnx::Skeleton::Need need{0, file.size()}; need.bytes > 0;) {
-    const auto next =
-        index.feed(0, {reinterpret_cast<const uint8_t*>(file.data()) + need.offset, static_cast<size_t>(need.bytes)});
-    REQUIRE(bool(next));
-    need = *next;
-  }
-  const Status finished = index.finish();
-  REQUIRE(bool(finished));
-  return index;
+  return onnx_index_of(model_of(graph, 21));
 }
 
 std::string onnx_activations_config_of(const std::string& weight, const std::string& inputs,

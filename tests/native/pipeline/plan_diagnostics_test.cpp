@@ -8,6 +8,7 @@
 #include "formats/gguf/gguf.h"
 #include "formats/onnx_bytes.h"
 #include "formats/safetensors/safetensors.h"
+#include "pipeline/onnx_index.h"
 #include "pipeline/plan/plan.h"
 
 using namespace wasmquant;
@@ -58,18 +59,7 @@ ModelIndex onnx_model() {
       .message(5, raw_tensor("conv.weight", {6, 4, 3, 3}));
   for (const char* name : {"x", "i"}) graph.message(11, value_of(name));
   for (const char* name : {"h", "c"}) graph.message(12, value_of(name));
-  const std::string file = model_of(graph, 21);
-  ModelIndex index;
-  index.add_file("model.onnx", file.size());
-  for (onnx::Skeleton::Need need{0, file.size()}; need.bytes > 0;) {
-    const auto next =
-        index.feed(0, {reinterpret_cast<const uint8_t*>(file.data()) + need.offset, static_cast<size_t>(need.bytes)});
-    REQUIRE(bool(next));
-    need = *next;
-  }
-  const Status finished = index.finish();
-  REQUIRE(bool(finished));
-  return index;
+  return onnx_index_of(model_of(graph, 21));
 }
 
 struct Attempt {

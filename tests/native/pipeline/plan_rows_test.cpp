@@ -86,16 +86,3 @@ TEST_CASE("an output whose name does not begin with the layer stands in its row"
   CHECK(output["name"].as_string() == "blk.0.ffn_up.weight");
   CHECK(output["suffix"].is_null());
 }
-
-TEST_CASE("texts are numbered in the order in which they first come, through growth") {
-  TextNumbers numbers;
-  for (uint64_t round = 0; round < 2; ++round)
-    for (uint64_t i = 0; i < 1000; ++i) {
-      const TextNumbers::Found found = numbers.find_or_add("text " + std::to_string(i * 7919 % 1000));
-      CHECK(found.number == i);
-      CHECK(found.is_new == (round == 0));
-    }
-  CHECK(numbers.find_or_add("").number == 1000);
-  CHECK(numbers.find_or_add(std::string_view("\0", 1)).number == 1001);
-  CHECK(!numbers.find_or_add("").is_new);
-}

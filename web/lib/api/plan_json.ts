@@ -92,13 +92,18 @@ class Table<T> {
   }
 }
 
-/** The short JSON of a plan: under 300 bytes a tensor of usual names. */
+/**
+ * The short JSON of a plan: under 300 bytes a tensor of usual names.
+ * @throws RangeError when an output is in a file that the plan does not list
+ */
 export function planJson({ tensors, ...rest }: Plan): PlanJson {
   const [specs, reasons] = [new Table<QuantizationSpec>(), new Table<Reason>()];
   const outputs = new Table<PlannedOutputJson>();
   const files = new Map(rest.files.map(({ name }, number) => [name, number]));
   const outputOf = (layer: string, { name, file, ...output }: OutputTensor) => {
-    const stored = { ...output, file: files.get(file) ?? -1 };
+    const number = files.get(file);
+    if (number === undefined) throw new RangeError(`"${file}", which has ${name}, is not a file of the plan`);
+    const stored = { ...output, file: number };
     if (!name.startsWith(layer)) return { name, ...stored };
     const known = { suffix: name.slice(layer.length), ...stored };
     return outputs.numberOf(known, JSON.stringify(known));
