@@ -23,8 +23,8 @@ Result<TwoStages> stages_of(const List<QuantizationSpec>& specs, const std::vect
   return TwoStages::create(specs[0], specs[1], shape);
 }
 
-Result<StagedTensor> observed(Address address, const std::string& dtype, const std::string& shape_text,
-                              const std::string& specs_text, List<Diagnostic>& diagnostics) {
+Result<StagedTensor> observed_in_stages(Address address, const std::string& dtype, const std::string& shape_text,
+                                        const std::string& specs_text, List<Diagnostic>& diagnostics) {
   TRY(specs, read_stages(specs_text, diagnostics));
   TRY(shape, read_shape(shape_text));
   TRY(stages, stages_of(specs, shape));
@@ -36,16 +36,9 @@ Result<StagedTensor> observed(Address address, const std::string& dtype, const s
   return StagedTensor{std::move(specs), std::move(stages), x, std::move(scales)};
 }
 
-std::string values_reply(const std::vector<float>& y) {
-  json::Value out;
-  out.set("pointer", address(y.data()));
-  out.set("count", static_cast<uint64_t>(y.size()));
-  return ok(std::move(out));
-}
-
 std::string quantize_stages(Address values, std::string dtype, std::string shape, std::string specs) {
   List<Diagnostic> diagnostics;
-  auto t = observed(values, dtype, shape, specs, diagnostics);
+  auto t = observed_in_stages(values, dtype, shape, specs, diagnostics);
   if (!t) return fail(t.error(), diagnostics);
   const QuantizationSpec& spec = t->stages.code_spec();
   TensorWork& w = work();
@@ -70,7 +63,7 @@ std::string quantize_stages(Address values, std::string dtype, std::string shape
 
 std::string fake_quantize_stages(Address values, std::string dtype, std::string shape, std::string specs) {
   List<Diagnostic> diagnostics;
-  auto t = observed(values, dtype, shape, specs, diagnostics);
+  auto t = observed_in_stages(values, dtype, shape, specs, diagnostics);
   if (!t) return fail(t.error(), diagnostics);
   TensorWork& w = work();
   w.codes.resize(t->x.size() * code_bytes_of(t->stages.code_spec()));

@@ -105,10 +105,7 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
     fake_quantize_blocks(in->granularity, in->spec, in->x, y.data());
   else
     fake_quantize(in->granularity, in->spec, in->qparams, in->x, 0, y.data());
-  json::Value out;
-  out.set("pointer", address(y.data()));
-  out.set("count", static_cast<uint64_t>(y.size()));
-  return ok(std::move(out));
+  return values_reply(y);
 }
 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape_text,
@@ -138,10 +135,7 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   } else {
     dequantize(*granularity, *spec, qparams, pointer<const uint8_t>(codes), y.size(), 0, y.data());
   }
-  json::Value out;
-  out.set("pointer", address(y.data()));
-  out.set("count", static_cast<uint64_t>(y.size()));
-  return ok(std::move(out));
+  return values_reply(y);
 }
 
 }  // namespace

@@ -113,4 +113,11 @@ std::vector<QParams> read_qparams(const Granularity& g, Address scale, Address z
   return qparams;
 }
 
+std::string values_reply(const std::vector<float>& y) {
+  json::Value out;
+  out.set("pointer", address(y.data()));
+  out.set("count", static_cast<uint64_t>(y.size()));
+  return ok(std::move(out));
+}
+
 }  // namespace wasmquant::bindings

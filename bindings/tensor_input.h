@@ -36,4 +36,7 @@ void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec&
 /// The reverse, from memory; zero_point 0: none. One per scale, internal order.
 std::vector<QParams> read_qparams(const Granularity& g, Address scale, Address zero_point);
 
+/// The reply {pointer, count} of values that stay where they are until the next call.
+std::string values_reply(const std::vector<float>& y);
+
 }  // namespace wasmquant::bindings

@@ -3,37 +3,35 @@
 #                               flags, and src/kernels/dispatch.h picks at run time. WebAssembly has one set
 #   src/kernels/ggml            recipes of GGUF's block types, scalar
 #   src/kernels/reference       what the bodies must equal bit for bit; nothing of it may use a newer set
-file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS src/kernels/*.cpp)
-add_library(wasmquant_loops OBJECT ${kernel_sources} ${hot_loops})
-target_link_libraries(wasmquant_loops PRIVATE wasmquant_flags wasmquant_headers)
-target_sources(wasmquant_core PRIVATE $<TARGET_OBJECTS:wasmquant_loops>)
+file(GLOB kernel_loops CONFIGURE_DEPENDS src/kernels/loops/*.cpp)
+file(GLOB kernel_blocks CONFIGURE_DEPENDS src/kernels/blocks/*.cpp)
+file(GLOB kernel_recipes CONFIGURE_DEPENDS src/kernels/ggml/*.cpp)
+file(GLOB kernel_others CONFIGURE_DEPENDS src/kernels/*.cpp src/kernels/reference/*.cpp)
 
-set(kernel_loops ${kernel_sources})
-list(FILTER kernel_loops INCLUDE REGEX "/kernels/loops/")
-set(kernel_blocks ${kernel_sources})
-list(FILTER kernel_blocks INCLUDE REGEX "/kernels/blocks/")
-set(kernel_recipes ${kernel_sources})
-list(FILTER kernel_recipes INCLUDE REGEX "/kernels/ggml/")
+list(FILTER kernel_others EXCLUDE REGEX "/hadamard\\.cpp$")
+
+# A part of the core; in WebAssembly with its own optimization (WASMQUANT_OPTIMIZE in CMakeLists.txt).
+function(wasmquant_kernels name optimize)
+  add_library(wasmquant_${name} OBJECT ${ARGN})
+  wasmquant_join_rooms(wasmquant_${name} src ${ARGN})
+  target_link_libraries(wasmquant_${name} PRIVATE wasmquant_flags wasmquant_headers)
+  set_target_properties(wasmquant_${name} PROPERTIES WASMQUANT_OPTIMIZE "${optimize}")
+  target_sources(wasmquant_core PRIVATE $<TARGET_OBJECTS:wasmquant_${name}>)
+endfunction()
+wasmquant_kernels(loops -O3 ${kernel_loops} ${CMAKE_SOURCE_DIR}/src/kernels/hadamard.cpp)
+wasmquant_kernels(blocks -O2 ${kernel_blocks})
+wasmquant_kernels(recipes "-O2;-fno-unroll-loops" ${kernel_recipes} ${hot_loops})
+wasmquant_kernels(other_kernels -Oz ${kernel_others})
 
 if(NOT EMSCRIPTEN AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(flags_sse4_2 -msse4.2)
   set(flags_avx2 -mavx2)  # without -mfma: contraction is off anyway, results must equal those of WebAssembly
   foreach(arch sse4_2 avx2)
-    add_library(wasmquant_kernels_${arch} OBJECT ${kernel_loops} ${kernel_blocks})
-    target_link_libraries(wasmquant_kernels_${arch} PRIVATE wasmquant_flags wasmquant_headers)
+    wasmquant_kernels(kernels_${arch} "" ${kernel_loops} ${kernel_blocks})
     target_compile_options(wasmquant_kernels_${arch} PRIVATE ${flags_${arch}})
     target_compile_definitions(wasmquant_kernels_${arch} PRIVATE WASMQUANT_KERNEL_ARCH=${arch})
-    target_sources(wasmquant_core PRIVATE $<TARGET_OBJECTS:wasmquant_kernels_${arch}>)
   endforeach()
-  set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_DEFINITIONS WASMQUANT_X86_KERNELS=1)
-endif()
-
-# What runs once per weight is compiled for speed, the rest of the WebAssembly module for size (CMakeLists.txt).
-if(EMSCRIPTEN AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  set_property(SOURCE ${kernel_loops} src/kernels/hadamard.cpp APPEND PROPERTY COMPILE_OPTIONS -O3)
-  set_property(SOURCE ${kernel_blocks} APPEND PROPERTY COMPILE_OPTIONS -O2)
-  set_property(SOURCE ${hot_loops} ${kernel_recipes} APPEND PROPERTY COMPILE_OPTIONS -O2 -fno-unroll-loops)
-  # A call is four bytes; even -Oz inlines what is several times that.
-  set(size_options -mllvm -inline-threshold=-25)
-  target_compile_options(wasmquant_core PRIVATE ${size_options})
+  foreach(name loops blocks recipes other_kernels kernels_sse4_2 kernels_avx2)
+    target_compile_definitions(wasmquant_${name} PRIVATE WASMQUANT_X86_KERNELS=1)
+  endforeach()
 endif()

@@ -7,15 +7,14 @@ configure_file(cmake/version.h.in generated/version.h @ONLY)
 
 file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cpp)
 add_executable(wasmquant ${binding_sources})
+wasmquant_join_rooms(wasmquant . ${binding_sources})
 target_link_libraries(wasmquant PRIVATE wasmquant_core)
 target_include_directories(wasmquant PRIVATE bindings ${CMAKE_CURRENT_BINARY_DIR}/generated)
-target_compile_options(wasmquant PRIVATE -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0 ${size_options})
+target_compile_options(wasmquant PRIVATE -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
 target_link_options(wasmquant PRIVATE --bind -Oz -fno-rtti -fno-exceptions -sMODULARIZE=1 -sEXPORT_ES6=1 -sEXPORT_NAME=createWasmquantModule
   -sENVIRONMENT=web,worker -sDYNAMIC_EXECUTION=0 -sFILESYSTEM=0 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB
   -sINITIAL_MEMORY=2MB -sSTACK_SIZE=256KB -sMALLOC=emmalloc -sSUPPORT_LONGJMP=0 -sINCOMING_MODULE_JS_API=instantiateWasm
-  -sEXPORTED_RUNTIME_METHODS=wasmMemory --no-entry
-  # Binaryen's own order of work, then once more over code whose branches were built anew: 1 % smaller, as fast.
-  -sBINARYEN_EXTRA_PASSES=flatten,rereloop,-Oz,-Oz)
+  -sEXPORTED_RUNTIME_METHODS=wasmMemory --no-entry)
 set_target_properties(wasmquant PROPERTIES OUTPUT_NAME wasmquant SUFFIX .js)
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_link_options(wasmquant PRIVATE -sASSERTIONS=2 -sSAFE_HEAP=1)

@@ -7,7 +7,7 @@ namespace wasmquant {
 namespace {
 
 constexpr size_t kStripRows = 64;
-constexpr int kTries = 6;
+constexpr int kDampingTries = 6;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Result<OutputError> OutputError::of_gram(std::vector<float> gram, size_t columns
   for (size_t j = 0; j < n; ++j) sum += diagonal[j] = gram[j * n + j];
   // The lower triangle keeps the matrix while the upper one is factored.
   double damping = std::max(1e-6 * sum / static_cast<double>(n), 0x1p-100);
-  for (int attempt = 0; attempt < kTries; ++attempt, damping *= 10) {
+  for (int attempt = 0; attempt < kDampingTries; ++attempt, damping *= 10) {
     for (size_t i = 0; i < n; ++i) {
       gram[i * n + i] = static_cast<float>(diagonal[i] + damping);
       for (size_t j = i + 1; j < n; ++j) gram[i * n + j] = gram[j * n + i];

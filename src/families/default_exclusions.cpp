@@ -1,5 +1,8 @@
 #include "families/default_exclusions.h"
 
+#include <iterator>
+#include <unordered_map>
+
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "families/word_list.h"
@@ -26,10 +29,25 @@ bool is_of_family(std::string_view word, const ModelFamily& family, std::string_
   return family.is(word.substr(0, word.size() - part.size() - 1)) && (part == "*" || has_part(layer, part));
 }
 
-bool has_any_part(std::string_view layer, std::string_view words) {
-  while (!layer.empty())
-    if (is_word(words, next_part(layer))) return true;
-  return false;
+/// The rows that list each part of a name, a bit each: names have six parts, the table 80 words.
+using RowsOfParts = std::unordered_map<std::string_view, uint32_t>;
+static_assert(std::size(kRows) <= 32);
+
+RowsOfParts index_parts() {
+  RowsOfParts rows;
+  for (size_t i = 0; i < std::size(kRows); ++i)
+    if (kRows[i].match == Match::part || kRows[i].match == Match::layers)
+      any_word(kRows[i].words, [&](std::string_view word) {
+        rows[word] |= 1u << i;
+        return false;
+      });
+  return rows;
+}
+
+uint32_t rows_of_part(std::string_view part) {
+  static const RowsOfParts rows = index_parts();
+  const auto found = rows.find(part);
+  return found == rows.end() ? 0 : found->second;
 }
 
 }  // namespace
@@ -56,11 +74,14 @@ bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
 }
 
 const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const noexcept {
+  uint32_t listed = 0;
+  for (std::string_view rest = layer; !rest.empty();) listed |= rows_of_part(next_part(rest));
   for (const DefaultExclusion& row : kRows) {
+    const bool is_listed = listed >> (&row - kRows) & 1;
     bool matches = false;
     switch (row.match) {
       case Match::part:
-        matches = has_any_part(layer, row.words);
+        matches = is_listed;
         break;
       case Match::ending:
         matches =
@@ -76,7 +97,7 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
         matches = any_word(row.words, [&](std::string_view word) { return is_of_family(word, family_, layer); });
         break;
       case Match::layers:
-        matches = has_any_part(layer, row.words) || is_behind_last(layer);
+        matches = is_listed || is_behind_last(layer);
         break;
     }
     if (matches && applies(row)) return &row;
@@ -85,12 +106,12 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
 }
 
 size_t tower_end(std::string_view layer) noexcept {
-  std::string_view words;
-  for (const DefaultExclusion& row : kRows)
-    if (row.id == kTower) words = row.words;
   std::string_view rest = layer;
-  while (!rest.empty())
-    if (is_word(words, next_part(rest))) return layer.size() - rest.size() - (rest.empty() ? 0 : 1);
+  while (!rest.empty()) {
+    const uint32_t rows = rows_of_part(next_part(rest));
+    for (size_t i = 0; i < std::size(kRows); ++i)
+      if (rows >> i & 1 && kRows[i].id == kTower) return layer.size() - rest.size() - (rest.empty() ? 0 : 1);
+  }
   return std::string_view::npos;
 }
 

@@ -6,11 +6,12 @@
 #include <array>
 #include <cstdint>
 
+#include "kernels/exponential_terms.h"
+
 namespace wasmquant::kernels::power_series {
 
 inline constexpr float kSmallest = 0x1p-100f;         // stands for everything below, 0 included
 inline constexpr int32_t kSqrtHalfBits = 0x3F3504F3;  // of sqrt(1/2)
-inline constexpr float kShifter = 0x1.8p23f;          // leaves whole numbers at the end of the mantissa
 inline constexpr std::array<float, 4> kLog2 = {0.41219858f, 0.57707802f, 0.96179669f, 2.8853901f};
 inline constexpr std::array<float, 7> kExp2 = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 0.055504109f,
                                                0.24022651f,   0.69314718f,   1.0f};

@@ -33,7 +33,7 @@ export async function pageResult(kind, program, { folder, url }) {
   const result = new Promise((resolve, reject) => {
     settle = { resolve, reject };
   });
-  const server = await serve(folder ?? profile, 0, { receive: (text) => settle.resolve(text) });
+  const server = await serve(folder ?? profile, { receive: (text) => settle.resolve(text) });
   const browser = spawn(
     program,
     commandLines[kind](profile, `${url ?? server.url}?to=${encodeURIComponent(server.url)}`),

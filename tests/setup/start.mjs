@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildAll } from './build.mjs';
 import { main, needs, root, run } from './command.mjs';
-import { serve } from './static_server.mjs';
 
 function options(args) {
   try {
@@ -46,6 +45,11 @@ main(async (args) => {
   }
   if (once) return;
 
-  const { url } = await serve(join(root, 'dist/demo'), port, { tries: 20 });
-  process.stdout.write(`\nThe page is at ${url} (Ctrl+C ends)\n`);
+  const { preview } = await import('vite');
+  const server = await preview({
+    configFile: join(root, 'web/demo/vite.config.ts'),
+    logLevel: 'error',
+    preview: { host: '127.0.0.1', port },
+  });
+  process.stdout.write(`\nThe page is at ${server.resolvedUrls.local[0]} (Ctrl+C ends)\n`);
 });

@@ -1,5 +1,5 @@
-// A static file server for dist/demo: npm start shows the page through it, and tests open pages of theirs with it, which may
-// post what they found. Local only.
+// A static file server for pages of tests, which may post what they found. Local only.
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -70,10 +70,9 @@ async function posted(request) {
 }
 
 /**
- * Serves `folder` on 127.0.0.1. `port` 0 takes any free one; with `tries` > 1 the next ports are tried when it is taken.
- * `receive` gets the text of what pages post. Resolves to `{ url, port, close() }`.
+ * Serves `folder` on a free port of 127.0.0.1. `receive` gets the text of what pages post. Resolves to `{ url, close() }`.
  */
-export async function serve(folder, port = 0, { tries = 1, receive = null } = {}) {
+export async function serve(folder, { receive = null } = {}) {
   const base = normalize(folder).replace(/[/\\]$/, '');
   const take = async (request, response) => {
     receive(await posted(request));
@@ -83,22 +82,12 @@ export async function serve(folder, port = 0, { tries = 1, receive = null } = {}
     const answered = receive && request.method === 'POST' ? take(request, response) : answer(base, request, response);
     answered.catch(() => response.destroy());
   });
-  for (let attempt = 0; ; attempt++) {
-    const error = await new Promise((resolve) => {
-      server.once('error', resolve);
-      server.listen(port === 0 ? 0 : port + attempt, '127.0.0.1', () => {
-        server.off('error', resolve);
-        resolve(null);
-      });
-    });
-    if (!error) break;
-    if (error.code !== 'EADDRINUSE' || attempt + 1 >= tries) throw error;
-  }
-  const taken = server.address().port;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const close = () =>
     new Promise((resolve) => {
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  return { url: `http://127.0.0.1:${taken}/`, port: taken, close };
+  return { url: `http://127.0.0.1:${server.address().port}/`, close };
 }

@@ -12,7 +12,7 @@ namespace wasmquant {
 namespace {
 
 constexpr double kSmallestExtra = 0x1p-23;
-constexpr int kTries = 5;
+constexpr int kOrderTries = 5;
 
 // h[i][j] = h[order[i]][order[j]], in place: rows along the cycles of the permutation, then each row by itself.
 void permute_symmetric(std::span<float> h, const std::vector<uint32_t>& order) {
@@ -52,7 +52,7 @@ Status factor_with_retries(std::span<float> h, const std::vector<float>& diagona
   restore_upper(h, diagonal, 0);
   if (factor_cholesky(h, n)) return {};
   double extra = std::max({std::fabs(damping), 1e-6 * magnitude / static_cast<double>(n), kSmallestExtra});
-  for (int i = 0; i < kTries; ++i, extra *= 10) {
+  for (int i = 0; i < kOrderTries; ++i, extra *= 10) {
     restore_upper(h, diagonal, extra);
     if (factor_cholesky(h, n)) return {};
   }

@@ -19,7 +19,7 @@ namespace {
 constexpr double kSmallestScale = 1e-4;
 constexpr size_t kClipSteps = 10;
 constexpr float kClipGrid = 20;
-constexpr size_t kStripRows = 64;
+constexpr size_t kClipRows = 64;
 
 Error sizes_differ(size_t a, size_t b) {
   return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
@@ -44,7 +44,7 @@ Result<double> squared_error(const AwqLayer& layer, std::span<const float> scale
   return total;
 }
 
-// One group of columns of at most kStripRows rows.
+// One group of columns of at most kClipRows rows.
 void clip_group(Matrix weight, size_t rows, size_t first, size_t columns, const QuantizationSpec& spec,
                 const OutputError& inputs) {
   const Granularity g = scale_per_row(rows, columns);
@@ -157,10 +157,10 @@ Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpe
   TRY(group_size, columns_per_scale(spec, rows, columns));
   if (spec.qscheme == QScheme::per_tensor)
     return Error{ErrorCode::spec_invalid, "", "per_tensor has no groups to clip; use per_channel or per_group"};
-  for (size_t row = 0; row < height; row += kStripRows)
+  for (size_t row = 0; row < height; row += kClipRows)
     for (size_t first = 0; first < columns; first += group_size)
-      clip_group({weight.data() + row * columns + first, columns}, std::min(kStripRows, height - row), first,
-                 group_size, spec, inputs);
+      clip_group({weight.data() + row * columns + first, columns}, std::min(kClipRows, height - row), first, group_size,
+                 spec, inputs);
   return {};
 }
 

@@ -9,7 +9,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-constexpr size_t kBlock = 32, kUnit = kBlock * kSearchWidth;
+constexpr size_t kSearchedBlock = 32, kUnit = kSearchedBlock * kSearchWidth;
 
 /// What is stored of eight blocks.
 struct Found {
@@ -21,7 +21,7 @@ void search_iq4_nl(const Stages& stages, const SearchInput& in, Found& found) {
   float inverse[kSearchWidth];
   stages.iq4(in, found.scale);
   for (size_t i = 0; i < kSearchWidth; ++i) inverse[i] = found.scale[i] != 0 ? 1 / found.scale[i] : 0;
-  stages.codes_iq4(in.x, kUnit, kBlock, inverse, found.codes);
+  stages.codes_iq4(in.x, kUnit, kSearchedBlock, inverse, found.codes);
 }
 
 void search_linear(const Stages& stages, const SearchInput& in, float levels, bool has_minimum, Found& found) {
@@ -34,11 +34,11 @@ void search_linear(const Stages& stages, const SearchInput& in, float levels, bo
     stages.symmetric(in, levels, result);
     range = {-levels, levels - 1, static_cast<int32_t>(levels)};
   }
-  stages.codes(Coding::nearest, in.x, kUnit, kBlock, result.add, result.factor, range, found.codes);
+  stages.codes(Coding::nearest, in.x, kUnit, kSearchedBlock, result.add, result.factor, range, found.codes);
   for (size_t i = 0; i < kSearchWidth; ++i) {
     found.scale[i] = result.scale[i];
     found.minimum[i] = result.minimum[i];
-    if (result.is_empty[i]) std::memset(found.codes + i * kBlock, 0, kBlock);
+    if (result.is_empty[i]) std::memset(found.codes + i * kSearchedBlock, 0, kSearchedBlock);
   }
 }
 
@@ -51,12 +51,12 @@ void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, 
   float padded_x[kUnit] = {}, padded_importance[kUnit] = {}, energies[kSearchWidth];
   for (; blocks > 0; x += kUnit) {
     const size_t count = blocks < kSearchWidth ? blocks : kSearchWidth;
-    SearchInput in{x, kBlock, importance ? Weighting::given_energy : Weighting::square, importance, energies};
+    SearchInput in{x, kSearchedBlock, importance ? Weighting::given_energy : Weighting::square, importance, energies};
     if (count < kSearchWidth) {
-      std::memcpy(padded_x, x, count * kBlock * sizeof(float));
+      std::memcpy(padded_x, x, count * kSearchedBlock * sizeof(float));
       in.x = padded_x;
       if (importance) {
-        std::memcpy(padded_importance, importance, count * kBlock * sizeof(float));
+        std::memcpy(padded_importance, importance, count * kSearchedBlock * sizeof(float));
         in.importance = padded_importance;
       }
     }
@@ -64,8 +64,9 @@ void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, 
       energies[i] = energy;
       if (type != GgmlType::iq4_nl || !importance) continue;
       energies[i] = 0;
-      for (size_t j = 0; j < kBlock; ++j) energies[i] += in.x[i * kBlock + j] * in.x[i * kBlock + j];
-      energies[i] *= 2.0f / kBlock;
+      for (size_t j = 0; j < kSearchedBlock; ++j)
+        energies[i] += in.x[i * kSearchedBlock + j] * in.x[i * kSearchedBlock + j];
+      energies[i] *= 2.0f / kSearchedBlock;
     }
     Found found;
     if (type == GgmlType::iq4_nl)
@@ -74,7 +75,7 @@ void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, 
       search_linear(stages, in, has_minimum ? (has_fifth_bits ? 31.0f : 15.0f) : (has_fifth_bits ? 16.0f : 8.0f),
                     has_minimum, found);
     for (size_t i = 0; i < count; ++i) {
-      const uint8_t* codes = found.codes + i * kBlock;
+      const uint8_t* codes = found.codes + i * kSearchedBlock;
       store_u16(half_of(found.scale[i]), out);
       out += 2;
       if (has_minimum) {
@@ -86,7 +87,7 @@ void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, 
         out += 4;
       }
       pack_planes<kHalves>(codes, out);
-      out += kBlock / 2;
+      out += kSearchedBlock / 2;
     }
     blocks -= count;
     if (importance) importance += kUnit;

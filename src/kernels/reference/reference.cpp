@@ -17,11 +17,6 @@ constexpr FloatFormat kBfloat16 = float_format_of(Dtype::bfloat16);
 
 bool is_finite(float v) noexcept { return (std::bit_cast<uint32_t>(v) & 0x7FFFFFFF) < 0x7F800000; }
 
-float clamp(float v, float low, float high) noexcept {
-  v = v < low ? low : v;
-  return v > high ? high : v;
-}
-
 /// Position on the code grid, before the clamp to it is made an integer.
 float grid_position(float x, float inverse, float zero_point, float quant_min, float quant_max, RoundMethod round,
                     Path path) noexcept {

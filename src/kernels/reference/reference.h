@@ -10,6 +10,12 @@
 
 namespace wasmquant::kernels::reference {
 
+/// Of a number, as simd::clamp.
+inline float clamp(float v, float low, float high) noexcept {
+  v = v < low ? low : v;
+  return v > high ? high : v;
+}
+
 Extent reduce_extent(std::span<const float> x) noexcept;
 AbsMax reduce_absmax(std::span<const float> x) noexcept;
 int64_t find_non_finite(std::span<const float> x) noexcept;

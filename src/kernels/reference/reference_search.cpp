@@ -5,15 +5,10 @@
 #include <cmath>
 
 #include "kernels/power_series.h"
+#include "kernels/reference/reference.h"
 
 namespace wasmquant::kernels::reference {
 namespace {
-
-// Of finite numbers, as simd::clamp.
-float clamp(float v, float low, float high) noexcept {
-  v = v < low ? low : v;
-  return v > high ? high : v;
-}
 
 // a^exponent as the kernel has it: 2^(exponent * log2(a)).
 float power_of(float a, float exponent) noexcept {

@@ -71,14 +71,14 @@ class Planner {
     // The elements of a bias are rows of its heads.
     WeightDescription weight{std::move(at.name), "", {length}, stored.dtype};
     if (at.change.interleaved_rows != 0) weight.shape.push_back(1);
-    constexpr const char* kPlain = "fake-quantized";
-    TRY(layout, checkpoint_format_named(kPlain)->layout(weight, {QuantizationSpec{}}));
+    constexpr const char* kBiasFormat = "fake-quantized";
+    TRY(layout, checkpoint_format_named(kBiasFormat)->layout(weight, {QuantizationSpec{}}));
     TensorTask task;
     task.name = stored.name;
     task.components.push_back({tensor->file, stored.begin});
     task.layout = std::move(layout);
     set_change(task, at.change);
-    return add(step, slot, task, kPlain, weight, false);
+    return add(step, slot, task, kBiasFormat, weight, false);
   }
 
  private:

@@ -1,17 +1,18 @@
 #include "pipeline/plan/file_layout.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "core/list.h"
-#include "core/order.h"
 #include "formats/safetensors/safetensors.h"
 
 namespace wasmquant {
 namespace {
 
 // 3 for multiples of 8, 2 of 4, 1 of 2, 0 otherwise.
-int alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::countr_zero(bytes), 3); }
+constexpr size_t kAlignments = 4;
+size_t alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::countr_zero(bytes), 3); }
 
 struct Slot {
   PlannedTensor* tensor;
@@ -40,43 +41,36 @@ using Metadata = List<std::pair<std::string, std::string>>;
 // Fills `file` and the component locations of its tensors, which are in the source's order.
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
                     const Metadata& metadata) {
-  const auto data_bytes = [](const PlannedTensor* tensor) {
+  // Data of larger alignment first, so that none needs padding; tensors of one alignment in the source's order.
+  std::array<List<PlannedTensor*>, kAlignments> aligned;
+  for (PlannedTensor* tensor : tensors) {
     uint64_t bytes = 0;
     for (const Component& component : tensor->outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
-    return bytes;
-  };
-  List<PlannedTensor*> order;
-  order.reserve(tensors.size());
-  const auto less = [&](uint32_t a, uint32_t b) {
-    return alignment_class(data_bytes(tensors[a])) > alignment_class(data_bytes(tensors[b]));
-  };
-  for (const uint32_t i : sorted_order(tensors.size(), less)) order.push_back(tensors[i]);
+    aligned[alignment_class(bytes)].push_back(tensor);
+  }
   List<Slot> slots;
   std::string known;
-  for (PlannedTensor* tensor : order) {
-    tensor->task.components.clear();
-    for (size_t c = 0; c < tensor->outputs().size(); ++c) tensor->task.components.push_back({file_index, 0});
-    for (size_t c = 0; c < tensor->outputs().size(); ++c) {
-      if (!is_known(tensor->outputs()[c].role)) continue;
-      slots.push_back({tensor, c});
-      append_known(*tensor, tensor->outputs()[c].role, known);
-    }
-  }
-  // Scales of activations stand by themselves, each behind what is at least as aligned.
   List<const KnownTensor*> known_tensors;
-  for (PlannedTensor* tensor : order)
-    for (const KnownTensor& each : tensor->activations) known_tensors.push_back(&each);
-  const auto add_known = [&](int alignment) {
+  for (size_t alignment = kAlignments; alignment-- > 0;)
+    for (PlannedTensor* tensor : aligned[alignment]) {
+      const List<Component>& outputs = tensor->outputs();
+      tensor->task.components.clear();
+      for (size_t c = 0; c < outputs.size(); ++c) {
+        tensor->task.components.push_back({file_index, 0});
+        if (!is_known(outputs[c].role)) continue;
+        slots.push_back({tensor, c});
+        append_known(*tensor, outputs[c].role, known);
+      }
+      for (const KnownTensor& each : tensor->activations) known_tensors.push_back(&each);
+    }
+  // Scales of activations stand by themselves, each behind what is at least as aligned.
+  for (size_t alignment = kAlignments; alignment-- > 0;) {
+    for (PlannedTensor* tensor : aligned[alignment])
+      for (size_t c = 0; c < tensor->outputs().size(); ++c)
+        if (!is_known(tensor->outputs()[c].role)) slots.push_back({tensor, c});
     for (const KnownTensor* each : known_tensors)
       if (alignment_class(each->component.bytes) == alignment) slots.push_back({nullptr, 0, each});
-  };
-  int alignment = 3;
-  for (PlannedTensor* tensor : order) {
-    for (; alignment > alignment_class(data_bytes(tensor)); --alignment) add_known(alignment);
-    for (size_t c = 0; c < tensor->outputs().size(); ++c)
-      if (!is_known(tensor->outputs()[c].role)) slots.push_back({tensor, c});
   }
-  for (; alignment >= 0; --alignment) add_known(alignment);
 
   List<safetensors::Entry> entries;
   entries.reserve(slots.size());
@@ -107,6 +101,15 @@ Metadata metadata_of(const ModelIndex& model, uint32_t file, std::string_view ve
   return metadata;
 }
 
+using ShardMap = List<std::pair<std::string, std::string>>;
+
+void add_to_map(ShardMap& map, std::span<PlannedTensor* const> tensors, const std::string& file) {
+  for (const PlannedTensor* planned : tensors)
+    for (const Component& component : planned->outputs()) map.emplace_back(component.name, file);
+  for (const PlannedTensor* planned : tensors)
+    for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name, file);
+}
+
 }  // namespace
 
 Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version) {
@@ -114,18 +117,15 @@ Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view versi
   List<List<PlannedTensor*>> by_file(one_file ? 1 : model.files().size());
   for (PlannedTensor& planned : plan.tensors)
     by_file[one_file ? 0 : model.tensors()[planned.tensor].file].push_back(&planned);
-  List<std::pair<std::string, std::string>> map;
+  const bool is_sharded = model.is_sharded() || by_file.size() > 1;
+  ShardMap map;
   for (uint32_t f = 0; f < by_file.size(); ++f) {
     PlannedFile file{one_file ? "model.safetensors" : model.files()[f].name, {}, 0};
     TRY_VOID(lay_out_file(file, f, by_file[f], metadata_of(model, f, version)));
-    for (const PlannedTensor* planned : by_file[f])
-      for (const Component& component : planned->outputs()) map.emplace_back(component.name, file.name);
-    for (const PlannedTensor* planned : by_file[f])
-      for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name, file.name);
+    if (is_sharded) add_to_map(map, by_file[f], file.name);
     plan.files.push_back(std::move(file));
   }
-  if (model.is_sharded() || by_file.size() > 1)
-    plan.shard_map = safetensors::write_shard_map(map, plan.bytes_after, model.shard_map_text());
+  if (is_sharded) plan.shard_map = safetensors::write_shard_map(map, plan.bytes_after, model.shard_map_text());
   return {};
 }
 

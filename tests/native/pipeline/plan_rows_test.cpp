@@ -9,7 +9,7 @@ using namespace wasmquant::testing;
 
 namespace {
 
-MemoryModel two_layers() {
+MemoryModel layers_and_norm() {
   const std::vector<float> values(64 * 64, 0.5f), row(64, 1.0f);
   MemoryModel model;
   model.add_file("model.safetensors", {{"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {64, 64}, values},
@@ -28,7 +28,7 @@ json::Value rows_of(PlanRows& rows, size_t first, size_t last) {
 }  // namespace
 
 TEST_CASE("specs, reasons and outputs come with the first row that names them") {
-  const ModelIndex index = two_layers().index();
+  const ModelIndex index = layers_and_norm().index();
   List<Diagnostic> diagnostics;
   const auto plan = make_plan(index, "int4_wo_32", {}, diagnostics);
   REQUIRE(bool(plan));
@@ -75,7 +75,7 @@ TEST_CASE("specs, reasons and outputs come with the first row that names them") 
 }
 
 TEST_CASE("an output whose name does not begin with the layer stands in its row") {
-  const ModelIndex index = two_layers().index();
+  const ModelIndex index = layers_and_norm().index();
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int4_wo_32", {}, diagnostics);
   REQUIRE(bool(plan));
