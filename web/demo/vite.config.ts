@@ -97,6 +97,7 @@ function offlineWorker(): Plugin {
 export default defineConfig({
   root,
   base: './',
+  appType: 'mpa', // an address that is not there is not the page
   plugins: [contentSecurity(), sampleModel(), offlineWorker()],
   resolve: {
     alias: [
