@@ -1,5 +1,5 @@
-// Blocked product. Packed strips: kTileRows rows of a, two registers of columns of b, depth outermost, zeros where the
-// matrix ends; the innermost loop then reads both in order.
+// Blocked product of packed strips: kTileRows rows of a, two registers of columns of b, depth outermost, zero padded;
+// the innermost loop reads both in order.
 #include "kernels/matmul.h"
 
 #include <algorithm>
