@@ -113,7 +113,7 @@ struct AffineSearch {
   float levels, first, step;
   int32_t steps;
   bool absolute_error;  // weighted |error| instead of its square
-  bool guarded;  // tries clamp positions beyond the range instead of wrapping
+  bool guarded;         // tries clamp positions beyond the range instead of wrapping
 };
 void search_affine(const SearchInput& in, const AffineSearch& search, SearchResult& out) noexcept;
 

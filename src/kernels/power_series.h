@@ -10,7 +10,7 @@
 
 namespace wasmquant::kernels::power_series {
 
-inline constexpr float kSmallest = 0x1p-100f;  // replaces everything below, including 0
+inline constexpr float kSmallest = 0x1p-100f;         // replaces everything below, including 0
 inline constexpr int32_t kSqrtHalfBits = 0x3F3504F3;  // of sqrt(1/2)
 inline constexpr std::array<float, 4> kLog2 = {0.41219858f, 0.57707802f, 0.96179669f, 2.8853901f};
 inline constexpr std::array<float, 7> kExp2 = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 0.055504109f,

@@ -35,7 +35,7 @@ struct HalfQuadratic {
   float quant_min, quant_max;
   RoundMethod round;
   float exponent;  // p - 1, in [-1, 0)
-  float shrink;  // a difference d shrinks by shrink * |d|^(p - 1), at most to 0
+  float shrink;    // a difference d shrinks by shrink * |d|^(p - 1), at most to 0
 };
 /// With q = clamp(round(x * inverse + zero_point)), d = x - (q - zero_point) * scale, and t = x - shrunk d (x without
 /// its outliers):

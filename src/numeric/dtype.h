@@ -31,7 +31,7 @@ struct DtypeInfo {
   Dtype dtype;
   std::string_view name;
   DtypeKind kind;
-  uint8_t bits;  // of one code; block dtypes: without the shared parts; minifloat: 0, the spec says
+  uint8_t bits;  // per code; block dtypes: without the shared bits; minifloat: 0, given by the spec
   bool is_integer;
   bool is_signed;
   // Integers: smallest and largest code. Others: 0.

@@ -1,4 +1,4 @@
-// Words that the parser and the writer of aihwkit's dialect share (spec 1.1).
+// Names shared by the parser and the writer of the aihwkit dialect (spec 1.1).
 #pragma once
 #include "config/spec/spec.h"
 

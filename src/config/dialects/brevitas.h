@@ -1,4 +1,4 @@
-// Words and numbers that the parser and the writer of the Brevitas dialect share (spec 2.1, 2.4 to 2.7).
+// Names and numbers shared by the parser and the writer of the Brevitas dialect (spec 2.1, 2.4 to 2.7).
 #pragma once
 #include "config/spec/spec.h"
 

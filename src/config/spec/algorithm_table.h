@@ -1,4 +1,4 @@
-// THE table of algorithms, from tables/algorithms.def. A config names them, calibration applies them.
+// The table of algorithms, from tables/algorithms.def. A config names them, calibration applies them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,7 +13,7 @@ enum class CalibrationMethod : uint8_t {
 enum class AlgorithmKind : uint8_t { rotates, equalizes, scales, rounds, corrects };
 enum class AlgorithmSees : uint8_t { nothing, ranges, sample, gram, reference };
 
-/// What calibration has to know of a method.
+/// What calibration needs to know about a method.
 struct CalibrationInfo {
   AlgorithmKind kind;
   AlgorithmSees sees;
@@ -28,7 +28,7 @@ constexpr const CalibrationInfo& info_of(CalibrationMethod method) {
 
 /// One row of algorithms.def.
 struct AlgorithmInfo {
-  std::string_view names;   // that `name` can be, a|b
+  std::string_view names;   // allowed values of `name`, a|b
   std::string_view fields;  // a letter for the kind, then the name; a|b
   bool is_applied;
   bool is_calibrated;

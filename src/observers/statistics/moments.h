@@ -11,13 +11,13 @@ struct Moments {
   ExactSum squares;
   uint64_t count = 0;
 
-  /// v = x * unit, |v| <= 1. What is not finite is left out.
+  /// v = x * unit, |v| <= 1. Non-finite values are skipped.
   void add(std::span<const float> x, double unit) noexcept;
   void add(const Moments& other) noexcept;
 
   double mean() const noexcept { return (value_of(positive) - value_of(negative)) / size(); }
   double mean_magnitude() const noexcept { return (value_of(positive) + value_of(negative)) / size(); }
-  /// Of the population.
+  /// Population standard deviation.
   double standard_deviation() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Sums in float32 by halves, as numpy has them and torch nearly: up to 128 terms by eight sums side by side.
+// Pairwise float32 sums as in numpy (torch nearly agrees): up to 128 terms in eight interleaved sums.
 #pragma once
 #include <span>
 
