@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// Both com.microsoft operators refuse others.
+// Limits of both com.microsoft operators.
 constexpr uint64_t kSmallestGroup = 16, kLargestGroup = 256;
 
 class Builder {
@@ -38,7 +38,7 @@ class Builder {
     layout_.rows = layout_.shape.empty() ? 1 : layout_.shape[0];
     layout_.columns = 1;
     for (size_t d = 1; d < layout_.shape.size(); ++d) layout_.columns *= layout_.shape[d];
-    // Scales are in the weight's own dtype, and codes are chosen for that.
+    // Scales have the weight's dtype, and codes are chosen for that.
     if (weight_.source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
     if (weight_.source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
     if (weight_.source == StorageDtype::F32) spec.scale_type = ScaleType::float_;

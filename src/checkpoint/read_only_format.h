@@ -1,4 +1,4 @@
-// What the formats have in common whose weights are read and never written.
+// What read-only formats have in common.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 

@@ -1,5 +1,5 @@
 // The number is the fraction N / M of two big integers; binary long division gives its first 64 bits and whether any
-// follow.
+// others follow.
 #include "core/decimal.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace wasmquant {
 namespace {
 
 // Digits after the 800th cannot change the result unless all before them are a tie, which needs at most 767 digits;
-// they count as one digit that is not zero.
+// they count as one non-zero digit.
 constexpr size_t kMaxDigits = 800;
-// Decimal exponents beyond these are infinity or zero whatever the digits are: doubles end at 1.8e308 and 4.9e-324.
+// Decimal exponents beyond these give infinity or zero for any digits: doubles end at 1.8e308 and 4.9e-324.
 constexpr int64_t kMaxExponent = 310, kMinExponent = -326;
 
 /// Little-endian words, no zero words at the top.

@@ -1,5 +1,5 @@
-// A GGUF model's metadata as the config.json that it was once made from, as far as a forward pass reads it: the other
-// way round of hyperparameters.h.
+// Reconstructs the part of config.json that a forward pass reads from a GGUF model's metadata: the inverse of
+// hyperparameters.h.
 #pragma once
 #include "core/json.h"
 #include "core/result.h"
@@ -7,8 +7,8 @@
 
 namespace wasmquant::conversion {
 
-/// Without what only tensors say: vocab_size, tie_word_embeddings, biases. Errors: format-unsupported: an architecture
-/// that is not known here.
+/// Without values that only tensors show: vocab_size, tie_word_embeddings, biases. Errors: format-unsupported for an
+/// unknown architecture.
 Result<json::Value> config_of_gguf(const gguf::Metadata& metadata);
 
 }  // namespace wasmquant::conversion

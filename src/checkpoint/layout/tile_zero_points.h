@@ -1,4 +1,4 @@
-// Zero points of a tile as ZeroPointStorage says.
+// Packs a tile's zero points by ZeroPointStorage.
 #pragma once
 #include <cstdint>
 #include <span>
