@@ -10,6 +10,7 @@
 
 namespace wasmquant {
 
+/// Accumulates H from a layer's inputs.
 class HessianAccumulator {
  public:
   /// For inputs with this many features.

@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// Accumulates the statistics of one layer input.
 class InputStatistics {
  public:
   InputStatistics(size_t columns, bool with_hessian);

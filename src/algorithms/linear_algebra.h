@@ -12,10 +12,12 @@ namespace wasmquant {
 
 using kernels::kProductDepth;
 
+/// A read-only row-major matrix; `stride` elements from row to row.
 struct ConstMatrix {
   const float* data;
   size_t stride;
 };
+/// A writable one.
 struct Matrix {
   float* data;
   size_t stride;

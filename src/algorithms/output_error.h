@@ -9,6 +9,7 @@
 
 namespace wasmquant {
 
+/// Measures changes of a layer's output on fixed inputs.
 class OutputError {
  public:
   /// x [tokens, columns]: sample inputs of the layer. Kept transposed.

@@ -15,6 +15,7 @@
 
 namespace wasmquant {
 
+/// Which activations of a layer have scales.
 enum class ActivationRole : uint8_t { input, output };
 inline constexpr ActivationRole kActivationRoles[] = {ActivationRole::input, ActivationRole::output};
 /// "input", "output"

@@ -53,6 +53,7 @@ enum class ExpertStorage : uint8_t {
   left         // they are not quantized
 };
 
+/// One format: how it lays out weights, and its config block.
 class CheckpointFormat {
  public:
   virtual std::string_view name() const noexcept = 0;

@@ -17,6 +17,7 @@
 
 namespace wasmquant {
 
+/// Writes and reads the layouts above.
 class CompressedTensors final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "compressed-tensors"; }

@@ -19,10 +19,12 @@
 
 namespace wasmquant {
 
+/// The operator that reads a quantized weight.
 enum class OnnxForm : uint8_t { mat_mul_n_bits, dequantize_linear, integer_operator, gather_block_quantized };
 /// The name of its operator.
 std::string_view name_of(OnnxForm form) noexcept;
 
+/// The float weight to lay out.
 struct OnnxWeight {
   std::string name;
   std::vector<uint64_t> shape;  // as in the model

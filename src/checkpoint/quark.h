@@ -19,6 +19,7 @@
 
 namespace wasmquant {
 
+/// Writes and reads the layouts above.
 class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }

@@ -4,6 +4,7 @@
 
 namespace wasmquant {
 
+/// Base of read-only formats: rejects everything that concerns writing.
 class ReadOnlyFormat : public CheckpointFormat {
  public:
   bool is_read_only() const noexcept final { return true; }

@@ -15,6 +15,7 @@
 
 namespace wasmquant {
 
+/// Reads the layouts above.
 class ScaledFloats final : public ReadOnlyFormat {
  public:
   std::string_view name() const noexcept override { return "scaled-floats"; }

@@ -10,6 +10,7 @@
 
 namespace wasmquant {
 
+/// A weight as one matrix.
 struct StackedWeight {
   WeightDescription weight;  // shape: of the matrix
   Stages stages;

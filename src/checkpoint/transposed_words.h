@@ -14,6 +14,7 @@
 
 namespace wasmquant {
 
+/// AWQ's layout.
 class Awq final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "awq"; }
@@ -24,6 +25,7 @@ class Awq final : public CheckpointFormat {
                                   const families::ModelFamily& family) const override;
 };
 
+/// GPTQ's layouts, version 1 and 2.
 class Gptq final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "gptq"; }

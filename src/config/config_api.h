@@ -10,6 +10,7 @@
 
 namespace wasmquant::config {
 
+/// A valid config.
 struct ParsedConfig {
   Config config;
   List<Diagnostic> diagnostics;  // warnings and notes

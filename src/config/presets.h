@@ -11,6 +11,7 @@
 
 namespace wasmquant::config {
 
+/// A named config.
 struct Preset {
   std::string_view name;
   std::string_view title;

@@ -20,6 +20,7 @@
 
 namespace wasmquant {
 
+/// The kind of rule that decided.
 enum class Rule : uint8_t {
   excluded,
   default_exclusion,
@@ -45,6 +46,7 @@ struct Reason {
 /// {rule, where, text}
 json::Value to_json(const Reason& reason);
 
+/// The spec of a weight, and why.
 struct Resolved {
   Stages weight;  // empty: the tensor is not quantized
   Reason reason;

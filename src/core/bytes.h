@@ -6,6 +6,7 @@
 
 namespace wasmquant {
 
+/// An uninitialised, resizable buffer.
 class Bytes {
  public:
   /// Makes room for `size` bytes. Growing discards the content.

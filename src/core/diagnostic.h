@@ -12,6 +12,7 @@
 
 namespace wasmquant {
 
+/// An error makes a config unusable.
 enum class Severity : uint8_t { error, warning, note };
 
 /// One problem or remark. `where` is a JSON pointer into the config (or "byte N" of a text that is not JSON).

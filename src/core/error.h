@@ -6,6 +6,7 @@
 
 namespace wasmquant {
 
+/// One per row of error.def.
 enum class ErrorCode : uint8_t {
 #define WASMQUANT_ERROR(code, name, sentence) code,
 #include "core/error.def"

@@ -15,11 +15,13 @@
 
 namespace wasmquant::json {
 
+/// The accepted syntax.
 enum class Grammar : uint8_t {
   strict,  // RFC 8259; a key that appears twice in an object is an error
   python   // Python's json module: also Infinity, -Infinity and NaN; of members with one name the last counts
 };
 
+/// Limits on a text; exceeding one is json-invalid.
 struct Limits {
   uint64_t max_bytes = 64ull << 20;
   uint32_t max_depth = 64;
@@ -35,6 +37,7 @@ using Array = List<Value>;
 using Member = std::pair<std::string, Value>;
 using Object = List<Member>;  // insertion order
 
+/// The kind of a value.
 enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
 
 /// One JSON value. Whole numbers in the range of int64 are `integer`; all other numbers are `real`, which are finite

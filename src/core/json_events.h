@@ -9,6 +9,7 @@
 
 namespace wasmquant::json {
 
+/// The kind of an event.
 enum class EventKind : uint8_t {
   null,
   boolean,

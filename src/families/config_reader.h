@@ -12,6 +12,7 @@ namespace wasmquant::families {
 /// Removes and returns the first word of "a|b|c".
 std::string_view first_word(std::string_view& words) noexcept;
 
+/// Reads one config.json.
 class ConfigReader {
  public:
   /// `config` must outlive the reader.

@@ -7,6 +7,7 @@
 
 namespace wasmquant::families {
 
+/// One row of default_exclusions.def.
 struct DefaultExclusion {
   enum class Match : uint8_t { part, ending, type, experts, family, layers };
   std::string_view id;  // "router"
@@ -18,6 +19,7 @@ struct DefaultExclusion {
 /// Whether a pattern of a config names the row's subject: it contains one of the row's words.
 bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept;
 
+/// The rows that apply to one model.
 class DefaultExclusions {
  public:
   /// Rows that apply conditionally. input_major: also rows of a family, which formats of plain values do not need.

@@ -25,6 +25,7 @@ struct ExpertMatrix {
   uint64_t pitch = 0;              // elements from one stored row to the next
 };
 
+/// The arrangement of an expert tensor.
 struct ExpertTensor {
   uint64_t experts = 0, rows = 0, columns = 0;  // of an expert: [out, in]
   bool is_input_major = false;                  // stored as [in, out]
@@ -50,6 +51,7 @@ std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vect
 struct ExpertSiblings {
   std::string gate_up, down;
 };
+/// The names of an expert tensor's siblings.
 ExpertSiblings expert_siblings(std::string_view name);
 
 }  // namespace wasmquant::families

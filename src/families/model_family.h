@@ -8,6 +8,7 @@
 
 namespace wasmquant::families {
 
+/// The identity of a model.
 struct ModelFamily {
   std::string model_type;       // "qwen2_vl"; "" without config.json
   std::string text_model_type;  // that of text_config; "" without one

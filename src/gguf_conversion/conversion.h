@@ -28,17 +28,20 @@ struct ModelFiles {
   TokenizerFiles tokenizer;
 };
 
+/// A tensor of the source model.
 struct SourceTensor {
   std::string_view name;
   std::span<const uint64_t> shape;
 };
 
+/// How rows are rearranged.
 enum class Rearrangement : uint8_t {
   none,
   interleave,  // rows of each head, from halves to pairs: families/head_interleave.h
   transpose,
 };
 
+/// A tensor of the GGUF file.
 struct ConvertedTensor {
   static constexpr uint32_t kGenerated = ~uint32_t{0};
 
@@ -56,6 +59,7 @@ struct ConvertedTensor {
   }
 };
 
+/// The result of convert().
 struct Conversion {
   gguf::Metadata metadata;
   List<ConvertedTensor> tensors;  // in the order of their sources, without those left out

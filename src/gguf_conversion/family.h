@@ -28,6 +28,7 @@ struct TensorRow {
   TensorKind kind = TensorKind::plain;
 };
 
+/// One supported family.
 struct Family {
   const char* model_types;                 // of config.json, "a|b"
   const char* architecture;                // of GGUF
@@ -43,11 +44,13 @@ const Family* family_of(const json::Value& config) noexcept;
 /// "llama, mistral, …" for messages.
 std::string family_names();
 
+/// The target of a source tensor.
 struct TensorMatch {
   const TensorRow* row = nullptr;  // null: not a tensor of this family
   std::string name;                // in GGUF; empty when left out
   int64_t layer = -1;              // -1: not in a layer
 };
+/// Finds the row of a source tensor.
 TensorMatch match_tensor(const Family& family, std::string_view name);
 
 }  // namespace wasmquant::conversion

@@ -14,12 +14,14 @@
 
 namespace wasmquant::conversion {
 
+/// One per row of tables/recipes.def.
 enum class Recipe : uint8_t {
 #define WASMQUANT_RECIPE(name, file_type, type, pure) name,
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
 };
 
+/// One row of tables/recipes.def.
 struct RecipeInfo {
   std::string_view name;
   uint8_t file_type;  // general.file_type
@@ -39,6 +41,7 @@ struct ModelFacts {
 /// ".expert_count". Missing values are 0; key_value_heads then equals heads.
 ModelFacts facts_of(const gguf::Metadata& metadata);
 
+/// The user's choices besides the recipe.
 struct RecipeOptions {
   bool pure = false;                       // the recipe's type everywhere
   bool has_importance = false;             // an importance matrix is given
@@ -57,6 +60,7 @@ struct RecipeTensor {
   std::optional<GgmlType> chosen;   // by the user for this tensor: overrides rules, but not shape checks
 };
 
+/// Why a tensor gets its type.
 enum class TypeReason : uint8_t {
   kept,      // the tensor stays in the type it has: 1-D, norm, router, …
   recipe,    // the recipe's main type
@@ -64,6 +68,7 @@ enum class TypeReason : uint8_t {
   chosen,    // the user's
   fallback,  // rows are not a whole number of blocks of the `wanted` type
 };
+/// The type of a tensor, and why.
 struct TypeChoice {
   GgmlType type = GgmlType::f32;  // meaningless when kept
   TypeReason reason = TypeReason::kept;

@@ -6,6 +6,7 @@
 
 namespace wasmquant::conversion {
 
+/// llama.cpp's categories of tensors.
 enum class TensorCategory : uint8_t {
   token_embedding,
   query,
@@ -19,6 +20,7 @@ enum class TensorCategory : uint8_t {
   other
 };
 
+/// The category of a tensor with this GGUF name.
 TensorCategory category_of(std::string_view name) noexcept;
 /// Whether the tensor contains attention values, alone or with others.
 constexpr bool is_value(TensorCategory category) noexcept {

@@ -12,11 +12,13 @@ namespace wasmquant::kernels {
 /// emulated128: xsimd's scalar model of a 128-bit register; runs the WebAssembly-width bodies under sanitizers.
 enum class Simd : uint8_t { emulated128, sse4_2, avx2, wasm };
 
+/// "emulated128", "sse4_2", ...
 std::string_view name_of(Simd arch) noexcept;
 std::optional<Simd> simd_named(std::string_view name) noexcept;
 
 /// What this build can run on this machine, slowest first; never empty.
 std::span<const Simd> available_archs() noexcept;
+/// The instruction set in use.
 Simd active_arch() noexcept;
 /// Makes all later kernel calls, in every thread, run on `arch`. Returns false and changes nothing if it is
 /// unavailable.

@@ -7,6 +7,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements per block, and float32 sums of a block.
 inline constexpr size_t kErrorBlock = 1024;
 inline constexpr size_t kErrorLanes = 16;
 

@@ -16,6 +16,7 @@ void softmax(std::span<float> x) noexcept;
 /// x[i] to cap * tanh(x[i] / cap); the absolute error is below 2e-7 cap.
 void soft_cap(std::span<float> x, float cap) noexcept;
 
+/// Activation functions of feed-forward blocks.
 enum class Activation : uint8_t {
   silu,       // g / (1 + exp(-g))
   gelu_tanh,  // g / 2 (1 + tanh(sqrt(2 / pi) (g + 0.044715 g^3)))

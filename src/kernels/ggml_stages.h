@@ -12,6 +12,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements of a run in block_extents, and sub-blocks per search.
 inline constexpr size_t kExtentRun = 32;
 inline constexpr size_t kSearchWidth = 8;
 
@@ -25,6 +26,7 @@ void block_extents(const float* x, size_t runs, float* low, float* high) noexcep
 ///   away              nearest, halves away from zero; |position| <= 127
 /// then plus offset, as one byte. position = (x + add) * factor; for divided, (x + add) / factor. NaN counts as low.
 enum class Coding : uint8_t { nearest, wrapped, divided, away };
+/// Code limits and the offset added to codes.
 struct CodeRange {
   float low = 0, high = 0;
   int32_t offset = 0;
@@ -89,6 +91,7 @@ void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes
 ///   given_energy   importance * sqrt(energy + x^2)
 enum class Weighting : uint8_t { magnitude, rms_magnitude, square, given, given_energy };
 
+/// The elements of a search.
 struct SearchInput {
   const float* x;  // kSearchWidth sub-blocks, one after the other
   size_t length;   // elements of a sub-block: 16 or 32

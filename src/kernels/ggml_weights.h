@@ -5,6 +5,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements and weights of kSearchWidth sub-blocks, one per lane.
 template <class Arch>
 struct WeightedLanes {
   using W = Eight<Arch>;

@@ -15,6 +15,7 @@
 
 namespace wasmquant {
 
+/// A rotation with its working memory.
 class Hadamard {
  public:
   Hadamard() = default;

@@ -24,6 +24,7 @@ struct Factor {
   size_t depth_step;
 };
 
+/// How the product is combined with c.
 enum class Update : uint8_t { set, add, subtract };
 
 /// Which elements of c are computed; the others are neither read nor written.

@@ -22,6 +22,7 @@ struct Rope {
   double original_positions = 8192;
 };
 
+/// Sizes and family differences of one model.
 struct Architecture {
   std::string family;
   uint32_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0;

@@ -23,6 +23,7 @@ enum class InputPrecision : uint8_t {
 /// x [rows, columns] to its quantized values, in place.
 void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept;
 
+/// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
   /// For sequences of `length` tokens.

@@ -9,6 +9,7 @@
 
 namespace wasmquant::model {
 
+/// The weights of a block.
 enum class Slot : uint8_t {
   q,
   k,
@@ -33,6 +34,7 @@ enum class Slot : uint8_t {
 };
 inline constexpr size_t kSlots = 20;
 
+/// Name and shape of one weight.
 struct BlockWeight {
   Slot slot;
   std::string name;                // below "layers.N."

@@ -19,6 +19,7 @@
 
 namespace wasmquant::model {
 
+/// The state of one forward pass.
 class ForwardPass {
  public:
   ForwardPass(Architecture architecture, InputPrecision precision);

@@ -12,6 +12,7 @@ namespace wasmquant::model {
 enum class LinearInput : uint8_t { attention, attention_output, feed_forward, feed_forward_output, head };
 inline constexpr size_t kBlockInputs = 4;  // all but `head`
 
+/// Receives the inputs of linear layers.
 class InputSink {
  public:
   /// x [tokens, columns], tokens in order; called once per portion of the batch. `layer` is the block's number. The

@@ -7,6 +7,7 @@
 
 namespace wasmquant::model {
 
+/// One linear layer of a block.
 struct LinearLayer {
   Slot weight, bias;
   LinearInput reads;

@@ -9,6 +9,7 @@
 
 namespace wasmquant::model {
 
+/// Precomputed sines and cosines.
 class RotaryTable {
  public:
   RotaryTable() = default;

@@ -8,6 +8,7 @@
 
 namespace wasmquant::model {
 
+/// Accumulates losses of one sequence.
 class TokenLoss {
  public:
   /// One target per position; a negative one never matches.

@@ -14,6 +14,7 @@
 
 namespace wasmquant {
 
+/// The parameters of a block format.
 struct BlockFloatFormat {
   uint32_t block;      // elements that share an exponent; even
   uint32_t code_bits;  // of one element, sign included

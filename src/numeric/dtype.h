@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// One per row of dtypes.def.
 enum class Dtype : uint8_t {
 #define WASMQUANT_INT(id, ...) id,
 #define WASMQUANT_FLOAT(id, ...) id,
@@ -19,6 +20,7 @@ enum class Dtype : uint8_t {
 #include "numeric/dtypes.def"
 };
 
+/// Special values and zeros (dtypes.def).
 enum class Specials : uint8_t { none, nan_only, ieee, fnuz };
 enum class Zeros : uint8_t { one, two };
 /// integer: scale and zero point · floating: scale, or none for plain casts · block: a shared exponent per block
@@ -27,6 +29,7 @@ enum class DtypeKind : uint8_t { integer, floating, block };
 /// Bytes of one unpacked code of `bits` bits.
 constexpr uint32_t code_bytes_of(uint32_t bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
 
+/// The facts of one dtype.
 struct DtypeInfo {
   Dtype dtype;
   std::string_view name;

@@ -7,14 +7,17 @@
 
 namespace wasmquant {
 
+/// One per row of ggml_types.def.
 enum class GgmlType : uint8_t {
 #define WASMQUANT_GGML(id, file_id, block, block_bytes, ability) id,
 #include "numeric/ggml_types.def"
 #undef WASMQUANT_GGML
 };
 
+/// What is supported (ggml_types.def).
 enum class GgmlAbility : uint8_t { opaque, reads, both };
 
+/// The facts of one type.
 struct GgmlTypeInfo {
   GgmlType type;
   std::string_view name;

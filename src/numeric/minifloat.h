@@ -13,6 +13,7 @@ namespace wasmquant {
 /// 2^e as float64; e in -1022..1023.
 constexpr double power_of_two(int e) { return std::bit_cast<double>(static_cast<uint64_t>(e + 1023) << 52); }
 
+/// The bits of a small float.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;

@@ -7,6 +7,7 @@
 
 namespace wasmquant {
 
+/// The roundings above.
 enum class RoundMethod : uint8_t { half_even, round, floor, half_away };
 
 /// v in float32; the result is a whole number (or NaN/inf as v).

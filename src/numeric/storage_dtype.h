@@ -12,6 +12,7 @@
 
 namespace wasmquant {
 
+/// One per row of storage_dtypes.def and ggml_types.def.
 enum class StorageDtype : uint8_t {
 #define WASMQUANT_STORAGE(id, bits, name) id,
 #include "numeric/storage_dtypes.def"
@@ -21,6 +22,7 @@ enum class StorageDtype : uint8_t {
 #undef WASMQUANT_GGML
 };
 
+/// The facts of one storage dtype.
 struct StorageDtypeInfo {
   StorageDtype dtype;
   std::string_view name;

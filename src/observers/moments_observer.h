@@ -15,6 +15,7 @@ namespace wasmquant {
 /// 2^ceil(log2 threshold) / 2^(bits - 1), at least the smallest scale of the spec's grid.
 float tqt_scale_of(double threshold, const QuantizationSpec& spec) noexcept;
 
+/// Observer of the lsq and tqt_3sd methods.
 class MomentsObserver final : public Observer {
  public:
   MomentsObserver(const QuantizationSpec& spec, ObserverMethod method) : Observer(spec, 2, false), method_(method) {}

@@ -27,6 +27,7 @@
 
 namespace wasmquant {
 
+/// Base of all observers.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -15,6 +15,7 @@ namespace wasmquant {
 /// min > max (nothing seen) and the range 0 give scale 1. Scales are 2^-127..2^127.
 QParams pow2_qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
+/// Observer of both PowOf2 methods.
 class Pow2Observer final : public Observer {
  public:
   Pow2Observer(const QuantizationSpec& spec, bool least_error, Votes votes)

@@ -10,6 +10,7 @@
 
 namespace wasmquant {
 
+/// Accumulates the ranges of one tensor.
 class RangeObserver {
  public:
   /// Every update() accumulates; Observer decides what further tensors do to the state.

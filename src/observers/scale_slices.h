@@ -9,6 +9,7 @@
 
 namespace wasmquant {
 
+/// Sorts the elements by scale.
 class ScaleSlices {
  public:
   /// `x` is a whole tensor; non-finite elements are skipped.

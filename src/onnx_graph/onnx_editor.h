@@ -11,8 +11,10 @@
 
 namespace wasmquant::conversion {
 
+/// The domain of ONNX Runtime's contributed operators.
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
 
+/// Collects the edits of one model.
 class OnnxEditor {
  public:
   explicit OnnxEditor(const onnx::Model& source) : model(source), edits_(*source.skeleton), names_(source) {}

@@ -9,6 +9,7 @@
 
 namespace wasmquant::conversion {
 
+/// Collects edits and applies them.
 class Edits {
  public:
   explicit Edits(const onnx::Skeleton& skeleton) : skeleton_(skeleton) {}

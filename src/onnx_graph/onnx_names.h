@@ -7,6 +7,7 @@
 
 namespace wasmquant::conversion {
 
+/// The names of one model.
 class OnnxNames {
  public:
   explicit OnnxNames(const onnx::Model& model) : model_(model) {}

@@ -11,6 +11,7 @@
 
 namespace wasmquant::conversion {
 
+/// A norm that can be folded.
 struct OnnxNorm {
   uint32_t node = 0, layer = 0;  // BatchNormalization, and its producer
   uint32_t weight = 0;           // tensor

@@ -8,6 +8,7 @@
 
 namespace wasmquant::conversion {
 
+/// Replaces the consumers of all choices.
 class OnnxOperators {
  public:
   /// Finds inputs shared by nodes. The editor and the choices must outlive it.

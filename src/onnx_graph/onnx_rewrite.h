@@ -49,6 +49,7 @@ struct OnnxChoice {
 
 struct OnnxNorm;
 
+/// Options of a rewrite.
 struct OnnxOptions {
   /// Name of the file for external data next to the model. transformers.js expects "<model's file>_data".
   std::string data_file;
@@ -64,11 +65,13 @@ struct OnnxOptions {
   const List<OnnxNorm>* norms = nullptr;
 };
 
+/// One output file.
 struct OnnxFile {
   List<Segment> segments;
   uint64_t bytes = 0;
 };
 
+/// The result of rewrite_onnx().
 struct OnnxRewrite {
   std::string literals;
   OnnxFile model;

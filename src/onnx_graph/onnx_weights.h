@@ -21,6 +21,7 @@ struct OnnxModelWeight {
   bool swapped = false;         // OnnxWeight::swapped
   const char* kept = nullptr;   // why it cannot be quantized, a sentence; null: it can
 };
+/// The weights of a model, by ascending tensor.
 List<OnnxModelWeight> list_weights(const onnx::Model& model);
 
 /// How MatMul, Gemm, Conv and Gather read quantized weights.

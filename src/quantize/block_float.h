@@ -20,6 +20,7 @@ struct BlockFloatTensor {
 
 /// A whole tensor. Non-finite elements count as zero.
 BlockFloatTensor quantize_blocks(const Granularity& g, const QuantizationSpec& spec, std::span<const float> x);
+/// The values of its codes.
 void dequantize_blocks(const Granularity& g, const QuantizationSpec& spec, const BlockFloatTensor& t, float* y);
 
 /// x to its quantized values. x is whole lines [axis, inner] of the tensor. mx6 and mx9 leave non-finite elements

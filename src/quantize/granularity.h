@@ -17,6 +17,7 @@
 
 namespace wasmquant {
 
+/// The arrangement of a tensor's scales.
 struct Granularity {
   uint64_t outer = 1, axis = 1, inner = 1;
   uint64_t block = 1;        // positions along axis that share a scale; the last block may be shorter

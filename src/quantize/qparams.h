@@ -23,6 +23,7 @@ namespace wasmquant {
 /// The smallest scale of a min-max observer, 2^-23.
 inline constexpr float kScaleEpsilon = 1.1920929e-07f;
 
+/// Scale and zero point.
 struct QParams {
   float scale;
   float zero_point;  // 0 for floats and symmetric integers
@@ -98,6 +99,7 @@ class AffineRule {
   float unit_;  // that power of two; 1 for others
   float quant_min_, quant_max_;
 };
+/// The code grid of one scale.
 kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

@@ -13,6 +13,7 @@
 
 namespace wasmquant {
 
+/// Columns of a patch.
 inline constexpr size_t kPatch = 256;
 /// Runs per kernel call.
 inline constexpr size_t kRuns = 64;

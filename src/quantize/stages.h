@@ -15,6 +15,7 @@
 
 namespace wasmquant {
 
+/// Both stages of one tensor.
 class TwoStages {
  public:
   /// Errors: spec-invalid for other lists (unfit_stages); those of granularity_of.

@@ -10,6 +10,7 @@
 
 namespace wasmquant {
 
+/// The order of columns and the factor derived from a Hessian.
 struct ErrorFeedback {
   std::vector<float> factor;    // U [n, n], upper triangular, H'^-1 = U^T U, H' damped and in `order`; zeros below
   std::vector<uint32_t> order;  // column of the layer at each position

@@ -44,6 +44,7 @@ class GpfqInputs {
   std::vector<float> cross_, square_;
 };
 
+/// Options of GPFQ and GPFA2Q.
 struct GpfqOptions {
   bool act_order = false;         // columns by descending |x'_t|^2, equal ones by index
   uint32_t accumulator_bits = 0;  // P of GPFA2Q; 0: no bound

@@ -13,6 +13,7 @@
 
 namespace wasmquant {
 
+/// Quark's default of alpha.
 inline constexpr double kGptaqAlpha = 0.25;
 
 /// D [columns, columns] times `factor`; the inputs must be finished.

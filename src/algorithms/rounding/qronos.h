@@ -14,6 +14,7 @@
 
 namespace wasmquant {
 
+/// Quark's default of alpha.
 inline constexpr double kQronosAlpha = 1e-3;
 
 /// The largest eigenvalue of a positive semidefinite matrix [n, n], by 30 power iterations from ones.

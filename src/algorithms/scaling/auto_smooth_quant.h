@@ -12,6 +12,7 @@
 
 namespace wasmquant {
 
+/// Candidates of r.
 inline constexpr size_t kAutoSmoothSteps = 10;
 
 /// Quark's compute_scale_loss: mean of squares, mean of magnitudes, root of the mean of squares.

@@ -13,6 +13,7 @@
 
 namespace wasmquant {
 
+/// Candidates of r.
 inline constexpr size_t kAwqSteps = 20;
 
 /// sums[j] += |x_ij| over the rows of x [*, sums.size()]; divided by the number of rows they are the means below. The
@@ -35,6 +36,7 @@ struct AwqLayer {
   QuantizationSpec spec;
 };
 
+/// The result of a search.
 struct AwqChoice {
   size_t step;
   double loss;           // mean squared change of all layers' outputs with the chosen scales

@@ -12,6 +12,7 @@
 
 namespace wasmquant {
 
+/// Accumulates the change of one layer's output.
 class BiasCorrection {
  public:
   /// Outputs are [*, channels, inner]; inner is 1 for linear layers, the positions for convolutions.

@@ -22,6 +22,7 @@ struct SeenInput {
   uint64_t tokens = 0;
 };
 
+/// The arguments of FindScales.
 struct ScaleSearch {
   const SeenInput& input;
   std::span<const float> weight_max;       // [columns], max |W_ij| of all layers

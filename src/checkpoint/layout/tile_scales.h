@@ -17,11 +17,13 @@ struct ScaleMatrix {
     return transposed ? (stored % columns) * rows + stored / columns : stored;
   }
 };
+/// The matrix of a tile's scales.
 ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noexcept;
 
 /// The second scale as stored: some readers divide by it.
 float stored_second(const WeightLayout& layout, float second_scale) noexcept;
 
+/// Writes the tile's scales in `dtype`.
 void pack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatrix& m, std::span<const QParams> q,
                  float second_scale, uint8_t* out) noexcept;
 /// `stored_second_scale`: from stored_second.

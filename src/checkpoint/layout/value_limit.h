@@ -8,6 +8,7 @@
 
 namespace wasmquant {
 
+/// The limits of one layout.
 struct ValueLimit {
   StorageDtype dtype = StorageDtype::F32;  // F32, F16 or BF16: what values are read back in
   float largest = 0;  // finite value of `dtype`, or of codes with shared exponents; of weights in GGUF blocks

@@ -35,6 +35,7 @@ enum class Role : uint8_t {
   scale_lookup,
   scale_of_scales
 };
+/// Whether the component's bytes are known before any weight is read.
 constexpr bool is_known(Role role) { return role == Role::shape || role == Role::group_index; }
 /// Whether every tile needs all of it.
 constexpr bool is_of_whole_tensor(Role role) {
@@ -56,6 +57,7 @@ void set_dtype(Component& component, StorageDtype dtype) noexcept;
 /// "F32 [4096, 32]", for messages.
 std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
 
+/// How codes are stored.
 enum class CodeStorage : uint8_t {
   source_values,      // values after quantize-dequantize in the weight's own dtype
   cast_values,        // values in bfloat16 or float16
@@ -75,6 +77,7 @@ enum class CodeStorage : uint8_t {
   lookup_nibbles,    // bytes of two table indices, the first in the high nibble. Read only
 };
 
+/// How zero points are stored.
 enum class ZeroPointStorage : uint8_t {
   none,
   bytes,         // one byte each, arranged like the scales
@@ -85,6 +88,7 @@ enum class ZeroPointStorage : uint8_t {
   bit_stream,    // bytes: one bit stream, arranged like the scales
 };
 
+/// The layout of one weight.
 struct WeightLayout {
   std::vector<uint64_t> shape;
   uint64_t rows = 0, columns = 0;

@@ -5,6 +5,7 @@
 namespace wasmquant::config {
 
 inline constexpr char kRangeEstimators[] = "current_minmax|allminmax|running_minmax|MSE|cross_entropy";
+/// In the order of kRangeEstimators.
 enum class RangeEstimator : uint8_t { current_minmax, allminmax, running_minmax, mse, cross_entropy };
 /// In the order of SearchMethod.
 inline constexpr char kOptMethods[] = "grid|golden_section";

@@ -8,6 +8,7 @@ inline constexpr char kScaleTypeWords[] = "float|pof2|float32|float16|bfloat16";
 inline constexpr char kQuantTypes[] = "int_quant|float_quant";
 inline constexpr char kParamTypes[] = "stats|mse";
 
+/// The choices that determine a spec's numbers.
 struct BrevitasChoice {
   bool is_weight = true;
   bool pof2 = false;

@@ -5,6 +5,7 @@
 
 namespace wasmquant::config {
 
+/// Values of `strategy`.
 inline constexpr char kStrategies[] = "tensor|channel|group|block|token|tensor_group|attn_head";
 
 /// Sets [rows, columns] of blocks that share a scale; false if `block` is not such a pair.

@@ -11,6 +11,7 @@
 
 namespace wasmquant::config {
 
+/// A converted config and its losses.
 struct Converted {
   json::Value config;
   List<Diagnostic> losses;  // warnings with code "lost", located in the source config
@@ -72,6 +73,7 @@ bool is_search(const QuantizationSpec& spec) noexcept;
 /// Whether the range is the minimum and maximum.
 bool is_min_max(const QuantizationSpec& spec) noexcept;
 
+/// Writers of the dialects.
 json::Value write_aihwkit(Conversion& conversion);
 json::Value write_brevitas(Conversion& conversion);
 json::Value write_compressed_tensors(Conversion& conversion);

@@ -20,6 +20,7 @@ inline constexpr std::array<std::string_view, 8> kDialectNames = {"quark", "brev
                                                                   "gptq",  "awq",      "fp8",     "gguf"};
 /// "quark", "brevitas", ...: as `dialect` and `quant_method` spell it.
 std::string_view name_of(Dialect dialect) noexcept;
+/// The reverse of name_of.
 std::optional<Dialect> dialect_named(std::string_view name) noexcept;
 
 /// The dialect of a config: named by `dialect` or `quant_method`, else recognised by its keys, else Quark's. Reports an

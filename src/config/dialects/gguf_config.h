@@ -18,6 +18,7 @@
 
 namespace wasmquant::config {
 
+/// The content of a gguf config.
 struct GgufConfig {
   std::string recipe;  // a name of tables/recipes.def
   bool pure = false;   // its main type everywhere, as llama-quantize --pure

@@ -9,6 +9,7 @@
 
 namespace wasmquant {
 
+/// The role of a tensor in its layer.
 enum class TensorRole : uint8_t { weight, bias, other };
 
 /// Module and role of a tensor: the name without `.weight` or `.bias`. Any other name is its own layer, role `other`.
@@ -16,6 +17,7 @@ struct LayerName {
   std::string_view layer;
   TensorRole role;
 };
+/// Splits a tensor's name into layer and role.
 LayerName layer_name_of(std::string_view tensor_name) noexcept;
 
 /// The weights of several experts in one tensor.

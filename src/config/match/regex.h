@@ -12,6 +12,7 @@
 
 namespace wasmquant {
 
+/// A compiled regular expression.
 class Regex {
  public:
   Regex() noexcept = default;

@@ -27,6 +27,7 @@ std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::
 
 /// The keys of a config and of everything inside it.
 const Keys& quark_keys() noexcept;
+/// The keys of a layer config.
 extern const Keys kLayerKeys;
 
 /// {input_tensors, output_tensors, weight, bias, target_device}

@@ -11,6 +11,7 @@
 
 namespace wasmquant::config {
 
+/// The keys of a tensor spec.
 inline constexpr Key kSpecKeys[] = {
     {"dtype", kString},
     {"observer_cls", kString},
@@ -36,6 +37,7 @@ inline constexpr Key kSpecKeys[] = {
     {"observer_options", kObject, nullptr, nullptr, nullptr, &kOptions},
 };
 
+/// Parses one tensor spec.
 class SpecParser {
  public:
   SpecParser(const ObjectReader& in, TensorUse use) : in_(in), use_(use) {}

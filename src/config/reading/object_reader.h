@@ -21,6 +21,7 @@ inline constexpr uint8_t kNames = 128;
 
 struct Keys;
 
+/// One key of an object: name, kinds, and what complete() needs.
 struct Key {
   const char* name;
   uint8_t kinds;

@@ -10,7 +10,9 @@ enum class CalibrationMethod : uint8_t {
 #define WASMQUANT_ALGORITHM(method, ...) method,
 #include "tables/algorithms.def"
 };
+/// What a calibration method does (algorithms.def).
 enum class AlgorithmKind : uint8_t { rotates, equalizes, scales, rounds, corrects };
+/// What a calibration method sees of inputs (algorithms.def).
 enum class AlgorithmSees : uint8_t { nothing, ranges, sample, gram, reference };
 
 /// What calibration needs to know about a method.

@@ -11,6 +11,7 @@ enum class Votes : uint8_t { every_batch, last_batch };
 /// "golden_section" is Brent's bounded method, Brevitas 0.10.3 uses Fibonacci numbers.
 enum class SearchMethod : uint8_t { grid, sections };
 
+/// Defaults are AMD Quark's.
 struct ObserverOptions {
   uint32_t bins = 0;             // of a histogram; 0: the method's default
   double percentile = 0;         // in percent; 0: the method's default

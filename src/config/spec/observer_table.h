@@ -8,6 +8,7 @@
 
 namespace wasmquant {
 
+/// One per row of observers.def.
 enum class ObserverId : uint8_t {
 #define WASMQUANT_OBSERVER(id, ...) id,
 #include "tables/observers.def"
@@ -18,6 +19,7 @@ enum class ObserverMethod : uint8_t {
 #define WASMQUANT_METHOD(id, qscheme, method, ...) method,
 #include "tables/observers.def"
 };
+/// The dtypes that an observer serves.
 enum class ObserverDtypes : uint8_t { any, integers, blocks, casts };
 
 /// One row of observers.def.

@@ -17,17 +17,24 @@
 
 namespace wasmquant {
 
+/// The dtype that scales are stored in.
 enum class ScaleType : uint8_t { float_, pof2, float32, float16, bfloat16, float8_e5m3, float8_e8m0fnu };
 /// How block scales are stored. e8m0: powers of two · e4m3: fp8 under a float32 scale of the whole tensor (NVFP4) ·
 /// e5m3: unsigned fp8 · float32: unchanged.
 enum class ScaleFormat : uint8_t { float32, e8m0, e4m3, e5m3 };
 /// Which power of two an e8m0 scale is: rounded with the element format's precision, below, or above.
 enum class ScaleCalculationMode : uint8_t { even, floor, ceil };
+/// float32 zero points may be fractional.
 enum class ZeroPointType : uint8_t { int32, float32 };
+/// What happens to weights whose axis the group size does not divide: an error, or a smaller group.
 enum class IndivisibleGroups : uint8_t { error, fallback };
+/// What happens to NaN and infinity in weights.
 enum class NonFinite : uint8_t { error, saturate };
+/// How several matching layer configs combine.
 enum class Resolution : uint8_t { field, replace };
+/// Quark's order of nibbles in words.
 enum class PackMethod : uint8_t { order, reorder };
+/// Whether files get quantized or dequantized weights.
 enum class WeightFormat : uint8_t { real_quantized, fake_quantized };
 
 /// The divisor of a threshold. Symmetric: the largest magnitude is divided by (quant_max - quant_min) / 2, by
@@ -93,6 +100,7 @@ constexpr int64_t quant_min_of(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.quant_min + (spec.grid.narrow && dtype.is_signed ? 1 : 0);
 }
+/// Largest code of an integer spec.
 constexpr int64_t quant_max_of(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.quant_max - (spec.grid.narrow && !dtype.is_signed ? 1 : 0);

@@ -36,6 +36,7 @@ inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
 inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8_e4m3", "fp8_e5m2",
                                                                 "fp6_e3m2", "fp6_e2m3", "fp4"};
 
+/// Suffix of observer names, which may be omitted.
 inline constexpr std::string_view kObserverSuffix = "Observer";
 
 /// Layer classes that a config may name; weight files reveal the first four, ONNX all but EmbeddingBag.

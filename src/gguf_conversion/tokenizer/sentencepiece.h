@@ -11,6 +11,7 @@
 
 namespace wasmquant::conversion {
 
+/// The fields used here.
 struct SentencePieceModel {
   struct Piece {
     std::string_view text;

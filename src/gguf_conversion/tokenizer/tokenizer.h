@@ -16,6 +16,7 @@
 
 namespace wasmquant::conversion {
 
+/// Texts of the tokenizer's files.
 struct TokenizerFiles {
   std::string_view tokenizer;              // tokenizer.json; empty: missing, likewise below
   std::string_view tokenizer_config;       // tokenizer_config.json

@@ -13,6 +13,7 @@
 
 namespace wasmquant::conversion {
 
+/// A parsed tokenizer.json.
 struct TokenizerJson {
   struct Token {
     uint32_t id = 0;

@@ -16,6 +16,7 @@ namespace wasmquant::conversion {
 /// Numbers of tokenizer.ggml.token_type; sentencepiece's are the same.
 enum class TokenType : int32_t { normal = 1, unknown, control, user_defined, unused, byte };
 
+/// Collects a vocabulary and writes it.
 class Vocabulary {
  public:
   /// All tokens unused and called [PAD<id>].

@@ -6,6 +6,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements of a "K" block.
 inline constexpr size_t kSuperBlock = 256;
 
 inline void store_u16(uint16_t value, uint8_t* out) noexcept {

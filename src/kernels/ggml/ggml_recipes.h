@@ -13,6 +13,7 @@ inline constexpr size_t kRecipeElements = kErrorBlock;
 /// measured separately.
 ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks,
                               uint8_t* out) noexcept;
+/// Blocks of 32 in mxfp4.
 void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* out) noexcept;
 
 /// Blocks of 32 whose scale is searched for: iq4_nl, and with importance q4_0, q4_1, q5_0, q5_1.

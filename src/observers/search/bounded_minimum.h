@@ -6,9 +6,11 @@
 
 namespace wasmquant {
 
+/// Where the minimum is, and its value.
 struct BoundedMinimum {
   double at, value;
 };
+/// Minimises `function` on [low, high].
 BoundedMinimum bounded_minimum(const CallableRef<double(double)>& function, double low, double high) noexcept;
 
 }  // namespace wasmquant

@@ -11,6 +11,7 @@ namespace wasmquant {
 struct Classes {
   uint64_t outer = 1, classes = 1, inner = 1;
 };
+/// The layout of a tensor of this shape, of which `count` elements are given.
 Classes classes_of(std::span<const uint64_t> shape, uint64_t count) noexcept;
 
 /// log_softmax of v in place, each step rounded to float32.

@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// The search over the elements of one scale.
 class HalfQuadraticSearch {
  public:
   HalfQuadraticSearch(const QuantizationSpec& spec, const ObserverOptions& options, const ScaleRule& rule,

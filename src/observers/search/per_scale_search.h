@@ -46,6 +46,7 @@ class SearchSlice {
   float min_ = 0, max_ = 0, unit_ = 1, inverse_unit_ = 1;
 };
 
+/// One search method for one spec.
 class SliceSearch {
  public:
   /// `method` is one of the above. `second_scale` as for ScaleRule; `spec` is that for the data (spec_for_data).

@@ -6,6 +6,7 @@
 
 namespace wasmquant {
 
+/// A fixed-point sum.
 struct ExactSum {
   static constexpr int kFractionBits = 62;
   uint64_t whole = 0;

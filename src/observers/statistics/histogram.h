@@ -8,6 +8,7 @@
 
 namespace wasmquant {
 
+/// Bins and their counts.
 struct Histogram {
   double low = 0, high = 0;
   bool of_magnitudes = false;  // |x| is counted

@@ -6,6 +6,7 @@
 
 namespace wasmquant {
 
+/// Sums over many values.
 struct Moments {
   ExactSum positive, negative;  // sums of max(v, 0) and max(-v, 0), each term rounded to 2^-42
   ExactSum squares;

@@ -4,6 +4,7 @@
 
 namespace wasmquant {
 
+/// The sum of x.
 float pairwise_sum(std::span<const float> x) noexcept;
 
 }  // namespace wasmquant
