@@ -1,6 +1,6 @@
 // The Hessian of a layer's squared output error with respect to one row of its weight, H = 2/N sum x x^T over the
-// layer's inputs x: GPTQ's running mean H <- H n/(n+k) + 2/(n+k) X^T X (E. Frantar et al. 2022; AMD Quark), kept as a
-// plain sum and divided once.
+// layer's inputs x: GPTQ's running mean H <- H n/(n+k) + 2/(n+k) X^T X (E. Frantar et al. 2022; AMD Quark), summed,
+// divided once.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -16,8 +16,7 @@ class InputStatistics {
  public:
   InputStatistics(size_t columns, bool with_hessian);
 
-  /// x [tokens, columns]. Tokens are taken in order; splitting them over calls changes nothing. Errors: shape-mismatch,
-  /// value-not-finite.
+  /// x [tokens, columns]. Splitting over calls changes nothing. Errors: shape-mismatch, value-not-finite.
   Status add(std::span<const float> x);
 
   uint64_t tokens() const noexcept { return tokens_; }
@@ -25,8 +24,7 @@ class InputStatistics {
   const std::vector<float>& largest() const noexcept { return largest_; }
   /// [columns]; zeros when nothing was added.
   std::vector<float> mean() const;
-  /// H = 2 / tokens X^T X, [columns, columns]; consumed. Error: state-invalid if it was not requested or nothing was
-  /// added.
+  /// H = 2 / tokens X^T X, [columns, columns]; consumed. Error: state-invalid if not requested or nothing was added.
   Result<std::vector<float>> finish_hessian();
 
  private:

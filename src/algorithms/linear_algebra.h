@@ -38,12 +38,10 @@ void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept;
 /// A = R R^T with R upper triangular, in place, from the upper triangle of A [n, n]; the strictly lower triangle is
 /// neither read nor written. False if A is not positive definite in float32; the upper triangle is then undefined.
 ///
-/// This order of the factors makes R^-1 =: U the upper Cholesky factor of the inverse, A^-1 = U^T U, without forming
-/// that inverse.
+/// This order makes R^-1 =: U the upper Cholesky factor of the inverse, A^-1 = U^T U, without forming it.
 bool factor_cholesky(std::span<float> a, size_t n) noexcept;
 
-/// R^-1 of an upper triangular R [n, n], in place. The strictly lower triangle must be zero and stays zero; no diagonal
-/// element may be zero.
+/// R^-1 of an upper triangular R [n, n], in place. The strictly lower triangle is zero; the diagonal has no zero.
 void invert_upper(std::span<float> r, size_t n) noexcept;
 
 }  // namespace wasmquant

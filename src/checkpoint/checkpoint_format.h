@@ -96,8 +96,7 @@ const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
 /// The writable ones, "compressed-tensors, quark, ...", for messages.
 std::string checkpoint_format_names();
 
-/// Fills what follows from shape and stages: the spec of the codes, rows, columns, granularity. Errors: those of
-/// granularity_of.
+/// Fills in the spec of the codes, rows, columns, granularity. Errors: those of granularity_of.
 Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages);
 /// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,

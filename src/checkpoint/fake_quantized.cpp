@@ -1,6 +1,5 @@
 // Fake-quantized checkpoints: dequantized weights in their dtype and under their names. Any runtime that loads the
-// original loads these; nothing gets smaller. Supports every spec. Scales are rounded to the weight's dtype, as in
-// compressed-tensors.
+// original loads these. Supports every spec. Scales are rounded to the weight's dtype, as in compressed-tensors.
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/stacked_weight.h"
 #include "core/list.h"

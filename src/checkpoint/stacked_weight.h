@@ -1,5 +1,5 @@
-// Weights not stored as one matrix [out, in], for formats that keep the arrangement: their bytes as a matrix, and the
-// equivalent spec for it.
+// Weights not stored as one matrix [out, in], for formats that keep the arrangement: their bytes as a matrix, and its
+// spec.
 //   [E, out, in]  -> [E * out, in]   same rows; per tensor: [E, out * in] with a scale for each row
 //   [in, out]     -> the same, with the axes of the spec exchanged
 //   [E, in, out]  -> [E * in, out]   groups along the first axis, which must not cross experts; per channel: groups of

@@ -16,16 +16,14 @@ struct ParsedConfig {
   List<Diagnostic> diagnostics;  // warnings and notes
 };
 
-/// All diagnostics of a config; never fails. `text` is JSON or a preset's name; `dialect` is "auto" or a dialect's
-/// name.
+/// All diagnostics of a config; never fails. `text`: JSON or a preset's name; `dialect`: "auto" or a dialect's name.
 List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto");
 
 /// The config, or config-invalid with a summary of the first errors. `problems`, if given, gets every diagnostic.
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
                                 List<Diagnostic>* problems = nullptr);
 
-/// Like parse_text, for a given output format: a name shared by a preset and a recipe (mxfp4) means the recipe if the
-/// format is "gguf".
+/// Like parse_text; for output format "gguf", a name shared by a preset and a recipe (mxfp4) means the recipe.
 Result<ParsedConfig> parse_for_format(std::string_view text, std::string_view format,
                                       List<Diagnostic>* problems = nullptr);
 

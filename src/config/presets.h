@@ -20,8 +20,7 @@ struct Preset {
   std::string_view inputs = {};  // JSON of what the runtime quantizes inputs to
   std::string_view whole = {};   // JSON of a whole config of another dialect instead
 
-  /// JSON text of the whole config: the specs for every layer but lm_head, with smaller groups where the size does not
-  /// fit.
+  /// JSON text of the whole config: the specs for all layers but lm_head, with smaller groups where necessary.
   std::string config_text() const;
 };
 

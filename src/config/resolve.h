@@ -55,8 +55,7 @@ struct Resolved {
 /// A config prepared for many lookups. Remembers which patterns matched. The config must outlive it.
 class Resolver {
  public:
-  /// `exclusions`: the layers that a config with default_exclusions skips unless it names them; null for none. Must
-  /// outlive the resolver.
+  /// `exclusions`: layers that a config with default_exclusions skips unless it names them, or null. Must outlive this.
   explicit Resolver(const Config& config, const families::DefaultExclusions* exclusions = nullptr);
 
   /// `quantizable_storage`: the dtype is F32, F16 or BF16.

@@ -1,5 +1,4 @@
-// A byte buffer whose new bytes are uninitialised: they are overwritten anyway, and zeroing a tile would cost as much
-// as reading it.
+// A byte buffer whose new bytes are uninitialised: zeroing a tile would cost as much as reading it.
 #pragma once
 #include <cstdint>
 #include <memory>

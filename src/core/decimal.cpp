@@ -1,5 +1,4 @@
-// The number is the fraction N / M of two big integers; binary long division gives its first 64 bits and whether any
-// others follow.
+// The number is the fraction N / M of two big integers; binary long division gives 64 bits and whether others follow.
 #include "core/decimal.h"
 
 #include <algorithm>

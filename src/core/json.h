@@ -40,8 +40,7 @@ using Object = List<Member>;  // insertion order
 /// The kind of a value.
 enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
 
-/// One JSON value. Whole numbers in the range of int64 are `integer`; all other numbers are `real`, which are finite
-/// except in Python's grammar.
+/// One JSON value. Whole numbers in the range of int64 are `integer`; others are `real`, finite unless Grammar::python.
 class Value {
  public:
   // All defined in json_value.cpp to keep the module small: values are made and dropped in hundreds of places.
@@ -127,8 +126,7 @@ std::string write(const Value& value, int indent = 0);
 /// Appends `text` as a JSON string literal with quotes; invalid UTF-8 becomes U+FFFD.
 void append_quoted(std::string& out, std::string_view text);
 
-/// Whether every byte belongs to a well-formed UTF-8 sequence (no overlong forms, no surrogates, nothing above
-/// U+10FFFF).
+/// Whether the text is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
 bool is_utf8(std::string_view text) noexcept;
 /// The length of the longest valid UTF-8 prefix.
 size_t utf8_prefix(std::string_view text) noexcept;

@@ -24,9 +24,8 @@ using Path = std::span<const std::string_view>;
 /// `text` with the member at `path` set to `value`, a JSON text from write(…, 2). An existing value is replaced in
 /// place; a new member is appended to its object. Missing objects on the path are created, also in place of null. If a
 /// name occurs twice in an object, its last member counts, as in Python and JavaScript. New lines are indented like
-/// their neighbours; an object with all members on one line stays on one line.
-/// Errors: json-invalid at "byte N" if the text is not JSON or not an object, and at a JSON pointer if the path leads
-/// through a value without members.
+/// their neighbours; an object with all members on one line stays on one line. Errors: json-invalid at "byte N" if the
+/// text is not JSON or not an object, and at a JSON pointer if the path leads through a value without members.
 Result<std::string> set_member(std::string_view text, Path path, std::string_view value,
                                const Limits& limits = kPython);
 

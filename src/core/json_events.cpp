@@ -1,8 +1,7 @@
 // The only parser of JSON text: RapidJSON's SAX reader. Numbers are passed as text: RapidJSON's strtod misrounds near
-// 5e-324 and some releases read outside its tables for zeros and tiny numbers.
-// Added here: limits (depth also bounds the reader's recursion), UTF-8, lone low surrogates (RapidJSON rejects only
-// lone high ones), NUL as garbage after the value (RapidJSON treats it as the end), and allocation failure (RapidJSON
-// would write through null).
+// 5e-324 and some releases read outside its tables for zeros and tiny numbers. Added here: limits (depth also bounds
+// the reader's recursion), UTF-8, lone low surrogates (RapidJSON rejects only lone high ones), NUL as garbage after the
+// value (RapidJSON treats it as the end), and allocation failure (RapidJSON would write through null).
 #include "core/json_events.h"
 
 // Releases of RapidJSON before 2022 compare `null + n` with null when their empty stack grows for the first time;
@@ -159,8 +158,7 @@ class Handler {
     --depth_;
     return send(fresh(kind));
   }
-  // The reader accepts more number words ("Inf", "-NaN", "NaN.5") than Python does. `letter`: index of the first
-  // letter.
+  // The reader accepts more words ("Inf", "-NaN", "NaN.5") than Python. `letter`: index of the first letter.
   bool constant(std::string_view word, size_t letter) {
     const bool is_nan = word == "NaN";
     if (limits_.grammar != Grammar::python || !(is_nan || word == "Infinity" || word == "-Infinity"))

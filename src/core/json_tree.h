@@ -5,8 +5,7 @@
 
 namespace wasmquant::json {
 
-/// Takes events that form one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys in strict
-/// grammar.
+/// Takes the events of one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys in strict grammar.
 class TreeBuilder final : public Listener {
  public:
   explicit TreeBuilder(Grammar grammar = Grammar::strict) : grammar_(grammar) {}

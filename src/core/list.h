@@ -1,6 +1,6 @@
 // A growing array with the part of std::vector's interface that is used here. std::vector compiles its growth code for
-// every element type, half a kilobyte of WebAssembly each; this one shares a single function. Numeric data for kernels
-// stays in std::vector.
+// every element type, half a kilobyte of WebAssembly each; this one shares one function. Data for kernels is in
+// std::vector.
 #pragma once
 #include <algorithm>
 #include <cstddef>

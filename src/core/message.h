@@ -1,8 +1,6 @@
-// Messages with placeholders: one literal and its values, because each concatenation would cost a WebAssembly call in
-// hundreds of places.
+// Messages with placeholders: one call each, where concatenations would be several in hundreds of places.
 //   return error_at(ErrorCode::file_invalid, name, "found {} items, allowed are {}", count, limit);
-// {} is text or a whole number unchanged, a float with six significant digits; {q} is text in double quotes, shortened
-// when very long.
+// {} is text, a whole number, or a float with six significant digits; {q} is text in quotes, shortened if very long.
 #pragma once
 #include <cstdint>
 #include <string>

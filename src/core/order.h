@@ -1,5 +1,4 @@
-// Sorted orders of things that are not moved. One sort serves every caller: each instantiation of std::sort would cost
-// about 6 KB of WebAssembly.
+// Sorted orders of things that are not moved. One sort serves all: each std::sort would cost 6 KB of WebAssembly.
 #pragma once
 #include <cstddef>
 #include <cstdint>

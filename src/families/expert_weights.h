@@ -1,5 +1,5 @@
-// Expert weights that a checkpoint stores in one tensor: how the matrices are arranged, and their names in formats that
-// store each separately.
+// Expert weights that a checkpoint stores in one tensor: how the matrices are arranged, and their names if stored
+// separately.
 //   [E, out, in]   rows are outputs, as in nn.Linear: transformers' fused classes (Qwen3.5-MoE, Gemma 4, ...)
 //   [E, in, out]   rows are inputs: Llama 4, gpt-oss
 // A fused gate_up tensor has the gate's outputs in its first half and those of up in its second. In gpt-oss they

@@ -1,5 +1,6 @@
 // The order of the rows of q_proj and k_proj, which rotary position embedding rotates in pairs within each head.
-// Hugging Face pairs row i of a head's d rows with row i + d/2 ("halves"), llama.cpp pairs rows 2i and 2i + 1 ("pairs").
+// Hugging Face pairs row i of a head's d rows with row i + d/2 ("halves"), llama.cpp pairs rows 2i and 2i + 1
+// ("pairs").
 //   pairs[2 i + j] = halves[j d/2 + i]    for 0 <= i < d/2, j = 0 or 1, in every head
 // Source: llama.cpp, convert_hf_to_gguf.py, LlamaModel.permute: reshape(heads, 2, d/2, …), then swapaxes(1, 2).
 #pragma once

@@ -1,5 +1,4 @@
-// Reconstructs the part of config.json that a forward pass reads from a GGUF model's metadata: the inverse of
-// hyperparameters.h.
+// The part of config.json that a forward pass reads, from GGUF metadata: the inverse of hyperparameters.h.
 #pragma once
 #include "core/json.h"
 #include "core/result.h"
@@ -7,8 +6,7 @@
 
 namespace wasmquant::conversion {
 
-/// Without values that only tensors show: vocab_size, tie_word_embeddings, biases. Errors: format-unsupported for an
-/// unknown architecture.
+/// Without vocab_size, tie_word_embeddings and biases, which tensors show. Errors: format-unsupported (architecture).
 Result<json::Value> config_of_gguf(const gguf::Metadata& metadata);
 
 }  // namespace wasmquant::conversion

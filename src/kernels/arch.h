@@ -20,8 +20,7 @@ std::optional<Simd> simd_named(std::string_view name) noexcept;
 std::span<const Simd> available_archs() noexcept;
 /// The instruction set in use.
 Simd active_arch() noexcept;
-/// Makes all later kernel calls, in every thread, run on `arch`. Returns false and changes nothing if it is
-/// unavailable.
+/// Makes all later kernel calls, in every thread, run on `arch`. False, and nothing changes, if it is unavailable.
 bool force_arch(Simd arch) noexcept;
 
 }  // namespace wasmquant::kernels

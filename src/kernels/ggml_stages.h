@@ -31,8 +31,8 @@ struct CodeRange {
   float low = 0, high = 0;
   int32_t offset = 0;
 };
-/// Element i has the parameters add[i / run], factor[i / run]. count and run are multiples of 32, or run is 16;
-/// run is a power of two.
+/// Element i has the parameters add[i / run], factor[i / run]. run is a power of two; count and run are multiples of
+/// 32, or run is 16.
 void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
                  const CodeRange& range, uint8_t* codes) noexcept;
 

@@ -19,8 +19,7 @@ namespace wasmquant::kernels {
 
 // ---- reduce.cpp
 
-/// Smallest and largest finite value seen, and whether any NaN or infinity was met. Empty: {+inf, -inf, true}.
-/// Zeros are reported as +0.
+/// Smallest and largest finite value (zeros as +0), and whether all were finite. Empty: {+inf, -inf, true}.
 struct Extent {
   float min;
   float max;
@@ -35,8 +34,7 @@ struct AbsMax {
 };
 AbsMax reduce_absmax(std::span<const float> x) noexcept;
 
-/// The same for consecutive runs of `run` elements (the last may be shorter): max[i] is that of run i. Returns whether
-/// all are finite.
+/// The same for consecutive runs of `run` elements (the last may be shorter): max[i] of run i. Whether all are finite.
 bool reduce_absmax_runs(std::span<const float> x, size_t run, float* max) noexcept;
 
 /// Index of the first NaN or infinity, or -1. As fast as reduce_absmax when there is none.
@@ -78,8 +76,7 @@ void quantize_codes8_each(std::span<const float> x, const float* inverse, const 
 void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
                        float* y) noexcept;
 
-/// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale.
-/// y may be x.
+/// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale. y may be x.
 void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
 // ---- divide.cpp
@@ -131,10 +128,9 @@ void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offse
 // ---- error_stats.cpp
 
 /// Sums over a run of elements, for SQNR, MSE, max abs error and cosine. Pairs with a NaN or an infinity are counted
-/// separately, not summed.
-/// The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then float64; error_lanes.h), so the
-/// result depends on the run alone, not on the architecture. A 1024-block whose float32 sums overflow or underflow
-/// (an energy outside [1e-30, 1e30]) is summed again in float64.
+/// separately, not summed. The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then
+/// float64; error_lanes.h), so the result depends on the run alone, not on the architecture. A 1024-block whose float32
+/// sums overflow or underflow (an energy outside [1e-30, 1e30]) is summed again in float64.
 struct ErrorSums {
   double signal = 0;     // sum of x^2
   double quantized = 0;  // sum of y^2

@@ -37,8 +37,7 @@ struct HalfQuadratic {
   float exponent;  // p - 1, in [-1, 0)
   float shrink;    // a difference d shrinks by shrink * |d|^(p - 1), at most to 0
 };
-/// With q = clamp(round(x * inverse + zero_point)), d = x - (q - zero_point) * scale, and t = x - shrunk d (x without
-/// its outliers):
+/// With q = clamp(round(x * inverse + zero_point)), d = x - (q - zero_point) * scale, and t = x - shrunk d:
 struct HalfQuadraticSums {
   double loss = 0;     // sum of |d|^p
   double zero = 0;     // sum of q - t * inverse: the best zero point is its mean

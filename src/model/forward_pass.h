@@ -55,8 +55,7 @@ class ForwardPass {
 
   /// Applies the final norm; `sink` gets the head's input.
   Status begin_head(InputSink* sink);
-  /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows]; valid until the
-  /// next call.
+  /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows].
   std::span<float> logits(size_t portion, std::span<const float> rows);
   /// The same, added to the losses. Tiles of rows come in order, each to every portion.
   void run_head(size_t portion, std::span<const float> rows, uint32_t first);

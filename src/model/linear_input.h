@@ -15,8 +15,8 @@ inline constexpr size_t kBlockInputs = 4;  // all but `head`
 /// Receives the inputs of linear layers.
 class InputSink {
  public:
-  /// x [tokens, columns], tokens in order; called once per portion of the batch. `layer` is the block's number. The
-  /// first error ends the run.
+  /// x [tokens, columns], tokens in order; called once per portion of the batch. `layer`: the block. An error ends the
+  /// run.
   virtual Status accept(uint32_t layer, LinearInput input, std::span<const float> x, size_t columns) = 0;
   /// Whether a block may stop after this input; the rest is then not computed.
   virtual bool ends_at(LinearInput) const noexcept { return false; }

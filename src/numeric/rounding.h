@@ -16,8 +16,7 @@ inline float apply_rounding(RoundMethod method, float v) noexcept {
     case RoundMethod::half_even:
       return std::nearbyint(v);  // the default floating-point environment rounds to nearest even
     case RoundMethod::round:
-      // Not floor(v + 0.5f): that sum rounds, and 0.49999997 would become 1. The fraction v - floor(v) is accurate
-      // enough.
+      // Not floor(v + 0.5f): that sum rounds, and 0.49999997 would become 1. v - floor(v) is accurate enough.
       return std::floor(v) + (v - std::floor(v) >= 0.5f ? 1.0f : 0.0f);
     case RoundMethod::floor:
       return std::floor(v);

@@ -1,5 +1,4 @@
-// Observers: scale and zero point from a sequence of tensors (batches), each fed in pieces, by any number of observers
-// that share the work.
+// Observers: scale and zero point from a sequence of tensors (batches), fed in pieces to any number of observers.
 //
 //   begin(0, shape)  update(x, at) ...  begin(1, shape)  update(x, at) ...      pass 1
 //   next_pass(), then the same batches again                                    pass 2, where passes() is 2
@@ -97,8 +96,7 @@ class Observer {
   const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
   /// What to keep of a complete batch; not empty.
   virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
-  /// Elements [at, at + x.size()), whole scales of settling_elements(); writes results to `summary`, NaN where unknown
-  /// yet.
+  /// Elements [at, at + x.size()), whole scales of settling_elements(); results go to `summary`, NaN if unknown.
   virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*at*/,
                       std::vector<float>& /*summary*/) {}
   std::span<const float> importance() const noexcept { return importance_; }
@@ -113,8 +111,7 @@ class Observer {
   virtual void count(std::span<const float> /*x*/, uint64_t /*at*/) noexcept {}
   virtual void merge_counts(const Observer& /*other*/) noexcept {}
 
-  /// Called after all passes, with at least one batch seen; fills qparams, min and max (initially the last batch's
-  /// range).
+  /// After all passes, with a batch or more; fills qparams, min and max (initially the last batch's range).
   virtual void choose(Observation& observation) const = 0;
 
  private:

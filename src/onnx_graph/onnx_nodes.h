@@ -49,8 +49,7 @@ class Pieces {
   uint64_t bytes_ = 0;
 };
 
-/// NodeProto, field by field. Nodes without a name stay unnamed: suffixes alone would be duplicates, which runtimes
-/// reject.
+/// NodeProto, field by field. Nodes without a name stay unnamed: runtimes reject duplicates.
 class NodeBytes {
  public:
   NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name, std::string_view suffix);

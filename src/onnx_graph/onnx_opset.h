@@ -24,8 +24,7 @@ struct AttributeInput {
 /// naming a node that cannot be converted.
 Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t opset);
 
-/// Applies those changes and raises the operator and format versions of the model. Errors: those of opset_changes.
-/// Diagnostics: opset-raised.
+/// Applies those and raises the model's versions. Errors: those of opset_changes. Diagnostics: opset-raised.
 Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnostics);
 
 /// The model field with the version of a domain's operators.

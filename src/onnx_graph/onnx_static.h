@@ -1,5 +1,4 @@
-// Static inputs and outputs of layers: the value is quantized to 8 bits and dequantized with the scale and zero point
-// found by calibration.
+// Static inputs and outputs of layers: quantized to 8 bits and dequantized with calibrated scales and zero points.
 //   x -> QuantizeLinear -> x_quantized -> DequantizeLinear -> x_dequantized -> node -> y_float -> the same -> y
 #pragma once
 #include <span>

@@ -51,8 +51,7 @@ constexpr uint64_t block_bytes(const BlockFloatFormat& format) {
 constexpr uint64_t block_row_bytes(uint64_t columns, const BlockFloatFormat& format) {
   return (columns + format.block - 1) / format.block * block_bytes(format);
 }
-/// One row: exponents one per block, shifts one byte (0 or 1) per pair (null without pair_shift), codes one per
-/// element.
+/// One row: exponents one per block, shifts 0 or 1 per pair (null without pair_shift), codes one per element.
 void pack_block_row(std::span<const int8_t> codes, const BlockFloatFormat& format, const uint8_t* exponents,
                     const uint8_t* shifts, uint8_t* bytes) noexcept;
 void unpack_block_row(const uint8_t* bytes, uint64_t columns, const BlockFloatFormat& format, uint8_t* exponents,

@@ -10,8 +10,7 @@
 namespace wasmquant {
 
 /// Laid out like the tensor: codes one per element; exponents in the place of scales (internal order of Granularity);
-/// shifts [outer, ceil(axis / 2), inner], one byte (0 or 1) per pair of neighbours along the axis, empty for formats
-/// without shifts.
+/// shifts [outer, ceil(axis / 2), inner], one byte (0 or 1) per pair of neighbours along the axis, or empty.
 struct BlockFloatTensor {
   std::vector<int8_t> codes;
   std::vector<uint8_t> exponents;

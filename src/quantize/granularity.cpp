@@ -1,6 +1,5 @@
 // Applies a spec's qscheme, ch_axis and group_size to a shape. AMD Quark's per_group swaps ch_axis with the last
-// dimension and cuts the rows of the result into groups; here no data moves, only the order of the scales reflects the
-// swap.
+// dimension and cuts the rows of the result into groups; here only the order of the scales changes.
 #include "quantize/granularity.h"
 
 #include <string>

@@ -69,8 +69,7 @@ float integer_divisor(const QuantizationSpec& spec, bool is_magnitude) noexcept 
   return is_magnitude ? steps / 2 : steps;
 }
 
-// 2^floor or 2^ceil of log2(threshold) rounded to float32: the logarithm of a number next to a power of two may be
-// whole. 0 stays 0.
+// 2^floor or 2^ceil of log2(threshold) rounded to float32: next to a power of two it may be whole. 0 stays 0.
 float power_of_two_by(float threshold, bool up) noexcept {
   if (!(threshold > 0)) return threshold;
   const auto log2 = static_cast<float>(log2_of(threshold));

@@ -29,8 +29,7 @@ struct Gptq {
   std::vector<float> values = {};     // w of the block before it was rounded, the same, where there is drift
   std::vector<float> strip = {};      // the block's weights, [columns of the block][kGptqStripRows]
 
-  // A group that begins in [begin, end) and reaches past it needs columns that this block has not updated yet: it
-  // begins a new block.
+  // A group that begins in [begin, end) and reaches past it needs columns not updated yet: it begins a new block.
   size_t end_of_block(size_t begin, size_t block_size) const noexcept {
     const size_t end = std::min(begin + block_size, columns);
     const size_t last_group = (end - 1) / group_size * group_size;

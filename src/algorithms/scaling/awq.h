@@ -25,8 +25,7 @@ Status accumulate_column_abs(std::span<const float> x, std::span<double> sums);
 /// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
 Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales);
 
-/// values = Q(W s) / s for a weight [*, scales.size()] of one layer: the weight whose output is compared. Errors: those
-/// of granularity_of.
+/// values = Q(W s) / s for a layer's weight [*, scales.size()]. Errors: those of granularity_of.
 Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
                        std::span<float> values);
 

@@ -1,7 +1,6 @@
 // Values of lookup_nibbles: table entries times the scale of their block.
 //   value = lookup[code] * scale;   scale = stored, or scale_lookup[stored] * scale_of_scales + scale_offset
-// Each product and sum is rounded to float32. Source: bitsandbytes, backends/default/ops.py, dequantize_4bit and
-// dequantize_blockwise.
+// Each step rounds to float32. Source: bitsandbytes, backends/default/ops.py, dequantize_4bit, dequantize_blockwise.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -154,9 +154,9 @@ uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noe
 float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept;
 
 /// Writes a tile's byte range of every component. `codes` [lines of the tile as rows x columns], one byte each;
-/// `slices` parallel to components. `second_scale`: of scale_format e4m3, or of the other stage of two. `scratch`: the
-/// tile's element count or more, for transposed layouts. Not for source_values, cast_values, rows_block_float and
-/// read-only storage.
+/// `slices` parallel to components. `second_scale`: of scale_format e4m3, or of the other stage of two. `scratch`: one
+/// byte per element, for transposed layouts. Not for source_values, cast_values, rows_block_float and read-only
+/// storage.
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
                std::span<const QParams> qparams, float second_scale, uint8_t* scratch,
                std::span<uint8_t* const> slices) noexcept;

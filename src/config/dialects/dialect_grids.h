@@ -18,8 +18,7 @@ constexpr GridRule aihwkit_grid() {
 enum class BrevitasVersion : uint8_t { v0_10_3, v0_12_1 };
 
 /// Brevitas (2.4, 2.6, 2.7): weights leave out one code, activations use all. Dtypes as above. With `power_of_two`
-/// thresholds are powers of two; 0.10.3 computes them before the floor, so only zeros give a scale that is not a power
-/// of two.
+/// thresholds are powers of two; 0.10.3 computes them before the floor, so only zeros give another scale.
 constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVersion version) {
   GridRule grid;
   grid.divisor = power_of_two ? ScaleDivisor::code_count : ScaleDivisor::smallest_code;

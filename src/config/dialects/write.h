@@ -8,8 +8,7 @@
 
 namespace wasmquant::config {
 
-/// Every key of a Quark tensor spec. Casts (bfloat16, float16) have their dtype and the placeholder observer; the rest
-/// is null.
+/// Every key of a Quark tensor spec. Casts (bfloat16, float16) have dtype and placeholder observer; the rest is null.
 json::Value to_json(const QuantizationSpec& spec);
 
 /// The same with every numeric choice explicit, including `grid` and `observer_options` that equal Quark's.

@@ -1,5 +1,4 @@
-// How codes and scales are computed: symmetry, zero point, rounding, scale type; and Quark's keys that do not affect
-// weight files.
+// How codes and scales are computed: symmetry, zero point, rounding, scale type; and Quark's keys without effect.
 #include "config/quark/spec_numbers.h"
 #include "config/quark/spec_parser.h"
 #include "config/spec/vocabulary.h"

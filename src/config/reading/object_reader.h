@@ -49,8 +49,7 @@ struct Keys {
 // Names are plain C strings: they are literals in a hundred calls, and a string_view would double each.
 class ObjectReader {
  public:
-  /// Checks `value` immediately. All arguments must outlive the reader. A value that is not an object reads as an empty
-  /// one.
+  /// Checks `value` immediately. The arguments must outlive the reader. A value that is not an object reads as empty.
   ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
                bool lenient = false);
 
@@ -90,8 +89,7 @@ class ObjectReader {
 };
 
 /// `value` checked against the table, recursively: an object with every key of the table, in its order and under its
-/// current name, with defaults filled in. Errors are reported and replaced by defaults, so the result needs no further
-/// checks of kinds and words.
+/// current name, with defaults filled in. Errors are reported and replaced by defaults, so it needs no more checks.
 json::Value complete(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out);
 
 /// Index of `text` in "a|b|c", or -1.

@@ -48,8 +48,7 @@ struct ObserverInfo {
     return id <= ObserverId::PlaceholderObserver && id != ObserverId::PerTensorMSELastBinsObserver &&
            id != ObserverId::PerChannelLSQObserver && id != ObserverId::TQTKLJObserver;
   }
-  /// Whether scales are powers of two regardless of scale_type, and zero points of symmetric unsigned dtypes are the
-  /// middle code instead of 0.
+  /// Whether scales are always powers of two, and symmetric unsigned zero points the middle code, not 0.
   constexpr bool gives_powers_of_two() const {
     return method == ObserverMethod::pow2_min_max || method == ObserverMethod::pow2_min_mse;
   }

@@ -1,5 +1,4 @@
-// The content of a config as plain structs. Field names are Quark's (spec: AMD Quark QTensorConfig / QLayerConfig /
-// QConfig).
+// A config as plain structs. Field names are Quark's (spec: AMD Quark QTensorConfig / QLayerConfig / QConfig).
 #pragma once
 #include <cstdint>
 #include <optional>

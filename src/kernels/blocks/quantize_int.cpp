@@ -98,8 +98,7 @@ struct QuantizeCodes16 {
   }
 };
 
-/// Zero points that may be fractional: the formulas unchanged. The unused one of before and after is -0, the identity
-/// of addition.
+/// Zero points that may be fractional: the formulas unchanged. The unused one of before and after is -0.
 struct QuantizeCodes8Each {
   template <class Arch>
   void operator()(Arch, std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,

@@ -9,8 +9,7 @@ namespace wasmquant::kernels {
 inline constexpr size_t kRecipeElements = kErrorBlock;
 
 /// Blocks of 32 whose scale follows from their extent: q4_0, q4_1, q5_0, q5_1, q8_0. Returns the error of what is
-/// stored if is_in_range(); otherwise some x may be non-finite (the bytes are then meaningless) or the error must be
-/// measured separately.
+/// stored if is_in_range(); otherwise some x may be non-finite (with meaningless bytes), or the error must be measured.
 ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks,
                               uint8_t* out) noexcept;
 /// Blocks of 32 in mxfp4.

@@ -1,5 +1,4 @@
-// Blocks of 32 elements whose scale is searched for, eight at a time. Layouts: ggml_simple_blocks.cpp; iq4_nl is laid
-// out like q4_0.
+// Blocks of 32 elements whose scale is searched for, eight at a time. Layouts: ggml_simple_blocks.cpp; iq4_nl as q4_0.
 #include <cmath>
 
 #include "kernels/ggml/ggml_layout.h"

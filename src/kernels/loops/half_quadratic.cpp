@@ -1,5 +1,4 @@
-// One step of the half-quadratic method over a group of elements: its loss and the sums for the next zero point and
-// scale.
+// One step of the half-quadratic method over a group of elements: its loss, and sums for the next zero point and scale.
 #include <algorithm>
 
 #include "kernels/dispatch.h"

@@ -1,6 +1,5 @@
 // Squared errors of many grids over one group of elements. A register holds the same constant of several grids;
-// elements are processed one by one, so the order of additions does not depend on the register width and there is no
-// tail.
+// elements are processed one by one, so neither order of additions nor tails depend on the register width.
 #include <array>
 
 #include "kernels/dispatch.h"

@@ -4,8 +4,7 @@
 //   zero_point = mean of q - (x - e) / scale                        (asymmetric specs)
 //   scale = <q - zero_point, x - e> / <q - zero_point, q - zero_point>
 // while beta grows by kappa, until neither step helps. The paper measures in the data's unit and keeps its scales; here
-// the unit of beta is the scale, so the result does not depend on the data's unit. Whole zero points are rounded, and
-// the next scale compensates.
+// the unit of beta is the scale, so the result does not depend on the data's unit. Whole zero points are rounded.
 #pragma once
 #include "observers/search/per_scale_search.h"
 

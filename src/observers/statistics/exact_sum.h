@@ -1,5 +1,4 @@
-// Sums of non-negative numbers in fixed point. Adding is exact, so neither the order nor the split among workers
-// matters.
+// Sums of non-negative numbers in fixed point. Adding is exact, so neither order nor split matters.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,6 +1,5 @@
 // A histogram of equal bins over a range known in advance; counts are whole numbers, so their order does not matter.
-// bin i = [low + i * width, low + (i + 1) * width), the last one closed.
-// Source: AMD Quark, spec 4.6 (numpy.histogram).
+// bin i = [low + i * width, low + (i + 1) * width), the last one closed. Source: AMD Quark, spec 4.6 (numpy.histogram).
 #pragma once
 #include <cstdint>
 #include <span>
