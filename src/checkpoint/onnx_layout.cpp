@@ -25,7 +25,7 @@ class Builder {
     const bool is_matrix_form = form_ == OnnxForm::mat_mul_n_bits || form_ == OnnxForm::gather_block_quantized;
     if (is_matrix_form) TRY_VOID(check_matrix());
     QuantizationSpec& spec = layout_.spec;
-    // MatMulNBits has [N, K], MatMulInteger [K, N], whatever the model has.
+    // MatMulNBits needs [N, K], MatMulInteger [K, N].
     const bool is_swapped = form_ == OnnxForm::mat_mul_n_bits                                  ? false
                             : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2 ? true
                                                                                                : weight_.swapped;

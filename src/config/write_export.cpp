@@ -105,7 +105,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
         exact.emplace_back(layer.name, std::move(wanted));
     }
   }
-  // Exact entries stand first, because one of Quark's two readers takes the first match of any kind.
+  // Exact entries come first, because one of Quark's two readers takes the first match of any kind.
   for (auto& entry : block.layer) {
     bool replaced = false;
     for (const auto& [name, layer] : exact) replaced |= name == entry.first;

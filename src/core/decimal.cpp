@@ -119,7 +119,7 @@ double parse_decimal(std::string_view text) {
   for (; exponent > 0; --exponent) numerator.multiply_add(10, 0);
   for (; exponent < 0; ++exponent) denominator.multiply_add(10, 0);
 
-  // Scale so that 1/2 < numerator / denominator < 2 and take 64 bits behind the point.
+  // Scale so that 1/2 < numerator / denominator < 2 and take 64 bits after the point.
   int64_t scale = numerator.bit_length() - denominator.bit_length();
   (scale > 0 ? denominator : numerator).shift_left(static_cast<uint64_t>(std::abs(scale)));
   uint64_t quotient = 0;

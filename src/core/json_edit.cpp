@@ -21,7 +21,7 @@ struct MemberSpan {
 };
 
 struct ObjectSpan {
-  size_t begin = 0, end = 0;  // the brackets stand at `begin` and `end - 1`
+  size_t begin = 0, end = 0;  // the brackets are at `begin` and `end - 1`
   List<MemberSpan> members;
 };
 

@@ -14,7 +14,7 @@ namespace wasmquant::families {
 std::string loader_name(const ModelFamily& family, std::string_view layer);
 
 /// Whether transformers renames a tensor of this layer on loading, or merges it with others. It then keeps the file's
-/// dtype, whatever dtype is requested.
+/// dtype regardless of the requested one.
 bool is_converted(const ModelFamily& family, std::string_view layer);
 
 /// Output heads that classes of this family may tie to their embedding: Linear modules without a tensor.

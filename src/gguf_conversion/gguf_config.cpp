@@ -7,7 +7,7 @@ namespace wasmquant::conversion {
 namespace {
 
 struct KeyRow {
-  const char* key;   // behind "<architecture>."
+  const char* key;   // after "<architecture>."
   const char* name;  // in config.json
   bool is_count;
 };

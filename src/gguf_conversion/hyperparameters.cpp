@@ -14,7 +14,7 @@ constexpr uint32_t kMaxHeadWidth = 65'536;
 enum class KeyKind : uint8_t { count, real };
 
 struct HyperparameterRow {
-  const char* key;    // behind "<architecture>."
+  const char* key;    // after "<architecture>."
   const char* names;  // in config.json; empty: never there
   KeyKind kind = KeyKind::count;
   const char* only = nullptr;  // architectures "a|b"; null: all

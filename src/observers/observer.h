@@ -10,7 +10,7 @@
 //
 // How another batch changes the range, as AMD Quark keeps its state between calls (spec 4.1):
 //   dynamic specs, per_group   each batch replaces the range (per_group with block_max observers: accumulate)
-//   per_tensor, static         ranges accumulate, whatever the shapes
+//   per_tensor, static         ranges accumulate across shapes
 //   per_channel, static        ranges accumulate while the number of channels stays; another number starts over
 // The files of other tools' observers say how they combine batches.
 #pragma once

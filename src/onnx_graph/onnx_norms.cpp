@@ -118,7 +118,7 @@ class Finder {
       out.channels = out.cycle = shape[0];
     } else if (use == Use::gemm) {
       out.channels = out.cycle = shape[1];
-    } else if (use == Use::conv_transpose) {  // [in, out / groups, ...]: a group's inputs lie together
+    } else if (use == Use::conv_transpose) {  // [in, out / groups, ...]: a group's inputs are contiguous
       const int64_t given = integer_or(layer, "group", 1);
       const auto groups = static_cast<uint64_t>(given);
       if (given < 1 || groups > shape[0] || shape[0] % groups != 0) return false;

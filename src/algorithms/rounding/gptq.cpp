@@ -15,7 +15,7 @@ namespace {
 // Rows of a block processed together: 128 columns of them fit the L1 cache.
 constexpr size_t kGptqStripRows = 64;
 
-// One call of gptq(). Columns stand in feedback.order.
+// One call of gptq(). Columns are in feedback.order.
 struct Gptq {
   const ErrorFeedback& feedback;
   const QuantizationSpec& spec;

@@ -76,7 +76,7 @@ class SpecParser {
   QuantizationSpec spec_;
   bool dtype_known_ = false;
   bool is_mx_ = false;              // dtype mx: spec_.dtype is its element
-  bool known_scheme_ = true;        // spec_.qscheme is one of ours
+  bool known_scheme_ = true;        // spec_.qscheme is supported
   bool dtype_unsupported_ = false;  // a dtype of Quark that this version lacks
   bool holds_ = true;               // whether QuantizationSpec can represent it
 };

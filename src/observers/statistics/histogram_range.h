@@ -18,7 +18,7 @@ void choose_percentile(const Histogram& histogram, double percent, float& min, f
 void choose_least_error(const Histogram& histogram, const QuantizationSpec& spec, Observation& observation);
 
 /// (0, centre of a bin), the best bin from `first` (negative: from the end) to the last. Errors are means over bins.
-/// (AMD Quark, spec 4.8: three candidates of 2048, whatever the data.)
+/// (AMD Quark, spec 4.8: always three candidates of 2048.)
 void choose_last_bins(const Histogram& histogram, const QuantizationSpec& spec, int64_t first,
                       Observation& observation);
 
@@ -27,7 +27,7 @@ void choose_last_bins(const Histogram& histogram, const QuantizationSpec& spec, 
 void choose_least_squares(const Histogram& histogram, uint32_t bits, float& min, float& max) noexcept;
 
 /// For a histogram of [-t, t]: the range around its middle, of `quantized_bins` bins or more, whose distribution is
-/// nearest in Kullback-Leibler divergence to itself in `quantized_bins` bins; what lies outside counts at the ends.
+/// nearest in Kullback-Leibler divergence to itself in `quantized_bins` bins; values outside count at the ends.
 /// (ONNX Runtime's entropy calibration, after TensorRT's.)
 void choose_entropy(const Histogram& histogram, uint32_t quantized_bins, float& min, float& max);
 
