@@ -71,6 +71,7 @@ ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
 
 /// The float32 sums of one block, before is_in_range() is checked.
 ErrorSums error_in_lanes(std::span<const float> x, const float* y) noexcept;
+/// One block in float64, in order, finite pairs only: for float32 sums that left their safe range.
 ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept;
 
 }  // namespace wasmquant::kernels::reference
