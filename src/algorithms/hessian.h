@@ -1,6 +1,6 @@
 // The Hessian of a layer's squared output error with respect to one row of its weight, H = 2/N sum x x^T over the
-// layer's inputs x: the running mean H <- H n/(n+k) + 2/(n+k) X^T X of GPTQ (E. Frantar et al. 2022; AMD Quark), kept
-// as a plain sum and divided once.
+// layer's inputs x: GPTQ's running mean H <- H n/(n+k) + 2/(n+k) X^T X (E. Frantar et al. 2022; AMD Quark), summed,
+// divided once.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,18 +10,19 @@
 
 namespace wasmquant {
 
+/// Accumulates H from a layer's inputs.
 class HessianAccumulator {
  public:
   /// For inputs with this many features.
   explicit HessianAccumulator(size_t columns);
 
-  /// x [tokens, columns], which counts as `samples` in the mean (Quark: sequences, 1 for a bare matrix). Rows are
-  /// summed in order, in panels that do not know where batches end: the result is the same to the bit however rows are
-  /// split over calls, as long as `samples` add up to the same. Errors, with the state as before: shape-mismatch (not
-  /// whole rows), value-not-finite (names row and column).
+  /// x [tokens, columns] counts as `samples` in the mean (Quark: sequences, 1 for a bare matrix). Rows are summed in
+  /// order, in panels that ignore batch boundaries: the result is the same to the bit however rows are split over
+  /// calls, as long as `samples` add up to the same. Errors, with the state unchanged: shape-mismatch (not whole rows),
+  /// value-not-finite (names row and column).
   Status add(std::span<const float> x, uint64_t samples);
 
-  /// H [columns, columns], both triangles. The accumulator is spent. Error: state-invalid when nothing was added.
+  /// H [columns, columns], both triangles. Consumes the accumulator. Error: state-invalid when nothing was added.
   Result<std::vector<float>> finish() &&;
 
  private:

@@ -1,5 +1,5 @@
-// What second-order and scale-searching algorithms want to know about a layer's inputs: per column the largest and the
-// mean |x|, and on demand the Hessian.
+// Statistics of a layer's inputs for second-order and scale-searching algorithms: the largest and the mean |x| per
+// column, and on demand the Hessian.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace wasmquant {
 
+/// Accumulates the statistics of one layer input.
 class InputStatistics {
  public:
   InputStatistics(size_t columns, bool with_hessian);
 
-  /// x [tokens, columns]. Tokens are taken in order; how they are split over calls changes nothing. Errors:
-  /// shape-mismatch, value-not-finite.
+  /// x [tokens, columns]. Splitting over calls changes nothing. Errors: shape-mismatch, value-not-finite.
   Status add(std::span<const float> x);
 
   uint64_t tokens() const noexcept { return tokens_; }
@@ -24,8 +24,7 @@ class InputStatistics {
   const std::vector<float>& largest() const noexcept { return largest_; }
   /// [columns]; zeros when nothing was added.
   std::vector<float> mean() const;
-  /// 2 / tokens X^T X, [columns, columns]; spends it. Error: state-invalid when it was not asked for, or nothing was
-  /// added.
+  /// H = 2 / tokens X^T X, [columns, columns]; consumed. Error: state-invalid if not requested or nothing was added.
   Result<std::vector<float>> finish_hessian();
 
  private:

@@ -1,4 +1,4 @@
-// Blocked factorisations: a panel of rows or columns by plain loops, everything else by products.
+// Blocked factorisations: plain loops inside a panel of rows or columns, products for the rest.
 #include "algorithms/linear_algebra.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kPanel = 64;  // rows or columns factored at a time
 
-// The last columns [begin, end) of R, from packed = the same columns of what is left of A, [end - begin][end]: one row
-// of `packed` per column.
+// The last columns [begin, end) of R, from packed = these columns of the remaining A, [end - begin][end]: a row per
+// column.
 bool factor_panel(float* packed, size_t begin, size_t end) noexcept {
   for (size_t k = end; k-- > begin;) {
     float* const column = packed + (k - begin) * end;

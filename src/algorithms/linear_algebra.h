@@ -1,7 +1,7 @@
 // The dense float32 linear algebra of second-order algorithms: product, Cholesky factor, triangular inverse.
-// Row-major with a row stride in elements. Every element's additions have one order, which depends on the depth of the
-// product alone (kernels/matmul.h): results do not change with the tiling of rows or columns, nor between native and
-// WebAssembly. Products of a depth beyond kProductDepth equal a sequence of products of that depth.
+// Row-major with a row stride in elements. The order of additions depends only on the depth of the product
+// (kernels/matmul.h): results do not change with tiling, nor between native and WebAssembly. A product deeper than
+// kProductDepth equals a sequence of products of that depth.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -12,10 +12,12 @@ namespace wasmquant {
 
 using kernels::kProductDepth;
 
+/// A read-only row-major matrix; `stride` elements from row to row.
 struct ConstMatrix {
   const float* data;
   size_t stride;
 };
+/// A writable one.
 struct Matrix {
   float* data;
   size_t stride;
@@ -33,15 +35,13 @@ void add_symmetric_product(float sign, ConstMatrix a, size_t depth, size_t n, Ma
 /// y[i] -= factor * x[i]. x and y do not overlap.
 void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept;
 
-/// A = R R^T with R upper triangular, in place, from the upper triangle of A [n, n]; the strictly lower one is neither
-/// read nor written. False when A is not positive definite in float32; the upper triangle is then undefined.
+/// A = R R^T with R upper triangular, in place, from the upper triangle of A [n, n]; the strictly lower triangle is
+/// neither read nor written. False if A is not positive definite in float32; the upper triangle is then undefined.
 ///
-/// This order of the factors makes R^-1 =: U the upper Cholesky factor of the inverse, A^-1 = U^T U, without forming
-/// that inverse.
+/// This order makes R^-1 =: U the upper Cholesky factor of the inverse, A^-1 = U^T U, without forming it.
 bool factor_cholesky(std::span<float> a, size_t n) noexcept;
 
-/// R^-1 of an upper triangular R [n, n], in place. The strictly lower triangle must be zero and stays so; the diagonal
-/// has no zero.
+/// R^-1 of an upper triangular R [n, n], in place. The strictly lower triangle is zero; the diagonal has no zero.
 void invert_upper(std::span<float> r, size_t n) noexcept;
 
 }  // namespace wasmquant

@@ -1,5 +1,5 @@
-// x^y in float64 from additions, multiplications and divisions alone, so that native and WebAssembly builds agree to
-// the bit; the C library's pow may differ in the last one. Relative error below 1e-12 where |y log2 x| <= 1000.
+// x^y in float64 from additions, multiplications and divisions, so that native and WebAssembly builds agree to the bit;
+// C libraries may differ in the last one. Relative error below 1e-12 where |y log2 x| <= 1000.
 #pragma once
 
 namespace wasmquant {

@@ -1,5 +1,5 @@
-// Static scales of a layer's inputs and outputs: small tensors beside its weight. Calibration finds them before the
-// files are laid out, so their values are part of the plan, not of any task.
+// Static scales of a layer's inputs and outputs: small tensors next to its weight. Calibration finds them before the
+// files are laid out, so their values are part of the plan.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,16 +15,17 @@
 
 namespace wasmquant {
 
+/// Which activations of a layer have scales.
 enum class ActivationRole : uint8_t { input, output };
 inline constexpr ActivationRole kActivationRoles[] = {ActivationRole::input, ActivationRole::output};
 /// "input", "output"
 std::string_view name_of(ActivationRole role) noexcept;
 
-/// How a format holds them.
+/// How a format stores them.
 struct ActivationStorage {
-  QuantizationSpec spec;              // to observe by: scale_type is that of the stored scale
-  std::vector<uint64_t> scale_shape;  // its elements: as many scales as the observer has to find
-  bool has_zero_point = false;        // of scale_shape, too
+  QuantizationSpec spec;              // the observer's spec: scale_type is that of the stored scale
+  std::vector<uint64_t> scale_shape;  // as many scales as the observer finds
+  bool has_zero_point = false;        // also of scale_shape
   StorageDtype zero_point = StorageDtype::I8;
   int16_t zero_offset = 0;  // stored zero point = zero point + zero_offset
 };
@@ -35,13 +36,13 @@ struct KnownTensor {
   std::string bytes;
 };
 
-/// As Quark has it: scales [] or [channels], zero points of integers in their own dtype. None for what no format holds:
-/// lists of specs, other than 8 bits, groups, scales in other formats, fractional zero points; channels where their
-/// number is not known (0).
+/// Quark's layout: scales [] or [channels], zero points of integers in their dtype. Nullopt for what no format stores:
+/// lists of specs, other than 8 bits, groups, scales in other formats, fractional zero points; per_channel with an
+/// unknown number of channels (0).
 std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels);
 
 /// `<layer>.input_scale` and `<layer>.input_zero_point`, or those of the output. `found`: {"scale": [...], "zeroPoint":
-/// [...]}, as many as the storage has.
+/// [...]}, with as many elements as the storage has.
 List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
                                      const ActivationStorage& storage);
 

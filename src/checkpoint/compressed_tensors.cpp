@@ -39,7 +39,7 @@ Compressor compressor_of(const QuantizationSpec& spec) {
 
 std::string_view name_of(Compressor compressor) { return kCompressors[static_cast<size_t>(compressor)]; }
 
-// Whether the loader of that compressor would take the spec: its dtype, and groups of the one size it knows.
+// Whether the loader of that compressor accepts the spec: its dtype, and groups of its fixed size.
 bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
   switch (compressor_of(spec)) {
     case Compressor::mxfp4_pack_quantized:
@@ -53,7 +53,7 @@ bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
   }
 }
 
-// What the format has no place for; empty when it can hold the weight.
+// The feature that the format does not support; empty if it can store the weight.
 std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (weight.layer_type != "Linear" || weight.shape.size() != 2)
@@ -80,12 +80,12 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
   return {};
 }
 
-// The library's codes are signed; an unsigned dtype is the same grid shifted down by 2^(bits-1).
+// The library's codes are signed; an unsigned dtype is the same grid shifted by 2^(bits-1).
 int16_t shift_to_signed(const DtypeInfo& dtype) {
   return dtype.is_signed ? int16_t{0} : static_cast<int16_t>(-(1 << (dtype.bits - 1)));
 }
 
-// Codes of symmetric unsigned dtypes are shifted like all others, and their zero point with them.
+// Codes of symmetric unsigned dtypes are shifted like all others, with their zero point.
 bool has_zero_point(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.is_integer && !(spec.symmetric && dtype.is_signed);
@@ -119,7 +119,7 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   return block;
 }
 
-// "Last" of inputs [tokens, features], as configs spell it.
+// The last axis of inputs [tokens, features], as configs spell it.
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
 
 json::Value activations_block(const QuantizationSpec& spec) {
@@ -255,8 +255,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     group->targets.emplace_back(layer.layer);
     if (!layer.loader_layer.empty()) group->targets.emplace_back(layer.loader_layer);
   }
-  // One scheme: every Linear that is not ignored. Several: each layer by its exact name, which needs no precedence
-  // rule.
+  // One scheme: every Linear that is not ignored. Several: each layer by exact name, which avoids precedence rules.
   if (groups.size() == 1) {
     groups.front().targets.clear();
     groups.front().targets.emplace_back("Linear");

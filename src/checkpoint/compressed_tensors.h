@@ -1,22 +1,23 @@
 // compressed-tensors (vLLM, transformers): pack-quantized, int-quantized and float-quantized weights.
 //   pack-quantized   P.weight_packed I32 [out, ceil(in*bits/32)] of q + 2^(bits-1), P.weight_scale [out, groups],
-//   P.weight_shape I64 [2],
-//                    asymmetric: P.weight_zero_point I32 [ceil(out*bits/32), groups]
-//   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1], asymmetric: P.weight_zero_point I8 like the
-//   scale float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]
+//                    P.weight_shape I64 [2], asymmetric: P.weight_zero_point I32 [ceil(out*bits/32), groups]
+//   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1],
+//                    asymmetric: P.weight_zero_point I8 like the scale
+//   float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]; per block: [out blocks, in blocks]
 //   mxfp4-pack-quantized, nvfp4-pack-quantized
 //                    P.weight_packed U8 [out, in/2], first code in the low nibble; mxfp4: P.weight_scale U8 [out,
-//                    in/32] e8m0; nvfp4: P.weight_scale F8_E4M3 [out, in/16] and P.weight_global_scale F32 [1], the
-//                    reciprocal of the tensor's scale
+// in/32]
+//                    e8m0; nvfp4: P.weight_scale F8_E4M3 [out, in/16] and P.weight_global_scale F32 [1], the reciprocal
+//                    of the tensor's scale
 //   mxfp8-quantized  P.weight F8_E4M3 [out, in], P.weight_scale U8 [out, in/32] e8m0
-//   float-quantized per block: P.weight F8_E4M3, P.weight_scale [out blocks, in blocks]
-// Source: vllm-project/compressed-tensors; widths 2, 4 and 8 lie the same in all its releases.
+// Source: vllm-project/compressed-tensors; widths 2, 4 and 8 have the same layout in all its releases.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"
 
 namespace wasmquant {
 
+/// Writes and reads the layouts above.
 class CompressedTensors final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "compressed-tensors"; }
@@ -26,15 +27,15 @@ class CompressedTensors final : public CheckpointFormat {
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
-  /// Per expert where transformers replaces the fused class by single layers (Llama 4), else left: no fused class takes
+  /// Per expert if transformers replaces the fused class by single layers (Llama 4), else left: no fused class loads
   /// compressed weights. `include_experts`: per expert, which vLLM reads.
   ExpertStorage expert_storage(const families::ModelFamily& family, bool include_experts) const override;
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;
   }
   bool hides_weight(const Stages& stages) const override;
-  /// `ignore` names every Linear module of the loaded model that keeps its weight, under both of its names, towers and
-  /// experts by a pattern each where all of their layers do, and heads that have no tensor because they are tied.
+  /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
+  /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied.
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -1,6 +1,5 @@
-// Fake-quantized checkpoints: the weights in their own dtype after quantize and dequantize, under their own names. Any
-// runtime that loads the original loads these; nothing gets smaller. Holds every spec. Scales are rounded to the
-// weight's dtype, as in compressed-tensors.
+// Fake-quantized checkpoints: dequantized weights in their dtype and under their names. Any runtime that loads the
+// original loads these. Supports every spec. Scales are rounded to the weight's dtype, as in compressed-tensors.
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/stacked_weight.h"
 #include "core/list.h"

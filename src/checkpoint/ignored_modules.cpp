@@ -9,8 +9,8 @@
 namespace wasmquant {
 namespace {
 
-// The module that a tower's pattern names: "visual" of "model.visual.blocks.0.attn.qkv"; "" for other layers. Detection
-// heads have a pattern, too: the loader has a head a layer of the decoder where the file has one for all.
+// The module in a tower's pattern: "visual" of "model.visual.blocks.0.attn.qkv"; "" for other layers. Detection heads
+// have a pattern, too: the loader creates one head per decoder layer, while the file has one for all.
 std::string_view tower_of(std::string_view layer) {
   for (const std::string_view head : {"class_embed", "bbox_embed"})
     if (families::has_part(layer, head) && families::last_part(layer) != head) return head;
@@ -19,7 +19,7 @@ std::string_view tower_of(std::string_view layer) {
                                                               : families::last_part(layer.substr(0, end));
 }
 
-// Groups of layers that one pattern names.
+// Groups of layers covered by one pattern.
 class Patterns {
  public:
   explicit Patterns(const List<LayerOutcome>& layers) {
@@ -30,7 +30,7 @@ class Patterns {
     }
   }
 
-  /// The pattern for a layer that keeps its weight; empty where layers of its group do not, or it has none.
+  /// The pattern for an unquantized layer; empty if its group is partly quantized or has none.
   std::string pattern_of(std::string_view layer) const {
     const std::string_view group = group_of(layer);
     if (group.empty() || contains(quantized_, group)) return {};
@@ -68,7 +68,7 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
     if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
     if (families::ends_with_parts(layer.layer, "Wqkv") &&
         (family.is("nomic_bert") || family.is("jina_embeddings_v3"))) {
-      add_once(patterned, "re:(.*\\.)?self_attn\\.[qkv]_proj$");  // what the loader splits it into
+      add_once(patterned, "re:(.*\\.)?self_attn\\.[qkv]_proj$");  // the modules that the loader splits it into
     } else if (family.is("hrm_text") && families::ends_with_parts(layer.layer, "gqkv_proj")) {
       add_once(patterned, "re:(.*\\.)?self_attn\\.(gate|q|k|v)_proj$");
     } else if (family.is("hrm_text") && families::ends_with_parts(layer.layer, "gate_up_proj")) {

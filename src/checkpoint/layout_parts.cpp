@@ -1,4 +1,4 @@
-// What every checkpoint format does alike when it lays out a weight.
+// The steps of laying out a weight that all checkpoint formats share.
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/read_only_format.h"
 
@@ -13,8 +13,8 @@ Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages&
   layout.source = weight.source;
   layout.spec = spec;
   layout.bits = static_cast<uint8_t>(code_bits_of(spec));
-  // The scales' arrangement decides the matrix: all later dimensions of a row are its columns.
-  // A vector is a column: a tile may then have any number of its elements.
+  // The arrangement of scales determines the matrix: all later dimensions of a row are its columns. A vector is a
+  // column: a tile may then have any number of its elements.
   layout.rows = weight.shape.empty() ? 1 : weight.shape[0];
   layout.columns = 1;
   for (size_t d = 1; d < weight.shape.size(); ++d) layout.columns *= weight.shape[d];
@@ -55,7 +55,7 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
 }
 
 void set_dtype(Component& component, StorageDtype dtype) noexcept {
-  if (component.dtype == dtype) return;  // blocks of GGUF types have no bytes per element
+  if (component.dtype == dtype) return;  // GGUF block types have no bytes per element
   component.bytes = component.bytes * 8 / info_of(component.dtype).bits * info_of(dtype).bits / 8;
   component.dtype = dtype;
 }

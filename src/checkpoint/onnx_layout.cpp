@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// Both com.microsoft operators refuse others.
+// Limits of both com.microsoft operators.
 constexpr uint64_t kSmallestGroup = 16, kLargestGroup = 256;
 
 class Builder {
@@ -25,7 +25,7 @@ class Builder {
     const bool is_matrix_form = form_ == OnnxForm::mat_mul_n_bits || form_ == OnnxForm::gather_block_quantized;
     if (is_matrix_form) TRY_VOID(check_matrix());
     QuantizationSpec& spec = layout_.spec;
-    // MatMulNBits has [N, K], MatMulInteger [K, N], whatever the model has.
+    // MatMulNBits needs [N, K], MatMulInteger [K, N].
     const bool is_swapped = form_ == OnnxForm::mat_mul_n_bits                                  ? false
                             : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2 ? true
                                                                                                : weight_.swapped;
@@ -38,7 +38,7 @@ class Builder {
     layout_.rows = layout_.shape.empty() ? 1 : layout_.shape[0];
     layout_.columns = 1;
     for (size_t d = 1; d < layout_.shape.size(); ++d) layout_.columns *= layout_.shape[d];
-    // Scales are in the weight's own dtype, and codes are chosen for that.
+    // Scales have the weight's dtype, and codes are chosen for that.
     if (weight_.source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
     if (weight_.source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
     if (weight_.source == StorageDtype::F32) spec.scale_type = ScaleType::float_;

@@ -1,9 +1,9 @@
-// Weights as ONNX models hold them. Which nodes then read them is written by onnx_graph/onnx_rewrite.h.
+// Layouts of weights in ONNX models. onnx_graph/onnx_rewrite.h writes the nodes that read them.
 //   mat_mul_n_bits        com.microsoft MatMulNBits, instead of MatMul or Gemm:
 //                         X_Q4 U8 [N, groups, group_size * bits / 8], low bits first along K, X_scales [N, groups],
 //                         X_zero_points U8 [N, ceil(groups * bits / 8)] unless all are 2^(bits - 1);
 //                         the last group of a row is padded with its zero point
-//   dequantize_linear     DequantizeLinear, before whatever node: X_quantized in the weight's shape, X_scale [],
+//   dequantize_linear     DequantizeLinear, before any consumer: X_quantized in the weight's shape, X_scale [],
 //                         [channels] or, in groups, the shape with the axis divided; X_zero_point like it unless all
 //                         are 0. Codes of less than 8 bits: two or four a byte, low bits first
 //   integer_operator      MatMulInteger or ConvInteger on inputs quantized at run time: the same, X_scale of a
@@ -19,23 +19,24 @@
 
 namespace wasmquant {
 
+/// The operator that reads a quantized weight.
 enum class OnnxForm : uint8_t { mat_mul_n_bits, dequantize_linear, integer_operator, gather_block_quantized };
 /// The name of its operator.
 std::string_view name_of(OnnxForm form) noexcept;
 
+/// The float weight to lay out.
 struct OnnxWeight {
   std::string name;
-  std::vector<uint64_t> shape;  // as the model has it
+  std::vector<uint64_t> shape;  // as in the model
   StorageDtype source = StorageDtype::F32;
-  /// The first two dimensions are [in, out], not [out, in] as in the weights that configs speak of: MatMul, Gemm
-  /// without transB, ConvTranspose. Axes 0 and 1 of the spec then change places.
+  /// The first two dimensions are [in, out] instead of the configs' [out, in]: MatMul, Gemm without transB,
+  /// ConvTranspose. Axes 0 and 1 of the spec are then exchanged.
   bool swapped = false;
 };
 
-/// Layout of the weight under `spec`, whose ch_axis counts as configs do, on [out, in, …]. mat_mul_n_bits: the layout
-/// is that of [N, K], and source_transposed where the model has [K, N]; matrices of integer_operator the other way
-/// round. Components are in the order of the node's
-/// inputs. Errors: format-unsupported, which says what the form can hold; those of granularity_of.
+/// Layout of the weight under `spec`, whose ch_axis refers to [out, in, …] as in configs. mat_mul_n_bits: the layout of
+/// [N, K], source_transposed if the model has [K, N]; matrices of integer_operator vice versa. Components are in the
+/// order of the node's inputs. Errors: format-unsupported, which lists what the form supports; those of granularity_of.
 Result<WeightLayout> onnx_layout(OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec);
 
 /// The version of ONNX's own operators that a layout of this form needs; 0: any.

@@ -8,7 +8,7 @@
 namespace wasmquant {
 namespace {
 
-// What the format has no place for; empty when it can hold the weight.
+// The feature that the format does not support; empty if it can store the weight.
 std::string unsupported_part(const WeightDescription& weight, const WeightLayout& layout) {
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
@@ -42,7 +42,7 @@ bool is_progressive(const WeightLayout& layout) {
   return layout.stages.size() == 2 && !layout.stages[1].is_scale_quant;
 }
 
-// Scales of integer codes, and that of a first stage before them.
+// Scales of integer codes, and those of a preceding stage.
 void add_scale(WeightLayout& layout, const WeightDescription& weight, const std::vector<uint64_t>& shape) {
   const bool second = is_progressive(layout);
   if (second)
@@ -56,7 +56,7 @@ void add_zero_point(WeightLayout& layout, const WeightDescription& weight, Stora
                 dtype, shape);
 }
 
-// Scales and zero points beside integer codes that are not packed into words.
+// Scales and zero points of integer codes that are not packed into words.
 void add_scales(WeightLayout& layout, const WeightDescription& weight, StorageDtype zero_point,
                 const std::vector<uint64_t>& scale_shape) {
   add_scale(layout, weight, scale_shape);
@@ -81,7 +81,7 @@ StorageDtype float_storage(Dtype dtype) {
   }
 }
 
-// Floats, MX integers and block dtypes: rows as they are, or as bit streams, scales in their own formats.
+// Floats, MX integers and block dtypes: unpacked rows or bit streams, scales in their formats.
 void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
@@ -96,7 +96,7 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
   add_component(layout, weight, Role::codes, "weight", float_storage(spec.dtype),
                 {layout.rows, layout.columns * dtype.bits / 8});
   const std::vector<uint64_t>& scales = layout.granularity.scale_shape;
-  const bool quantized_scales = layout.stages.size() == 2;  // by fp8_e4m3, under a scale of their own
+  const bool quantized_scales = layout.stages.size() == 2;  // fp8_e4m3, under a float32 scale
   switch (quantized_scales ? ScaleFormat::e4m3 : spec.scale_format) {
     case ScaleFormat::float32:
       add_component(layout, weight, Role::scale, "weight_scale", scale_storage(spec), scales);

@@ -11,13 +11,15 @@
 // F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Of two stages that both make codes, weight_scale is
 // the first's and weight_scale_2 (weight_zero_point_2) the second's. Zero points are written for every other integer
 // dtype, zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
-//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h. Quark refuses to store them; this layout is ours
+//   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h. Quark cannot store them; the layout is this
+// library's
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"
 
 namespace wasmquant {
 
+/// Writes and reads the layouts above.
 class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }

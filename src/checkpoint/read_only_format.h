@@ -1,9 +1,10 @@
-// What the formats have in common whose weights are read and never written.
+// What read-only formats have in common.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 
 namespace wasmquant {
 
+/// Base of read-only formats: rejects everything that concerns writing.
 class ReadOnlyFormat : public CheckpointFormat {
  public:
   bool is_read_only() const noexcept final { return true; }

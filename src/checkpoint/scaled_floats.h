@@ -1,5 +1,4 @@
-// Floats of 8 or 4 bits beside their scales, as models are published whose config.json says quant_method "fp8", or
-// nothing: read, never written.
+// 8- or 4-bit floats with scales, as in published models whose config.json has quant_method "fp8" or none: read only.
 //   P.weight   F8_E4M3, F8_E5M2 or F4 [out, in]; F4 also as U8 [out, in/2], the first code in the low nibble
 //   a scale    P.weight_scale, P.weight_scale_inv or P.scale_weight: [] or [1]; [out] or [out, 1]; [out, in/group];
 //              blocks [ceil(out / b), ceil(in / b)], b = 128 in DeepSeek's, also as [blocks, 1, blocks, 1]. F32, F16,
@@ -16,18 +15,19 @@
 
 namespace wasmquant {
 
+/// Reads the layouts above.
 class ScaledFloats final : public ReadOnlyFormat {
  public:
   std::string_view name() const noexcept override { return "scaled-floats"; }
-  /// `weight.stored`: {"reciprocal": boolean}, whether NVFP4's second scale divides; or null.
+  /// `weight.stored`: {"reciprocal": boolean}, whether NVFP4's second scale is a divisor; or null.
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
 };
 
-/// Names of scales, after the layer's.
+/// Suffixes of scales after the layer's name.
 inline constexpr std::string_view kScaleNames[] = {"weight_scale", "weight_scale_inv", "scale_weight"};
 
-/// What the shape and dtype of a scale say about a weight of that dtype and shape; nothing when they do not go
-/// together. `block`: rows and columns of blocks, where config.json names them, else 0. F8_E4M3 scales are NVFP4's.
+/// The spec that the shape and dtype of a scale imply for a weight of that dtype and shape; nullopt if they do not
+/// match. `block`: rows and columns of blocks if config.json states them, else 0. F8_E4M3 scales are NVFP4's.
 std::optional<QuantizationSpec> scaled_floats_spec(Dtype dtype, const std::vector<uint64_t>& shape, StorageDtype scale,
                                                    const std::vector<uint64_t>& scale_shape,
                                                    const uint64_t (&block)[2]);

@@ -9,7 +9,7 @@ struct Sizes {
   uint64_t experts, rows, columns;  // of the stored tensor: [experts, rows, columns]
 };
 
-// The observer that does per group what another does per channel.
+// The observer that does per group what the given one does per channel.
 const ObserverInfo* group_observer(ObserverId per_channel) {
   const auto found = std::find_if(kObservers.begin(), kObservers.end(), [&](const ObserverInfo& row) {
     return row.qscheme == QScheme::per_group && row.method == info_of(per_channel).method;

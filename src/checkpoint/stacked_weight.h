@@ -1,21 +1,22 @@
-// Weights that lie in a model otherwise than as one matrix [out, in], for formats that keep them so: the matrix that
-// their bytes are, and the spec that means the same on it.
-//   [E, out, in]  -> [E * out, in]   rows as they are; per tensor: [E, out * in] with a scale for each row
+// Weights not stored as one matrix [out, in], for formats that keep the arrangement: their bytes as a matrix, and its
+// spec.
+//   [E, out, in]  -> [E * out, in]   same rows; per tensor: [E, out * in] with a scale for each row
 //   [in, out]     -> the same, with the axes of the spec exchanged
-//   [E, in, out]  -> [E * in, out]   groups along the first axis, which must not reach into the next expert; per
-//                                    channel: groups of `in`
-// A scale per tensor, and the tensor's scale of NVFP4, is one for each stored expert (its gate and up together).
+//   [E, in, out]  -> [E * in, out]   groups along the first axis, which must not cross experts; per channel: groups of
+//                                    `in`
+// Per-tensor scales, and the tensor scale of NVFP4, are one per stored expert (gate and up together).
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 
 namespace wasmquant {
 
+/// A weight as one matrix.
 struct StackedWeight {
   WeightDescription weight;  // shape: of the matrix
   Stages stages;
 };
 
-/// Errors: group-size-invalid, format-unsupported where no matrix says the same.
+/// Errors: group-size-invalid, format-unsupported if no matrix is equivalent.
 Result<StackedWeight> stacked_weight(const WeightDescription& weight, const Stages& stages);
 
 }  // namespace wasmquant

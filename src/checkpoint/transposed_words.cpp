@@ -5,10 +5,10 @@ namespace {
 
 constexpr uint64_t kPerWord = 8;  // of AWQ
 
-// Codes of whole words; GPTQ's kernels take no fewer than 8.
+// Codes per whole words; GPTQ's kernels need at least 8.
 constexpr uint64_t codes_of_words(uint32_t bits) { return bits == 2 ? 16 : bits == 3 ? 32 : 8; }
 
-// Both formats: the layout up to the codes, and what does not fit. Rows and groups are multiples of `multiple`.
+// Both formats: the layout up to the codes, and checks. Rows and groups must be multiples of `multiple`.
 Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages, bool holds_dtype, uint64_t multiple,
                            const char* format, const char* holds) {
   QuantizationSpec spec = stages.front();
@@ -46,7 +46,7 @@ uint64_t group_of(const LayerOutcome& layer) {
 bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight.front().dtype).is_signed; }
 uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight.front().dtype).bits; }
 
-// "^model\\.layers\\.0$": names are literals in regular expressions.
+// "^model\\.layers\\.0$": names as literals in regular expressions.
 std::string exact(std::string_view name) {
   std::string out = "^";
   for (const char c : name) {

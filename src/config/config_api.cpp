@@ -15,7 +15,7 @@ namespace {
 // Far above any real config, whose exclude list may name every layer of a large model.
 constexpr json::Limits kLimits{.max_bytes = 8u << 20, .max_depth = 32, .max_nodes = 500'000};
 
-// A word that cannot be JSON of a config: the name of a preset.
+// Text that cannot be a JSON config counts as a preset's name.
 std::string_view as_name(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
@@ -41,7 +41,7 @@ std::optional<json::Value> value_of(std::string_view text, DiagnosticList& out) 
   return parse_json(text, out);
 }
 
-// "…; …; and 4 more": the first errors in one sentence, with the place of the first.
+// "…; …; and 4 more": the first errors in one sentence, with the location of the first.
 Error summary(ErrorCode code, const DiagnosticList& list) {
   constexpr size_t kShown = 3;
   Error error{code, "", ""};

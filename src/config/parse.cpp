@@ -11,7 +11,7 @@
 namespace wasmquant::config {
 namespace {
 
-// Of every dialect: what weight files do not say.
+// Layer classes that weight files do not contain; any dialect may state them.
 void read_known_types(const json::Value& block, const std::string& where, Config& config, DiagnosticList& out) {
   for (const auto& [name, value] : block["layer_types"].members()) {
     const std::string at = pointer_to(pointer_to(where, "layer_types"), name);

@@ -10,8 +10,8 @@
 namespace wasmquant::config {
 
 /// A config, a `quantization_config` block, a whole config.json that has one, or a preset's name as a JSON string.
-/// `dialect` is "auto" or a dialect's name. The result is to be used only if `out` got no error; without a value the
-/// text was no config at all.
+/// `dialect` is "auto" or a dialect's name. Use the result only if `out` got no error; nullopt if the text is not a
+/// config.
 std::optional<Config> parse(const json::Value& value, std::string_view dialect, DiagnosticList& out);
 
 }  // namespace wasmquant::config

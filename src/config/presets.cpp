@@ -21,7 +21,7 @@ namespace {
   R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":0,"symmetric":)" symmetric "}"
 #define WASMQUANT_MX(element) \
   R"({"dtype":")" element R"(","qscheme":"per_group","ch_axis":-1,"group_size":32,"scale_format":"e8m0"})"
-// One scale for each token, found by the runtime.
+// One scale per token, computed by the runtime.
 #define WASMQUANT_TOKEN(dtype) \
   R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":1,"symmetric":true,"is_dynamic":true})"
 #define WASMQUANT_MX_INPUT(element)                                                                        \
@@ -153,7 +153,7 @@ constexpr Preset kPresets[] = {
 #undef WASMQUANT_AIHWKIT
 #undef WASMQUANT_BREVITAS
 
-// llama.cpp's recipes. A name may stand above, too: the output's format decides then.
+// llama.cpp's recipes. If a name also occurs above, the output's format decides.
 #define WASMQUANT_RECIPE_TEXT(name) R"({"dialect":"gguf","recipe":")" name R"("})"
 constexpr Preset kRecipes[] = {
 #define WASMQUANT_RECIPE(name, file_type, type, pure) \

@@ -39,14 +39,14 @@ std::string not_quantizable_text(std::string_view layer_type, std::span<const ui
   return text_of("weights with {} axes belong to no layer class that can be quantized", shape.size());
 }
 
-// Classes that a global config passes over.
+// Classes that a global config skips.
 bool needs_naming(std::string_view type) {
   for (const std::string_view named : {"Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN"})
     if (type == named) return true;
   return false;
 }
 
-// What a config calls the class: matrices of experts and GPT-2's transposed ones are linear layers.
+// A config's name for the class: expert matrices and GPT-2's transposed ones are linear layers.
 std::string_view class_of(std::string_view layer_type) {
   return layer_type == kExperts || layer_type == kConv1D ? "Linear" : layer_type;
 }
@@ -96,7 +96,7 @@ Resolver::Resolver(const Config& config, const families::DefaultExclusions* excl
     exclude_names_.emplace_back(entry, i);
     if (!is_pattern(entry)) continue;
     exclude_globs_.push_back({i, NamePattern(entry)});
-    // Quark adds `entry.*` to every entry: what is below an excluded module is excluded too.
+    // Like Quark, adds `entry.*` to every entry: everything below an excluded module is excluded too.
     if (!entry.ends_with(".*") && !is_regex(entry)) exclude_globs_.push_back({i, NamePattern(text_of("{}.*", entry))});
   }
   for (uint32_t i = 0; i < config.layer.size(); ++i) {
@@ -214,7 +214,7 @@ std::string Resolver::exclude_pointer(size_t entry) const {
   return text_of("{}/exclude/{}", config_.where, entry);
 }
 
-// "entry "lm_head" of layer_quant_config": by the first key of its pointer.
+// "entry "lm_head" of layer_quant_config", from the first key of its pointer.
 std::string Resolver::describe(const Candidate& candidate) const {
   const std::string where = pointer(candidate);
   const size_t begin = where.find_first_not_of('/', config_.where.size());

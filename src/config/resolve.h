@@ -1,9 +1,9 @@
-// Which spec a tensor gets, and why.
+// Which spec a tensor gets, and why. In order of precedence:
 //   exclude > exact layer name > first matching layer glob > default exclusions, where the config has them
 //   > layer type > global (not for Embedding, LSTM, GRU and RNN)
 // `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
-// Quark's code does. Only `.weight` tensors of two or more axes and tensors of experts, of quantizable classes, in F32,
-// F16 or BF16, are candidates. Experts and Conv1D are Linear to a config.
+// Quark does. Candidates are `.weight` tensors of two or more axes and expert tensors, of quantizable classes, in F32,
+// F16 or BF16. A config treats Experts and Conv1D as Linear.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,6 +20,7 @@
 
 namespace wasmquant {
 
+/// The kind of rule that decided.
 enum class Rule : uint8_t {
   excluded,
   default_exclusion,
@@ -38,37 +39,37 @@ std::string_view name_of(Rule rule) noexcept;
 /// Why a tensor got its spec, or none.
 struct Reason {
   Rule rule = Rule::no_config;
-  std::string where;  // JSON pointer of the deciding key; "" when no key decides
+  std::string where;  // JSON pointer of the deciding key; "" if there is none
   std::string text;   // a sentence
 };
 
 /// {rule, where, text}
 json::Value to_json(const Reason& reason);
 
+/// The spec of a weight, and why.
 struct Resolved {
-  Stages weight;  // empty: the tensor stays as it is
+  Stages weight;  // empty: the tensor is not quantized
   Reason reason;
 };
 
-/// A config made ready for many lookups. Remembers which patterns matched. The config must outlive it.
+/// A config prepared for many lookups. Remembers which patterns matched. The config must outlive it.
 class Resolver {
  public:
-  /// `exclusions`: the layers that a config with default_exclusions leaves alone unless it names them; null for none.
-  /// Must outlive this, too.
+  /// `exclusions`: layers that a config with default_exclusions skips unless it names them, or null. Must outlive this.
   explicit Resolver(const Config& config, const families::DefaultExclusions* exclusions = nullptr);
 
-  /// `quantizable_storage`: the values are F32, F16 or BF16.
+  /// `quantizable_storage`: the dtype is F32, F16 or BF16.
   Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
 
   /// The same where the layer's class is known: `own_type`, unless the config says another.
   Resolved resolve(std::string_view tensor_name, std::string_view own_type, std::span<const uint64_t> shape,
                    bool quantizable_storage);
 
-  /// The same for what is known to be the weight of a layer, whatever its name, in F32, F16 or BF16. `own_type`: the
-  /// layer's class, unless the config says another.
+  /// The same for the weight of a known layer, regardless of its name, in F32, F16 or BF16. `own_type`: the layer's
+  /// class, unless the config overrides it.
   Resolved resolve_weight(std::string_view layer, std::string_view own_type);
 
-  /// The class of a layer: by the config's layer_types, else what was `inferred`. Good while the config is.
+  /// The class of a layer: from the config's layer_types, else `inferred`. Valid while the config lives.
   std::string_view type_of(std::string_view layer, std::string_view inferred) const;
   bool excludes(std::string_view layer) const;
   /// All four fields for a layer that is not excluded, by the config's resolution.
@@ -96,13 +97,13 @@ class Resolver {
     List<uint8_t> layer_quantizable;           // matched one that can be quantized
   };
 
-  /// The entries that are called `name`.
+  /// The entries with this name.
   static std::span<const std::pair<std::string_view, uint32_t>> named(const Index& index, std::string_view name);
-  /// Number of the first exclude entry that covers the layer, or -1. Marks all that do, when asked to.
+  /// Index of the first exclude entry that covers the layer, or -1. Marks all that do if `usage` is given.
   int64_t find_exclude(std::string_view layer, Usage* usage) const;
-  /// What decides about a weight that can be quantized.
+  /// Decides about a weight that can be quantized.
   Resolved decide(std::string_view layer, std::string_view layer_type) const;
-  /// The row that leaves the layer alone, unless one of the candidates names what it is about; else null.
+  /// The row that excludes the layer, unless one of the candidates names it; else null.
   const families::DefaultExclusion* default_exclusion(std::string_view layer, std::string_view layer_type,
                                                       const List<Candidate>& found) const;
   /// Exact name, first glob, type, global: those that apply, in order.
@@ -111,14 +112,14 @@ class Resolver {
   bool is_pattern(std::string_view entry) const noexcept { return !config_.exact_names && is_glob(entry); }
   std::string pointer(const Candidate& candidate) const;
   std::string exclude_pointer(size_t entry) const;
-  /// What a candidate is called in a sentence.
+  /// How a sentence refers to a candidate.
   std::string describe(const Candidate& candidate) const;
   std::string hint_for(std::string_view pattern) const;
 
   const Config& config_;
   const families::DefaultExclusions* exclusions_;
   Index exclude_names_, layer_names_;
-  List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: exact names, too
+  List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: also exact names
   Usage usage_;
   List<std::string> quantizable_layers_;
 };

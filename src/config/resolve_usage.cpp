@@ -1,4 +1,4 @@
-// Which patterns of a config matched something, and what the others may have meant.
+// Which patterns of a config matched, and suggestions for the others.
 #include "config/match/edit_distance.h"
 #include "config/reading/object_reader.h"
 #include "config/resolve.h"
@@ -26,7 +26,7 @@ void Resolver::count(std::string_view layer, std::string_view layer_type, bool c
   quantizable_layers_.emplace_back(layer);
 }
 
-// The nearest layer name, or a layer whose last part is near the last part of the pattern.
+// The nearest layer name, or a layer whose last component is near that of the pattern.
 std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view ending : {".weight", ".bias"})
     if (pattern.ends_with(ending)) return text_of("names are those of layers, without {}", ending);
@@ -43,7 +43,7 @@ std::string Resolver::hint_for(std::string_view pattern) const {
 }
 
 List<Diagnostic> Resolver::unused_patterns() const {
-  constexpr size_t kHints = 16;  // each looks at every layer
+  constexpr size_t kHints = 16;  // each scans all layers
   DiagnosticList list;
   size_t hints = 0;
   const auto report = [&](const std::string& where, std::string_view pattern, std::string_view what) {
@@ -52,7 +52,7 @@ List<Diagnostic> Resolver::unused_patterns() const {
   };
   constexpr std::string_view kNoLayer = " matches no layer of this model";
   for (size_t i = 0; i < config_.exclude.size(); ++i)
-    // What presets exclude in models that have it is no mistake in others.
+    // An exclusion of a preset that some models lack is not a mistake.
     if (!usage_.exclude[i] && !(config_.default_exclusions && config_.exclude[i] == "lm_head"))
       report(exclude_pointer(i), config_.exclude[i], kNoLayer);
 
@@ -64,7 +64,7 @@ List<Diagnostic> Resolver::unused_patterns() const {
   }
   for (size_t i = 0; i < config_.layer_type.size(); ++i) {
     const auto& [name, layer] = config_.layer_type[i];
-    // What a dialect covers by itself was not asked for by name.
+    // Layer types that a dialect adds implicitly were not requested.
     if (!usage_.layer_type[i] && (layer.where.empty() || layer.where.ends_with(json::pointer_token(name))))
       report(pointer({Rule::layer_type, &layer, name, layer.where}), name, " is the class of no layer of this model");
   }

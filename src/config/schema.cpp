@@ -20,7 +20,7 @@ struct KindName {
 constexpr KindName kKindNames[] = {{kBool, "boolean"},  {kInteger, "integer"}, {kNumber, "number"},
                                    {kString, "string"}, {kArray, "array"},     {kObject, "object"}};
 
-// Words of Quark's keys, whose tables have none because its parser has its own for each.
+// Words of Quark's keys; its parser has them in code, not in tables.
 struct Words {
   std::string_view key;
   std::span<const std::string_view> words;
@@ -107,7 +107,7 @@ class Writer {
       if (row.key == name)
         for (const std::string_view word : row.words) words.emplace_back(word);
     if (name == "dtype")
-      for (const DtypeInfo& row : kDtypes)  // ours beside Quark's
+      for (const DtypeInfo& row : kDtypes)  // in addition to Quark's
         if (std::find(kQuarkDtypes.begin(), kQuarkDtypes.end(), row.name) == kQuarkDtypes.end())
           words.emplace_back(row.name);
     if (name == "observer_cls")

@@ -1,7 +1,6 @@
-// The quantization_config block of a finished file. The config is first brought to Quark's terms (whole replacement, no
-// static activations without stored scales, only the classes that Quark's reader knows), then every layer is looked up
-// in it the way a reader would, and where the answer differs from what was written, an exact entry or exclusion is
-// added.
+// The quantization_config block of a finished file. The config is first expressed in Quark's terms (whole replacement,
+// no static activations without stored scales, only classes that Quark's reader knows). Then every layer is looked up
+// as a reader would, and where the result differs from what was written, an exact entry or exclusion is added.
 #include <string>
 #include <utility>
 
@@ -13,8 +12,7 @@
 namespace wasmquant::config {
 namespace {
 
-// Activations that need no stored scales are the runtime's affair and stay, others where their scales were found;
-// weights are kept; all else was not applied.
+// Keeps weights, activations that need no stored scales, and others whose scales were found; the rest was not applied.
 void keep_applied(LayerConfig& layer, bool keeps_static) {
   layer.bias.clear();
   if (keeps_static) return;
@@ -27,7 +25,7 @@ void keep_applied(LayerConfig& layer, bool keeps_static) {
   }
 }
 
-// The one that was named, where Quark has it, else the first that serves.
+// The named observer if Quark has it, else the first of the qscheme.
 ObserverId quark_observer_of(const QuantizationSpec& spec) {
   if (info_of(spec.observer).is_of_quark()) return spec.observer;
   for (const ObserverInfo& row : kObservers)
@@ -35,8 +33,7 @@ ObserverId quark_observer_of(const QuantizationSpec& spec) {
   return spec.observer;
 }
 
-// How scales were found, and numbers other than Quark's, are no affair of a reader; the words may not be Quark's
-// either.
+// Drops how scales were found and numbers other than Quark's: readers ignore them, and the words may not be Quark's.
 void keep_quark_words(LayerConfig& layer) {
   for (auto* stages : {&layer.weight, &layer.input_tensors, &layer.output_tensors})
     for (QuantizationSpec& spec : *stages) {
@@ -50,7 +47,7 @@ bool same(const LayerConfig& a, const LayerConfig& b) {
   return a.weight == b.weight && a.input_tensors == b.input_tensors && a.output_tensors == b.output_tensors;
 }
 
-// In Quark's terms. Entries without a weight are dropped: what they cover is settled layer by layer.
+// In Quark's terms. Entries without a weight are dropped: their layers are handled one by one.
 Config in_quark_terms(const Config& config, bool keeps_static) {
   Config block;
   block.resolution = Resolution::replace;
@@ -108,7 +105,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
         exact.emplace_back(layer.name, std::move(wanted));
     }
   }
-  // Exact entries stand first, because one of Quark's two readers takes the first match of any kind.
+  // Exact entries come first, because one of Quark's two readers takes the first match of any kind.
   for (auto& entry : block.layer) {
     bool replaced = false;
     for (const auto& [name, layer] : exact) replaced |= name == entry.first;

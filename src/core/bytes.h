@@ -1,17 +1,17 @@
-// A byte buffer whose new bytes are not set: what fills it next overwrites all of it, and zeroing a tile would cost as
-// much as reading it.
+// A byte buffer whose new bytes are uninitialised: zeroing a tile would cost as much as reading it.
 #pragma once
 #include <cstdint>
 #include <memory>
 
 namespace wasmquant {
 
+/// An uninitialised, resizable buffer.
 class Bytes {
  public:
-  /// Makes room for `size` bytes. What was inside is lost when the buffer grows.
+  /// Makes room for `size` bytes. Growing discards the content.
   void resize(uint64_t size) {
     if (size > capacity_) {
-      data_.reset();  // before the new one, so that the two never stand side by side
+      data_.reset();  // first, so that both never exist at once
       data_ = std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(size));
       capacity_ = size;
     }

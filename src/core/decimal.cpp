@@ -1,5 +1,4 @@
-// The number is the fraction N / M of two big integers; binary long division gives its first 64 bits and whether any
-// follow.
+// The number is the fraction N / M of two big integers; binary long division gives 64 bits and whether others follow.
 #include "core/decimal.h"
 
 #include <algorithm>
@@ -14,9 +13,9 @@ namespace wasmquant {
 namespace {
 
 // Digits after the 800th cannot change the result unless all before them are a tie, which needs at most 767 digits;
-// they count as one digit that is not zero.
+// they count as one non-zero digit.
 constexpr size_t kMaxDigits = 800;
-// Decimal exponents beyond these are infinity or zero whatever the digits are: doubles end at 1.8e308 and 4.9e-324.
+// Decimal exponents beyond these give infinity or zero for any digits: doubles end at 1.8e308 and 4.9e-324.
 constexpr int64_t kMaxExponent = 310, kMinExponent = -326;
 
 /// Little-endian words, no zero words at the top.
@@ -120,7 +119,7 @@ double parse_decimal(std::string_view text) {
   for (; exponent > 0; --exponent) numerator.multiply_add(10, 0);
   for (; exponent < 0; ++exponent) denominator.multiply_add(10, 0);
 
-  // Scale so that 1/2 < numerator / denominator < 2 and take 64 bits behind the point.
+  // Scale so that 1/2 < numerator / denominator < 2 and take 64 bits after the point.
   int64_t scale = numerator.bit_length() - denominator.bit_length();
   (scale > 0 ? denominator : numerator).shift_left(static_cast<uint64_t>(std::abs(scale)));
   uint64_t quotient = 0;

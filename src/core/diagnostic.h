@@ -1,4 +1,4 @@
-// Problems and remarks about a config. They are collected, all at once, instead of stopping at the first.
+// Problems and remarks about a config, collected instead of stopping at the first.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,9 +12,10 @@
 
 namespace wasmquant {
 
+/// An error makes a config unusable.
 enum class Severity : uint8_t { error, warning, note };
 
-/// One problem or remark. `where` is a JSON pointer into the config (or "byte N" of a text that is no JSON).
+/// One problem or remark. `where` is a JSON pointer into the config (or "byte N" of a text that is not JSON).
 struct Diagnostic {
   Severity severity = Severity::error;
   std::string code;  // kebab-case, such as key-unknown
@@ -22,7 +23,7 @@ struct Diagnostic {
   std::string message;
   std::string hint;  // what to do; may be empty
 
-  // Defined in diagnostic.cpp: diagnostics are made in many places, and this code is downloaded.
+  // Defined in diagnostic.cpp to keep the module small: diagnostics are made in many places.
   Diagnostic() noexcept;
   Diagnostic(Severity severity, std::string_view code, std::string where, std::string message, std::string_view hint);
   Diagnostic(const Diagnostic& other);
@@ -43,7 +44,7 @@ json::Value to_json(const List<Diagnostic>& diagnostics);
 /// A growing list with a limit, so that a hostile config cannot make an unbounded report.
 class DiagnosticList {
  public:
-  /// Diagnostics kept; one more says that there were others.
+  /// Diagnostics kept; one more says that others were dropped.
   static constexpr size_t kLimit = 200;
 
   void error(const char* code, const std::string& where, const char* message, const char* hint = "");
@@ -52,8 +53,8 @@ class DiagnosticList {
   void warning(const char* code, const std::string& where, const char* message, const char* hint = "");
   void warning(const char* code, const std::string& where, const std::string& message, const char* hint = "");
   void add(Diagnostic diagnostic);
-  /// At `where`/`key`, or at `where` itself when `key` is null. The message has gaps (core/message.h); `hint` may be
-  /// null. One call and no temporaries: what dialects say about their keys stands in a hundred places.
+  /// At `where`/`key`, or at `where` itself if `key` is null. The message has placeholders (core/message.h); `hint` may
+  /// be null. A single call without temporaries, because dialects use it in a hundred places.
   template <class... T>
   void error_in(const char* code, const std::string& where, const char* key, const char* hint, const char* message,
                 const T&... values) {
@@ -67,7 +68,7 @@ class DiagnosticList {
     add_in(Severity::warning, code, where, key, hint, message, {at, message::kKinds<message::kind_of<T>()...>});
   }
 
-  /// Errors added so far, including those over the limit.
+  /// Errors added so far, including dropped ones.
   size_t errors() const noexcept { return errors_; }
   bool full() const noexcept { return items_.size() >= kLimit; }
   const List<Diagnostic>& items() const noexcept { return items_; }

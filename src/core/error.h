@@ -1,4 +1,4 @@
-// Errors of the core: a code from error.def, where it happened, and a sentence.
+// Errors of the core: a code from error.def, a location, and a sentence.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,13 +6,14 @@
 
 namespace wasmquant {
 
+/// One per row of error.def.
 enum class ErrorCode : uint8_t {
 #define WASMQUANT_ERROR(code, name, sentence) code,
 #include "core/error.def"
 #undef WASMQUANT_ERROR
 };
 
-/// Kebab-case name of a code, the one JavaScript sees as `QuantizationError.code`.
+/// Kebab-case name of a code, which JavaScript sees as `QuantizationError.code`.
 std::string_view name_of(ErrorCode code) noexcept;
 
 /// One failure. `where` is a JSON pointer (config), a tensor name, or "byte N" of a file; it may be empty.
@@ -22,7 +23,7 @@ struct Error {
   std::string where;
   std::string message;
 
-  // Defined in error.cpp: errors are made in hundreds of places, and this code is downloaded.
+  // Defined in error.cpp to keep the module small: errors are made in hundreds of places.
   Error() noexcept;
   Error(ErrorCode code, std::string_view where, std::string message) noexcept;
   Error(const Error& other);

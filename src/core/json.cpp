@@ -1,4 +1,4 @@
-// json::Value from events: a stack of open containers, and what becomes of duplicate keys when an object closes.
+// json::Value from events: a stack of open containers; duplicate keys are handled when an object closes.
 #include "core/json.h"
 
 #include <cstddef>
@@ -19,7 +19,7 @@ Value number_of(const Event& event) {
   return Value(static_cast<double>(event.magnitude));
 }
 
-// One member of each name, where the first of that name stands, with the value of the last: what Python's dict holds.
+// One member per name, at the position of the first and with the value of the last, like Python's dict.
 void keep_last(Object& members) {
   const auto name_of = [&](uint32_t i) -> std::string_view { return members[i].first; };
   const List<uint32_t> order = sorted_by_name(members.size(), name_of);

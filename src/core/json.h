@@ -1,8 +1,7 @@
-// Bounded JSON: text in and out, never trusted. RFC 8259, valid UTF-8, no lone surrogates, no NaN or Infinity,
-// object order kept, duplicate keys refused; files that Python wrote are read as Python reads them (Grammar::python).
-// Depth, size and node limits hold before memory is spent.
-// Parsing and number printing are RapidJSON's (hidden in json_events.cpp and json_write.cpp); value type and limits are
-// ours.
+// Bounded JSON for untrusted text. RFC 8259, valid UTF-8, no lone surrogates, no NaN or Infinity, object order kept,
+// duplicate keys rejected; files written by Python are read like Python reads them (Grammar::python).
+// Limits on depth, size and nodes apply before memory is allocated.
+// RapidJSON parses and prints numbers (hidden in json_events.cpp and json_write.cpp); value type and limits are here.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,11 +15,13 @@
 
 namespace wasmquant::json {
 
+/// The accepted syntax.
 enum class Grammar : uint8_t {
   strict,  // RFC 8259; a key that appears twice in an object is an error
-  python   // Python's json module: Infinity, -Infinity and NaN, too; of members of one name the last counts
+  python   // Python's json module: also Infinity, -Infinity and NaN; of members with one name the last counts
 };
 
+/// Limits on a text; exceeding one is json-invalid.
 struct Limits {
   uint64_t max_bytes = 64ull << 20;
   uint32_t max_depth = 64;
@@ -28,7 +29,7 @@ struct Limits {
   Grammar grammar = Grammar::strict;
 };
 
-/// For the files of a checkpoint: config.json and its siblings are written by Python.
+/// For the files of a checkpoint: Python writes config.json and its siblings.
 inline constexpr Limits kPython{.grammar = Grammar::python};
 
 class Value;
@@ -36,14 +37,13 @@ using Array = List<Value>;
 using Member = std::pair<std::string, Value>;
 using Object = List<Member>;  // insertion order
 
+/// The kind of a value.
 enum class Kind : uint8_t { null, boolean, integer, real, string, array, object };
 
-/// One JSON value. Whole numbers in the range of int64 are `integer`; all other numbers are `real`, which are finite
-/// unless Python's grammar was asked for.
+/// One JSON value. Whole numbers in the range of int64 are `integer`; others are `real`, finite unless Grammar::python.
 class Value {
  public:
-  // Defined in json_value.cpp, all of them: values are made and dropped in hundreds of places, and this code is
-  // downloaded.
+  // All defined in json_value.cpp to keep the module small: values are made and dropped in hundreds of places.
   Value() noexcept;
   Value(std::nullptr_t) noexcept;
   Value(bool v) noexcept;
@@ -72,7 +72,7 @@ class Value {
   bool is_array() const noexcept { return kind_ == Kind::array; }
   bool is_object() const noexcept { return kind_ == Kind::object; }
 
-  // Accessors answer the zero of their type when the kind differs; check the kind first.
+  // Accessors return the zero of their type if the kind differs; check the kind first.
   bool as_bool() const noexcept { return kind_ == Kind::boolean && integer_ != 0; }
   int64_t as_integer() const noexcept { return kind_ == Kind::integer ? integer_ : 0; }
   double as_number() const noexcept { return kind_ == Kind::integer ? static_cast<double>(integer_) : real_; }
@@ -82,14 +82,14 @@ class Value {
   const Object& members() const noexcept { return object_; }
   Object& members() noexcept { return object_; }
 
-  /// The member of that name, or null when absent or when this is no object.
+  /// The member with this name; null if absent or if this is not an object.
   const Value* find(std::string_view key) const noexcept;
-  /// The member of that name; a null where find() has none.
+  /// The member with this name; a null value if absent.
   const Value& operator[](const char* key) const noexcept;
-  /// Appends or replaces a member; turns a null into an object.
+  /// Appends or replaces a member; turns a null value into an object.
   void set(const char* key, Value&& value);
   void set(const std::string& key, Value&& value);
-  // One call each where objects are written member by member.
+  // Shorthands for writing objects member by member.
   void set(const char* key, std::nullptr_t);
   void set(const char* key, bool v);
   void set(const char* key, int v);
@@ -126,10 +126,9 @@ std::string write(const Value& value, int indent = 0);
 /// Appends `text` as a JSON string literal with quotes; invalid UTF-8 becomes U+FFFD.
 void append_quoted(std::string& out, std::string_view text);
 
-/// Whether every byte belongs to a well-formed UTF-8 sequence (no overlong forms, no surrogates, nothing above
-/// U+10FFFF).
+/// Whether the text is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
 bool is_utf8(std::string_view text) noexcept;
-/// How many bytes from the start do.
+/// The length of the longest valid UTF-8 prefix.
 size_t utf8_prefix(std::string_view text) noexcept;
 
 /// Short English name of a kind, for messages: "null", "a boolean", "an integer", ...

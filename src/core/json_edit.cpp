@@ -1,4 +1,4 @@
-// The text is read by parse_events, object by object down the path; a member is known by its offsets.
+// Scans the text with parse_events, object by object down the path; members are identified by their offsets.
 #include "core/json_edit.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kWhite = " \t\r\n";
 
-/// One member by its offsets in the text; ends are behind the last byte.
+/// One member by its offsets in the text; ends are exclusive.
 struct MemberSpan {
   size_t key = 0, key_end = 0;  // of the quoted name
   size_t value = 0, end = 0;
@@ -21,11 +21,11 @@ struct MemberSpan {
 };
 
 struct ObjectSpan {
-  size_t begin = 0, end = 0;  // the brackets stand at `begin` and `end - 1`
+  size_t begin = 0, end = 0;  // the brackets are at `begin` and `end - 1`
   List<MemberSpan> members;
 };
 
-/// Finds the members of the outermost object. Offsets of events are those of `text`, also where a part of it is read.
+/// Finds the members of the outermost object. Event offsets refer to `text`, even if only part of it is read.
 class ObjectScanner final : public Listener {
  public:
   ObjectScanner(std::string_view text, std::string_view name) : text_(text), name_(name) {}
@@ -45,7 +45,7 @@ class ObjectScanner final : public Listener {
     } else if (event.kind == EventKind::key) {
       const size_t from = object_.members.empty() ? object_.begin + 1 : object_.members.back().end;
       MemberSpan& member = object_.members.emplace_back();
-      member.key = text_.find('"', from);  // behind white space and a comma
+      member.key = text_.find('"', from);  // after a comma and white space
       member.key_end = byte;
       member.is_wanted = event.text == name_;
     } else {
@@ -65,17 +65,17 @@ class ObjectScanner final : public Listener {
   ObjectSpan object_;
 };
 
-/// How the members of an object stand, in pieces of the text.
+/// The layout of an object's members.
 struct Layout {
-  bool is_lined = true;  // each on a line of its own
+  bool is_lined = true;  // each on a separate line
   std::string_view newline = "\n";
-  std::string_view indent;       // of the members' lines, and
-  size_t levels = 0;             // how many units more
-  std::string_view unit = "  ";  // that a level adds
+  std::string_view indent;       // of the members' lines
+  size_t levels = 0;             // indentation in units beyond `indent`
+  std::string_view unit = "  ";  // one level of indentation
   std::string_view colon = ": ";
-  std::string_view space = " ";  // behind a comma, where all stand on one line
+  std::string_view space = " ";  // after a comma, if all are on one line
 
-  /// Begins a line, `more` levels further in.
+  /// Begins a line, `more` levels deeper.
   void append_line(std::string& out, size_t more = 0) const {
     if (!is_lined) return;
     out += newline;
@@ -84,7 +84,7 @@ struct Layout {
   }
 };
 
-/// What `member` shows of its object's layout; `outer` is that around the object.
+/// The layout of an object as seen from `member`; `outer` is that of the surrounding object.
 Layout layout_of(std::string_view text, const MemberSpan& member, const Layout& outer) {
   Layout out = outer;
   const size_t before = text.find_last_not_of(kWhite, member.key - 1);
@@ -103,13 +103,13 @@ Layout layout_of(std::string_view text, const MemberSpan& member, const Layout& 
   return out;
 }
 
-/// What a level adds to the indentation, by the outermost object's members.
+/// One level of indentation, from the outermost object's members.
 std::string_view unit_of(const Layout& members, const Layout& outer) {
   const bool is_indented = members.is_lined && members.indent.starts_with(outer.indent);
   return is_indented ? members.indent.substr(outer.indent.size()) : outer.unit;
 }
 
-/// Appends a text of write(…, 2), whose lines are `levels` further in than it says, as `layout` has them.
+/// Appends a text from write(…, 2) in this layout, `levels` deeper than written.
 void append_laid_out(std::string& out, std::string_view value, const Layout& layout, size_t levels) {
   bool is_string = false;
   for (size_t i = 0; i < value.size(); ++i) {
@@ -131,7 +131,7 @@ void append_laid_out(std::string& out, std::string_view value, const Layout& lay
   }
 }
 
-/// Where a path ends in a text: in its object, or where the text has no more of it.
+/// Where a path ends in a text: in its object, or in the deepest object on the path that exists.
 struct Place {
   ObjectSpan object;
   const MemberSpan* member = nullptr;  // path[depth] in `object`, the last of that name, or null
@@ -164,7 +164,7 @@ Result<Place> find_place(std::string_view text, Path path, const Limits& limits)
   }
 }
 
-/// Appends `value`, inside of objects that have the last names of the path.
+/// Appends `value`, nested in objects with the last names of the path.
 void append_wrapped(std::string& out, Path names, std::string_view value, const Layout& layout) {
   for (size_t i = 0; i < names.size(); ++i) {
     out += '{';
@@ -218,7 +218,7 @@ Result<std::string> remove_member(std::string_view text, Path path, const Limits
   TRY(place, find_place(text, path, limits));
   const List<MemberSpan>& members = place.object.members;
   if (place.member == nullptr || place.depth + 1 < path.size()) return std::string(text);
-  // With a member goes what stands between it and the next; with the last ones what stands before them.
+  // Removes a member with the text up to the next one; for the last members, the text before them.
   size_t at = place.object.begin + 1, next = 0;
   std::string out(text.substr(0, at));
   for (size_t i = 0; i < members.size(); ++i) {

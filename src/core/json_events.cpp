@@ -1,8 +1,7 @@
-// The one place where JSON text is read: RapidJSON's SAX reader. Numbers come as text: its own strtod misrounds near
-// 5e-324 and reads outside its tables for zeros and tiny numbers in some releases.
-// Added here: limits (that of depth also bounds the reader's recursion), UTF-8, lone low surrogates (RapidJSON refuses
-// only lone high ones), NUL as garbage after the value (RapidJSON takes it for the end), and failure to allocate
-// (RapidJSON would write through null).
+// The only parser of JSON text: RapidJSON's SAX reader. Numbers are passed as text: RapidJSON's strtod misrounds near
+// 5e-324 and some releases read outside its tables for zeros and tiny numbers. Added here: limits (depth also bounds
+// the reader's recursion), UTF-8, lone low surrogates (RapidJSON rejects only lone high ones), NUL as garbage after the
+// value (RapidJSON treats it as the end), and allocation failure (RapidJSON would write through null).
 #include "core/json_events.h"
 
 // Releases of RapidJSON before 2022 compare `null + n` with null when their empty stack grows for the first time;
@@ -10,7 +9,7 @@
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
 #endif
-// Its own value, always_inline, copies the growth of its stack to every place that appends a character.
+// RapidJSON's definition, always_inline, copies the stack's growth code to every place that appends a character.
 #define RAPIDJSON_FORCEINLINE
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
@@ -63,7 +62,7 @@ std::string found_at(std::string_view text, size_t offset) {
   return text_of("byte 0x{}{}", kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1));
 }
 
-// UTF-8 spells surrogates ED A0 80 … ED BF BF. Raw ones are no UTF-8, so these came from an escape.
+// UTF-8 spells surrogates ED A0 80 … ED BF BF. Raw ones are invalid, so these came from an escape.
 bool has_lone_surrogate(std::string_view text) {
   for (size_t i = text.find('\xED'); i != text.npos && i + 1 < text.size(); i = text.find('\xED', i + 1))
     if (static_cast<unsigned char>(text[i + 1]) >= 0xA0) return true;
@@ -81,7 +80,7 @@ bool read_integer(std::string_view digits, bool is_negative, uint64_t& magnitude
   return true;
 }
 
-// Fills an event from text that has the grammar of a JSON number.
+// Fills an event from text that matches the JSON number grammar.
 void read_number(std::string_view text, Event& event) {
   event.is_negative = text.front() == '-';
   event.kind = EventKind::integer;
@@ -119,7 +118,7 @@ class Handler {
   bool EndObject(unsigned) { return close(EventKind::object_end); }
   bool StartArray() { return open(EventKind::array_begin); }
   bool EndArray(unsigned) { return close(EventKind::array_end); }
-  // Numbers come as text, so these are never sent; the reader only has to be able to name them.
+  // Never called, since numbers are passed as text, but the reader requires them.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
@@ -129,9 +128,9 @@ class Handler {
   Status& status() { return status_; }
 
  private:
-  // The reader has passed every token that it tells of; brackets are to be found where they stand.
+  // Bytes of a bracket: the reader is past every token that it reports; brackets report their own position.
   static unsigned bracket_bytes(EventKind kind) { return kind >= EventKind::object_begin ? 1 : 0; }
-  // The one event there is, cleared: clearing takes more code than all that sets it.
+  // The one event, cleared: clearing takes more code than setting.
   Event& fresh(EventKind kind) {
     event_ = {};
     event_.kind = kind;
@@ -159,7 +158,7 @@ class Handler {
     --depth_;
     return send(fresh(kind));
   }
-  // The reader takes more words for numbers ("Inf", "-NaN", "NaN.5") than Python does. `letter`: index of the first.
+  // The reader accepts more words ("Inf", "-NaN", "NaN.5") than Python. `letter`: index of the first letter.
   bool constant(std::string_view word, size_t letter) {
     const bool is_nan = word == "NaN";
     if (limits_.grammar != Grammar::python || !(is_nan || word == "Infinity" || word == "-Infinity"))
@@ -190,7 +189,7 @@ class Handler {
   Status status_;
 };
 
-// What the reader wanted; each sentence is followed by what it found.
+// What the reader expected; each sentence is followed by what it found.
 std::string_view syntax_message(rapidjson::ParseErrorCode code) {
   switch (code) {
     case rapidjson::kParseErrorDocumentEmpty:
@@ -257,7 +256,7 @@ Status parse_events(std::string_view text, const Limits& limits, Listener& liste
   if (text.size() > max_bytes)
     return json_error(first_byte, text_of("the text has {} bytes, allowed are {}", text.size(), max_bytes));
 
-  // Read up to the first byte that is no UTF-8: what the reader misses there is that byte's fault.
+  // Read up to the first byte that is not UTF-8: an error there is that byte's fault.
   const size_t readable = utf8_prefix(text);
   rapidjson::MemoryStream stream(text.data(), readable);
   Handler handler(stream, limits, listener, first_byte);

@@ -1,5 +1,5 @@
-// JSON as a stream of events, for texts too large to become json::Value: nothing is kept but the open containers.
-// Same grammar and limits as json::parse, except that duplicate keys are the listener's affair (it knows which matter).
+// JSON as a stream of events, for texts too large for json::Value: only open containers are kept. Same grammar and
+// limits as json::parse, except that duplicate keys are up to the listener.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -9,6 +9,7 @@
 
 namespace wasmquant::json {
 
+/// The kind of an event.
 enum class EventKind : uint8_t {
   null,
   boolean,
@@ -30,7 +31,7 @@ struct Event {
   uint32_t depth = 0;        // containers open around this token; a container's own begin and end have equal depths
   uint64_t magnitude = 0;  // integer: exact absolute value, up to 2^64 - 1 (2^63 when negative); larger ones are `real`
   double real = 0;         // real: finite in strict grammar
-  std::string_view text;   // string, key: unescaped valid UTF-8, gone when the listener returns
+  std::string_view text;   // string, key: unescaped valid UTF-8, valid until the listener returns
   uint64_t byte = 0;       // offset of a bracket, or just past any other token
 };
 

@@ -1,4 +1,4 @@
-// JSON text written from front to back, for tables that are too large to stand in memory as values.
+// Writes JSON text front to back, for tables too large for json::Value.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace wasmquant::json {
 
-/// Appends to a text. Commas are its business; that brackets match and that members have keys is the caller's.
+/// Appends to a text. Writes commas; the caller matches brackets and gives members keys.
 class TextWriter {
  public:
-  /// `out` outlives it.
+  /// `out` must outlive it.
   explicit TextWriter(std::string& out) : out_(out) {}
 
   void begin(char bracket);

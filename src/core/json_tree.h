@@ -1,12 +1,11 @@
-// json::Value from events, for listeners that keep some parts of a text as a tree and the rest in their own form.
+// json::Value from events, for listeners that keep parts of a text as trees.
 #pragma once
 #include "core/json_events.h"
 #include "core/list.h"
 
 namespace wasmquant::json {
 
-/// Takes events that make one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys in strict
-/// grammar.
+/// Takes the events of one JSON value. Errors: json-invalid with a JSON pointer, for duplicate keys in strict grammar.
 class TreeBuilder final : public Listener {
  public:
   explicit TreeBuilder(Grammar grammar = Grammar::strict) : grammar_(grammar) {}

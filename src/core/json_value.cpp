@@ -1,4 +1,4 @@
-// The members of json::Value that its header does not define.
+// Out-of-line members of json::Value.
 #include <cmath>
 
 #include "core/json.h"

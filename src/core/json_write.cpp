@@ -16,8 +16,8 @@ struct Sequence {
   bool is_valid;
 };
 
-// The UTF-8 sequence that starts at `i`, after Unicode table 3-7. An invalid one is its longest well-formed beginning
-// (at least one byte): the unit that becomes one U+FFFD, as in the WHATWG decoder.
+// The UTF-8 sequence at `i`, after Unicode table 3-7. An invalid one is its longest well-formed prefix (at least one
+// byte), the unit that becomes one U+FFFD, as in the WHATWG decoder.
 Sequence sequence_at(std::string_view text, size_t i) {
   const auto byte = [&](size_t at) -> unsigned { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
   const unsigned lead = byte(i);
@@ -124,7 +124,7 @@ void append_quoted(std::string& out, std::string_view text) {
   constexpr std::string_view kShort = "\b\t\n\f\r", kLetter = "btnfr";
   out += '"';
   for (size_t i = 0; i < text.size();) {
-    const size_t plain = i;  // most texts are nothing else
+    const size_t plain = i;  // most texts have nothing to escape
     while (i < text.size() && is_plain(text[i])) ++i;
     out.append(text.data() + plain, i - plain);
     if (i == text.size()) break;

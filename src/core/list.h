@@ -1,6 +1,6 @@
-// A growing array with the part of std::vector's interface that is used here. std::vector compiles its growth anew for
-// every element type, half a kilobyte of WebAssembly each; this one grows in one function for all of them.
-// Numbers that kernels work on stay in std::vector.
+// A growing array with the part of std::vector's interface that is used here. std::vector compiles its growth code for
+// every element type, half a kilobyte of WebAssembly each; this one shares one function. Data for kernels is in
+// std::vector.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -11,30 +11,30 @@
 
 namespace wasmquant {
 
-/// What does not depend on the type of the elements.
+/// The part that does not depend on the element type.
 class ListStorage {
  public:
   size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
  protected:
-  /// Moves `count` elements to where none are yet, and ends those that were moved from. Null: their bytes are copied.
+  /// Moves `count` elements to uninitialised memory and destroys the originals. Null: copy their bytes.
   using Relocate = void (*)(void* to, void* from, size_t count);
 
   ListStorage() noexcept = default;
   ListStorage(ListStorage&& other) noexcept;
   ~ListStorage();
   void swap(ListStorage& other) noexcept;
-  /// Room for `count` elements in all.
+  /// Reserves room for `count` elements in total.
   void reserve(size_t count, size_t element_bytes, Relocate relocate);
-  /// Counts one element more and answers where it is to be made.
+  /// Adds one element and returns its uninitialised memory.
   void* append(size_t element_bytes, Relocate relocate);
 
   void* data_ = nullptr;
   size_t size_ = 0, capacity_ = 0;
 };
 
-/// What is put into a list must not lie in that list.
+/// Arguments must not refer to elements of the same list.
 template <class T>
 class List : public ListStorage {
  public:

@@ -1,8 +1,6 @@
-// Sentences with gaps: one literal and what goes into it, because each part put together by itself would cost a call of
-// WebAssembly in hundreds of places.
+// Messages with placeholders: one call each, where concatenations would be several in hundreds of places.
 //   return error_at(ErrorCode::file_invalid, name, "found {} items, allowed are {}", count, limit);
-// {} is text or a whole number as it is, a float with six significant digits; {q} is text in double quotes, shortened
-// when very long.
+// {} is text, a whole number, or a float with six significant digits; {q} is text in quotes, shortened if very long.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -30,7 +28,7 @@ constexpr Kind kind_of() {
   }
 }
 
-/// The values that fill the gaps of one message: their addresses and what stands there.
+/// The values of one message's placeholders: their addresses and kinds.
 struct Values {
   const void* const* at;
   const Kind* kinds;
@@ -59,7 +57,7 @@ Error error_at(ErrorCode code, const Where& where, const char* pattern, const T&
 
 void append_number(std::string& out, uint64_t number);
 void append_number(std::string& out, int64_t number);
-/// Six significant digits, for messages: 65504, -0.125, 1.5e30, NaN, -Infinity. Equal on every platform.
+/// Six significant digits, for messages: 65504, -0.125, 1.5e30, NaN, -Infinity. The same on every platform.
 void append_number(std::string& out, float number);
 
 /// `text` in double quotes, shortened when very long.

@@ -6,7 +6,7 @@
 
 namespace wasmquant {
 
-// Merge sort, bottom up: stable, so equal elements stay by index, and a tenth of the code of std::sort.
+// Bottom-up merge sort: stable, and a tenth of the code of std::sort.
 List<uint32_t> sorted_order(size_t count, const IndexLess& less) {
   List<uint32_t> order(count), merged(count);
   for (size_t i = 0; i < count; ++i) order[i] = static_cast<uint32_t>(i);

@@ -1,5 +1,4 @@
-// Sorted orders of things that stay where they are. One sort serves every caller: each instantiation of
-// std::sort would cost about 6 KB of WebAssembly.
+// Sorted orders of things that are not moved. One sort serves all: each std::sort would cost 6 KB of WebAssembly.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace wasmquant {
 
-/// Any callable of that signature, not owned.
+/// Any callable with that signature, not owned.
 template <class Signature>
 class CallableRef;
 template <class Answer, class... Arguments>
@@ -38,10 +37,10 @@ using NameOf = CallableRef<std::string_view(uint32_t index)>;
 List<uint32_t> sorted_order(size_t count, const IndexLess& less);
 List<uint32_t> sorted_by_name(size_t count, const NameOf& name_of);
 
-/// Where `name` stands in an order by name, or would stand.
+/// The index of `name` in an order by name, or where it would be inserted.
 size_t place_of(std::string_view name, const List<uint32_t>& order, const NameOf& name_of);
 
-/// The first index whose name is that of one before it. O(n log n), whatever a file contains.
+/// The first index whose name occurred before. O(n log n) for any file.
 std::optional<uint32_t> first_repeated(size_t count, const NameOf& name_of);
 
 }  // namespace wasmquant

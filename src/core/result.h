@@ -1,7 +1,7 @@
-// Result<T>: a value or an Error. The core uses no exceptions; failure shows in the type.
+// Result<T>: a value or an Error. The core uses no exceptions; the type shows that a call can fail.
 //   Result<Plan> plan = make_plan(...);   if (!plan) return plan.error();   use(*plan);
 // TRY(name, expression) makes `name` a reference to the value, which lives to the end of the scope, or returns the
-// error; TRY_VOID(expression) for Result<void>.
+// error; TRY_VOID(expression) is for Result<void>.
 #pragma once
 #include <cassert>
 #include <memory>
@@ -61,7 +61,7 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() noexcept = default;
-  // Defined in error.cpp: made and dropped in many places, and this code is downloaded.
+  // Defined in error.cpp to keep the module small.
   Result(Error&& error);
   Result(const Error& error);
   Result(Result&& other) noexcept;

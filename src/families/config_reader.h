@@ -1,5 +1,5 @@
-// Looks up keys of config.json under the names that generations of models gave them. Multimodal models keep the
-// language model's keys in "text_config"; what stands there goes before.
+// Looks up keys of config.json under the names that model generations use. Multimodal models keep the language model's
+// keys in "text_config", which takes precedence.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,19 +9,20 @@
 
 namespace wasmquant::families {
 
-/// Takes the first word off "a|b|c".
+/// Removes and returns the first word of "a|b|c".
 std::string_view first_word(std::string_view& words) noexcept;
 
+/// Reads one config.json.
 class ConfigReader {
  public:
   /// `config` must outlive the reader.
   explicit ConfigReader(const json::Value& config) noexcept;
 
-  /// The first of `names` ("a|b") that is there and not null; null when none is.
+  /// The first of `names` ("a|b") that is present and not null; null if none is.
   const json::Value* find(std::string_view names) const noexcept;
-  /// Whole numbers from 1 to 2^32 - 1.
+  /// A whole number from 1 to 2^32 - 1.
   std::optional<uint32_t> count(std::string_view names) const noexcept;
-  /// Finite numbers.
+  /// A finite number.
   std::optional<double> number(std::string_view names) const noexcept;
   std::string_view text(std::string_view names) const noexcept;
 

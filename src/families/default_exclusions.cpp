@@ -22,7 +22,7 @@ bool has_ending(std::string_view words, std::string_view layer) {
   return any_word(words, [&](std::string_view word) { return ends_with_parts(layer, word); });
 }
 
-// Of FAMILY:PART.
+// PART of FAMILY:PART.
 std::string_view part_of(std::string_view word) { return word.substr(word.find(':') + 1); }
 bool is_of_family(std::string_view word, const ModelFamily& family, std::string_view layer) {
   const std::string_view part = part_of(word);
@@ -59,8 +59,8 @@ bool DefaultExclusions::applies(const DefaultExclusion& row) const noexcept {
   return true;
 }
 
-// DeepSeek and GLM number the layer that predicts further tokens as if it were one more of the decoder. Encoder-decoder
-// models count their two stacks apart, and towers count for themselves.
+// DeepSeek and GLM number the multi-token prediction layer as one more decoder layer. Encoder-decoder models count
+// their two stacks separately, and so do towers.
 bool DefaultExclusions::is_behind_last(std::string_view layer) const noexcept {
   return family_.hidden_layers > 0 && family_.architecture.ends_with("ForCausalLM") &&
          tower_end(layer) == std::string_view::npos && !has_part(layer, "encoder") && !has_part(layer, "decoder") &&

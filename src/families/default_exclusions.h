@@ -1,4 +1,4 @@
-// The layers that presets leave alone unless a rule of the config names them: default_exclusions.def.
+// The layers that presets exclude unless a rule of the config names them: default_exclusions.def.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -7,30 +7,32 @@
 
 namespace wasmquant::families {
 
+/// One row of default_exclusions.def.
 struct DefaultExclusion {
   enum class Match : uint8_t { part, ending, type, experts, family, layers };
   std::string_view id;  // "router"
   Match match;
   std::string_view words;  // separated by spaces
-  std::string_view text;   // why, as a noun phrase and a reason
+  std::string_view text;   // the reason, as a noun phrase and a clause
 };
 
-/// Whether a pattern of a config names what the row is about: one of the row's words stands in it.
+/// Whether a pattern of a config names the row's subject: it contains one of the row's words.
 bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept;
 
+/// The rows that apply to one model.
 class DefaultExclusions {
  public:
-  /// Rows that do not always apply. input_major: also rows of a family, which formats of plain values do not need.
+  /// Rows that apply conditionally. input_major: also rows of a family, which formats of plain values do not need.
   struct Rows {
     bool tower = true, expert = true, input_major = true;
   };
 
-  /// Towers are left of models that generate text. The family must outlive this.
+  /// Towers are excluded only from models that generate text. The family must outlive this.
   DefaultExclusions(const ModelFamily& family, Rows rows) noexcept : family_(family), rows_(rows) {
     rows_.tower &= family.generates();
   }
 
-  /// The row that leaves a layer alone, or null. `type`: its class, "Linear", "Conv2d", ...
+  /// The row that excludes a layer, or null. `type`: its class, "Linear", "Conv2d", ...
   const DefaultExclusion* find(std::string_view layer, std::string_view type) const noexcept;
 
  private:
@@ -42,7 +44,7 @@ class DefaultExclusions {
   Rows rows_;
 };
 
-/// Whether a part of the name is one that the row `tower` lists: its position behind that part, or npos.
+/// The position after the name component listed in row `tower`, or npos.
 size_t tower_end(std::string_view layer) noexcept;
 
 }  // namespace wasmquant::families

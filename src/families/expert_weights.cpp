@@ -7,12 +7,12 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts", kMlxPart = "switch_mlp";
 
-// What a fused tensor is called behind its parent, and the matrices in it.
+// The name of a fused tensor below its parent, and of the matrices in it.
 struct FusedName {
-  std::string_view name;  // last part of the tensor's module
+  std::string_view name;  // last component of the tensor's module
   bool is_gate_up;
   std::string_view gate, up;
-  std::string_view parent;  // where it is another module than the tensor's own
+  std::string_view parent;  // if it differs from the tensor's module
 };
 constexpr FusedName kFusedNames[] = {
     {"gate_up_proj", true, "gate_proj", "up_proj", ""}, {"down_proj", false, "down_proj", "", ""},

@@ -1,8 +1,8 @@
-// Weights of experts that a checkpoint stores in one tensor: how the single matrices lie in it, and what they are
-// called where a format stores each by itself.
+// Expert weights that a checkpoint stores in one tensor: how the matrices are arranged, and their names if stored
+// separately.
 //   [E, out, in]   rows are outputs, as in nn.Linear: transformers' fused classes (Qwen3.5-MoE, Gemma 4, ...)
 //   [E, in, out]   rows are inputs: Llama 4, gpt-oss
-// A fused gate_up tensor holds the gate's outputs in its first half and those of up in its second. In gpt-oss the two
+// A fused gate_up tensor has the gate's outputs in its first half and those of up in its second. In gpt-oss they
 // alternate, and every reader keeps them so: there it is one matrix.
 // Source: transformers' modeling files and conversion_mapping.py; vLLM's make_expert_params_mapping for the names.
 #pragma once
@@ -21,10 +21,11 @@ namespace wasmquant::families {
 struct ExpertMatrix {
   std::string layer;               // "model.layers.0.mlp.experts.3.gate_proj"
   uint64_t rows = 0, columns = 0;  // [out, in]
-  uint64_t first = 0;              // element of the tensor that is its first
+  uint64_t first = 0;              // index of its first element in the tensor
   uint64_t pitch = 0;              // elements from one stored row to the next
 };
 
+/// The arrangement of an expert tensor.
 struct ExpertTensor {
   uint64_t experts = 0, rows = 0, columns = 0;  // of an expert: [out, in]
   bool is_input_major = false;                  // stored as [in, out]
@@ -36,21 +37,21 @@ struct ExpertTensor {
   List<ExpertMatrix> matrices() const;
 };
 
-/// Whether a tensor of that name and shape holds the weights of several experts: three axes, below a part `experts`
-/// (MLX: `switch_mlp`; Granite: called input_linear, output_linear).
+/// Whether a tensor with that name and shape contains the weights of several experts: three axes, below a component
+/// `experts` (MLX: `switch_mlp`; Granite: input_linear, output_linear).
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
 
-/// How the matrices lie in it. `gate_up` and `down`: shapes of the module's two tensors, empty where it has no such
-/// tensor; they tell which axis is which: out of gate_up = 2 * in of down.
-/// Nothing when it cannot be told.
+/// How its matrices are arranged. `gate_up` and `down`: shapes of the module's two tensors, empty if missing; they tell
+/// which axis is which: out of gate_up = 2 * in of down. Nullopt if that is ambiguous.
 std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,
                                           const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
                                           const ModelFamily& family);
 
-/// Names of the tensors that stand for gate_up and down beside a tensor of experts.
+/// Names of the gate_up and down tensors next to an expert tensor.
 struct ExpertSiblings {
   std::string gate_up, down;
 };
+/// The names of an expert tensor's siblings.
 ExpertSiblings expert_siblings(std::string_view name);
 
 }  // namespace wasmquant::families

@@ -16,8 +16,8 @@ constexpr Renamed kRenamed[] = {
 #include "families/loader_names.def"
 };
 
-// Where a class with a head keeps the model below it. Files hold names with this prefix or without it, and the loader
-// adds or removes it. `first`: first parts of names that lack it.
+// Where a class with a head keeps its base model. Names in files may or may not have this prefix, and the loader adds
+// or removes it. `first`: first components of names without it.
 struct BasePrefix {
   std::string_view types, prefix, first;
 };
@@ -38,7 +38,7 @@ constexpr BasePrefix kBasePrefixes[] = {
     {"", "model", "embed_tokens layers norm"},  // all others
 };
 
-// Heads by the classes that tie them: a part of the class's name.
+// Heads by the classes that tie them: a substring of the class's name.
 struct Head {
   std::string_view name, classes;
 };
@@ -77,10 +77,10 @@ constexpr Head kHeads[] = {
     {"text_decoder_postnet.lm_head", "SpeechT5"},
 };
 
-// Of norms and of weight norms in any family.
+// Old parameter names of norms and weight norms in any family.
 constexpr std::string_view kOldNames[] = {"LayerNorm.gamma", "LayerNorm.beta", ".weight_g", ".weight_v"};
 
-// Families whose _init_weights reads the weight of linear layers; `part`: only of layers with such a part.
+// Families whose _init_weights reads the weight of linear layers; `part`: only layers with such a component.
 struct PlainWeight {
   std::string_view types, part;
 };
@@ -89,10 +89,10 @@ constexpr PlainWeight kPlainWeights[] = {
 #include "families/plain_weights.def"
 };
 
-// Where a rule fits a name.
+// Where a rule matches a name.
 struct Fit {
   size_t at = std::string::npos, size = 0;
-  std::string number;  // of the # in the rule
+  std::string number;  // value of the rule's #
 };
 
 Fit fit_of(std::string_view name, std::string_view from) {
@@ -149,7 +149,7 @@ std::string with_base_prefix(const ModelFamily& family, std::string_view layer) 
 }  // namespace
 
 std::string loader_name(const ModelFamily& family, std::string_view layer) {
-  // TrOCR and Donut: an image model that is read by its own names, and a decoder of any kind.
+  // TrOCR and Donut: an image model with its own names, and a decoder of any kind.
   const bool is_vit = family.is("vision-encoder-decoder") && layer.starts_with("encoder.encoder.layer.");
   const std::string_view type = is_vit ? "vit" : std::string_view(family.model_type);
   for (const Renamed& row : kRenamed)

@@ -20,7 +20,7 @@ Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
 
 bool ModelFamily::generates() const noexcept {
   if (architecture.empty()) return true;
-  // ColPali and ShieldGemma 2 are whole language models with another head.
+  // ColPali and ShieldGemma 2 are complete language models with a different head.
   if (architecture.ends_with("ForRetrieval") || architecture.starts_with("ShieldGemma2")) return true;
   return architecture.find("For") == std::string::npos
              ? false

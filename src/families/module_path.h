@@ -1,19 +1,19 @@
-// Module names such as "model.layers.0.mlp.gate", part by part.
+// Module names such as "model.layers.0.mlp.gate", component by component.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
 namespace wasmquant::families {
 
-/// Takes the part before the first dot off `rest`: "model" of "model.layers.0". "" when nothing is left.
+/// Removes and returns the component before the first dot: "model" of "model.layers.0". "" when nothing is left.
 std::string_view next_part(std::string_view& rest) noexcept;
 /// "gate" of "model.layers.0.mlp.gate".
 std::string_view last_part(std::string_view path) noexcept;
-/// Whether a part of the path is `part`.
+/// Whether a component of the path equals `part`.
 bool has_part(std::string_view path, std::string_view part) noexcept;
-/// Whether the path ends with `ending`, at the beginning of a part: "mlp.gate" ends "model.layers.0.mlp.gate".
+/// Whether the path ends with `ending`, at the start of a component: "mlp.gate" ends "model.layers.0.mlp.gate".
 bool ends_with_parts(std::string_view path, std::string_view ending) noexcept;
-/// The number behind the first part called `layers`, `layer`, `blocks`, `block` or `h`; -1 without one.
+/// The number after the first component called `layers`, `layer`, `blocks`, `block` or `h`; -1 without one.
 int64_t layer_index_of(std::string_view path) noexcept;
 
 }  // namespace wasmquant::families

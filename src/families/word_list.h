@@ -1,10 +1,10 @@
-// Words of a row of a table, one space between two.
+// Words of a table's row, separated by single spaces.
 #pragma once
 #include <string_view>
 
 namespace wasmquant::families {
 
-/// Takes the first word off `words`. "" when nothing is left.
+/// Removes and returns the first word. "" when nothing is left.
 inline std::string_view next_word(std::string_view& words) noexcept {
   const size_t space = words.find(' ');
   const std::string_view word = words.substr(0, space);

@@ -48,7 +48,7 @@ class Converter {
   Status find_family(const json::Value& config) {
     family_ = family_of(config);
     const json::Array& names = config["architectures"].items();
-    // EmbeddingGemma has the model type of Gemma 3, but attends both ways.
+    // EmbeddingGemma has Gemma 3's model type but bidirectional attention.
     const bool is_other = !names.empty() && names.front().as_string() == "Gemma3TextModel";
     if (family_ != nullptr && !is_other) return {};
     return error_at(ErrorCode::format_unsupported, "config.json: /model_type",
@@ -56,7 +56,7 @@ class Converter {
                     is_other ? names.front().as_string() : config["model_type"].as_string(), family_names());
   }
 
-  // GGUF has no key for it: llama.cpp divides queries by the root of the head's width, in the 27B models (46 layers of
+  // GGUF has no key for it: llama.cpp divides queries by the root of the head size, or for the 27B models (46 layers of
   // Gemma 2, 62 of Gemma 3) by that of hidden_size / heads.
   void check_attention_scale(const json::Value& config) {
     const std::string_view architecture = family_->architecture;

@@ -1,9 +1,9 @@
-// A model of Hugging Face's folder layout as a GGUF file: metadata, and where each tensor comes from. Fixed before any
-// weight is read: nothing here depends on values.
+// A Hugging Face model as a GGUF file: metadata, and the source of each tensor. Determined before any weight is read;
+// nothing here depends on values.
 //
-// How a plan uses it: 1. convert()  2. choose_types() with facts_of(metadata), to fix the type of each tensor  (kept:
-// F32)  3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows source_row() says
-// (transpose: the columns), widen to float32, add 1 where plus_one, quantize into the tensor's slice of the file.
+// Use by a plan: 1. convert()  2. choose_types() with facts_of(metadata), to fix the type of each tensor  (kept: F32)
+// 3. describe_recipe(), gguf::write_header()  4. for each tensor, tile by tile: read the rows given by source_row()
+// (transpose: the columns), widen to float32, add 1 if plus_one, quantize into the tensor's bytes of the file.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,7 +20,7 @@
 
 namespace wasmquant::conversion {
 
-/// Texts of the files beside the weights; empty: not there.
+/// Texts of the sibling files; empty: missing.
 struct ModelFiles {
   std::string_view name;     // of the model, for general.name
   std::string_view config;   // config.json
@@ -28,41 +28,45 @@ struct ModelFiles {
   TokenizerFiles tokenizer;
 };
 
+/// A tensor of the source model.
 struct SourceTensor {
   std::string_view name;
   std::span<const uint64_t> shape;
 };
 
+/// How rows are rearranged.
 enum class Rearrangement : uint8_t {
   none,
   interleave,  // rows of each head, from halves to pairs: families/head_interleave.h
   transpose,
 };
 
+/// A tensor of the GGUF file.
 struct ConvertedTensor {
   static constexpr uint32_t kGenerated = ~uint32_t{0};
 
   uint32_t source = kGenerated;  // index of the source tensor
   std::string name;
-  std::vector<uint64_t> shape;  // C order, as GGUF's tensor has it
+  std::vector<uint64_t> shape;  // C order, of the GGUF tensor
   Rearrangement rearrangement = Rearrangement::none;
   uint32_t head_rows = 0;  // interleave: rows of a head
   bool plus_one = false;   // values + 1, in float32
   std::string data;        // generated: little-endian float32
 
-  /// The source's row that becomes row `row`. (transpose: the source's column.)
+  /// The source row that becomes row `row`. (transpose: the source column.)
   uint64_t source_row(uint64_t row) const noexcept {
     return rearrangement == Rearrangement::interleave ? families::HeadInterleave(head_rows).halves_row(row) : row;
   }
 };
 
+/// The result of convert().
 struct Conversion {
   gguf::Metadata metadata;
-  List<ConvertedTensor> tensors;  // in the order of their sources; those that are left out are missing
+  List<ConvertedTensor> tensors;  // in the order of their sources, without those left out
 };
 
-/// Errors: json-invalid, argument-invalid (keys of config.json), format-unsupported (a model type or tensor that is not
-/// known), tensor-missing, tensor-duplicate, shape-mismatch.
+/// Errors: json-invalid, argument-invalid (keys of config.json), format-unsupported (unknown model type or tensor),
+/// tensor-missing, tensor-duplicate, shape-mismatch.
 Result<Conversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors, DiagnosticList& diagnostics);
 
 }  // namespace wasmquant::conversion

@@ -24,7 +24,7 @@ constexpr TensorRow kDecoderRows[] = {
     {"rotary_emb", nullptr, TensorKind::left_out},
 };
 
-// Gemma's embedding is its head, whatever else the file may hold.
+// Gemma's embedding is its head, regardless of other tensors in the file.
 constexpr TensorRow kGemmaRows[] = {
     {"lm_head", nullptr, TensorKind::left_out},
 };
@@ -51,7 +51,7 @@ constexpr TensorRow kGpt2Rows[] = {
     {"#mlp.c_proj", "ffn_down", TensorKind::conv1d},
 };
 
-// Sentence embeddings are what BERT is used for in llama.cpp: its heads have no place there.
+// llama.cpp uses BERT for sentence embeddings; its heads have no counterpart.
 constexpr TensorRow kBertRows[] = {
     {"embeddings.word_embeddings", "token_embd"},
     {"embeddings.position_embeddings", "position_embd"},
@@ -94,7 +94,7 @@ bool matches(const char* pattern, std::string_view module) {
   return true;
 }
 
-// The number in "<layers>12.rest", and the rest; -1 when the module is of no layer.
+// The number in "<layers>12.rest", and the rest; -1 if the module is not in a layer.
 int64_t take_layer(std::string_view& module, std::string_view layers) {
   constexpr size_t kMaxDigits = 6;
   if (!module.starts_with(layers)) return -1;
@@ -109,7 +109,7 @@ int64_t take_layer(std::string_view& module, std::string_view layers) {
   return layer;
 }
 
-// A module may stand under a wrapper's name.
+// Removes a wrapper's name from the front.
 std::string_view without_prefix(std::string_view module, std::string_view prefixes) {
   while (!prefixes.empty()) {
     const std::string_view prefix = families::first_word(prefixes);

@@ -1,5 +1,5 @@
-// Model families that can go from Hugging Face's folder layout to GGUF: which tensor is which, and how its values
-// change on the way. Names are those of transformers' modules and of llama.cpp's architectures.
+// Model families that can be converted from Hugging Face's layout to GGUF: the mapping of tensors and of their values.
+// Names are those of transformers' modules and of llama.cpp's architectures.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,44 +10,47 @@
 
 namespace wasmquant::conversion {
 
-/// What a tensor is, as far as its values are concerned.
+/// The kind of a tensor with respect to its values.
 enum class TensorKind : uint8_t {
   plain,
-  norm,      // Gemma stores w for a norm that multiplies by 1 + w; GGUF stores 1 + w
-  query,     // rows of a head: transformers keeps the halves that rotary embedding pairs apart, llama.cpp's "llama"
-  key,       // architecture keeps them side by side; key has as many heads as there are key/value heads
-  conv1d,    // GPT-2 stores [in, out], GGUF [out, in]
-  left_out,  // no place and no use in GGUF
-  other_modality,  // vision and audio: no place in a language model's GGUF
+  norm,            // Gemma stores w for a norm that multiplies by 1 + w; GGUF stores 1 + w
+  query,           // RoPE pairs: transformers keeps the halves of a head's rows apart, llama.cpp's "llama"
+  key,             // architecture interleaves them; key has as many heads as there are key/value heads
+  conv1d,          // GPT-2 stores [in, out], GGUF [out, in]
+  left_out,        // no counterpart in GGUF
+  other_modality,  // vision and audio: not part of a language model's GGUF
 };
 
 /// One module: its "weight" and "bias" go to the same parameters of the target.
 struct TensorRow {
-  const char* source;  // '#' in front: of a layer, behind its number; '*' at the end: whatever follows
-  const char* target;  // behind "blk.<layer>." when of a layer; null: left out
+  const char* source;  // leading '#': in a layer, after its number; trailing '*': any suffix
+  const char* target;  // after "blk.<layer>." for layers; null: left out
   TensorKind kind = TensorKind::plain;
 };
 
+/// One supported family.
 struct Family {
   const char* model_types;                 // of config.json, "a|b"
   const char* architecture;                // of GGUF
-  std::span<const TensorRow> own, common;  // own rows go before
-  const char* prefixes;                    // that modules may stand under, "a|b": the longer ones first
-  const char* layers;                      // what stands before the number of a layer
+  std::span<const TensorRow> own, common;  // own rows take precedence
+  const char* prefixes;                    // that modules may have, "a|b": longer ones first
+  const char* layers;                      // text before a layer's number
   bool interleaves_heads = false, adds_one_to_norms = false;
   bool has_layer_norm = false;  // norms subtract the mean and have layer_norm_epsilon
 };
 
-/// By model_type of config.json (of its text_config when it has one). Null when it is none of them.
+/// By model_type of config.json (or of its text_config). Null if unsupported.
 const Family* family_of(const json::Value& config) noexcept;
 /// "llama, mistral, …" for messages.
 std::string family_names();
 
+/// The target of a source tensor.
 struct TensorMatch {
   const TensorRow* row = nullptr;  // null: not a tensor of this family
   std::string name;                // in GGUF; empty when left out
-  int64_t layer = -1;              // -1: of no layer
+  int64_t layer = -1;              // -1: not in a layer
 };
+/// Finds the row of a source tensor.
 TensorMatch match_tensor(const Family& family, std::string_view name);
 
 }  // namespace wasmquant::conversion

@@ -7,7 +7,7 @@ namespace wasmquant::conversion {
 namespace {
 
 struct KeyRow {
-  const char* key;   // behind "<architecture>."
+  const char* key;   // after "<architecture>."
   const char* name;  // in config.json
   bool is_count;
 };
@@ -27,7 +27,7 @@ constexpr KeyRow kKeyRows[] = {
     {"rope.freq_base_swa", "rope_local_base_freq", false},
 };
 
-// What llama.cpp divides queries by the root of: the width of a head, in the 27B models that of hidden_size / heads.
+// llama.cpp divides queries by the root of this: the head size, or for 27B models hidden_size / heads.
 uint64_t attention_scalar(std::string_view architecture, const json::Value& config) {
   const int64_t layers = config["num_hidden_layers"].as_integer(), heads = config["num_attention_heads"].as_integer();
   const bool is_27b = layers == (architecture == "gemma2" ? 46 : 62);

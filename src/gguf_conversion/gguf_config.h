@@ -1,5 +1,4 @@
-// A GGUF model's metadata as the config.json that it was once made from, as far as a forward pass reads it: the other
-// way round of hyperparameters.h.
+// The part of config.json that a forward pass reads, from GGUF metadata: the inverse of hyperparameters.h.
 #pragma once
 #include "core/json.h"
 #include "core/result.h"
@@ -7,8 +6,7 @@
 
 namespace wasmquant::conversion {
 
-/// Without what only tensors say: vocab_size, tie_word_embeddings, biases. Errors: format-unsupported: an architecture
-/// that is not known here.
+/// Without vocab_size, tie_word_embeddings and biases, which tensors show. Errors: format-unsupported (architecture).
 Result<json::Value> config_of_gguf(const gguf::Metadata& metadata);
 
 }  // namespace wasmquant::conversion

@@ -14,7 +14,7 @@ constexpr uint32_t kMaxHeadWidth = 65'536;
 enum class KeyKind : uint8_t { count, real };
 
 struct HyperparameterRow {
-  const char* key;    // behind "<architecture>."
+  const char* key;    // after "<architecture>."
   const char* names;  // in config.json; empty: never there
   KeyKind kind = KeyKind::count;
   const char* only = nullptr;  // architectures "a|b"; null: all
@@ -51,7 +51,7 @@ bool is_one_of(std::string_view word, std::string_view words) {
   return false;
 }
 
-// RMS norms have one epsilon, layer norms another.
+// RMS norms and layer norms have different epsilon keys.
 bool is_other_norm(std::string_view key, const Family& family) {
   return key == (family.has_layer_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
 }
@@ -94,7 +94,7 @@ class Writer {
   }
 
  private:
-  // The key behind the architecture's name; holds until the next call.
+  // The key with the architecture's prefix; valid until the next call.
   const std::string& key(const char* name) {
     key_.assign(family_.architecture);
     key_ += '.';
@@ -119,7 +119,7 @@ class Writer {
     return {};
   }
 
-  // Rotary embeddings: parameters stand in an object of their own, or (the base) beside it; Gemma 3 has two sets.
+  // Rotary embeddings: the parameters are in their own object or (the base) next to it; Gemma 3 has two sets.
   Status rope() {
     if (family_.has_layer_norm) return {};  // positions are learned
     const json::Value nothing;
@@ -140,7 +140,7 @@ class Writer {
       copy(config_, "rope.freq_base_swa", "rope_local_base_freq");
 
     const std::string_view type = scaling.text("rope_type|type");
-    // "default" is none, "llama3" a tensor (rope_factors).
+    // "default" means none; "llama3" becomes a tensor (rope_factors).
     if (type.empty() || type == "default" || type == "llama3") return {};
     const bool is_yarn = type == "yarn";
     if ((!is_yarn && type != "linear") || !copy(scaling, "rope.scaling.factor", "factor"))

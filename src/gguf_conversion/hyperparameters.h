@@ -10,18 +10,18 @@
 
 namespace wasmquant::conversion {
 
-/// What tensors are laid out by.
+/// The values that determine the layout of tensors.
 struct Hyperparameters {
   uint32_t layers = 0, heads = 0, key_value_heads = 0, head_width = 0;
 };
 
-/// Writes the keys and returns what the rest of a conversion needs. Errors: argument-invalid naming a key of
-/// config.json that is missing or impossible; format-unsupported for what llama.cpp has no key for.
+/// Writes the keys and returns what the rest of a conversion needs. Errors: argument-invalid naming a missing or
+/// impossible key of config.json; format-unsupported for features without a key in llama.cpp.
 Result<Hyperparameters> write_hyperparameters(const json::Value& config, const Family& family,
                                               gguf::Metadata& metadata);
 
-/// The factors that Llama 3.1's rotary embedding divides its frequencies by (tensor rope_freqs.weight), one for each
-/// pair of a head: little-endian float32. Empty when config.json asks for no such scaling.
+/// The factors by which Llama 3.1 divides its RoPE frequencies (tensor rope_freqs.weight), one per pair of a head:
+/// little-endian float32. Empty if config.json has no such scaling.
 std::string rope_factors(const json::Value& config, uint32_t head_width);
 
 }  // namespace wasmquant::conversion

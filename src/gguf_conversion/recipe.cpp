@@ -1,5 +1,5 @@
-// llama-quantize's choice of types, without the 1- to 3-bit types of the IQ family, which are not written here.
-// The order of the questions is llama.cpp's and matters. Source: llama.cpp, src/llama-quant.cpp (llama 0.7).
+// llama-quantize's choice of types, without the 1- to 3-bit IQ types, which are not written here. The order of the
+// checks matters and is llama.cpp's. Source: llama.cpp, src/llama-quant.cpp (llama 0.7).
 #include "gguf_conversion/recipe.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class Chooser {
   static bool deserves_more_bits(uint32_t layer, uint32_t layers) noexcept {
     return layer < layers / 8 || layer >= uint64_t{7} * layers / 8 || (layer - layers / 8) % 3 == 2;
   }
-  // Of 256 elements a block to 32.
+  // Replaces a type with 256 elements per block by one with 32.
   static GgmlType smaller_block(GgmlType type) noexcept {
     switch (type) {
       case GgmlType::q2_k:
@@ -200,8 +200,8 @@ class Chooser {
   const ModelFacts& facts_;
   const RecipeOptions& options_;
   const bool is_pure_;
-  bool is_tied_ = true;                        // the embedding is the head, too: no output.weight
-  uint32_t values_ = 0;                        // tensors of the value kind in all
+  bool is_tied_ = true;                        // the embedding is also the head: no output.weight
+  uint32_t values_ = 0;                        // number of attention value tensors
   uint32_t values_seen_ = 0, downs_seen_ = 0;  // so far
 };
 

@@ -1,7 +1,6 @@
-// Which type each tensor of a GGUF model gets: llama.cpp's mixtures, tensor by tensor (llama-quant.cpp).
-// Tensors that suffer most from few bits (values of the attention, the way down in the feed-forward network, the head)
-// get more, some of them only in the first and last layers; rows that are no whole number of blocks get a type with
-// smaller blocks.
+// The type of each tensor of a GGUF model: llama.cpp's mixtures, tensor by tensor (llama-quant.cpp). Tensors that
+// suffer most from few bits (attention values, the feed-forward down projection, the head) get more, some of them only
+// in the first and last layers; rows that are not a whole number of blocks get a type with smaller blocks.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,12 +14,14 @@
 
 namespace wasmquant::conversion {
 
+/// One per row of tables/recipes.def.
 enum class Recipe : uint8_t {
 #define WASMQUANT_RECIPE(name, file_type, type, pure) name,
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
 };
 
+/// One row of tables/recipes.def.
 struct RecipeInfo {
   std::string_view name;
   uint8_t file_type;  // general.file_type
@@ -31,55 +32,58 @@ const RecipeInfo& info_of(Recipe recipe) noexcept;
 /// Exact lower-case name; q3_k, q4_k and q5_k mean their _m.
 std::optional<Recipe> recipe_named(std::string_view name) noexcept;
 
-/// What the rules ask about a model besides its tensors.
+/// The facts about a model that the rules use besides its tensors.
 struct ModelFacts {
-  std::string_view architecture;  // points into the metadata
+  std::string_view architecture;  // view of the metadata
   uint32_t layers = 0, heads = 0, key_value_heads = 0, experts = 0;
 };
 /// From general.architecture and "<architecture>.block_count", ".attention.head_count", ".attention.head_count_kv",
-/// ".expert_count". What is missing is 0; key_value_heads are heads then.
+/// ".expert_count". Missing values are 0; key_value_heads then equals heads.
 ModelFacts facts_of(const gguf::Metadata& metadata);
 
+/// The user's choices besides the recipe.
 struct RecipeOptions {
-  bool pure = false;                       // the recipe's type throughout
+  bool pure = false;                       // the recipe's type everywhere
   bool has_importance = false;             // an importance matrix is given
-  bool keeps_output = false;               // output.weight stays as it is
-  std::optional<GgmlType> output_type;     // of output.weight, whatever the recipe says
+  bool keeps_output = false;               // output.weight is not quantized
+  std::optional<GgmlType> output_type;     // of output.weight, overriding the recipe
   std::optional<GgmlType> embedding_type;  // of token_embd.weight
 };
 
-/// llama-quantize refuses this recipe without an importance matrix: the result would be of little use.
+/// llama-quantize rejects this recipe without an importance matrix: the quality would be poor.
 constexpr bool needs_importance(Recipe recipe) noexcept { return recipe == Recipe::q2_k_s; }
 
 /// A tensor as the rules see it.
 struct RecipeTensor {
   std::string_view name;            // in GGUF
   std::span<const uint64_t> shape;  // C order: rows along the last dimension
-  std::optional<GgmlType> chosen;   // by the user for this tensor: rules are skipped, shapes still count
+  std::optional<GgmlType> chosen;   // by the user for this tensor: overrides rules, but not shape checks
 };
 
+/// Why a tensor gets its type.
 enum class TypeReason : uint8_t {
   kept,      // the tensor stays in the type it has: 1-D, norm, router, …
   recipe,    // the recipe's main type
   rule,      // a rule of the mixture
   chosen,    // the user's
-  fallback,  // rows are no whole number of blocks of what it would have been (`wanted`)
+  fallback,  // rows are not a whole number of blocks of the `wanted` type
 };
+/// The type of a tensor, and why.
 struct TypeChoice {
   GgmlType type = GgmlType::f32;  // meaningless when kept
   TypeReason reason = TypeReason::kept;
   GgmlType wanted = GgmlType::f32;  // before a fallback
 };
 
-/// One choice for each tensor, in the order given. The rules count tensors in llama.cpp's order, whatever that of
-/// `tensors` is, so all tensors of a model must be given at once, those of split files together.
+/// One choice per tensor, in the given order. The rules count tensors in llama.cpp's order regardless of the order of
+/// `tensors`, so all tensors of a model, including split files, must be given at once.
 List<TypeChoice> choose_types(Recipe recipe, const ModelFacts& facts, const RecipeOptions& options,
                               std::span<const RecipeTensor> tensors);
 
-/// The order in which llama-quantize writes tensors: those of no layer by name, then layer by layer, by name.
+/// The order in which llama-quantize writes tensors: those outside layers by name, then layer by layer, by name.
 List<uint32_t> quantize_order(std::span<const RecipeTensor> tensors);
 
-/// general.file_type and general.quantization_version, and no split keys: what requantizing changes in the metadata.
+/// Sets general.file_type and general.quantization_version and drops split keys, as requantizing does.
 void describe_recipe(Recipe recipe, gguf::Metadata& metadata);
 
 }  // namespace wasmquant::conversion

@@ -1,6 +1,6 @@
-// Llama 3.1 stretches rotary embeddings to longer contexts: wavelengths above original/low_freq_factor are multiplied
-// by `factor`, those below original/high_freq_factor stay, and between them the two are mixed linearly in the
-// frequency. Source: transformers, modeling_rope_utils.py, _compute_llama3_parameters.
+// Llama 3.1's RoPE scaling to longer contexts: wavelengths above original/low_freq_factor are multiplied by `factor`,
+// those below original/high_freq_factor stay, and those between are interpolated linearly in the frequency.
+// Source: transformers, modeling_rope_utils.py, _compute_llama3_parameters.
 #include <cmath>
 #include <cstring>
 
@@ -25,7 +25,7 @@ std::string rope_factors(const json::Value& config, uint32_t head_width) {
 
   std::string bytes;
   for (uint32_t i = 0; i + 1 < head_width; i += 2) {
-    // The frequency as float32, as everything downstream has it.
+    // The frequency as float32, like all other code.
     const double exponent = static_cast<double>(i) / head_width;
     const auto frequency = static_cast<float>(1 / exp2_of(exponent * log2_of(base)));
     const double wavelength = 2 * kPi / frequency;

@@ -7,7 +7,7 @@ struct CategoryRow {
   std::string_view part;
   TensorCategory category;
 };
-// The first whose part is in the name.
+// The first row whose text occurs in the name.
 constexpr CategoryRow kParts[] = {
     {"attn_qkv.weight", TensorCategory::query_key_value},
     {"attn_kv_b.weight", TensorCategory::key_value_b},

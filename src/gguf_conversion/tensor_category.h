@@ -1,4 +1,4 @@
-// What a tensor of a GGUF model is, judged from its name as llama-quantize does.
+// The category of a tensor of a GGUF model, from its name as in llama-quantize.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -6,6 +6,7 @@
 
 namespace wasmquant::conversion {
 
+/// llama.cpp's categories of tensors.
 enum class TensorCategory : uint8_t {
   token_embedding,
   query,
@@ -19,18 +20,19 @@ enum class TensorCategory : uint8_t {
   other
 };
 
+/// The category of a tensor with this GGUF name.
 TensorCategory category_of(std::string_view name) noexcept;
-/// Values of the attention, alone or with others in one tensor.
+/// Whether the tensor contains attention values, alone or with others.
 constexpr bool is_value(TensorCategory category) noexcept {
   return category == TensorCategory::value || category == TensorCategory::query_key_value ||
          category == TensorCategory::key_value_b;
 }
 
-/// The number in "blk.12.attn_q.weight"; -1 when the tensor is of no layer.
+/// The number in "blk.12.attn_q.weight"; -1 for tensors outside layers.
 int64_t layer_of(std::string_view name) noexcept;
 
-/// Whether llama-quantize changes the type of such a tensor: matrices called "….weight", but no norms, routers,
-/// positions, and other small or delicate ones. `shape` in C order; dimensions of 1 in front do not make a matrix.
+/// Whether llama-quantize changes the type of such a tensor: matrices called "….weight", except norms, routers,
+/// positions, and other small or delicate ones. `shape` in C order; leading dimensions of 1 do not make a matrix.
 bool is_quantized(std::string_view name, std::span<const uint64_t> shape) noexcept;
 
 }  // namespace wasmquant::conversion

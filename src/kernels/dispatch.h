@@ -5,7 +5,7 @@
 // WebAssembly: run calls the body for xsimd::wasm directly.
 // Native: every kernel file is compiled once plainly (public functions, emulated<128> bodies, this dispatcher) and once
 // per x86 instruction set with WASMQUANT_KERNEL_ARCH=sse4_2|avx2 and its -m flags (cmake/kernels.cmake). Those compiles
-// emit entry<Arch, Kernel>; the plain one only declares it, so no code of theirs is reached before the CPU check.
+// emit entry<Arch, Kernel>; the plain one only declares it, so none of their code runs before the CPU check.
 #pragma once
 #include <utility>
 

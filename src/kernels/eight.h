@@ -1,4 +1,4 @@
-// Eight floats, one per sub-block: one register on AVX2, two of 128 bits elsewhere. Two side by side also hide the
+// Eight floats, one per sub-block: one register on AVX2, two 128-bit registers elsewhere. The pair also hides the
 // latency of sums whose order of additions is fixed.
 #pragma once
 #include <utility>
@@ -26,7 +26,7 @@ struct Eight {
     for (size_t k = 0; k < kParts; ++k) part[k].store_unaligned(y + k * simd::lanes<Arch>);
   }
 
-  /// From function(k), the k-th part. Written out, not looped over: parts stay in registers at any optimisation level.
+  /// Part k is function(k). Unrolled by hand so that the parts stay in registers at any optimisation level.
   template <class Function>
   static XSIMD_INLINE Eight make(const Function& function) noexcept {
     return make(function, std::make_index_sequence<kParts>());
@@ -65,7 +65,7 @@ struct Eight {
   }
 };
 
-/// Which of eight lanes a condition holds for.
+/// A condition per lane.
 template <class Arch>
 struct EightMask {
   using W = Eight<Arch>;
@@ -119,8 +119,8 @@ XSIMD_INLINE EightMask<Arch> operator!=(const Eight<Arch>& a, const Eight<Arch>&
   return EightMask<Arch>::make([&](size_t k) { return a.part[k] != b.part[k]; });
 }
 
-/// A whole number by ggml's nearest_int: the low 23 bits of v + 1.5 * 2^23 count from -2^22, whatever v is. Exact
-/// nearest-even for |v| <= 2^22 - 1. The result is clamped to low..high, whole numbers.
+/// Rounds to a whole number like ggml's nearest_int: the low 23 bits of v + 1.5 * 2^23, counted from -2^22. Exact
+/// nearest-even for |v| <= 2^22 - 1. The result is clamped to low..high, which are whole.
 template <class Arch>
 XSIMD_INLINE simd::F<Arch> nearest_wrapped(const simd::F<Arch>& v, const simd::F<Arch>& low,
                                            const simd::F<Arch>& high) noexcept {
@@ -138,7 +138,7 @@ XSIMD_INLINE void load_lanes(const float* x, size_t length, Eight<Arch>* out) no
   for (size_t k = 0; k < Eight<Arch>::kParts; ++k) {
     const float* from = x + k * kLanes * length;
     for (size_t i = 0; i < length; i += kLanes) {
-      // A square transposes by interleaving its upper with its lower half as often as halving its side gives one.
+      // A square transposes by interleaving its upper with its lower half log2(side) times.
       std::array<F, kLanes> square, next;
       for (size_t r = 0; r < kLanes; ++r) square[r] = simd::load<Arch>(from + r * length + i);
       for (size_t side = kLanes; side > 1; side /= 2) {

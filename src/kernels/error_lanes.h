@@ -7,11 +7,12 @@
 
 namespace wasmquant::kernels {
 
+/// Elements per block, and float32 sums of a block.
 inline constexpr size_t kErrorBlock = 1024;
 inline constexpr size_t kErrorLanes = 16;
 
-/// Whether the float32 sums of a block can be believed: no infinity or NaN met, none overflowed, none lost its squares
-/// to underflow. A noise of exactly zero is right when no difference was seen.
+/// Whether the float32 sums of a block are reliable: no infinity or NaN, no overflow, no squares lost to underflow.
+/// Zero noise is reliable when no difference was seen.
 bool is_in_range(const ErrorSums& block) noexcept;
 
 }  // namespace wasmquant::kernels

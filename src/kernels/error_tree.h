@@ -7,13 +7,13 @@
 
 namespace wasmquant::kernels {
 
-/// Registers that hold one sum of all kErrorLanes lanes.
+/// Registers needed for one sum of kErrorLanes lanes.
 template <class Arch>
 inline constexpr size_t kErrorRegisters = kErrorLanes / simd::lanes<Arch>;
-/// So many at a time: more sums do not fit into sixteen registers.
+/// Registers per pass; more sums do not fit into sixteen registers.
 inline constexpr size_t kErrorPerPass = 2;
 
-/// Sums of kErrorPerPass registers of lanes.
+/// Sums of kErrorPerPass registers.
 template <class Arch>
 struct ErrorPass {
   using F = simd::F<Arch>;
@@ -36,7 +36,7 @@ struct ErrorPass {
   }
 };
 
-/// All lanes of one block, as passes leave them.
+/// All lanes of one block, as the passes leave them.
 template <class Arch>
 struct ErrorRegisters {
   using F = simd::F<Arch>;
@@ -56,7 +56,7 @@ struct ErrorRegisters {
   }
 
  private:
-  /// Whole registers first.
+  /// Adds whole registers first.
   static double sum_of(const std::array<F, kErrorRegisters<Arch>>& sums) noexcept {
     using D = xsimd::batch<double, Arch>;
     std::array<D, 2 * kErrorRegisters<Arch>> wide;

@@ -4,12 +4,12 @@
 
 namespace wasmquant::kernels {
 
-/// exp stays a normal number between these.
+/// The arguments for which exp is a normal number.
 inline constexpr float kLeastExponent = -87.0f, kLargestExponent = 88.0f;
 inline constexpr float kInverseLn2 = 1.44269504f;
-/// 1.5 * 2^23: adding it leaves the nearest whole number at the end of the mantissa.
+/// 1.5 * 2^23: adding it leaves the nearest whole number in the low mantissa bits.
 inline constexpr float kShifter = 12582912.0f;
-/// ln 2 in two parts; the first has 16 bits, so that its product with n <= 127 is exact.
+/// ln 2 in two terms; the first has 16 bits, so its product with n <= 127 is exact.
 inline constexpr float kLn2High = 0.693145752f, kLn2Low = 1.42860682e-6f;
 /// 1/7!, ..., 1/1!, 1
 inline constexpr std::array<float, 8> kExpTerms = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,

@@ -1,9 +1,9 @@
-// The hot steps of quantizing to GGUF block types. A type's recipe (ggml_blocks.cpp, ggml_super_blocks.cpp) strings
-// them together; what they do is per element, what recipes do is per block. Each has an xsimd body and a scalar oracle
-// of the same name in namespace reference, equal bit for bit.
+// The hot steps of quantizing to GGUF block types. Stages work per element; a type's recipe (ggml_blocks.cpp,
+// ggml_super_blocks.cpp) combines them per block. Each has an xsimd body and a scalar oracle of the same name in
+// namespace reference, equal bit for bit.
 //
-// Searches work on eight sub-blocks side by side, one per lane, so that every sum is formed in ggml's order: element
-// after element. All inputs are finite. Formulas: ggml-quants.c, the function named at each search.
+// Searches process eight sub-blocks in parallel, one per lane, so that every sum is formed in ggml's order: element by
+// element. All inputs are finite. Formulas: ggml-quants.c, in the function named at each search.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements of a run in block_extents, and sub-blocks per search.
 inline constexpr size_t kExtentRun = 32;
 inline constexpr size_t kSearchWidth = 8;
 
@@ -20,21 +21,22 @@ void block_extents(const float* x, size_t runs, float* low, float* high) noexcep
 
 /// How positions become codes.
 ///   nearest           nearest even, clamped to low..high
-///   wrapped, divided  likewise, but positions beyond 2^22 wrap as ggml's nearest_int lets them: the low 23 bits of
-///                     position + 1.5 * 2^23, less 2^22
+///   wrapped, divided  likewise, but positions beyond 2^22 wrap as in ggml's nearest_int: the low 23 bits of
+///                     position + 1.5 * 2^23, minus 2^22
 ///   away              nearest, halves away from zero; |position| <= 127
-/// then plus offset, as one byte. position = (x + add) * factor, for divided (x + add) / factor. NaN counts as low.
+/// then plus offset, as one byte. position = (x + add) * factor; for divided, (x + add) / factor. NaN counts as low.
 enum class Coding : uint8_t { nearest, wrapped, divided, away };
+/// Code limits and the offset added to codes.
 struct CodeRange {
   float low = 0, high = 0;
   int32_t offset = 0;
 };
-/// Element i has the parameters add[i / run], factor[i / run]. count and run are multiples of 32, or run is 16;
-/// run is a power of two.
+/// Element i has the parameters add[i / run], factor[i / run]. run is a power of two; count and run are multiples of
+/// 32, or run is 16.
 void block_codes(Coding coding, const float* x, size_t count, size_t run, const float* add, const float* factor,
                  const CodeRange& range, uint8_t* codes) noexcept;
 
-/// How runs of kExtentRun elements become codes of one byte, and codes values, as dequantize_blocks has them.
+/// How runs of kExtentRun elements become one-byte codes, and codes become values, as in dequantize_blocks.
 ///   is_rounded        code = x * factor, nearest, halves away from zero; |x * factor| <= 127
 ///                     value = code * scale
 ///   else              code = floor((x + add) * factor + bias), at most high; the sum is >= 0
@@ -43,7 +45,7 @@ struct RunCoding {
   float bias, high, center;
   bool is_rounded, has_minimum;
 };
-/// One of each for every run; add and minimum count with has_minimum alone.
+/// One entry per run; add and minimum are used with has_minimum only.
 struct RunParameters {
   const float *add, *factor, *scale, *minimum;
 };
@@ -52,33 +54,33 @@ struct RunParameters {
 ///   nibbles  16 bytes: element i of the run in the low nibble of byte i, element i + 16 in the high one
 ///   fifths   4 bytes, bit i of which is bit 4 of element i, then the lower bits as nibbles
 enum class RunPacking : uint8_t { bytes, nibbles, fifths };
-/// Where codes go: those of run r to bytes + r * stride and on.
+/// Where codes go: those of run r start at bytes + r * stride.
 struct RunBytes {
   uint8_t* bytes;
   size_t stride;
   RunPacking packing;
 };
-/// Codes, and the error of their values. At most kErrorBlock elements, which make one block of error_lanes.h: the sums
-/// are right if is_in_range(). Elements that are no numbers get any code, and sums out of range.
+/// Codes, and the error of their values. At most kErrorBlock elements, one block of error_lanes.h. The sums are valid
+/// if is_in_range(). Non-finite elements get arbitrary codes and push the sums out of range.
 ErrorSums measured_codes(const float* x, size_t runs, const RunCoding& coding, const RunParameters& parameters,
                          const RunBytes& to) noexcept;
 
-/// From extents to what measured_codes takes: scale = extent / levels, factor = 1 / scale, add = -low.
+/// From extents to the parameters of measured_codes: scale = extent / levels, factor = 1 / scale, add = -low.
 ///   has_minimum  extent = high - low
 ///   levels > 0   extent = the larger of high and -low
 ///   levels < 0   extent = high > -low ? high : low
-/// where -0 counts as +0. factor is zero where the scale is zero, and where one of the two is no finite number; true if
-/// there is one of the latter. Arrays have room for kErrorBlock / kExtentRun numbers; those after `runs` get any value.
+/// where -0 counts as +0. factor is zero where scale is zero or either is not finite; returns true in the latter case.
+/// Arrays have room for kErrorBlock / kExtentRun numbers; those after `runs` are unspecified.
 bool run_scales(const float* low, const float* high, size_t runs, float levels, bool has_minimum, float* scale,
                 float* factor, float* add) noexcept;
 
 /// The sixteen values of iq4_nl and iq4_xs.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-/// Codes of the values nearest to x[i] * factor[i / run], halves to the larger, NaN to the
-/// largest. count and run are multiples of 32.
+/// Codes of the values nearest to x[i] * factor[i / run], ties to the larger, NaN to the largest. count and run are
+/// multiples of 32.
 void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept;
 
-/// fp4 (e2m1) codes of x[i] * factor[i / 32], halves to the smaller magnitude, zero always +0. factor: powers of two.
+/// fp4 (e2m1) codes of x[i] * factor[i / 32], ties to the smaller magnitude, zero always +0. factor: powers of two.
 void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes) noexcept;
 
 /// The weight of each element in a search.
@@ -89,6 +91,7 @@ void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes
 ///   given_energy   importance * sqrt(energy + x^2)
 enum class Weighting : uint8_t { magnitude, rms_magnitude, square, given, given_energy };
 
+/// The elements of a search.
 struct SearchInput {
   const float* x;  // kSearchWidth sub-blocks, one after the other
   size_t length;   // elements of a sub-block: 16 or 32
@@ -98,8 +101,8 @@ struct SearchInput {
 };
 
 /// Per sub-block: x ~ scale * code + minimum (affine) or scale * (code - levels) (symmetric).
-/// The search's own codes come from block_codes with add and factor (wrapped after an unguarded affine search, nearest
-/// else); where the stored scale turns out as zero, ggml keeps those.
+/// The codes of the search come from block_codes with add and factor (wrapped after an unguarded affine search, nearest
+/// otherwise); ggml keeps those codes where the stored scale is zero.
 struct SearchResult {
   float scale[kSearchWidth], minimum[kSearchWidth];
   float factor[kSearchWidth], add[kSearchWidth];
@@ -113,21 +116,21 @@ struct AffineSearch {
   float levels, first, step;
   int32_t steps;
   bool absolute_error;  // weighted |error| instead of its square
-  bool guarded;         // in the tries, positions beyond the range are clamped and do not wrap
+  bool guarded;         // tries clamp positions beyond the range instead of wrapping
 };
 void search_affine(const SearchInput& in, const AffineSearch& search, SearchResult& out) noexcept;
 
 /// Codes -levels..levels - 1. Tries factors -(levels + i / 10) / extreme for i = -9..9. (make_qx_quants, rmse_type 1)
 void search_symmetric(const SearchInput& in, float levels, SearchResult& out) noexcept;
 
-/// Codes -4..3, each improved in turn while the weighted correlation grows, at most five rounds; weights x^2,
+/// Codes -4..3, improved one at a time while the weighted correlation grows, at most five rounds; weights x^2,
 /// sub-blocks of 16. codes: code + 4. (make_q3_quants)
 void search_descent(const float* x, float* scale, uint8_t* codes) noexcept;
 
 /// Scales for the iq4 values, sub-blocks of 32: factors (i - 127) / extreme for i = -7..7. (quantize_row_iq4_nl_impl)
 void search_iq4(const SearchInput& in, float* scale) noexcept;
 
-/// The stages behind one face, so that recipes run on either.
+/// The stages as a table of functions, so that recipes run on the SIMD bodies or on the oracles.
 struct Stages {
   decltype(&block_extents) extents;
   decltype(&block_codes) codes;

@@ -5,6 +5,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements and weights of kSearchWidth sub-blocks, one per lane.
 template <class Arch>
 struct WeightedLanes {
   using W = Eight<Arch>;
@@ -43,7 +44,7 @@ struct WeightedLanes {
   }
 };
 
-/// Per lane the element of the largest magnitude, the first of equals; 0 when all are zero.
+/// The element of the largest magnitude per lane, the first of equals; 0 when all are zero.
 template <class Arch>
 XSIMD_INLINE Eight<Arch> extreme_of(const Eight<Arch>* x, size_t length) noexcept {
   Eight<Arch> extreme = Eight<Arch>::all(0.0f), largest = extreme;
@@ -56,7 +57,7 @@ XSIMD_INLINE Eight<Arch> extreme_of(const Eight<Arch>* x, size_t length) noexcep
   return extreme;
 }
 
-/// Below this magnitude a sub-block counts as zero.
+/// A sub-block whose magnitudes are all below this counts as zero.
 inline constexpr float kEmptyBelow = 1e-15f;
 
 }  // namespace wasmquant::kernels

@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// Of H_K, which costs K products per value and 4 K^2 bytes.
+// Limit for H_K, which costs K products per value and 4 K^2 bytes.
 constexpr size_t kLargestCore = 2048;
 
 bool is_prime(size_t n) noexcept {
@@ -16,7 +16,7 @@ bool is_prime(size_t n) noexcept {
   return n > 1;
 }
 
-// The smallest known K whose quotient n / K is a power of two; 0: there is none.
+// The smallest known K for which n / K is a power of two; 0 if there is none.
 size_t core_of(size_t n) noexcept {
   size_t odd = n;
   while (odd % 2 == 0) odd /= 2;

@@ -1,5 +1,5 @@
-// Rotations by Hadamard matrices: x R = x D (H_K (x) H_P) / sqrt(K P) for a row x, with K P its length or that of the
-// blocks it is cut into, P a power of two and D the identity or random signs. R R^T = I.
+// Rotations by Hadamard matrices: x R = x D (H_K (x) H_P) / sqrt(K P) for a row x, where K P is its length or the
+// length of the blocks it is cut into, P is a power of two, and D is the identity or random signs. R R^T = I.
 //   H_P   Sylvester's, by butterflies
 //   H_K   R. Paley's, "On Orthogonal Matrices" (1933), of the squares modulo a prime q:
 //         K = q + 1, q = 3 mod 4:     I + [[0, 1], [-1, Q]],             Q_ij = 1, -1 or 0 as i - j is a square or not
@@ -15,11 +15,12 @@
 
 namespace wasmquant {
 
+/// A rotation with its working memory.
 class Hadamard {
  public:
   Hadamard() = default;
-  /// For rows of `size` values in blocks of `block`, which divides `size`. `seed`: of the random signs, none without.
-  /// Errors: shape-mismatch (block does not divide size), not-implemented (no matrix of that order is known).
+  /// For rows of `size` values in blocks of `block`, which divides `size`. `seed` gives the random signs; none without
+  /// it. Errors: shape-mismatch (block does not divide size), not-implemented (no matrix of that order is known).
   static Result<Hadamard> create(size_t size, size_t block, std::optional<uint64_t> seed);
 
   size_t size() const noexcept { return size_; }

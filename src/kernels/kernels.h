@@ -1,11 +1,11 @@
-// Contracts of the hot loops. Every function here has one xsimd body for all architectures and a scalar oracle of
-// the same name in reference.h; both give the same bits, natively and in WebAssembly.
+// Contracts of the hot loops. Every function has one xsimd body for all architectures and a scalar oracle of the same
+// name in reference.h; both give the same bits, natively and in WebAssembly.
 //
 // Common to all: `x` is float32; pointers need no alignment; input and output must not overlap unless stated;
 // noexcept, no allocation, cannot fail (preconditions are the caller's).
 //
-// NaN and infinity: the pipeline refuses them unless the config says "saturate". Kernels define them all the same:
-// NaN quantizes to the zero point (integers) or to NaN's code (floats), infinity saturates.
+// NaN and infinity: the pipeline rejects them unless the config says "saturate". Kernels still define them: NaN
+// quantizes to the zero point (integers) or to NaN's code (floats), infinity saturates.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,7 @@ namespace wasmquant::kernels {
 
 // ---- reduce.cpp
 
-/// Smallest and largest finite value seen, and whether any NaN or infinity was met. Empty: {+inf, -inf, true}.
-/// Zeros are reported as +0.
+/// Smallest and largest finite value (zeros as +0), and whether all were finite. Empty: {+inf, -inf, true}.
 struct Extent {
   float min;
   float max;
@@ -35,8 +34,7 @@ struct AbsMax {
 };
 AbsMax reduce_absmax(std::span<const float> x) noexcept;
 
-/// The same for consecutive runs of `run` elements, the last may be shorter: max[i] of run i. Returns whether all are
-/// finite.
+/// The same for consecutive runs of `run` elements (the last may be shorter): max[i] of run i. Whether all are finite.
 bool reduce_absmax_runs(std::span<const float> x, size_t run, float* max) noexcept;
 
 /// Index of the first NaN or infinity, or -1. As fast as reduce_absmax when there is none.
@@ -57,7 +55,7 @@ struct Affine {
   float quant_max;
 };
 
-/// Where the zero point is added. They differ at ties with odd zero points (Quark, spec section 5.1 and 5.2).
+/// When the zero point is added. The results differ at ties with odd zero points (Quark, spec section 5.1 and 5.2).
 ///   fake: clamp(round(x * inverse) + zero_point)     real: clamp(round(x * inverse + zero_point))
 enum class Path : uint8_t { fake, real };
 
@@ -78,14 +76,13 @@ void quantize_codes8_each(std::span<const float> x, const float* inverse, const 
 void dequantize_codes8(std::span<const uint8_t> codes, bool is_signed, const Affine* grids, size_t run,
                        float* y) noexcept;
 
-/// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale.
-/// y may be x.
+/// x to the value of its code, on the fake path: (clamp(round(x*inverse)+zero_point) - zero_point) * scale. y may be x.
 void fake_quantize_int(std::span<const float> x, const Affine* grids, size_t run, RoundMethod round, float* y) noexcept;
 
 // ---- divide.cpp
 
-/// y[i] = x[i] / divisors[i * stride], correctly rounded; stride is 0 (one divisor) or 1. For grids whose codes are of
-/// quotients: the kernels above with `inverse` 1. y may be x; which NaN a NaN gives is open.
+/// y[i] = x[i] / divisors[i * stride], correctly rounded; stride is 0 (one divisor) or 1. For grids defined on
+/// quotients: call the kernels above with `inverse` 1. y may be x; the payload of a NaN is unspecified.
 void divide(std::span<const float> x, const float* divisors, size_t stride, float* y) noexcept;
 
 // ---- quantize_float.cpp: any minifloat whose magnitudes float32 holds as normal numbers (exponent_bits <= 7,
@@ -98,14 +95,14 @@ void quantize_float(std::span<const float> x, const float* scales, size_t run, c
 /// value(code) * scale, one float32 multiplication.
 void dequantize_float(std::span<const uint8_t> codes, const float* scales, size_t run, const FloatFormat& format,
                       float* y) noexcept;
-/// x to cast(x / scale) * scale, for formats of any width. Where the format has no NaN, NaN and infinities pass through
-/// as they are (AMD Quark's fp4 and fp6). y may be x.
+/// x to cast(x / scale) * scale, for formats of any width. Formats without NaN pass NaN and infinities through
+/// unchanged (AMD Quark's fp4 and fp6). y may be x.
 void fake_quantize_float(std::span<const float> x, const float* scales, size_t run, const FloatFormat& format,
                          float* y) noexcept;
 
 // ---- block_float.cpp: blocks that share an exponent (numeric/block_float.h), along contiguous rows
 
-/// One row: its blocks of format.block elements, the last may be shorter (as if padded with zeros). exponents: one byte
+/// One row in blocks of format.block elements; the last may be shorter (as if padded with zeros). exponents: one byte
 /// per block; shifts: one byte (0 or 1) per pair of elements, null for formats without. Non-finite elements count as 0.
 void quantize_block_float(std::span<const float> row, const BlockFloatFormat& format, uint8_t* exponents,
                           uint8_t* shifts, int8_t* codes) noexcept;
@@ -130,11 +127,10 @@ void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offse
 
 // ---- error_stats.cpp
 
-/// Sums over one run of elements, for SQNR, MSE, max abs error and cosine. Pairs with a NaN or an infinity are counted
-/// beside them, not summed.
-/// The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then float64; error_lanes.h), so
-/// the result depends on the run alone, not on the architecture. A 1024-block whose float32 sums overflow or underflow
-/// (an energy not in [1e-30, 1e30]) is summed again in float64.
+/// Sums over a run of elements, for SQNR, MSE, max abs error and cosine. Pairs with a NaN or an infinity are counted
+/// separately, not summed. The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then
+/// float64; error_lanes.h), so the result depends on the run alone, not on the architecture. A 1024-block whose float32
+/// sums overflow or underflow (an energy outside [1e-30, 1e30]) is summed again in float64.
 struct ErrorSums {
   double signal = 0;     // sum of x^2
   double quantized = 0;  // sum of y^2
@@ -144,7 +140,7 @@ struct ErrorSums {
   uint64_t x_not_finite = 0;
   uint64_t y_not_finite = 0;
 
-  /// Adds the later run `next`.
+  /// Adds the sums of the run that follows.
   void append(const ErrorSums& next) noexcept {
     signal += next.signal;
     quantized += next.quantized;
@@ -160,8 +156,8 @@ struct ErrorSums {
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
 
 /// quantize_codes8 with half_even on the real path, and the error of the codes' values, in one pass
-/// (quantize_measured.cpp). At most 1024 elements, which make one block of error_lanes.h: the sums are right if
-/// is_in_range(), the codes always. x.size() and run are multiples of kMeasuredRun.
+/// (quantize_measured.cpp). At most 1024 elements, one block of error_lanes.h: the sums are valid if is_in_range(), the
+/// codes always. x.size() and run are multiples of kMeasuredRun.
 inline constexpr size_t kMeasuredRun = 32;
 ErrorSums quantize_measured(std::span<const float> x, const Affine* grids, size_t run, uint8_t* codes) noexcept;
 

@@ -1,5 +1,5 @@
-// Contracts of the loops behind searches for scales and ranges (observers); in all other respects as kernels.h says.
-// Sums are in float32 in an order that does not depend on the architecture.
+// Contracts of the loops behind searches for scales and ranges (observers). Otherwise as in kernels.h. Sums are float32
+// in an order that does not depend on the architecture.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -12,19 +12,19 @@ namespace wasmquant::kernels {
 
 // ---- search_error.cpp
 
-/// Grids of a search, a column per field. Values of a grid are scale * whole numbers in [low, high], |low| and |high|
-/// at most 2^21 (codes minus a whole zero point).
+/// Grids of a search, one array per field. Grid values are scale * whole numbers in [low, high], |low| and |high| at
+/// most 2^21 (codes minus a whole zero point).
 struct SearchGrids {
-  static constexpr size_t kStep = 16;  // count is a multiple of it
+  static constexpr size_t kStep = 16;  // count is a multiple of this
   const float *scale, *inverse, *low, *high;
   size_t count;
 };
-/// Elements that are added up before their sum is added to that of the others.
+/// Elements summed before their sum is added to the total.
 inline constexpr size_t kSearchBlock = 64;
 
-/// errors[c] = sum of (x - y)^2, or of weights[i] * (x - y)^2 where weights are given;
-/// y = round_half_even(clamp(x * inverse[c], low[c], high[c])) * scale[c], as fake_quantize_int has it. x is finite.
-/// Sums go from the first element to the last, in blocks of kSearchBlock.
+/// errors[c] = sum of (x - y)^2, or of weights[i] * (x - y)^2 if weights are given;
+/// y = round_half_even(clamp(x * inverse[c], low[c], high[c])) * scale[c], as in fake_quantize_int. x is finite.
+/// Sums run from the first element to the last, in blocks of kSearchBlock.
 void search_errors(std::span<const float> x, const float* weights, const SearchGrids& grids, float* errors) noexcept;
 
 // ---- half_quadratic.cpp
@@ -35,30 +35,29 @@ struct HalfQuadratic {
   float quant_min, quant_max;
   RoundMethod round;
   float exponent;  // p - 1, in [-1, 0)
-  float shrink;    // a difference d shrinks by shrink * |d|^(p - 1), as far as 0
+  float shrink;    // a difference d shrinks by shrink * |d|^(p - 1), at most to 0
 };
-/// With q = clamp(round(x * inverse + zero_point)), d = x - (q - zero_point) * scale, and t = x - shrunk d, what x
-/// would be without its outliers:
+/// With q = clamp(round(x * inverse + zero_point)), d = x - (q - zero_point) * scale, and t = x - shrunk d:
 struct HalfQuadraticSums {
   double loss = 0;     // sum of |d|^p
   double zero = 0;     // sum of q - t * inverse: the best zero point is its mean
   double cross = 0;    // sum of (q - zero_point) * t
   double squares = 0;  // sum of (q - zero_point)^2: the best scale is cross / squares
 };
-/// x is finite, |x| below 2^10, and all |d| as well. Powers are off by less than 2^-20 of themselves. Element i goes to
-/// float32 sum i % 8 of a block of kHalfQuadraticBlock; those are added in float64.
+/// x and all |d| are finite and below 2^10. Powers have a relative error below 2^-20. Element i goes to float32 sum
+/// i % 8 of a block of kHalfQuadraticBlock; those are added in float64.
 inline constexpr size_t kHalfQuadraticBlock = 1024;
 HalfQuadraticSums half_quadratic(std::span<const float> x, const HalfQuadratic& at) noexcept;
 
 // ---- bins.cpp
 
-/// Bins of equal width: that of v is the whole part of (v - low) * per_unit in float64, clamped to 0..last.
+/// Bins of equal width: v goes to bin floor((v - low) * per_unit) in float64, clamped to 0..last.
 struct Bins {
   double low, per_unit;
   uint32_t last;       // below 2^31
   bool of_magnitudes;  // v is |x|
 };
-/// bins[i] of x[i]. Where not all x are finite the bins are not to be used.
+/// bins[i] is the bin of x[i]. If not all x are finite, the bins are invalid.
 struct Binned {
   size_t zeros;  // elements that are +0 or -0
   bool all_finite;

@@ -1,6 +1,6 @@
 // The vocabulary of the kernels: xsimd batches plus the few operations that xsimd lacks or lowers badly. The only file
 // that includes xsimd or an intrinsic header. Each operation gives the same bits on every arch.
-// Break-outs are `if constexpr` on the arch: is_wasm (simd128), is_sse (sse4_2), is_avx2; the rest is emulated<128>.
+// Special cases are `if constexpr` on the arch: is_wasm (simd128), is_sse (sse4_2), is_avx2; the rest is emulated<128>.
 #pragma once
 #if !defined(__wasm__)
 #define XSIMD_WITH_EMULATED 1
@@ -51,8 +51,8 @@ inline constexpr bool is_sse = std::is_same_v<Arch, xsimd::sse4_2>;
 template <class Arch>
 inline constexpr bool is_avx2 = std::is_same_v<Arch, xsimd::avx2>;
 
-/// A register of one number, for use in loops. WASM engines build v128.const anew in every iteration (5 instructions in
-/// V8), so there the number is hidden from the optimiser, which then keeps it in a local.
+/// A register of one number, for use in loops. WASM engines rebuild v128.const in every iteration (5 instructions in
+/// V8), so the number is hidden from the optimiser, which then keeps it in a local.
 template <class Arch, class T>
 XSIMD_INLINE xsimd::batch<T, Arch> constant(T value) noexcept {
   if constexpr (is_wasm<Arch>) asm("" : "+r"(value));
@@ -158,7 +158,7 @@ XSIMD_INLINE I<Arch> truncate(const std::array<xsimd::batch<double, Arch>, 2>& v
 
 // ---- rounding
 
-/// To a whole float. xsimd adds and subtracts 2^23 on WASM, which has an instruction for it.
+/// To a whole float. xsimd adds and subtracts 2^23 on WASM, which has an instruction for this.
 template <class Arch>
 XSIMD_INLINE F<Arch> round(RoundMethod method, const F<Arch>& v) noexcept {
   if (method == RoundMethod::half_even) {
@@ -167,8 +167,8 @@ XSIMD_INLINE F<Arch> round(RoundMethod method, const F<Arch>& v) noexcept {
     else
       return xsimd::nearbyint(v);
   }
-  // Not floor(v + 0.5) and trunc(v + 0.5): those sums round, and 0.49999997 would become 1.
-  // Floats from 2^23 on are whole. Where a set has no instruction, xsimd goes through int, which they need not fit.
+  // Not floor(v + 0.5) or trunc(v + 0.5): those sums round, and 0.49999997 would become 1.
+  // Floats from 2^23 on are whole. Without an instruction, xsimd converts through int, which they may overflow.
   const auto is_small = xsimd::abs(v) < constant<Arch>(0x1p23f);
   const F<Arch> small = xsimd::select(is_small, v, constant<Arch>(0.0f));
   const F<Arch> whole =
@@ -178,14 +178,14 @@ XSIMD_INLINE F<Arch> round(RoundMethod method, const F<Arch>& v) noexcept {
   return whole + xsimd::select(rest >= constant<Arch>(0.5f), one, zero) -
          xsimd::select(rest <= constant<Arch>(-0.5f), one, zero);
 }
-/// Whole numbers by adding 1.5 * 2^23, which leaves the nearest-even integer at the end of the mantissa. For |v| <=
-/// 2^22; cheaper than rounding instructions, and than a conversion, which WASM must make safe for NaN and overflow.
+/// Whole numbers by adding 1.5 * 2^23, which leaves the nearest-even integer in the low mantissa bits. For |v| <= 2^22;
+/// cheaper than rounding instructions and than a conversion, which WASM must make safe for NaN and overflow.
 template <class Arch>
 struct NearestInt {
   F<Arch> shifter = constant<Arch>(12582912.0f);
   /// Bits whose low half is that of the integer.
   XSIMD_INLINE U<Arch> bits(const F<Arch>& v) const noexcept { return as_uint<Arch>(v + shifter); }
-  /// +0 for all that becomes zero.
+  /// +0 for everything that becomes zero.
   XSIMD_INLINE F<Arch> whole(const F<Arch>& v) const noexcept { return (v + shifter) - shifter; }
 };
 
@@ -284,7 +284,7 @@ XSIMD_INLINE U8<Arch> narrow_halves(const U16<Arch>& a, const U16<Arch>& b) noex
   }
 }
 
-/// The register's first half at one place, its second half at another.
+/// Stores the first half of the register at one address, the second at another.
 template <class Arch>
 XSIMD_INLINE void store_apart(const U8<Arch>& v, uint8_t* first, uint8_t* second) noexcept {
   if constexpr (is_wasm<Arch>) {
@@ -328,10 +328,10 @@ XSIMD_INLINE F<Arch> swap_pairs(const F<Arch>& v) noexcept {
 
 // ---- small floats. Magnitudes are codes or float32 bits without the sign.
 
-/// One format's way between magnitudes and codes.
+/// Converts one format's magnitudes to codes and back.
 template <class Arch>
 struct MinifloatCodec {
-  int shift;  // mantissa bits that float32 has and the format has not
+  int shift;  // float32 mantissa bits minus those of the format
   I<Arch> min_normal;
   U<Arch> exponent, above, below_first, rebias;
   F<Arch> step;
@@ -347,10 +347,10 @@ struct MinifloatCodec {
         step(std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - f.bias - f.mantissa_bits) << 23)),
         first_normal(int32_t{1} << f.mantissa_bits) {}
 
-  /// Nearest-even code of a finite magnitude. Beyond the format's range the codes just go on. Adding a power of two
-  /// whose last mantissa bit weighs one step of the magnitude's binade makes the adder round; below the smallest normal
-  /// number the step stays. What was added in last places are the steps from the binade's zero on, the hidden bit
-  /// included.
+  /// Nearest-even code of a finite magnitude; codes simply continue beyond the format's range. Adding a power of two
+  /// whose last mantissa bit weighs one step of the magnitude's binade makes the adder round; the step is constant
+  /// below the smallest normal number. The added last places count the steps from the binade's zero, including the
+  /// hidden bit.
   XSIMD_INLINE U<Arch> encode(const F<Arch>& magnitude) const noexcept {
     const U<Arch> binade = xsimd::bitwise_cast<uint32_t>(max_int<Arch>(as_int<Arch>(magnitude), min_normal)) & exponent;
     const U<Arch> adder = binade + above;
@@ -358,7 +358,7 @@ struct MinifloatCodec {
     return steps + (binade >> shift) - below_first;
   }
 
-  /// Value of a finite magnitude code. No float32 subnormal is formed: processors trap on them as operands.
+  /// Value of a finite magnitude code. Forms no float32 subnormals: they slow processors down as operands.
   XSIMD_INLINE F<Arch> decode(const U<Arch>& code) const noexcept {
     const I<Arch> units = xsimd::bitwise_cast<int32_t>(code);
     const F<Arch> subnormal = xsimd::to_float(units) * step;

@@ -64,7 +64,7 @@ Status read_activation(const json::Value& config, const Family& family, Activati
   } else if (name == "silu" || name == "swish") {
     out = Activation::silu;
   } else if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast" ||
-             (name == "gelu" && family.is_gemma)) {  // early Gemma files say gelu and mean tanh
+             (name == "gelu" && family.is_gemma)) {  // early Gemma configs say gelu but mean tanh
     out = Activation::gelu_tanh;
   } else if (name == "gelu") {
     out = Activation::gelu;
@@ -125,7 +125,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
     if (out.family == known.name) family = &known;
   if (family == nullptr) return unknown_family(out.family);
 
-  // In this order: fallbacks are made of what was read before; 0 has none.
+  // The order matters: fallbacks use values read before; 0 means none.
   const auto none = [](const Architecture&) -> uint32_t { return 0; };
   const struct {
     const char* key;

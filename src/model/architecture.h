@@ -1,7 +1,6 @@
-// What config.json says about a decoder-only transformer with the Llama architecture: sizes, and where its family departs from
+// A decoder-only transformer of the Llama architecture as config.json describes it: sizes, and family differences from
 //   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
-// Families by model_type: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text. Keys are those of transformers 4
-// and 5.
+// Families by model_type: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text. Keys of transformers 4 and 5.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +12,7 @@
 
 namespace wasmquant::model {
 
-/// Rotary position embedding: angle of dimension pair i at position p is p * frequency(i).
+/// Rotary position embedding: the angle of dimension pair i at position p is p * frequency(i).
 struct Rope {
   enum class Scaling : uint8_t { none, linear, llama3 };
   double theta = 10000;
@@ -23,6 +22,7 @@ struct Rope {
   double original_positions = 8192;
 };
 
+/// Sizes and family differences of one model.
 struct Architecture {
   std::string family;
   uint32_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0;
@@ -32,14 +32,14 @@ struct Architecture {
   double norm_epsilon = 1e-6;
   bool norm_plus_one = false;  // norms multiply by 1 + weight
   bool head_norms = false;     // q and k are normed per head, before the rotation
-  bool post_norms = false;     // what attention and feed-forward add to x is normed first
+  bool post_norms = false;     // the outputs of attention and feed-forward are normed before they are added to x
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   bool tied_head = false;           // the head's weight is the embedding
-  bool rotated_down_input = false;  // what down reads is multiplied by a Hadamard matrix first
+  bool rotated_down_input = false;  // the input of down is multiplied by a Hadamard matrix
   float embedding_scale = 1;
   float attention_scale = 1;               // of q * k
   float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
-  uint32_t window = 0;                     // keys that sliding layers see, the token's own included
+  uint32_t window = 0;                     // keys that sliding layers see, including the token's own
   List<bool> is_sliding;                   // by layer
   Rope rope, sliding_rope;                 // of full and of sliding layers
 
@@ -48,8 +48,7 @@ struct Architecture {
 };
 
 /// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or
-/// impossible), not-implemented (another family, rotation or activation; the message says what is known and what can be
-/// done).
+/// impossible), not-implemented (another family, RoPE scaling type or activation; the message lists what is supported).
 Result<Architecture> read_architecture(const json::Value& config);
 
 }  // namespace wasmquant::model

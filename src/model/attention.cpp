@@ -1,5 +1,5 @@
-// Query heads that share keys are worked on together: rows (token, head of the group), as many as fill a product's
-// tiles, against the keys that the last of these tokens sees.
+// Query heads that share keys are processed together: rows (token, head of the group), as many as fill a product's
+// tiles, against the keys visible to the last of these tokens.
 #include "model/attention.h"
 
 #include <algorithm>

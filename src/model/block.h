@@ -1,4 +1,4 @@
-// One transformer block over a portion of the batch: whole sequences of one length.
+// One transformer block over a part of the batch: whole sequences of one length.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace wasmquant::model {
 
-/// What linear layers multiply.
+/// The precision of the inputs of linear layers.
 enum class InputPrecision : uint8_t {
   float32,
   int8_per_token  // fake-quantized: codes -127..127, scale absmax / 127 of each token's row
@@ -23,13 +23,14 @@ enum class InputPrecision : uint8_t {
 /// x [rows, columns] to its quantized values, in place.
 void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept;
 
+/// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
   /// For sequences of `length` tokens.
   BlockRunner(const Architecture& architecture, InputPrecision precision, size_t length);
 
-  /// x [tokens, hidden], in place; the tokens are whole sequences, one after the other. `sink`, when given, gets every
-  /// linear layer's input, before it is quantized. Rows do not depend on how sequences are portioned.
+  /// x [tokens, hidden], in place; the tokens are whole consecutive sequences. `sink`, if given, gets every linear
+  /// layer's input before it is quantized. Rows do not depend on how sequences are batched.
   Status run(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink);
 
  private:
@@ -46,7 +47,7 @@ class BlockRunner {
   RotaryTable table_, sliding_table_;
   std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, product_;
   AttentionMemory attention_;
-  Hadamard hadamard_;  // of what down reads; made when it is first needed
+  Hadamard hadamard_;  // rotates the input of down; created on first use
   std::vector<double> row_;
 };
 

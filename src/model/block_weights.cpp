@@ -21,7 +21,7 @@ List<BlockWeight> block_weights(const Architecture& a) {
     out.push_back({Slot::k_norm, "self_attn.k_norm.weight", 0, a.head_dim});
   }
   linear(Slot::o, a.output_bias, a.hidden, queries);
-  // Llama calls the norm before the feed-forward "post attention"; Gemma 2 and 3 have one of each.
+  // Llama calls the norm before the feed-forward "post attention"; Gemma 2 and 3 have both.
   if (a.post_norms) {
     out.push_back({Slot::attention_post_norm, "post_attention_layernorm.weight", 0, a.hidden});
     out.push_back({Slot::feed_forward_norm, "pre_feedforward_layernorm.weight", 0, a.hidden});

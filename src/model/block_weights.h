@@ -9,6 +9,7 @@
 
 namespace wasmquant::model {
 
+/// The weights of a block.
 enum class Slot : uint8_t {
   q,
   k,
@@ -33,16 +34,17 @@ enum class Slot : uint8_t {
 };
 inline constexpr size_t kSlots = 20;
 
+/// Name and shape of one weight.
 struct BlockWeight {
   Slot slot;
   std::string name;                // below "layers.N."
   uint32_t rows = 0, columns = 0;  // [out, in]; vectors are [columns], with rows 0
 };
 
-/// What a block of this architecture has, in the order of its computation.
+/// The weights of a block of this architecture, in the order of its computation.
 List<BlockWeight> block_weights(const Architecture& architecture);
 
-/// Values in C order; those that the architecture lacks stay empty.
+/// Values in C order; weights that the architecture lacks stay empty.
 struct BlockValues {
   std::array<std::vector<float>, kSlots> values;
   std::vector<float>& operator[](Slot slot) noexcept { return values[static_cast<size_t>(slot)]; }

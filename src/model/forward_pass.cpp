@@ -11,7 +11,7 @@
 namespace wasmquant::model {
 namespace {
 
-// Tokens worked on together: enough to spread the packing of weights, few enough for the wide activations in between.
+// Tokens per portion: enough to amortise the packing of weights, few enough for the wide activations in between.
 constexpr size_t kPortionTokens = 512;
 
 size_t sequences_per_portion(size_t length) noexcept { return std::max<size_t>(kPortionTokens / length, 1); }

@@ -1,5 +1,5 @@
-// A batch of token sequences on its way through a model, block by block: the caller brings the weights of one step at
-// a time, as float32 and in tiles, and memory holds that step and the activations of the batch.
+// A forward pass of a batch of token sequences, block by block: the caller supplies the weights of one step at a time,
+// as float32 and in tiles; memory contains that step and the activations of the batch.
 //
 //   set_tokens
 //   embedding   for each tile of its rows: load_embedding, then run_embedding on every portion
@@ -19,6 +19,7 @@
 
 namespace wasmquant::model {
 
+/// The state of one forward pass.
 class ForwardPass {
  public:
   ForwardPass(Architecture architecture, InputPrecision precision);
@@ -26,47 +27,46 @@ class ForwardPass {
   ForwardPass& operator=(const ForwardPass&) = delete;
 
   const Architecture& architecture() const noexcept { return architecture_; }
-  /// From now on the input of down is rotated, as config.json says of models that were rotated so.
+  /// From now on rotates the input of down, as for models whose config.json says so.
   void rotate_down_input() noexcept { architecture_.rotated_down_input = true; }
 
   /// tokens [sequences, length]. Errors: argument-invalid (no sequences, fewer than two tokens each, more than
-  /// max_positions, a token that is not in the vocabulary; the message names it).
+  /// max_positions, a token outside the vocabulary; the message names it).
   Status set_tokens(std::span<const int32_t> tokens, size_t length);
 
   size_t sequences() const noexcept { return length_ == 0 ? 0 : tokens_.size() / length_; }
   size_t length() const noexcept { return length_; }
   size_t portions() const noexcept { return (sequences() + portion_ - 1) / portion_; }
 
-  /// Rows [first, first + rows.size() / hidden) of the embedding, to the portion's tokens that have them.
+  /// Rows [first, first + rows.size() / hidden) of the embedding, written to the portion's tokens that use them.
   void run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept;
 
   /// Values of the next block; the shapes are those of block_weights().
   BlockValues& block() noexcept { return block_; }
-  /// `keep` false: activations stay as they were, for passes that only feed `sink`.
+  /// `keep` false: activations are unchanged, for passes that only feed `sink`.
   Status run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep = true);
 
-  /// The same with other values, for a copy of the activations that is made when this is first called for them.
+  /// The same with other values, on a copy of the activations made at the first such call.
   Status run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink, bool keep);
 
   std::vector<float>& final_norm() noexcept { return final_norm_; }
-  /// Of the activations as they are now: mean over tokens of their squared norm.
+  /// Mean over tokens of the squared norm of the current activations.
   double stream_energy() const noexcept;
 
   /// Applies the final norm; `sink` gets the head's input.
   Status begin_head(InputSink* sink);
-  /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows]; good until the
-  /// next call.
+  /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows].
   std::span<float> logits(size_t portion, std::span<const float> rows);
   /// The same, added to the losses. Tiles of rows come in order, each to every portion.
   void run_head(size_t portion, std::span<const float> rows, uint32_t first);
 
   /// Sum over positions 0 to length - 2 of the negative log-likelihood of the token that follows, in nats.
   double loss_of(size_t sequence) const noexcept;
-  /// The token with the largest logit at the sequence's last position, the first of several; -1 when a logit is not
-  /// finite, or the head was not run.
+  /// The token with the largest logit at the sequence's last position, the first of equals; -1 when a logit is not
+  /// finite or the head has not run.
   int32_t next_token(size_t sequence) const noexcept { return sequence < next_.size() ? next_[sequence].token : -1; }
 
-  /// Bytes of activations per token of the batch, and of working memory besides.
+  /// Bytes of activations per token of the batch, and of working memory.
   static uint64_t bytes_per_token(const Architecture& architecture) noexcept;
   static uint64_t working_bytes(const Architecture& architecture, size_t length) noexcept;
 

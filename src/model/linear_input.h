@@ -1,4 +1,4 @@
-// The matrices that linear layers of a transformer multiply: what calibration sees.
+// The inputs of a transformer's linear layers, which calibration observes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +12,13 @@ namespace wasmquant::model {
 enum class LinearInput : uint8_t { attention, attention_output, feed_forward, feed_forward_output, head };
 inline constexpr size_t kBlockInputs = 4;  // all but `head`
 
+/// Receives the inputs of linear layers.
 class InputSink {
  public:
-  /// x [tokens, columns], the tokens in order; called once per portion of the batch. `layer` is the block's number. The
-  /// first error ends the run.
+  /// x [tokens, columns], tokens in order; called once per portion of the batch. `layer`: the block. An error ends the
+  /// run.
   virtual Status accept(uint32_t layer, LinearInput input, std::span<const float> x, size_t columns) = 0;
-  /// Whether a block may end where it has made this input: what comes after it is then not computed.
+  /// Whether a block may stop after this input; the rest is then not computed.
   virtual bool ends_at(LinearInput) const noexcept { return false; }
 
  protected:

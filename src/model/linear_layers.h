@@ -1,4 +1,4 @@
-// The linear layers of a transformer block: what they are called, what they read, where their values are.
+// The linear layers of a transformer block: names, inputs, and weights.
 #pragma once
 #include <span>
 
@@ -7,6 +7,7 @@
 
 namespace wasmquant::model {
 
+/// One linear layer of a block.
 struct LinearLayer {
   Slot weight, bias;
   LinearInput reads;
@@ -18,7 +19,7 @@ inline constexpr size_t kLinearLayers = 7;
 /// In the order of computation, which is the order of their weights in Slot.
 std::span<const LinearLayer> linear_layers() noexcept;
 
-/// Those that read an input of a block; the head's is none of them.
+/// The layers that read an input of a block; none for the head's.
 std::span<const LinearLayer> readers_of(LinearInput input) noexcept;
 
 }  // namespace wasmquant::model

@@ -5,6 +5,7 @@
 
 namespace wasmquant::model {
 
+/// The parameters of a norm.
 struct Norm {
   double epsilon;
   bool plus_one;  // Gemma multiplies by 1 + weight

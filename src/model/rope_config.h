@@ -6,8 +6,8 @@
 
 namespace wasmquant::model {
 
-/// Of full and of sliding layers; the same where the config does not tell them apart.
-/// Errors: not-implemented for rotations other than default, linear, llama3 and, up to the trained length, dynamic.
+/// For full and sliding layers; equal if the config has one set. Errors: not-implemented for RoPE scaling types other
+/// than default, linear, llama3 and, up to the trained length, dynamic.
 Status read_rope(const json::Value& config, Rope& full, Rope& sliding);
 
 }  // namespace wasmquant::model

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kTwoPi = 6.28318530717958647693;
 
-/// 1 / theta^(2 pair / head_dim), then what the scaling makes of it. llama3 (Llama 3.1): periods up to
-/// original / high_factor stay, those from original / low_factor on are stretched, between them the two are blended.
+/// 1 / theta^(2 pair / head_dim) with RoPE scaling applied. llama3 (Llama 3.1): periods up to original / high_factor
+/// stay, those from original / low_factor on are scaled, and those between are blended.
 float frequency_of(const Rope& rope, size_t pair, size_t head_dim) noexcept {
   const double exponent = static_cast<double>(2 * pair) / static_cast<double>(head_dim);
   const double plain = exp2_of(-exponent * log2_of(rope.theta)), stretched = plain / rope.factor;

@@ -1,5 +1,5 @@
-// Rotary position embedding (J. Su et al. 2021) in the layout of Hugging Face checkpoints: dimension i of a head rotates
-// with dimension i + head_dim / 2,
+// Rotary position embedding (J. Su et al. 2021) in the layout of Hugging Face checkpoints: dimension i of a head
+// rotates with dimension i + head_dim / 2,
 //   x_i' = x_i cos - x_(i+d/2) sin,   x_(i+d/2)' = x_(i+d/2) cos + x_i sin,   angle = position * frequency_i.
 #pragma once
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 namespace wasmquant::model {
 
+/// Precomputed sines and cosines.
 class RotaryTable {
  public:
   RotaryTable() = default;

@@ -8,9 +8,10 @@
 
 namespace wasmquant::model {
 
+/// Accumulates losses of one sequence.
 class TokenLoss {
  public:
-  /// One target per position; a negative one is never met.
+  /// One target per position; a negative one never matches.
   explicit TokenLoss(std::vector<int32_t> targets);
 
   /// Logits [rows, width] of positions `first` and following and of tokens `first_token` and following. Tiles come in

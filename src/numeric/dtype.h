@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// One per row of dtypes.def.
 enum class Dtype : uint8_t {
 #define WASMQUANT_INT(id, ...) id,
 #define WASMQUANT_FLOAT(id, ...) id,
@@ -19,6 +20,7 @@ enum class Dtype : uint8_t {
 #include "numeric/dtypes.def"
 };
 
+/// Special values and zeros (dtypes.def).
 enum class Specials : uint8_t { none, nan_only, ieee, fnuz };
 enum class Zeros : uint8_t { one, two };
 /// integer: scale and zero point · floating: scale, or none for plain casts · block: a shared exponent per block
@@ -27,11 +29,12 @@ enum class DtypeKind : uint8_t { integer, floating, block };
 /// Bytes of one unpacked code of `bits` bits.
 constexpr uint32_t code_bytes_of(uint32_t bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
 
+/// The facts of one dtype.
 struct DtypeInfo {
   Dtype dtype;
   std::string_view name;
   DtypeKind kind;
-  uint8_t bits;  // of one code; block dtypes: without the shared parts; minifloat: 0, the spec says
+  uint8_t bits;  // per code; block dtypes: without the shared bits; minifloat: 0, given by the spec
   bool is_integer;
   bool is_signed;
   // Integers: smallest and largest code. Others: 0.

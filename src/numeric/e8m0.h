@@ -26,8 +26,8 @@ constexpr uint8_t encode_e8m0(float x) {
   return static_cast<uint8_t>(rounded > 254 ? 254 : rounded);
 }
 
-/// What AMD Quark's exporter writes for a positive block scale: round(log2(scale)), where scales below 2^-126 count as
-/// 2^-126, so byte 0 never appears. Rounding in the exponent turns at sqrt(2) = 1.0110101000001001111001100...b.
+/// What AMD Quark's exporter writes for a positive block scale: round(log2(scale)). Scales below 2^-126 count as
+/// 2^-126, so byte 0 never appears. Rounding in the exponent switches at sqrt(2) = 1.0110101000001001111001100...b.
 constexpr uint8_t export_e8m0(float scale) {
   const uint32_t bits = std::bit_cast<uint32_t>(scale) & 0x7FFFFFFF;
   if (bits > 0x7F800000) return kE8m0NaN;

@@ -1,5 +1,5 @@
-// log2 and exp2 in float64 from additions, multiplications and divisions alone, so that native and WebAssembly builds
-// agree to the bit; the C library's may differ in the last one.
+// log2 and exp2 in float64 from additions, multiplications and divisions, so that native and WebAssembly builds agree
+// to the bit; C libraries may differ in the last one.
 #pragma once
 #include <bit>
 #include <cmath>

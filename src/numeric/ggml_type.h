@@ -7,20 +7,23 @@
 
 namespace wasmquant {
 
+/// One per row of ggml_types.def.
 enum class GgmlType : uint8_t {
 #define WASMQUANT_GGML(id, file_id, block, block_bytes, ability) id,
 #include "numeric/ggml_types.def"
 #undef WASMQUANT_GGML
 };
 
+/// What is supported (ggml_types.def).
 enum class GgmlAbility : uint8_t { opaque, reads, both };
 
+/// The facts of one type.
 struct GgmlTypeInfo {
   GgmlType type;
   std::string_view name;
   uint8_t file_id;
   uint16_t block;        // elements
-  uint16_t block_bytes;  // bytes of them
+  uint16_t block_bytes;  // bytes per block
   GgmlAbility ability;
 
   constexpr bool can_quantize() const { return ability == GgmlAbility::both; }
@@ -38,7 +41,7 @@ inline constexpr std::array kGgmlTypes = {
 
 constexpr const GgmlTypeInfo& info_of(GgmlType type) { return kGgmlTypes[static_cast<size_t>(type)]; }
 
-/// The type that a file calls by this number; nothing for numbers that are unknown or were withdrawn.
+/// The type with this number in files; nullopt for unknown or withdrawn numbers.
 constexpr std::optional<GgmlType> ggml_type_of(uint32_t file_id) {
   for (const GgmlTypeInfo& row : kGgmlTypes)
     if (row.file_id == file_id) return row.type;

@@ -1,13 +1,12 @@
-// float16 (1 | 5, bias 15 | 10) one number at a time, in few instructions: the scales of block types. The general way,
-// for any small float, is minifloat.h.
+// float16 (1 | 5, bias 15 | 10), one number at a time in few instructions: the scales of block types. minifloat.h has
+// the general code for any small float.
 #pragma once
 #include <bit>
 #include <cstdint>
 
 namespace wasmquant {
 
-/// Nearest even with gradual underflow; overflow becomes infinity, any NaN 0xFE00 (what invalid operations on x86
-/// give).
+/// Nearest even with gradual underflow; overflow becomes infinity, any NaN 0xFE00 (what invalid x86 operations give).
 constexpr uint16_t half_of(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & 0x7FFFFFFF, sign = bits >> 16 & 0x8000;
   if (magnitude > 0x7F800000) return 0xFE00;

@@ -13,6 +13,7 @@ namespace wasmquant {
 /// 2^e as float64; e in -1022..1023.
 constexpr double power_of_two(int e) { return std::bit_cast<double>(static_cast<uint64_t>(e + 1023) << 52); }
 
+/// The bits of a small float.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
@@ -42,8 +43,8 @@ struct FloatFormat {
   /// floor(log2(max_finite)): what OCP calls emax.
   constexpr int max_exponent() const { return static_cast<int>(max_code() >> mantissa_bits) - bias; }
   constexpr bool has_nan() const { return specials != Specials::none; }
-  /// The NaN that encoding makes, sign aside: all ones for 8 bits (as torch), quiet bit only for 16 bits. 0 when there
-  /// is none; the sign bit alone for fnuz.
+  /// The NaN that encoding produces, without sign: all ones for 8 bits (as in torch), quiet bit only for 16 bits. 0 if
+  /// the format has no NaN; the sign bit alone for fnuz.
   constexpr uint32_t nan_code() const {
     if (specials == Specials::none) return 0;
     if (specials == Specials::fnuz) return sign_mask();
@@ -66,7 +67,7 @@ struct FloatFormat {
   }
 };
 
-/// For float dtypes with a row of their own (not minifloat).
+/// For float dtypes with their own row (not minifloat).
 constexpr FloatFormat float_format_of(Dtype dtype) {
   const DtypeInfo& info = info_of(dtype);
   return {info.exponent_bits, info.mantissa_bits, info.bias, info.specials, info.is_signed, info.zeros};
@@ -77,7 +78,7 @@ constexpr FloatFormat plain_minifloat(int exponent_bits, int mantissa_bits) {
   return {exponent_bits, mantissa_bits, (1 << (exponent_bits - 1)) - 1, Specials::none, true, Zeros::two};
 }
 
-/// What becomes of values that round beyond the largest finite one. infinity: NaN where the format has no infinity.
+/// What values become that round beyond the largest finite one. infinity: NaN if the format has no infinity.
 enum class Overflow : uint8_t { saturate, infinity };
 
 /// Nearest code of x. NaN gives nan_code() with the sign of x, and for 16-bit formats the top bits of its payload;
@@ -110,8 +111,8 @@ constexpr uint32_t encode(const FloatFormat& format, float x, Overflow overflow)
     units = significand >> shift;
     if (rest > half || (rest == half && units % 2 == 1)) ++units;
   }
-  // A carry out of the mantissa moves into the exponent by itself. Ties go to the even unit: for m > 0 that is the even
-  // code, for m = 0 (powers of two) always the larger one, as in Brevitas.
+  // A carry out of the mantissa increments the exponent. Ties go to the even unit: for m > 0 that is the even code, for
+  // m = 0 (powers of two) always the larger one, as in Brevitas.
   const int64_t code = static_cast<int64_t>(units) + (int64_t{step_exponent + format.bias - 1} << format.mantissa_bits);
   if (format.zeros == Zeros::one && code == 0) return 0;
   return sign | (code > int64_t{format.max_code()} ? beyond : static_cast<uint32_t>(code));

@@ -1,5 +1,5 @@
-// Sine and cosine in float64 from additions and multiplications alone, so that native and WebAssembly builds agree to
-// the bit; the C library's may differ in the last one.
+// Sine and cosine in float64 from additions and multiplications, so that native and WebAssembly builds agree to the
+// bit; C libraries may differ in the last one.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Storage dtypes: what the bytes of a tensor in a file are, as opposed to what a weight is quantized to (dtype.h).
-// Elements of their own (storage_dtypes.def), and the block types of GGUF files (ggml_types.def).
+// Storage dtypes: what the bytes of a tensor in a file are, as opposed to what a weight is quantized to (dtype.h):
+// element dtypes (storage_dtypes.def) and the block types of GGUF files (ggml_types.def).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace wasmquant {
 
+/// One per row of storage_dtypes.def and ggml_types.def.
 enum class StorageDtype : uint8_t {
 #define WASMQUANT_STORAGE(id, bits, name) id,
 #include "numeric/storage_dtypes.def"
@@ -21,6 +22,7 @@ enum class StorageDtype : uint8_t {
 #undef WASMQUANT_GGML
 };
 
+/// The facts of one storage dtype.
 struct StorageDtypeInfo {
   StorageDtype dtype;
   std::string_view name;
@@ -29,7 +31,7 @@ struct StorageDtypeInfo {
   uint16_t block_bytes = 0;
 
   constexpr bool is_ggml() const { return bits == 0; }
-  /// Bytes of `elements`, a multiple of `block` (for elements below 8 bits: that fill bytes). The product must fit.
+  /// Bytes of `elements`, a multiple of `block` (below 8 bits: enough to fill whole bytes). The product must fit.
   constexpr uint64_t bytes_of(uint64_t elements) const {
     return is_ggml() ? elements / block * block_bytes : elements * bits / 8;
   }
@@ -47,14 +49,14 @@ inline constexpr std::array kStorageDtypes = {
 
 constexpr const StorageDtypeInfo& info_of(StorageDtype dtype) { return kStorageDtypes[static_cast<size_t>(dtype)]; }
 
-/// Exact, case-sensitive name of a safetensors dtype; aliases seen in the wild ("E8M0", "FP4") are the reader's affair.
+/// By exact, case-sensitive safetensors name; the reader resolves aliases seen in the wild ("E8M0", "FP4").
 constexpr std::optional<StorageDtype> storage_dtype_named(std::string_view name) {
   for (const StorageDtypeInfo& row : kStorageDtypes)
     if (!row.is_ggml() && row.name == name) return row.dtype;
   return std::nullopt;
 }
 
-/// A tensor of a GGUF file; its plain types are not told from those of other files where both are the same bytes.
+/// The dtype of a GGUF tensor. Plain types map to the dtypes of other files with the same bytes.
 constexpr StorageDtype storage_dtype_of(GgmlType type) {
   switch (type) {
     case GgmlType::f32:
@@ -67,7 +69,7 @@ constexpr StorageDtype storage_dtype_of(GgmlType type) {
       return static_cast<StorageDtype>(static_cast<size_t>(StorageDtype::ggml_f32) + static_cast<size_t>(type));
   }
 }
-/// The reverse; nothing for dtypes that GGUF does not have.
+/// The reverse; nullopt for dtypes that GGUF lacks.
 constexpr std::optional<GgmlType> ggml_type_of(StorageDtype dtype) {
   if (dtype == StorageDtype::F32) return GgmlType::f32;
   if (dtype == StorageDtype::F16) return GgmlType::f16;
@@ -76,7 +78,7 @@ constexpr std::optional<GgmlType> ggml_type_of(StorageDtype dtype) {
   return static_cast<GgmlType>(static_cast<size_t>(dtype) - static_cast<size_t>(StorageDtype::ggml_f32));
 }
 
-/// The dtype that elements of 8 and 4 bits are codes of, with a scale of 1. F8_E8M0 has none: it stores scales.
+/// The dtype whose codes the 8- and 4-bit elements are, with scale 1. F8_E8M0 has none: it stores scales.
 constexpr std::optional<Dtype> small_float_of(StorageDtype dtype) {
   switch (dtype) {
     case StorageDtype::F8_E4M3:
@@ -100,7 +102,7 @@ constexpr bool is_quantizable(StorageDtype dtype) {
   const auto type = ggml_type_of(dtype);
   return type && info_of(*type).can_dequantize();
 }
-/// Whether a tensor's can be, row by row: two elements of F4 share a byte.
+/// Whether a tensor can be widened row by row: two F4 elements share a byte.
 constexpr bool is_quantizable(StorageDtype dtype, std::span<const uint64_t> shape) {
   return is_quantizable(dtype) && (info_of(dtype).bits != 4 || (!shape.empty() && shape.back() % 2 == 0));
 }

@@ -1,5 +1,5 @@
-// aihwkit's estimators that know no search (aihwkit-brevitas 1.5).
-//   last_range    that of the last batch; with tail_percent p, per_tensor (percentile p, maximum), otherwise
+// aihwkit's estimators without a search (aihwkit-brevitas 1.5).
+//   last_range    the range of the last batch; with tail_percent p, per_tensor (percentile p, maximum), otherwise
 //                 (percentile p, percentile 100 - p)
 //   moving_range  first batch: its own; then (1 - momentum) * new + momentum * old, in float32
 #include "observers/observer.h"
@@ -25,7 +25,7 @@ class BatchRangeObserver final : public Observer {
   ObserverOptions options_;
 };
 
-// A batch with another number of scales starts anew.
+// A batch with a different number of scales starts over.
 void BatchRangeObserver::move(Observation& observation) const noexcept {
   const size_t scales = observation.min.size();
   const auto old_part = static_cast<float>(options_.momentum), new_part = static_cast<float>(1 - options_.momentum);

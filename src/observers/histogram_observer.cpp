@@ -1,5 +1,5 @@
-// per_tensor observers that choose a range by the histogram of the data: pass 1 finds the range that the bins divide,
-// pass 2 counts. Source: AMD Quark, spec 4.6 to 4.9.
+// per_tensor observers that choose a range from the histogram of the data: pass 1 finds the range of the bins, pass 2
+// counts. Source: AMD Quark, spec 4.6 to 4.9.
 #include <algorithm>
 
 #include "observers/moments_observer.h"
@@ -11,7 +11,7 @@ namespace wasmquant {
 namespace {
 
 constexpr double kHistogramPercentile = 99.99999999;
-constexpr uint32_t kMostQuantizedBins = 128;  // as ONNX Runtime; of fewer codes as many
+constexpr uint32_t kMostQuantizedBins = 128;  // as ONNX Runtime; fewer for dtypes with fewer codes
 
 uint32_t default_bins(ObserverMethod method) noexcept {
   switch (method) {
@@ -26,8 +26,8 @@ uint32_t default_bins(ObserverMethod method) noexcept {
   }
 }
 
-// Magnitudes where both signs are treated alike. Symmetric unsigned codes cannot hold negative values, which the mse
-// method therefore counts as what they are; Quark's own forms count magnitudes all the same.
+// Magnitudes where both signs are treated alike. Symmetric unsigned codes cannot represent negative values, so the mse
+// method counts signed values; Quark's methods count magnitudes all the same.
 bool counts_magnitudes(const QuantizationSpec& spec, ObserverMethod method) noexcept {
   const DtypeInfo& dtype = info_of(spec.dtype);
   const bool symmetric = spec.symmetric || !dtype.is_integer;

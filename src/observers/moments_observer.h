@@ -1,10 +1,10 @@
-// First values of scales that training would go on from (AMD Quark, spec 4.10). Zero points are 0.
+// Initial scales for training (AMD Quark, spec 4.10). Zero points are 0.
 //   lsq      2 mean|x| / sqrt(quant_max), where quant_max of asymmetric specs is 2^bits - 1
 //            (Esser et al., "Learned Step Size Quantization", 2020)
 //   tqt_3sd  2^ceil(log2 t) / 2^(bits - 1), t = |mean(x + 1e-6)| + 3 standard deviations (Jain et al., "Trained
 //            Quantization Thresholds", 2020); the logarithm is float32
-// At least GridRule::smallest_scale. Quark takes the first batch; here all batches count, those of per_channel while
-// the number of channels stays. Pass 1 finds the range, in whose units pass 2 adds up.
+// At least GridRule::smallest_scale. Quark takes the first batch; here all batches count (per_channel: while the number
+// of channels stays). Pass 1 finds the range, whose units pass 2 sums in.
 #pragma once
 #include "core/list.h"
 #include "observers/observer.h"
@@ -15,6 +15,7 @@ namespace wasmquant {
 /// 2^ceil(log2 threshold) / 2^(bits - 1), at least the smallest scale of the spec's grid.
 float tqt_scale_of(double threshold, const QuantizationSpec& spec) noexcept;
 
+/// Observer of the lsq and tqt_3sd methods.
 class MomentsObserver final : public Observer {
  public:
   MomentsObserver(const QuantizationSpec& spec, ObserverMethod method) : Observer(spec, 2, false), method_(method) {}

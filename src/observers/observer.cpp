@@ -66,7 +66,7 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
                       "{} and {} scales do not go together: the shapes of their scales differ", seen.range.min().size(),
                       range.min().size());
     }
-    range.merge(seen.range);  // the newcomer has the granularity of the coming pieces
+    range.merge(seen.range);  // the new observer has the granularity of the coming pieces
   } else {
     seen.pieces.clear();
     seen.summary.clear();
@@ -141,7 +141,7 @@ Status Observer::check_data() const {
   return {};
 }
 
-// Pass 2: batches whose range was replaced are passed over.
+// Pass 2 skips batches whose range was replaced.
 Status Observer::find(uint64_t number) {
   current_ = kNone;
   for (size_t i = 0; i < batches_.size(); ++i)

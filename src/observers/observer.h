@@ -1,5 +1,4 @@
-// Observers: scale and zero point from data that comes as a sequence of tensors (batches), each in pieces, by any
-// number of observers that share the work.
+// Observers: scale and zero point from a sequence of tensors (batches), fed in pieces to any number of observers.
 //
 //   begin(0, shape)  update(x, at) ...  begin(1, shape)  update(x, at) ...      pass 1
 //   next_pass(), then the same batches again                                    pass 2, where passes() is 2
@@ -9,11 +8,11 @@
 // Pieces and batches may go to any observer in any order: ranges are minima and maxima, all else is counts and exact
 // sums, so the result is the same to the bit.
 //
-// What a further batch does to the range, as AMD Quark keeps its state between calls (spec 4.1):
+// How another batch changes the range, as AMD Quark keeps its state between calls (spec 4.1):
 //   dynamic specs, per_group   each batch replaces the range (per_group with block_max observers: accumulate)
-//   per_tensor, static         ranges accumulate, whatever the shapes
-//   per_channel, static        ranges accumulate while the number of channels stays; another number starts anew
-// Observers of the other tools say in their own files what they make of several batches.
+//   per_tensor, static         ranges accumulate across shapes
+//   per_channel, static        ranges accumulate while the number of channels stays; another number starts over
+// The files of other tools' observers say how they combine batches.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,6 +26,7 @@
 
 namespace wasmquant {
 
+/// Base of all observers.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -38,39 +38,38 @@ class Observer {
   uint32_t pass() const noexcept { return pass_; }  // 1 or 2
   /// Whether it keeps the elements of whole batches in memory.
   bool keeps_data() const noexcept { return data_ != Data::none; }
-  /// ... and of all of them, until finish.
+  /// Whether it keeps those of all batches until finish.
   bool keeps_all_data() const noexcept { return data_ == Data::all_batches; }
 
-  /// How many elements in a row make a scale that is settled as soon as they are here: of such a tensor no more than
-  /// parts of scales are kept, even by an observer that keeps its data. 0 where scales do not lie so.
+  /// The number of consecutive elements that complete a scale, so that it can be settled immediately. Of such a tensor
+  /// only parts of scales are kept, even by an observer that keeps its data. 0 if scales are not contiguous.
   virtual uint64_t settling_elements(const Granularity&) const noexcept { return 0; }
 
-  /// Weights for the squared errors of slice_mse and half_quadratic's first guess: importance[i] of the elements at
-  /// index i of dimension 1, the input channels of a weight (llama.cpp's imatrix). Before the first batch; batches must
-  /// then have as many input channels. Errors: state-invalid when there was a batch or the observer measures no errors
-  /// of elements, argument-invalid (names the entry) for what is negative or not finite.
+  /// Weights for the squared errors of per_scale_mse and half_quadratic's first guess: importance[i] applies to the
+  /// elements at index i of dimension 1, the input channels of a weight (llama.cpp's imatrix). Call before the first
+  /// batch; batches must then have as many input channels. Errors: state-invalid after a batch or if the observer
+  /// measures no element errors, argument-invalid (names the entry) for negative or non-finite entries.
   Status weigh(std::span<const float> importance);
 
-  /// The following pieces are of batch number `batch`, in the order of calibration; batches may be skipped (another
-  /// observer has them) and taken up again. Errors: those of granularity_of; shape-mismatch when a batch taken up again
-  /// has other scales than before; state-invalid in pass 2 for a batch that pass 1 did not have.
+  /// Starts batch number `batch` in the order of calibration; batches may be skipped (another observer has them) and
+  /// resumed. Errors: those of granularity_of; shape-mismatch when a resumed batch has different scales than before;
+  /// state-invalid in pass 2 for a batch that pass 1 did not have.
   Status begin(uint64_t batch, const std::vector<uint64_t>& shape);
   /// Elements [at, at + x.size()) of the flat batch. Returns the flat index of the first non-finite element, or -1; in
-  /// pass 2 always -1. Such elements are left out. Nothing is taken in without a begin() after the last merge() or
-  /// next_pass().
+  /// pass 2 always -1. Non-finite elements are skipped. Requires a begin() after the last merge() or next_pass().
   int64_t update(std::span<const float> x, uint64_t at) noexcept;
-  /// Adds what `other`, of the same spec and options and in the same pass, has seen in this pass. Errors: state-invalid
-  /// when they do not belong together, shape-mismatch when their scales do not.
+  /// Adds what `other`, with the same spec and options and in the same pass, saw in this pass. Errors: state-invalid if
+  /// they do not belong together, shape-mismatch if their scales differ.
   Status merge(const Observer& other);
-  /// From pass 1 to pass 2. Error: state-invalid when there is none.
+  /// From pass 1 to pass 2. Error: state-invalid if there is no second pass.
   Status next_pass();
   /// Back to the state before the first batch.
   void reset() noexcept;
-  /// Error: state-invalid when a pass is missing, or the second one saw nothing of what the first one did.
+  /// Errors: state-invalid when a pass is missing, or the second pass saw none of the first pass's data.
   Result<Observation> finish() const;
 
  protected:
-  /// Whose elements are kept in memory. until_complete: each batch's, until all of it is here; its summary_of stays.
+  /// Which elements are kept. until_complete: each batch's, until all of it has arrived; its summary_of remains.
   enum class Data : uint8_t { none, until_complete, last_batch, all_batches };
   struct Piece {
     uint64_t at;
@@ -79,26 +78,25 @@ class Observer {
   struct Batch {
     uint64_t number;
     RangeObserver range;
-    std::vector<uint64_t> shape = {};  // with the pieces
+    std::vector<uint64_t> shape = {};  // while elements are kept
     List<Piece> pieces = {};
     std::vector<float> summary = {};
-    uint64_t settled = 0;  // elements of scales that settle() has seen
+    uint64_t settled = 0;  // elements of the scales that settle() has processed
   };
 
   Observer(const QuantizationSpec& spec, uint32_t passes, bool keeps_batches, Data data = Data::none)
       : spec_(spec), passes_(passes), keeps_batches_(keeps_batches), data_(data) {}
 
-  /// In rising order of their numbers. Unless it keeps all batches, the only one holds the range of all that count.
+  /// In ascending order of batch numbers. Unless it keeps all batches, the only one has the combined range.
   size_t batch_count() const noexcept { return batches_.size(); }
   const RangeObserver& range(size_t index) const noexcept { return batches_[index]->range; }
   /// The elements of a batch that were kept, and its shape.
   std::vector<float> data(size_t index) const;
   const std::vector<uint64_t>& shape(size_t index) const noexcept { return batches_[index]->shape; }
   const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
-  /// What is to be kept of a complete batch; not empty.
+  /// What to keep of a complete batch; not empty.
   virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
-  /// Elements [at, at + x.size()), whole scales of settling_elements(); what is found goes to `summary`, NaN for what
-  /// is not known yet.
+  /// Elements [at, at + x.size()), whole scales of settling_elements(); results go to `summary`, NaN if unknown.
   virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*at*/,
                       std::vector<float>& /*summary*/) {}
   std::span<const float> importance() const noexcept { return importance_; }
@@ -108,27 +106,27 @@ class Observer {
   // ---- pass 2, for observers that have one
   /// All ranges are known.
   virtual void start_pass() {}
-  /// The following pieces are of batch `index`, as in range(index).
+  /// The pieces that follow are of batch `index`, as in range(index).
   virtual void start_batch(size_t /*index*/, const Granularity&) {}
   virtual void count(std::span<const float> /*x*/, uint64_t /*at*/) noexcept {}
   virtual void merge_counts(const Observer& /*other*/) noexcept {}
 
-  /// At least one batch was seen, in all passes; fills qparams, min and max (which hold the range of the last batch).
+  /// After all passes, with a batch or more; fills qparams, min and max (initially the last batch's range).
   virtual void choose(Observation& observation) const = 0;
 
  private:
-  // Makes the batch part of the state and current, or nothing current where a later one has replaced it.
+  // Adds the batch and makes it current; if a later batch has replaced it, nothing is current.
   Status take_in(uint64_t number, RangeObserver&& range, bool is_merge);
   Status find(uint64_t number);
-  // Whether the data of batch `index` is of use, as far as is known now.
+  // Whether the data of batch `index` may still be needed.
   bool keeps_data_of(size_t index) const noexcept {
     if (data_ == Data::until_complete) return batches_[index]->summary.empty();
     return data_ == Data::all_batches || (data_ == Data::last_batch && index + 1 == batches_.size());
   }
   void keep(size_t index, std::span<const float> x, uint64_t at);
-  // A part of one scale; with the last of them the scale is settled.
+  // Keeps part of a scale; the last part settles the scale.
   void keep_part(size_t index, std::span<const float> x, uint64_t at, uint64_t unit);
-  // Batch current_ or more of it has come; what is no longer of use goes.
+  // Drops data that is no longer needed once batch current_ has grown.
   void drop_data();
   static bool is_complete(const Batch& batch) noexcept;
   Status check_data() const;
@@ -144,11 +142,11 @@ class Observer {
   static constexpr size_t kNone = static_cast<size_t>(-1);
 };
 
-/// What makes the observer that spec.observer names; observers.def lists them.
+/// Makes the observer that spec.observer names; observers.def lists them.
 using ObserverMaker = std::unique_ptr<Observer>(const QuantizationSpec& spec, const ObserverOptions& options);
 
-/// One whole batch in the observer's present pass. Errors: those of begin; shape-mismatch when x and shape disagree;
-/// value-not-finite (the message names the element). After an error the state is as before.
+/// One whole batch in the observer's current pass. Errors: those of begin; shape-mismatch when x and shape disagree;
+/// value-not-finite (names the element). After an error the state is unchanged.
 Status observe(Observer& observer, uint64_t batch, std::span<const float> x, const std::vector<uint64_t>& shape);
 
 }  // namespace wasmquant

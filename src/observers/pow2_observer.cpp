@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kMiddle = 127, kMiddleOfSymmetric = 128;  // zero points of symmetric uint8
 
-// 2^round(log2(scale)). log2 of a float is never halfway: the square root of 2 is no float.
+// 2^round(log2(scale)). log2 of a float is never halfway: sqrt(2) is not a float.
 float nearest_power_of_two(float scale) noexcept {
   const double clamped = std::clamp(static_cast<double>(scale), 0x1p-127, 0x1p127);
   constexpr uint64_t kMantissa = (uint64_t{1} << 52) - 1;
@@ -20,7 +20,7 @@ float nearest_power_of_two(float scale) noexcept {
   return static_cast<float>(mantissa * mantissa > 2 ? 2 * power : power);
 }
 
-// Steps away from the largest scale end at the largest power of float32.
+// Steps up from the largest scale stop at the largest float32 power.
 float scaled(float scale, float factor) noexcept { return std::min(scale, 0x1p127f / factor) * factor; }
 
 }  // namespace
@@ -39,8 +39,8 @@ QParams pow2_qparams_of(float min, float max, const QuantizationSpec& spec) noex
   const float range = max - min;
   float scale = std::isfinite(range) ? range / steps : max / steps - min / steps;
   if (scale == 0) scale = 1;
-  const float first = std::trunc(lowest - min / scale);  // zero point of the scale that is no power of two yet
-  // Quark: quant_min - round(min((quant_min - first) * s, 0) / s). Powers of two leave no rounding in that.
+  const float first = std::trunc(lowest - min / scale);  // zero point of the scale before it becomes a power of two
+  // Quark: quant_min - round(min((quant_min - first) * s, 0) / s). With powers of two this does not round.
   return {nearest_power_of_two(scale), lowest - std::min(lowest - first, 0.0f)};
 }
 
@@ -134,7 +134,7 @@ void Pow2Observer::choose(Observation& observation) const {
   observation.qparams.resize(scales);
   for (size_t scale = 0; scale < scales; ++scale) {
     size_t most = 0;
-    // A pair is counted in full where it stands first; nothing can win once fewer calls are left than it has.
+    // Counts a pair in full where it first occurs; stops once too few calls are left to win.
     for (size_t call = scale; call < calls.size() && (calls.size() - call) / scales >= most; call += scales) {
       size_t count = 0;
       for (size_t later = call; later < calls.size(); later += scales)

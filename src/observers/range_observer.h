@@ -1,4 +1,4 @@
-// Ranges of one tensor fed in pieces, one per scale. State is in the internal scale order of Granularity. Minimum and
+// The ranges of one tensor fed in pieces, one per scale, in the internal scale order of Granularity. Minimum and
 // maximum commute and are idempotent, so pieces may come in any order, twice, or from several observers (merge).
 #pragma once
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace wasmquant {
 
+/// Accumulates the ranges of one tensor.
 class RangeObserver {
  public:
-  /// Every update() accumulates; what a further tensor does to the state (some specs replace it) is Observer's affair.
+  /// Every update() accumulates; Observer decides what further tensors do to the state.
   RangeObserver(const Granularity& granularity, const QuantizationSpec& spec);
 
   /// Elements [begin, begin + x.size()) of the flat tensor. Returns the flat index of the first non-finite element,
@@ -20,7 +21,7 @@ class RangeObserver {
   int64_t update(std::span<const float> x, uint64_t begin) noexcept;
   /// Adds what `other` has seen; both have the same number of scales.
   void merge(const RangeObserver& other) noexcept;
-  /// The same from bare ranges, as another thread's observer gave them; one element per scale.
+  /// The same from bare ranges of another thread's observer; one element per scale.
   void merge(std::span<const float> min, std::span<const float> max) noexcept;
   void reset() noexcept;
 
@@ -29,7 +30,7 @@ class RangeObserver {
   std::span<const float> max() const noexcept { return max_; }
   /// Scales of these ranges by qparams_of, internal order.
   std::vector<QParams> finish() const;
-  /// Of the whole tensor, for scale_format e4m3.
+  /// The second scale of the whole tensor, for scale_format e4m3.
   float second_scale() const noexcept;
 
  private:

@@ -1,14 +1,13 @@
-// aihwkit's MSE and cross-entropy estimators (aihwkit-brevitas 1.5). The first batch says how far ranges reach and
-// whether all data is >= 0; it is that of the whole tensor for channels, too.
-//   reach  max|x| + margin; with two ends to find, the larger magnitude of min - margin and max + margin
+// aihwkit's MSE and cross-entropy estimators (aihwkit-brevitas 1.5). The first batch fixes the reach of the ranges and
+// whether all data is >= 0, for the whole tensor even with channels.
+//   reach  max|x| + margin; if both ends are searched, the larger magnitude of min - margin and max + margin
 //   flat (symmetric, or nothing below zero): ranges (-r, r) or (0, r)      else: (-r + s, r + s), integers only
 //   grid      r = i * reach / N for i = 1..N, and s in steps of 2 r / (2^bits - 1), fewer than 2^bits / 4 of them to
 //             either side, ends clamped to min - margin and max + margin; errors of all batches add up; the first of
 //             the best
 //   sections  Brent's method for r in [0.01 reach, reach], within it for s; the last batch alone
-// Cross entropy is of the whole tensor, over its second dimension; with sections of channels of three and more
-// dimensions, of each channel.
-// The data is kept until finish: that of all batches (grid) or the last.
+// Cross entropy is of the whole tensor, over its second dimension; with sections, of each channel if there are three or
+// more dimensions. The data is kept until finish: of all batches (grid) or the last.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -31,7 +30,7 @@ constexpr double kMostShifts = 64;
 
 using LossOfRange = CallableRef<double(const Range&)>;
 
-// What of the first batch and the spec is the same for all searches of a tensor.
+// What all searches of a tensor share.
 struct Bounds {
   Bounds(const RangeObserver& first, const QuantizationSpec& spec, const ObserverOptions& options) noexcept
       : candidates(std::max(options.candidates, 1u)),
@@ -117,7 +116,7 @@ class Loss {
   std::vector<float> y_;
 };
 
-// Elements of a row of sums: those behind one index of the first dimension; of a channel all (grid) or each (sections).
+// Elements per row of sums: one index of the first dimension; for a channel, all (grid) or each (sections).
 size_t row_of(std::span<const uint64_t> shape, size_t count, bool is_flat_slice, bool by_grid) noexcept {
   if (is_flat_slice) return by_grid ? count : 1;
   uint64_t elements = 1;

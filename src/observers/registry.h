@@ -1,4 +1,4 @@
-// Observers by name, and the one way to make them.
+// Observers by name, and their construction.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace wasmquant {
 
-/// By class name, with or without the ending `Observer`.
+/// By class name, with or without the suffix `Observer`.
 std::optional<ObserverId> observer_named(std::string_view name) noexcept;
-/// The min-max observer of a qscheme; none for per_block.
+/// The min-max observer of a qscheme; nullopt for per_block.
 std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept;
 
-/// The observer that spec.observer names. Its qscheme and dtypes are those of the spec: the config sees to that.
+/// The observer that spec.observer names. The config ensures that qscheme and dtype fit.
 std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options);
 /// With the options of the spec.
 inline std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec) {

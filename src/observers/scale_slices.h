@@ -1,4 +1,4 @@
-// The elements of a tensor, those of each scale together.
+// The elements of a tensor, grouped by scale.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,13 +9,14 @@
 
 namespace wasmquant {
 
+/// Sorts the elements by scale.
 class ScaleSlices {
  public:
-  /// `x` is a whole tensor; elements that are not finite are left out.
+  /// `x` is a whole tensor; non-finite elements are skipped.
   ScaleSlices(const Granularity& granularity, std::vector<float> x);
 
   size_t count() const noexcept { return begin_.size() - 1; }
-  /// In the order of the tensor.
+  /// The elements of one scale, in the order of the tensor.
   std::span<const float> operator[](size_t scale) const noexcept {
     return std::span<const float>(values_).subspan(begin_[scale], begin_[scale + 1] - begin_[scale]);
   }

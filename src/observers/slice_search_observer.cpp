@@ -1,7 +1,7 @@
-// Observers of channels and groups that search for the scale of each by itself (slice_search.h). The last batch counts:
-// they are made for weights. Scales whose elements lie together are settled as soon as these are here, so that no more
-// than parts of scales are kept; otherwise, and where the scales of a tensor depend on each other (scale_format e4m3,
-// signs by the data), the tensor is kept until finish.
+// Observers that search the scale of each channel or group separately (per_scale_search.h). Made for weights: the last
+// batch counts. If the elements of a scale are contiguous, it is settled as soon as they have arrived, and only parts
+// of scales are kept. Otherwise, and where the scales of a tensor depend on each other (scale_format e4m3, signs by the
+// data), the tensor is kept until finish.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,7 @@
 namespace wasmquant {
 namespace {
 
-// The summary: of each scale its scale, zero point, and range.
+// The summary per scale: scale, zero point, and range.
 constexpr size_t kNumbers = 4;
 
 }  // namespace
@@ -30,7 +30,7 @@ class SliceSearchObserver final : public Observer {
  private:
   void settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) override;
   void choose(Observation& observation) const override;
-  // Weights of elements, of the first `count` of a tensor: importance() repeated as its shape says. Empty without.
+  // Weights of the first `count` elements of a tensor: importance() broadcast to its shape. Empty without importance.
   std::vector<float> weights(size_t index, uint64_t count) const;
 
   ObserverMethod method_;
@@ -94,7 +94,7 @@ void SliceSearchObserver::choose(Observation& observation) const {
       spec().scale_format == ScaleFormat::e4m3 ? second_scale_of(observation.min, observation.max, spec()) : 1.0f;
   SliceSearch search(spec_for_data(spec(), observation.min), method_, options_, second_scale);
   std::vector<float> values = data(last), weights_of_values = weights(last, values.size());
-  for (size_t i = 0; i < weights_of_values.size(); ++i)  // leaves the tensor together with its element
+  for (size_t i = 0; i < weights_of_values.size(); ++i)  // removed together with its element
     if (!std::isfinite(values[i])) weights_of_values[i] = values[i];
   const ScaleSlices slices(g, std::move(values));
   const bool is_weighted = !weights_of_values.empty();

@@ -1,12 +1,12 @@
 // Brevitas' statistics (aihwkit-brevitas 2.5, 2.7): each batch gives a threshold t and, for asymmetric specs, a lower
 // end l <= 0; both are averaged over batches with equal weight, as m <- m k/(k+1) + new/(k+1) in float32, and then
 // become the scale and zero point. t is at least GridRule::smallest_threshold.
-//   mean_max         t = max|x|, or max - l with l = min(min, 0)
-//   mean_percentile  the same with k-th smallest values: of |x| k = floor(0.01 p n + 0.5); for l, ceil(0.01 (100 - p)
-//   n) threshold_mse    t of 20 down from the above with the least squared error, l fixed; then l of 20, t fixed
-//   mean_threshold_mse  the same without power-of-two thresholds; t is searched with the l that the batch before left
-// The data of a batch is kept until it is complete; with asymmetric mean_threshold_mse, that of all batches until
-// finish.
+//   mean_max            t = max|x|, or max - l with l = min(min, 0)
+//   mean_percentile     the same with k-th smallest values: of |x| k = floor(0.01 p n + 0.5); for l, ceil(0.01 (100 -
+// p) n)
+//   threshold_mse       the t with the least squared error of 20 down from the above, l fixed; then l of 20, t fixed
+//   mean_threshold_mse  the same without power-of-two thresholds; t is searched with the l of the batch before
+// A batch is kept until it is complete; with asymmetric mean_threshold_mse all batches are kept until finish.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kThresholdPercentile = 99.999;
 
-// Position of the k-th smallest of n as an index.
+// Index of the k-th smallest of n.
 size_t rank_of(double k, size_t n) noexcept {
   return static_cast<size_t>(std::clamp(k, 1.0, static_cast<double>(n))) - 1;
 }
@@ -49,7 +49,7 @@ class ThresholdObserver final : public Observer {
   /// [scales]: t, then [scales]: l.
   std::vector<float> summary_of(size_t index) const override;
   void choose(Observation& observation) const override;
-  // `left`: the lower ends that the batch before has left, if any.
+  // `left`: the lower ends from the batch before, if any.
   std::vector<float> thresholds_of(size_t index, const std::vector<float>* left) const;
 
   ObserverMethod method_;
@@ -93,7 +93,7 @@ std::vector<float> ThresholdObserver::thresholds_of(size_t index, const std::vec
 
 std::vector<float> ThresholdObserver::summary_of(size_t index) const { return thresholds_of(index, nullptr); }
 
-// Batches with another number of scales than the last one's do not count.
+// Batches whose number of scales differs from the last one's do not count.
 void ThresholdObserver::choose(Observation& observation) const {
   const size_t scales = observation.min.size();
   std::vector<float> mean(2 * scales), left;

@@ -1,4 +1,4 @@
-// A model that is being rewritten: nodes replaced, tensors and nodes added to its graphs, under names of their own.
+// Rewrites a model: replaces nodes, adds tensors and nodes with unique names to its graphs.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -11,8 +11,10 @@
 
 namespace wasmquant::conversion {
 
+/// The domain of ONNX Runtime's contributed operators.
 inline constexpr std::string_view kMicrosoft = "com.microsoft";
 
+/// Collects the edits of one model.
 class OnnxEditor {
  public:
   explicit OnnxEditor(const onnx::Model& source) : model(source), edits_(*source.skeleton), names_(source) {}
@@ -22,30 +24,30 @@ class OnnxEditor {
   uint32_t replaced = 0;  // nodes
 
   Pieces literal(std::string_view text);
-  /// A new name: `base` with `suffix`, and more where that is taken.
+  /// A new name: `base` with `suffix`, made unique if taken.
   std::string fresh(std::string_view base, std::string_view suffix);
 
   void replace(const onnx::Range& range, Pieces pieces) { edits_.replace(range, std::move(pieces)); }
   void insert(uint64_t at, Pieces pieces) { edits_.replace({at, at}, std::move(pieces)); }
-  /// A message that holds edits; those around its graph are opened by open_graph.
+  /// Opens a message that contains edits; open_graph opens those around its graph.
   void open(const onnx::Range& field) { edits_.open(field); }
-  /// All messages around what stands in a graph.
+  /// Opens all messages around a graph's content.
   void open_graph(uint32_t graph);
 
-  /// The message of a node as the model has it, with this first input, the inputs behind it, and this output.
+  /// The model's node message with this first input, the inputs after it, and this output.
   Pieces renamed(const onnx::Node& node, std::string_view input, std::string_view output);
   /// `pieces`: whole fields of its graph.
   void replace_node(uint32_t node, Pieces pieces);
   void append_node(Pieces& to, const NodeBytes& node);
   void append_node(Pieces& to, const Pieces& node);
-  /// One of ONNX's own operators, named after another node, with at most one attribute.
+  /// Appends an ONNX operator, named after another node, with at most one attribute.
   void append_node(Pieces& to, std::string_view op_type, const onnx::Node& after, std::string_view suffix,
                    std::initializer_list<std::string_view> inputs, std::initializer_list<std::string_view> outputs,
                    const char* attribute = nullptr, int64_t value = 0);
-  /// Before all nodes.
+  /// Inserts before all nodes.
   void add_to_graph(uint32_t graph, Pieces fields);
   void add_initializer(uint32_t graph, const Pieces& tensor);
-  /// The tensor goes, and the input that it was the default of; `instead` are fields of its graph.
+  /// Removes the tensor and the graph input whose default it is; inserts `instead`, fields of its graph.
   void drop(const onnx::Tensor& tensor, Pieces instead);
 
   Result<Pieces> apply() { return edits_.apply(literals); }

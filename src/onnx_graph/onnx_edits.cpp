@@ -9,7 +9,7 @@ void Edits::replace(const onnx::Range& range, Pieces pieces) { edits_.push_back(
 
 void Edits::open(const onnx::Range& field) { edits_.push_back({field, true, {}}); }
 
-// Messages nest no deeper than kMaxDepth, and so does this.
+// The recursion is bounded: messages nest no deeper than kMaxDepth.
 Pieces Edits::compose(const onnx::Range& range, size_t& next, std::string& literals) {
   Pieces out;
   uint64_t at = range.begin;

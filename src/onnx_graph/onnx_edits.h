@@ -1,4 +1,4 @@
-// Edits of a protobuf message: ranges replaced, text put in, and the lengths of all messages around them set right.
+// Edits of a protobuf message: replaces ranges, inserts text, and updates the lengths of all enclosing messages.
 #pragma once
 #include <optional>
 
@@ -9,16 +9,16 @@
 
 namespace wasmquant::conversion {
 
+/// Collects edits and applies them.
 class Edits {
  public:
   explicit Edits(const onnx::Skeleton& skeleton) : skeleton_(skeleton) {}
-  /// `range` is whole fields, or empty: then the pieces go in there. Ranges may not overlap; at one place, pieces go in
-  /// the order of the calls, and before what stands there.
+  /// `range` is whole fields, or empty to insert. Ranges must not overlap; at one offset, pieces are inserted in the
+  /// order of the calls, before existing content.
   void replace(const onnx::Range& range, Pieces pieces);
-  /// A field that holds edited fields, and so changes its length. May be said more than once.
+  /// Marks a field that contains edited fields, so its length changes. Repeated calls are allowed.
   void open(const onnx::Range& field);
-  /// The file with all edits made. Errors: format-unsupported where ranges overlap, as only a graph that no runtime
-  /// takes can make them: nothing of it would be right.
+  /// The file with all edits applied. Errors: format-unsupported if ranges overlap, which only an invalid graph causes.
   Result<Pieces> apply(std::string& literals);
 
  private:

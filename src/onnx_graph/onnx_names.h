@@ -1,4 +1,4 @@
-// Names for what is added to a model: none that it has, and none twice.
+// Unique names for additions to a model.
 #pragma once
 #include <string>
 
@@ -7,18 +7,19 @@
 
 namespace wasmquant::conversion {
 
+/// The names of one model.
 class OnnxNames {
  public:
   explicit OnnxNames(const onnx::Model& model) : model_(model) {}
-  /// `name`, with underscores after it where it is taken.
+  /// `name`, with underscores appended while it is taken.
   std::string fresh(std::string name);
 
  private:
-  // False: another name with this hash, most likely the same, was given before.
+  // False: a name with this hash, most likely the same, exists.
   bool add(uint64_t hash);
 
   const onnx::Model& model_;
-  List<uint64_t> table_;  // hashes of names given, 0: free; its size is a power of two
+  List<uint64_t> table_;  // hashes of taken names, 0: free; its size is a power of two
   size_t count_ = 0;
 };
 

@@ -11,7 +11,7 @@ using protobuf::append_field;
 void Pieces::add(const Segment& segment) {
   if (segment.bytes == 0) return;
   bytes_ += segment.bytes;
-  if (!segments_.empty()) {  // ranges that go on where the last one ended
+  if (!segments_.empty()) {  // merge adjacent ranges
     Segment& last = segments_.back();
     const bool goes_on = last.kind == segment.kind && last.source == segment.source &&
                          segment.kind != Segment::Kind::component && last.begin + last.bytes == segment.begin;

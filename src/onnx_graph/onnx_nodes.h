@@ -1,5 +1,5 @@
-// Pieces of a rewritten ONNX file: bytes known now, ranges of files that are copied, and components of weights that are
-// still to be quantized, and messages made of them.
+// Segments of a rewritten ONNX file: known bytes, copied ranges of files, and components of weights that are yet to be
+// quantized; and messages made of them.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -24,24 +24,24 @@ struct Segment {
     model,      // the input model from `begin` on
     external,   // the input's external file number `source` from `begin` on
     component,  // component number `component` of the layout of choice number `source`, whole
-    zeros,      // padding
+    zeros,      // zero padding
   };
   Kind kind = Kind::literal;
   uint32_t source = 0, component = 0;
   uint64_t begin = 0, bytes = 0;
 };
 
-/// A growing message.
+/// A growing message made of segments.
 class Pieces {
  public:
   uint64_t bytes() const noexcept { return bytes_; }
   const List<Segment>& segments() const noexcept { return segments_; }
   void add(const Segment& segment);
   void add(const Pieces& other);
-  /// `text` goes to the end of `literals`.
+  /// Appends `text` to `literals`.
   void add(std::string& literals, std::string_view text);
   void add(const onnx::Range& range) { add({Segment::Kind::model, 0, 0, range.begin, range.bytes()}); }
-  /// A field that holds `inner`.
+  /// Adds a field with content `inner`.
   void add_field(std::string& literals, uint32_t number, const Pieces& inner);
 
  private:
@@ -49,7 +49,7 @@ class Pieces {
   uint64_t bytes_ = 0;
 };
 
-/// NodeProto, field by field. Nodes without a name stay so: a suffix alone would stand twice, which runtimes refuse.
+/// NodeProto, field by field. Nodes without a name stay unnamed: runtimes reject duplicates.
 class NodeBytes {
  public:
   NodeBytes(std::string_view op_type, std::string_view domain, std::string_view name, std::string_view suffix);
@@ -63,7 +63,7 @@ class NodeBytes {
   std::string bytes_;
 };
 
-/// The beginning of a TensorProto: dims, data_type, name. What follows says where its values are.
+/// The start of a TensorProto: dims, data_type, name. Its values must follow.
 std::string tensor_head(std::string_view name, uint32_t data_type, std::span<const uint64_t> shape);
 /// external_data and data_location of a TensorProto.
 std::string external_fields(std::string_view location, uint64_t offset, uint64_t length);

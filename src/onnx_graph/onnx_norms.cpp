@@ -37,7 +37,7 @@ bool is_constant(const onnx::Model& model, const Tensor& tensor) noexcept {
          (tensor.input.bytes() == 0 || model.ir_version < 4);
 }
 
-// [channels], or, of Gemm, [1, channels].
+// [channels], or for Gemm also [1, channels].
 bool is_vector(const Tensor& tensor, uint64_t channels, bool may_be_row) noexcept {
   const size_t rank = tensor.shape.size();
   return rank != 0 && tensor.shape.back() == channels &&
@@ -62,7 +62,7 @@ class Finder {
     for (const onnx::Graph& graph : model.graphs)
       for (const std::string_view output : graph.outputs) reads_.push_back({output, kNone, 0});
     order_ = sorted_by_name(reads_.size(), [&](uint32_t i) { return reads_[i].name; });
-    // A name in a graph inside a node may hide the tensor, so tensors are found by who uses them.
+    // A subgraph may shadow the tensor's name, so tensors are found by their users.
     for (uint32_t t = 0; t < model.tensors.size(); ++t)
       for (const onnx::Consumer& consumer : model.tensors[t].consumers) {
         const Node& node = model.nodes[consumer.node];
@@ -102,7 +102,7 @@ class Finder {
  private:
   struct Read {
     std::string_view name;
-    uint32_t node, input;  // kNone: a graph gives it out
+    uint32_t node, input;  // kNone: a graph output
   };
   struct Constant {
     uint32_t node, input, tensor;
@@ -118,7 +118,7 @@ class Finder {
       out.channels = out.cycle = shape[0];
     } else if (use == Use::gemm) {
       out.channels = out.cycle = shape[1];
-    } else if (use == Use::conv_transpose) {  // [in, out / groups, ...]: a group's inputs lie together
+    } else if (use == Use::conv_transpose) {  // [in, out / groups, ...]: a group's inputs are contiguous
       const int64_t given = integer_or(layer, "group", 1);
       const auto groups = static_cast<uint64_t>(given);
       if (given < 1 || groups > shape[0] || shape[0] % groups != 0) return false;

@@ -1,4 +1,4 @@
-// The nodes that read quantized weights, in place of those that read floats.
+// Replaces consumers of float weights by nodes that read quantized weights.
 #pragma once
 #include <span>
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace wasmquant::conversion {
 
+/// Replaces the consumers of all choices.
 class OnnxOperators {
  public:
-  /// Finds the inputs that nodes share. The editor and the choices outlive it.
+  /// Finds inputs shared by nodes. The editor and the choices must outlive it.
   OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> choices, uint32_t accuracy_level);
 
-  /// DequantizeLinear, under the weight's own name. `names`: of the layout's components.
+  /// DequantizeLinear with the weight's name as output. `names`: of the layout's components.
   void dequantize(const OnnxChoice& choice, const List<std::string>& names);
-  /// Replaces the consumer by the operators of the choice's form, which it can take.
+  /// Replaces the consumer by the operators of the choice's form, which it must support.
   void replace(const OnnxChoice& choice, const onnx::Consumer& consumer, const List<std::string>& names);
 
  private:
-  // An input that nodes of one graph share is quantized once, before the first of them.
+  // An input shared by nodes of one graph is quantized once, before the first of them.
   struct QuantizedInput {
     std::string_view name;
     uint32_t graph, node;

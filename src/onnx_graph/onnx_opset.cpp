@@ -9,10 +9,10 @@ namespace {
 
 using protobuf::Wire;
 
-// Older files are too different in too many ways.
+// Older versions differ too much.
 constexpr uint64_t kOldest = 9;
 
-// An operator whose nodes change meaning, or stop being valid, with a version: those that have the attribute, or all.
+// An operator whose nodes change meaning or become invalid in a version: those with the attribute, or all.
 // From the operators' history in Changelog.md of onnx, versions 10 to 25.
 enum class Becomes : uint8_t { nothing, integers, real, flat };
 struct Change {
@@ -55,7 +55,7 @@ constexpr Change kChanges[] = {
     {"ReduceMin", 18, "axes", kIntegers},
     {"ReduceProd", 18, "axes", kIntegers},
     {"ReduceSumSquare", 18, "axes", kIntegers},
-    {"Split", 18, kAny},  // but for those that say the parts, see below
+    {"Split", 18, kAny},  // except nodes that list the sizes, see below
     {"DFT", 20, "axis"},
     {"GridSample", 20, "mode"},
     {"GroupNormalization", 21, kAny},
@@ -67,11 +67,11 @@ uint32_t attribute_of(const onnx::Node& node, std::string_view name) {
   return onnx::kNone;
 }
 
-// kAny: whether this node is among the changed.
+// kAny: whether this node changes.
 bool is_changed(const onnx::Node& node) {
   if (node.op_type == "Split") return node.inputs.size() < 2 && node.find("split") == nullptr;
   if (!node.op_type.ends_with("max")) return true;
-  const onnx::Attribute* axis = node.find("axis");  // over the last axis, the old meaning is the new one
+  const onnx::Attribute* axis = node.find("axis");  // over the last axis, both meanings agree
   return axis == nullptr || axis->integer != -1;
 }
 
@@ -105,7 +105,7 @@ bool read_values(const onnx::Skeleton& skeleton, const onnx::Attribute& attribut
   return !out.empty();
 }
 
-// Reals become inputs of the type of the others, which is known where there is but one.
+// Reals become inputs of the type of the others, which is known only if there is a single one.
 bool has_one_real_type(const onnx::Model& model) {
   for (const onnx::Tensor& tensor : model.tensors)
     if (tensor.data_type == 10 || tensor.data_type == 11 || tensor.data_type == 16) return false;  // half, double, bf16
@@ -136,7 +136,7 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
       const uint32_t attribute = is_any ? onnx::kNone : attribute_of(node, change.attribute);
       if (is_any ? !is_changed(node) : attribute == onnx::kNone) continue;
       AttributeInput input{n, attribute, change.input, change.becomes == kReal, {}};
-      const bool is_whole = node.graphs.empty();  // as the operators of the table are; a graph inside may have edits
+      const bool is_whole = node.graphs.empty();  // subgraphs may have edits
       if (is_whole && change.becomes == Becomes::flat && node.inputs.size() == 1 && node.outputs.size() == 1) {
         inputs.push_back(std::move(input));
         continue;

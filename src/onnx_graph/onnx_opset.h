@@ -1,6 +1,5 @@
-// Raising the version of ONNX's own operators. Most of what newer versions changed is where a number stands: what was
-// an attribute is an input now (axes of Squeeze, limits of Clip). Such nodes are brought up to date, and so is Softmax,
-// which worked on its input flattened to a matrix before version 13.
+// Raises the version of ONNX's operators. Newer versions mostly turn attributes into inputs (axes of Squeeze, limits of
+// Clip). Such nodes are updated, and so is Softmax, which flattened its input to a matrix before version 13.
 #pragma once
 #include <string>
 
@@ -15,21 +14,20 @@ namespace wasmquant::conversion {
 /// An attribute that becomes an input.
 struct AttributeInput {
   uint32_t node = 0;
-  uint32_t attribute = 0;  // index into the node's; kNone: none does, but the node's input is to be flattened
+  uint32_t attribute = 0;  // index into the node's; kNone: no attribute, the node's input is flattened
   uint32_t input = 0;      // which of its inputs
   bool is_real = false;    // a float32 scalar; else int64 [count]
   std::string values;      // little-endian
 };
 
-/// What makes every node mean the same in version `opset` as it does in the model's own; by rising node. Errors:
-/// format-unsupported, naming a node that cannot be brought there.
+/// The changes after which every node means the same in version `opset`, by ascending node. Errors: format-unsupported,
+/// naming a node that cannot be converted.
 Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t opset);
 
-/// Makes those changes, and raises the versions of operators and format that the model states. Errors: those of
-/// opset_changes. Diagnostics: opset-raised.
+/// Applies those and raises the model's versions. Errors: those of opset_changes. Diagnostics: opset-raised.
 Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnostics);
 
-/// A field of the model that says which version of a domain's operators it uses.
+/// The model field with the version of a domain's operators.
 Pieces opset_import(OnnxEditor& editor, std::string_view domain, uint64_t version);
 
 }  // namespace wasmquant::conversion

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kIrVersion = 1, kOpsetImport = 8;  // of ModelProto
 
-// The format version (ir_version) that came with these operators.
+// The format version (ir_version) that introduced these operators.
 uint32_t ir_version_of(uint32_t opset) noexcept {
   if (opset >= 25) return 12;
   if (opset >= 23) return 11;
@@ -19,7 +19,7 @@ uint32_t ir_version_of(uint32_t opset) noexcept {
   return opset >= 15 ? 8 : 7;
 }
 
-// The node without these attributes, and with inputs instead.
+// The node with these attributes turned into inputs.
 void raise_node(OnnxEditor& editor, std::span<const AttributeInput> raised) {
   const onnx::Node& node = editor.model.nodes[raised[0].node];
   List<std::string> inputs(node.inputs.begin(), node.inputs.end());
@@ -47,7 +47,7 @@ void raise_node(OnnxEditor& editor, std::span<const AttributeInput> raised) {
   editor.replace_node(raised[0].node, std::move(pieces));
 }
 
-// Softmax over all dimensions from its axis on, as it was before version 13.
+// Softmax over all dimensions from its axis on, as before version 13.
 void flatten(OnnxEditor& editor, uint32_t index) {
   const onnx::Node& node = editor.model.nodes[index];
   const onnx::Attribute* axis = node.find("axis");

@@ -20,7 +20,7 @@ using onnx::Range;
 using onnx::Tensor;
 
 constexpr uint32_t kMetadataProps = 14;  // of ModelProto: StringStringEntry, 1 key, 2 value
-/// Where data begin in an external file, so that it can be mapped.
+/// Alignment of data in an external file, so that it can be mapped.
 constexpr uint64_t kPage = 4096;
 
 uint32_t number_of(DataType type) { return static_cast<uint32_t>(type); }
@@ -77,7 +77,7 @@ class Rewriter {
   }
 
  private:
-  // With everything inside.
+  // If everything is embedded.
   uint64_t estimated_bytes() const {
     uint64_t bytes = model_.skeleton->file_bytes();
     for (const Tensor& tensor : model_.tensors)
@@ -119,9 +119,9 @@ class Rewriter {
     editor_.insert(model_.graphs[0].whole.begin, editor_.literal(field));
   }
 
-  // ---- where values lie
+  // ---- where values are stored
 
-  // Values that are `segment`, as fields of a TensorProto.
+  // Adds the values of `segment` as fields of a TensorProto.
   void add_values(Pieces& tensor, const Segment& segment) {
     if (is_external_ && segment.bytes >= kLeastExternalBytes) {
       const uint64_t begin = (data_.bytes() + kPage - 1) / kPage * kPage;
@@ -136,7 +136,7 @@ class Rewriter {
     tensor.add(segment);
   }
 
-  // A tensor that is not quantized: its values move when they are in an external file, or are to be.
+  // An unquantized tensor: its values move if they are or become external.
   void keep(const Tensor& tensor) {
     const uint64_t bytes = tensor.end - tensor.begin;
     const bool moves_out = is_external_ && tensor.encoding == onnx::Encoding::bytes && bytes >= kLeastExternalBytes;
@@ -161,7 +161,7 @@ class Rewriter {
 
   // ---- norms
 
-  // Tensors that go are marked in `is_done`.
+  // Marks removed tensors in `is_done`.
   void fold(List<bool>& is_done) {
     const List<OnnxNorm>& norms = *options_.norms;
     List<bool> is_replaced(model_.nodes.size());
@@ -177,7 +177,7 @@ class Rewriter {
     }
   }
 
-  // A float tensor with the values of its choice, under its name.
+  // A float tensor that keeps its name and gets the values of its choice.
   void change_values(uint32_t index) {
     const Tensor& tensor = model_.tensors[choices_[index].tensor];
     const Component& component = choices_[index].layout->components.front();
@@ -190,7 +190,7 @@ class Rewriter {
 
   // ---- weights
 
-  // Adds the components of a choice to its graph; their names, in order.
+  // Adds the components of a choice to its graph; returns their names, in order.
   List<std::string> add_components(uint32_t index) {
     const OnnxChoice& choice = choices_[index];
     const Tensor& tensor = model_.tensors[choice.tensor];

@@ -24,7 +24,7 @@ class StaticValues {
  public:
   explicit StaticValues(OnnxEditor& editor) : editor_(editor) {}
 
-  // Nodes come as they stand in the file: what one of them quantizes is there for those behind it.
+  // Nodes are visited in file order: what one of them quantizes is available to later ones.
   void rewrite(const OnnxChoice& choice, uint32_t index) {
     const onnx::Node& node = editor_.model.nodes[index];
     float_type_ = editor_.model.tensors[choice.tensor].data_type;
@@ -46,7 +46,7 @@ class StaticValues {
     std::string dequantized;
   };
 
-  // The name of the node's input after codes.
+  // The name of the node's dequantized input.
   std::string dequantized(const onnx::Node& node, const StaticScale& scale, Pieces& nodes) {
     const std::string_view value = node.inputs[0];
     for (const Pair& pair : pairs_)

@@ -1,5 +1,4 @@
-// Static inputs and outputs of layers: the value becomes codes of 8 bits and a float again, with the scale and the zero
-// point that calibration found.
+// Static inputs and outputs of layers: quantized to 8 bits and dequantized with calibrated scales and zero points.
 //   x -> QuantizeLinear -> x_quantized -> DequantizeLinear -> x_dequantized -> node -> y_float -> the same -> y
 #pragma once
 #include <span>
@@ -10,8 +9,8 @@
 
 namespace wasmquant::conversion {
 
-/// Puts such pairs around the nodes that multiply or convolve with the chosen weights. Nodes of one graph that quantize
-/// a value alike share the pair. These nodes are replaced, so no one else may do it.
+/// Inserts such pairs around the nodes that multiply or convolve with the chosen weights. Nodes of one graph that
+/// quantize a value equally share the pair. Nothing else may replace these nodes.
 void quantize_values(OnnxEditor& editor, std::span<const OnnxChoice> choices);
 
 }  // namespace wasmquant::conversion

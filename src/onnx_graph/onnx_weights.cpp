@@ -54,7 +54,7 @@ int64_t integer_of(const Node& node, std::string_view attribute) noexcept {
   return found == nullptr ? 0 : found->integer;
 }
 
-// As its inputs are multiplied: Gemm's default is 1.
+// Whether the attribute multiplies by one: Gemm's default is 1.
 bool is_one(const Node& node, std::string_view attribute) noexcept {
   const onnx::Attribute* found = node.find(attribute);
   return found == nullptr || found->real == 1.0f;
@@ -69,7 +69,7 @@ const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, bool 
   if (tensor.encoding == onnx::Encoding::none) return "it has no elements";
   if (tensor.encoding == onnx::Encoding::scattered) return "its values are spread over many fields of the file";
   if (tensor.is_output) return "its graph gives it out";
-  // Before version 4 of the format, initializers had to be inputs as well.
+  // Before version 4 of the format, initializers also had to be inputs.
   if (tensor.input.bytes() > 0 && model.ir_version >= 4) return "it is an input of the graph, which a caller may set";
   for (const Consumer& consumer : tensor.consumers) {
     if (consumer.use == Use::quantized) return "the model quantizes it itself";
@@ -87,7 +87,7 @@ List<OnnxModelWeight> list_weights(const onnx::Model& model) {
   for (uint32_t t = 0; t < model.tensors.size(); ++t) {
     const Tensor& tensor = model.tensors[t];
     if (!onnx::weight_dtype_of(tensor.data_type) || tensor.shape.size() < 2 || tensor.name.empty()) continue;
-    const Consumer* first = nullptr;  // a use that says more than Gather comes first
+    const Consumer* first = nullptr;  // a use other than Gather takes precedence
     for (const Consumer& consumer : tensor.consumers)
       if (consumer.use != Use::other && consumer.use != Use::quantized &&
           (first == nullptr || (first->use == Use::gather && consumer.use != Use::gather)))

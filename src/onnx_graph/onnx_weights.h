@@ -1,5 +1,4 @@
-// Which tensors of an ONNX model are weights of layers, what those layers are called, and in which form a weight can be
-// held.
+// Which tensors of an ONNX model are weights of layers, the names of those layers, and the supported quantized forms.
 #pragma once
 #include <span>
 #include <string>
@@ -20,27 +19,28 @@ struct OnnxModelWeight {
                                 // that of the first node that uses it ("/model/layers.0/mlp/up_proj/MatMul")
   const char* layer_type = "";  // PyTorch's class: Linear, Conv2d, ConvTranspose1d, Embedding, LSTM …
   bool swapped = false;         // OnnxWeight::swapped
-  const char* kept = nullptr;   // why it must stay as it is, a sentence; null: it need not
+  const char* kept = nullptr;   // why it cannot be quantized, a sentence; null: it can
 };
+/// The weights of a model, by ascending tensor.
 List<OnnxModelWeight> list_weights(const onnx::Model& model);
 
-/// How MatMul, Gemm, Conv and Gather work on quantized weights.
+/// How MatMul, Gemm, Conv and Gather read quantized weights.
 enum class OnnxStyle : uint8_t {
   weight_only,        // MatMulNBits and GatherBlockQuantized where the spec fits them, else DequantizeLinear
-  dequantize_linear,  // DequantizeLinear throughout
-  dynamic,            // DynamicQuantizeLinear with MatMulInteger or ConvInteger; weights of other nodes are refused
+  dequantize_linear,  // DequantizeLinear everywhere
+  dynamic,            // DynamicQuantizeLinear with MatMulInteger or ConvInteger; rejects weights of other nodes
 };
-/// The form for a weight under `spec`. It always has a node that reads it. Errors: format-unsupported.
+/// The form for a weight under `spec`. At least one node reads it. Errors: format-unsupported.
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,
                               OnnxStyle style);
 
-/// Whether this node can be replaced by the form's, as its attributes and other inputs are.
+/// Whether this node, with its attributes and other inputs, can be replaced by the form's operators.
 bool takes_form(const onnx::Model& model, const onnx::Consumer& consumer, OnnxForm form) noexcept;
 
-/// Whether this node multiplies or convolves with the weight, and has what goes in and out quantized by itself.
+/// Whether this node multiplies or convolves with the weight, and its input and output can be quantized separately.
 bool takes_static(const onnx::Model& model, const onnx::Consumer& consumer) noexcept;
 
-/// What onnx_layout() has to know. Its name is the tensor's.
+/// The input of onnx_layout(). Its name is the tensor's.
 OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight);
 
 }  // namespace wasmquant::conversion

@@ -29,7 +29,7 @@ void unpack_rows(const uint32_t* words, uint64_t rows, size_t columns, uint32_t 
     unpack(reinterpret_cast<const uint8_t*>(words), columns, offset, codes);
 }
 
-// Element pairs two apart meet first: bytes 0..3 = (0,2) (1,3) (4,6) (5,7), then the middle two bytes change places.
+// Element pairs two apart meet first: bytes 0..3 = (0,2) (1,3) (4,6) (5,7), then the middle two bytes swap.
 uint32_t to_reordered_word(uint64_t octet) noexcept {
   const uint64_t w = octet & in_each_byte(0xF);
   const uint64_t pairs = (w | w >> 12) & in_each_32(0xFFFF);

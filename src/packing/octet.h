@@ -1,10 +1,9 @@
 // Eight codes at a time, inside 64-bit words.
-//   octet:  byte k = code k                        (8 bytes, as codes travel unpacked)
+//   octet:  byte k = code k                        (8 bytes, the unpacked form)
 //   stream: bits k*Bits .. k*Bits + Bits-1 = code k (Bits bytes, least significant first)
-// Three halvings turn one into the other: bytes to pairs in 16 bits, quads in 32, all eight in 64. No tables and no
-// lanes, so the loops around it need no SIMD of their own.
-// Always inline: these loops stand in files compiled for size and for speed, and the linker keeps one copy of a
-// function.
+// Three halvings convert one to the other: bytes to pairs in 16 bits, quads in 32, all eight in 64. There are no tables
+// and no lanes, so the loops around it need no SIMD.
+// Always inline: files compiled for size and for speed share these loops, and the linker keeps one copy of a function.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -63,8 +62,7 @@ template <uint32_t Bits>
   return w;
 }
 
-/// One run of codes to ceil(count * Bits / 8) bytes, `offset` added to each code; unused bits of the last byte are
-/// zero.
+/// Packs codes, plus `offset` each, into ceil(count * Bits / 8) bytes; unused bits of the last byte are zero.
 template <uint32_t Bits>
 void pack_run(const uint8_t* codes, size_t count, uint32_t offset, uint8_t* bytes) noexcept {
   const uint64_t offsets = in_each_byte(offset & 0xFF);

@@ -1,5 +1,5 @@
-// Order of codes inside bytes and words. Codes come and go unpacked, one byte each (two's complement for signed
-// dtypes). Every packing is pure: the caller owns both buffers and sizes the output with packed_bytes().
+// Order of codes inside bytes and words. Unpacked codes take one byte each (two's complement for signed dtypes). The
+// caller owns both buffers and sizes the output with packed_bytes().
 #pragma once
 #include <cstdint>
 #include <span>
@@ -39,19 +39,19 @@ void pack_bits(std::span<const uint8_t> codes, uint32_t bits, uint8_t* bytes) no
 void unpack_bits(std::span<const uint8_t> bytes, uint64_t count, uint32_t bits, bool is_signed,
                  uint8_t* codes) noexcept;
 
-// ---- block_float.cpp: rows of mx6, mx9 and bfp16. No tool of their makers stores them, so this layout is ours.
+// ---- block_float.cpp: rows of mx6, mx9 and bfp16. No other tool stores these, so the layout is specific to this
+// library.
 //   one block:  exponent byte | shift bits, one per pair of elements, first pair in bit 0 (mx6, mx9) | codes, two's
 //               complement, a little-endian bit stream as in bits.cpp
-// Blocks are whole: a short last one is padded with zero codes. Bytes of a block of 16: mx6 1 + 1 + 10, mx9 1 + 1 + 16;
-// of bfp16's 8: 1 + 8.
+// A short last block is padded with zero codes. Bytes per block of 16: mx6 1 + 1 + 10, mx9 1 + 1 + 16; of bfp16's 8: 1
+// + 8.
 constexpr uint64_t block_bytes(const BlockFloatFormat& format) {
   return 1 + (format.pair_shift ? (format.block / 2 + 7) / 8 : 0) + bit_stream_bytes(format.block, format.code_bits);
 }
 constexpr uint64_t block_row_bytes(uint64_t columns, const BlockFloatFormat& format) {
   return (columns + format.block - 1) / format.block * block_bytes(format);
 }
-/// One row: exponents one per block, shifts one byte (0 or 1) per pair (null without pair_shift), codes one per
-/// element.
+/// One row: exponents one per block, shifts 0 or 1 per pair (null without pair_shift), codes one per element.
 void pack_block_row(std::span<const int8_t> codes, const BlockFloatFormat& format, const uint8_t* exponents,
                     const uint8_t* shifts, uint8_t* bytes) noexcept;
 void unpack_block_row(const uint8_t* bytes, uint64_t columns, const BlockFloatFormat& format, uint8_t* exponents,

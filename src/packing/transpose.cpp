@@ -1,5 +1,5 @@
-// [rows, columns] bytes to [columns, rows]. Tiles of 8 x 8 bytes are transposed inside eight 64-bit words (three rounds of
-// exchanging halves: 4 x 4, 2 x 2, single bytes); tiles go in blocks of 64 x 64, whose 64 + 64 cache lines stay
+// [rows, columns] bytes to [columns, rows]. Tiles of 8 x 8 bytes are transposed inside eight 64-bit words (three rounds
+// of exchanging halves: 4 x 4, 2 x 2, single bytes); tiles go in blocks of 64 x 64, whose 64 + 64 cache lines stay
 // resident. Floats go in blocks of 16 x 16, sixteen to a line.
 #include <algorithm>
 #include <utility>

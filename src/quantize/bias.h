@@ -1,5 +1,5 @@
-// Biases as integers on the grid of their layer's accumulator: scale = input scale * weight scale, zero point 0, all
-// codes of the width. Source: Brevitas (aihwkit-brevitas 2.8).
+// Biases as integers on the grid of their layer's accumulator: scale = input scale * weight scale, zero point 0, the
+// full range of the width. Source: Brevitas (aihwkit-brevitas 2.8).
 #pragma once
 #include <cstdint>
 #include <span>

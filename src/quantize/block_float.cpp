@@ -23,7 +23,6 @@ void scatter(const T* line, size_t count, size_t stride, T* to) {
   for (size_t i = 0; i < count; ++i) to[i * stride] = line[i];
 }
 
-// Buffers of one line, and its sizes.
 struct Line {
   explicit Line(const Granularity& g)
       : count(static_cast<size_t>(g.axis)),

@@ -9,9 +9,8 @@
 
 namespace wasmquant {
 
-/// Everything is laid out as the tensor is: codes one per element; exponents where scales would be (internal order of
-/// Granularity); shifts [outer, ceil(axis / 2), inner], one byte (0 or 1) per pair of neighbours along the axis, empty
-/// for formats without.
+/// Laid out like the tensor: codes one per element; exponents in the place of scales (internal order of Granularity);
+/// shifts [outer, ceil(axis / 2), inner], one byte (0 or 1) per pair of neighbours along the axis, or empty.
 struct BlockFloatTensor {
   std::vector<int8_t> codes;
   std::vector<uint8_t> exponents;
@@ -20,15 +19,16 @@ struct BlockFloatTensor {
 
 /// A whole tensor. Non-finite elements count as zero.
 BlockFloatTensor quantize_blocks(const Granularity& g, const QuantizationSpec& spec, std::span<const float> x);
+/// The values of its codes.
 void dequantize_blocks(const Granularity& g, const QuantizationSpec& spec, const BlockFloatTensor& t, float* y);
 
-/// x to the values of its codes. x is whole lines [axis, inner] of the tensor. mx6 and mx9 leave non-finite elements as
-/// they are, bfp16 makes them zero (AMD Quark, spec 3.5 and 3.6). y may be x.
+/// x to its quantized values. x is whole lines [axis, inner] of the tensor. mx6 and mx9 leave non-finite elements
+/// unchanged, bfp16 makes them zero (AMD Quark, spec 3.5 and 3.6). y may be x.
 void fake_quantize_blocks(const Granularity& g, const QuantizationSpec& spec, std::span<const float> x, float* y);
 
-/// The mx6 and mx9 rule as AMD Quark first shipped it, for comparison with files made by it: limit of a code
-/// (2^(E+1) - step) / step rounded to no storage, so shifted codes reach +-2^(code_bits-1), infinities saturate, and
-/// subnormal elements take part. One block; `count` even.
+/// The mx6 and mx9 rule as AMD Quark first shipped it, for comparison with its files: the code limit
+/// (2^(E+1) - step) / step is not rounded to storage, so shifted codes reach +-2^(code_bits-1), infinities saturate,
+/// and subnormal elements count. One block; `count` even.
 void quantize_shipped_block(std::span<const float> block, const BlockFloatFormat& format, int* exponent,
                             uint8_t* shifts, int16_t* codes, float* y) noexcept;
 

@@ -1,5 +1,5 @@
-// A spec's qscheme, ch_axis and group_size on a shape. AMD Quark's per_group swaps ch_axis with the last dimension and
-// cuts the rows of the result into groups; here nothing moves, only the order of the scales remembers the swap.
+// Applies a spec's qscheme, ch_axis and group_size to a shape. AMD Quark's per_group swaps ch_axis with the last
+// dimension and cuts the rows of the result into groups; here only the order of the scales changes.
 #include "quantize/granularity.h"
 
 #include <string>
@@ -31,7 +31,7 @@ Result<size_t> resolve_axis(const std::vector<uint64_t>& shape, int64_t ch_axis)
                "ch_axis " + std::to_string(ch_axis) + " is not an axis of shape " + text_of(shape) + "; " + allowed};
 }
 
-// "128, 32 and 4096": the usual sizes and the axis itself, as far as they divide it.
+// "128, 32 and 4096": the usual sizes and the axis length, those that divide it.
 std::string sizes_that_fit(uint64_t length) {
   std::vector<uint64_t> sizes;
   for (const uint64_t size : {128u, 64u, 32u, 16u})
@@ -43,7 +43,7 @@ std::string sizes_that_fit(uint64_t length) {
   return text;
 }
 
-// Whether a last group may be short.
+// Whether a short last group is padded.
 bool pads(const QuantizationSpec& spec) {
   return !info_of(spec.dtype).is_integer || spec.scale_format == ScaleFormat::e8m0 || spec.grid.pads_groups;
 }

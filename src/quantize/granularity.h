@@ -1,14 +1,13 @@
 // Which elements of a tensor share one scale.
 //
 // A shape is seen as [outer, axis, inner] around ch_axis. Along `axis`, `block` consecutive positions share a scale;
-// outer and inner positions share it too (per_tensor, per_channel) or have their own (per_group).
+// outer and inner positions share it too (per_tensor, per_channel) or have separate ones (per_group).
 // Internal scale order: [outer?][axis / block][inner?], so that runs along the innermost dimension stay contiguous.
 //   per_tensor [4, 6]             -> 1 scale
 //   per_channel [4, 6], ch_axis 0 -> 4 scales
 //   per_group [4, 6], ch_axis 1, group_size 3 -> [4, 2] = 8 scales;   ch_axis 0, group_size 2 -> 2 x 6 = 12 scales
 //   per_block [4, 6], 2 x 4 -> [2, 2] = 4 scales
-// Integer groups divide the axis; groups of floats and block dtypes, and 2-D blocks, may end short (as if padded with
-// zeros).
+// Integer groups divide the axis; groups of floats and block dtypes, and 2-D blocks, may end short (zero padded).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -18,6 +17,7 @@
 
 namespace wasmquant {
 
+/// The arrangement of a tensor's scales.
 struct Granularity {
   uint64_t outer = 1, axis = 1, inner = 1;
   uint64_t block = 1;        // positions along axis that share a scale; the last block may be shorter
@@ -26,7 +26,7 @@ struct Granularity {
   bool split_inner = false;  // each inner position has its own scales
   uint64_t last = 1;         // length of the last dimension, when that is part of inner; else 1
   std::vector<uint64_t>
-      scale_shape;  // as Quark gives it: [] · [channels] · [rows, groups per row] after swapping ch_axis last
+      scale_shape;  // as in Quark: [] · [channels] · [rows, groups per row] after swapping ch_axis last
 
   uint64_t element_count() const noexcept { return outer * axis * inner; }
   uint64_t blocks() const noexcept { return axis / block + (axis % block != 0); }
@@ -34,8 +34,8 @@ struct Granularity {
     const uint64_t rows = split_outer ? outer / outer_block + (outer % outer_block != 0) : 1;
     return rows * blocks() * (split_inner ? inner : 1);
   }
-  /// Elements after which a whole number of scales is complete, when scales cover contiguous runs of the flat tensor
-  /// (per_group along the last axis, per_channel with nothing before the axis); 0 when they do not.
+  /// Elements after which a whole number of scales is complete, if each scale covers a contiguous run of the flat
+  /// tensor (per_group along the last axis, per_channel with nothing before the axis); otherwise 0.
   uint64_t contiguous_elements() const noexcept {
     if (axis % block != 0 || outer_block != 1) return 0;
     if (inner == 1 && split_outer) return block;
@@ -45,8 +45,8 @@ struct Granularity {
 };
 
 /// Errors: shape-mismatch (ch_axis out of range, groups along an empty axis, more than 2^64 elements),
-/// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or of a tensor that is
-/// not 2-D). bfloat16 and float16 are per_tensor, whatever the spec says.
+/// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or on a tensor that is
+/// not 2-D). bfloat16 and float16 are always per_tensor.
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec);
 
 /// One run of consecutive elements that use one scale (scale_stride 0) or consecutive scales (scale_stride 1).
@@ -90,8 +90,8 @@ void for_each_run(const Granularity& g, uint64_t begin, uint64_t end, Visit&& vi
 }
 
 /// Internal order to the order of scale_shape, `scale_count()` values each. They differ where inner positions have
-/// their own scales: internal [outer, groups, middle, last] is [outer, last, middle, groups] once ch_axis and the last
-/// dimension have changed places.
+/// separate scales: internal [outer, groups, middle, last] is [outer, last, middle, groups] after the swap of ch_axis
+/// and the last dimension.
 void to_scale_shape_order(const Granularity& g, const float* internal, float* ordered);
 void from_scale_shape_order(const Granularity& g, const float* ordered, float* internal);
 

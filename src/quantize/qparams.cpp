@@ -19,7 +19,7 @@ constexpr int kMxIntegerMantissaBits = 8;
 // Largest magnitude of a range that includes zero.
 float magnitude_of(float min, float max) noexcept { return std::max(std::max(-min, max), 0.0f); }
 
-// (max - min) / steps; a difference beyond float32 is divided before it is taken.
+// (max - min) / steps; if the difference overflows float32, divides first.
 float range_over(float min, float max, float steps) noexcept {
   const float range = max - min;
   return std::isfinite(range) ? range / steps : max / steps - min / steps;
@@ -31,7 +31,7 @@ float through_16_bits(Dtype dtype, float scale) noexcept {
   return stored > 0 ? stored : kScaleEpsilon;  // 2^-23 is a value of both types
 }
 
-// A scale has to stay positive and finite in its storage type, or nothing could be read back with it.
+// A scale must stay positive and finite in its storage type, or nothing could be dequantized.
 float store_scale(float scale, ScaleType type) noexcept {
   switch (type) {
     case ScaleType::float16:
@@ -69,8 +69,7 @@ float integer_divisor(const QuantizationSpec& spec, bool is_magnitude) noexcept 
   return is_magnitude ? steps / 2 : steps;
 }
 
-// 2^floor or 2^ceil of log2(threshold) rounded to float32: the logarithm of a number just beside a power of two may be
-// whole. 0 stays 0.
+// 2^floor or 2^ceil of log2(threshold) rounded to float32: next to a power of two it may be whole. 0 stays 0.
 float power_of_two_by(float threshold, bool up) noexcept {
   if (!(threshold > 0)) return threshold;
   const auto log2 = static_cast<float>(log2_of(threshold));
@@ -102,7 +101,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       quant_min_(static_cast<float>(quant_min_of(spec))),
       quant_max_(static_cast<float>(quant_max_of(spec))),
       second_scale_(second_scale) {
-  if (info_of(spec.dtype).is_block()) divisor_ = 1;  // they have no scale
+  if (info_of(spec.dtype).is_block()) divisor_ = 1;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
   const FloatFormat format = float_format_of(spec);
   mantissa_bits_ = format.mantissa_bits;
@@ -153,12 +152,12 @@ QParams ScaleRule::operator()(float min, float max) const noexcept {
   if (min > max) return {1.0f, 0.0f};
   if (is_magnitude_) return of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
   if (has_fractional_zero_point_) {
-    // The range as it is, zero point fractional and without quant_min (Quark; for unsigned dtypes).
+    // The unmodified range, zero point fractional and without quant_min (Quark; for unsigned dtypes).
     float scale = range_over(min, max, steps_);
     scale = scale > kScaleEpsilon ? scale : 1.0f;
     return {store_scale(scale, scale_type_), (0.0f - min) / scale};
   }
-  // Zero is made part of the range, so that it has a code.
+  // The range is extended to include zero, so that zero has a code.
   const float low = std::min(min, 0.0f), high = grid_.max_includes_zero ? std::max(max, grid_.smallest_max) : max;
   const float range = high - low;
   if (std::isfinite(range)) return of_threshold(range, low);

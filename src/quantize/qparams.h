@@ -9,7 +9,7 @@
 //   scale_format e5m3:     (amax / max_finite) as fp8_e5m3, 2^-23 if that is 0
 //   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of
 //                          (amax / max_finite) / second, 1 if that is 0; scale = that code's value * second (NVFP4)
-// That is with the default GridRule; its fields change divisor, floors, rounding and ends of the codes as they say.
+// These are the rules of the default GridRule; its fields change divisor, floors, rounding and code limits.
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.
 #pragma once
@@ -20,29 +20,30 @@
 
 namespace wasmquant {
 
-/// scale 2^-23, the smallest that a min-max observer gives.
+/// The smallest scale of a min-max observer, 2^-23.
 inline constexpr float kScaleEpsilon = 1.1920929e-07f;
 
+/// Scale and zero point.
 struct QParams {
   float scale;
   float zero_point;  // 0 for floats and symmetric integers
 };
 
-/// One spec's formula, its constants worked out once.
+/// The formula of one spec, with its constants precomputed.
 class ScaleRule {
  public:
   /// `second_scale`: for scale_format e4m3, from second_scale_of; others ignore it.
   explicit ScaleRule(const QuantizationSpec& spec, float second_scale = 1.0f) noexcept;
 
   /// min > max (nothing seen) gives scale 1, zero point 0. The scale is already rounded to spec.scale_type; the zero
-  /// point comes from the scale before that.
+  /// point is computed before that rounding.
   QParams operator()(float min, float max) const noexcept;
-  /// The same from what the scale divides, found otherwise: a magnitude where that is all that counts, else the length
-  /// of a range whose lower end is `low` <= 0.
+  /// The same from a threshold: the largest magnitude if needs_only_magnitude(), else the length of a range whose lower
+  /// end is `low` <= 0.
   QParams of_threshold(float threshold, float low) const noexcept;
-  /// A scale found otherwise, as spec.scale_type holds it; at least the smallest scale.
+  /// `scale` rounded to spec.scale_type, at least the smallest scale.
   float stored(float scale) const noexcept;
-  /// Whether the largest magnitude is all that counts: (-amax, amax) gives the same as (min, max).
+  /// Whether only the largest magnitude matters: (-amax, amax) gives the same as (min, max).
   bool needs_only_magnitude() const noexcept { return is_magnitude_ && !grid_.sign_by_data; }
 
  private:
@@ -66,19 +67,19 @@ float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noex
 /// From the ranges of all blocks.
 float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept;
 
-/// `spec` for a tensor with these lower ends of ranges: where the sign is by data, the dtype is what they make it.
+/// `spec` for a tensor with these range minima: if the sign depends on the data, they choose the dtype.
 QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept;
 
-/// A tensor's ranges, one per scale; with scale_format e4m3 under the second scale of the whole, and for spec_for_data
-/// where the sign is by data.
+/// One QParams per range. scale_format e4m3 uses the second scale of the whole tensor; where the sign depends on the
+/// data, the spec is that of spec_for_data.
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
                        std::span<QParams> qparams) noexcept;
 
-/// One range by a rule made for it. Not for scale_format e4m3; signs by data are those of the dtype.
+/// From a single range. Not for scale_format e4m3; does not choose signs by data.
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
-/// The code grids of scales. For integer dtypes; one spec's constants worked out once. With GridRule::divides the
-/// kernels get x / scale and `inverse` is 1.
+/// The code grids of scales, for integer dtypes, with the spec's constants precomputed. With GridRule::divides the
+/// kernels get x / scale, and `inverse` is 1.
 class AffineRule {
  public:
   explicit AffineRule(const QuantizationSpec& spec) noexcept;
@@ -86,7 +87,7 @@ class AffineRule {
     const float divisor = q.scale * unit_ > kSmallestDivisor ? q.scale * unit_ : kSmallestDivisor;
     return {is_mx_ ? divisor : q.scale, divides_ ? 1.0f : 1.0f / divisor, q.zero_point, quant_min_, quant_max_};
   }
-  /// The same for scales in a row, one array for each part; no inverse where that is null.
+  /// The same as one array per field; `inverse` may be null.
   void of(std::span<const QParams> q, float* scale, float* zero_point, float* inverse) const noexcept;
   float quant_min() const noexcept { return quant_min_; }
   float quant_max() const noexcept { return quant_max_; }
@@ -98,6 +99,7 @@ class AffineRule {
   float unit_;  // that power of two; 1 for others
   float quant_min_, quant_max_;
 };
+/// The code grid of one scale.
 kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

@@ -1,5 +1,5 @@
-// Codes and values of a piece, one operation per dtype family and direction. runs.h cuts the piece, the kernels
-// compute. Grids that divide get their quotients here, and kernels whose `inverse` is 1.
+// Quantizes and dequantizes a span of elements, one operation per dtype family and direction. runs.h cuts the span, the
+// kernels compute. Grids that divide are passed quotients, with `inverse` 1.
 #include "quantize/quantize.h"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ Path path_of(const QuantizationSpec& spec, Path path) noexcept {
   return spec.grid.zero_point_order == ZeroPointOrder::after_rounding ? Path::fake : path;
 }
 
-// What all operations know: the piece and its scales. Each uses the pointers that it needs.
+// Shared by all operations: the span and its scales. Each uses the pointers that it needs.
 struct Piece : PieceOperation {
   Piece(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
       : spec(piece_spec), grid(piece_spec), q(scales) {}
 
-  // A column of a patch as runs of one element: for operations that have no better way.
+  // A column of a patch as runs of one element, for operations without a faster way.
   void patch(const Patch& p) noexcept override {
     for (size_t row = 0; row < p.rows; ++row)
       for (size_t i = 0; i < p.columns; i += kRuns)
@@ -59,7 +59,7 @@ struct Scales {
   }
 };
 
-// The grids of a patch, one array for each part. Inverses are for making codes: whoever reads them does not divide.
+// The grids of a patch, one array per field. Only quantizing needs inverses.
 struct PatchGrids {
   float scale[kPatch], inverse[kPatch], zero_point[kPatch];
   float quant_min, quant_max;
@@ -99,7 +99,7 @@ struct QuantizeInt final : Piece {
     if (bytes == 2)
       return kernels::quantize_codes16(from, grids, run, spec.round_method, path,
                                        reinterpret_cast<uint16_t*>(codes) + at);
-    // int32: the ends of the range are no float32 values, so the conversion saturates.
+    // int32: the ends of the range are not float32 values, so the conversion saturates.
     auto* to = reinterpret_cast<int32_t*>(codes) + at;
     const auto lowest = static_cast<double>(quant_min_of(spec)), highest = static_cast<double>(quant_max_of(spec));
     for (size_t i = 0; i < from.size(); ++i) {
@@ -156,7 +156,7 @@ struct FakeQuantizeInt final : Piece {
   }
   void patch(const Patch& p) noexcept override {
     if (info_of(spec.dtype).code_bytes() != 1 || has_fractional_zero_point(spec)) return Piece::patch(p);
-    // Through the codes: they are whole, so the value is the same.
+    // Via the codes: they are whole, so the value is the same.
     const PatchGrids grids(*this, p, true);
     uint8_t row_codes[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
@@ -167,7 +167,7 @@ struct FakeQuantizeInt final : Piece {
   }
 };
 
-// Columns of floats: divided by their scales first and multiplied last; in between the scale is 1.
+// Columns of floats: divide by the scales first and multiply last; in between the scale is 1.
 struct QuantizeFloat final : Piece {
   QuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
       : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
@@ -300,7 +300,7 @@ void dequantize(const Granularity& g, const QuantizationSpec& spec, std::span<co
 
 namespace {
 
-// Where the kernel for simulated values does something else.
+// For specs whose values the fake-quantization kernel does not give.
 void fake_quantize_by_codes(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                             std::span<const float> x, uint64_t begin, float* y) noexcept {
   alignas(4) uint8_t codes[4 * kErrorBlock];
@@ -316,7 +316,7 @@ void fake_quantize_by_codes(const Granularity& g, const QuantizationSpec& spec, 
 void fake_quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams,
                    std::span<const float> x, uint64_t begin, float* y) noexcept {
   const DtypeInfo& dtype = info_of(spec.dtype);
-  if (dtype.is_plain_cast()) {  // through the codes
+  if (dtype.is_plain_cast()) {  // via the codes
     alignas(2) uint16_t bits[kErrorBlock];
     for (size_t at = 0; at < x.size(); at += kErrorBlock) {
       const size_t count = std::min(kErrorBlock, x.size() - at);
@@ -355,7 +355,7 @@ kernels::ErrorSums quantization_error(const Granularity& g, const QuantizationSp
 
 namespace {
 
-// Whether the kernel that does both serves: blocks of the sums are cut by whole runs, or cut them.
+// Whether the combined kernel applies: whole runs fill the blocks of the sums, or whole blocks fill the runs.
 bool is_measured_at_once(const QuantizationSpec& spec, uint64_t run, uint64_t begin) noexcept {
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.is_integer && dtype.code_bytes() == 1 && spec.round_method == RoundMethod::half_even &&

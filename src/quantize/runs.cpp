@@ -3,7 +3,7 @@
 namespace wasmquant {
 namespace {
 
-// Rows with the same scales one below the other, gathered until another one comes.
+// Gathers consecutive rows that have the same scales.
 class PatchRows {
  public:
   explicit PatchRows(PieceOperation& operation) noexcept : operation_(operation) {}
@@ -26,7 +26,7 @@ class PatchRows {
   size_t at_ = 0, rows_ = 0, length_ = 0, scale_ = 0;
 };
 
-// Runs of one length that lie one after the other, from the middle of the first on.
+// Consecutive runs of one length, starting inside the first.
 void cut_uniform(uint64_t length, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
   size_t at = 0;
   auto scale = static_cast<size_t>(begin / length);

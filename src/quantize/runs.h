@@ -1,5 +1,5 @@
-// A piece of a flat tensor, cut for the kernels.
-//   runs:  consecutive elements that share a scale, many runs at once where they have one length
+// Cuts a span of a flat tensor for the kernels.
+//   runs:  consecutive elements that share a scale, many runs at once if they have one length
 //   patch: a scale per element, the same for the rows below it (channels along the last axis, groups along another):
 //          kPatch columns, whose scales are laid out once and used for every row
 #pragma once
@@ -13,11 +13,12 @@
 
 namespace wasmquant {
 
+/// Columns of a patch.
 inline constexpr size_t kPatch = 256;
-/// Runs that are handed to a kernel in one call.
+/// Runs per kernel call.
 inline constexpr size_t kRuns = 64;
 
-/// Elements [at, at + count) of the piece: element at + i has scale `scale` + i / run. At most kRuns runs.
+/// Elements [at, at + count) of the span: element at + i has scale `scale` + i / run. At most kRuns runs.
 struct RunsOfScale {
   size_t at, count, scale, run;
   size_t runs() const noexcept { return (count + run - 1) / run; }
@@ -25,12 +26,12 @@ struct RunsOfScale {
 
 /// `rows` rows of `columns` elements, `pitch` apart; column i of every row has scale `scale` + i.
 struct Patch {
-  size_t at;  // offset in the piece
+  size_t at;  // offset in the span
   size_t rows, pitch, columns;
   size_t scale;
 };
 
-/// What is done to a piece. Not a template and two functions: there are many operations, and the cutting is the same.
+/// What is done to a span. Virtual instead of a template: there are many operations and one way to cut.
 class PieceOperation {
  public:
   virtual void runs(const RunsOfScale& r) noexcept = 0;
@@ -40,7 +41,7 @@ class PieceOperation {
   ~PieceOperation() = default;
 };
 
-/// Elements [begin, begin + count) of the flat tensor, in order of memory within each call.
+/// Cuts elements [begin, begin + count) of the flat tensor, in memory order within each call.
 void cut(const Granularity& g, uint64_t begin, size_t count, PieceOperation& operation) noexcept;
 
 }  // namespace wasmquant

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kChunk = 512;
 
-// One tensor, one scale: what quantize() needs to treat a piece by itself.
+// One tensor, one scale: lets quantize() treat a span independently.
 Granularity whole(size_t count) {
   Granularity g;
   g.inner = count;
@@ -45,7 +45,7 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     scales.scale_codes.resize(scale.size());
     for (size_t i = 0; i < scale.size(); ++i) {
       std::memcpy(&scales.scale_codes[i], &codes[i * bytes], bytes);
-      // Scales that became zero would divide by it; any other does as well, for nothing can be read back through them.
+      // A scale of zero would be a divisor; any other value works, since everything reads back as zero.
       scales.of_codes[i].scale = scale[i] != 0 ? scale[i] : kScaleEpsilon;
     }
     return scales;
@@ -57,7 +57,7 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     high = std::max(high, max[i]);
   }
   scales.other = qparams_of(low, high, first_);
-  // The cast is monotonous: the ends of a range of codes are the codes of its ends.
+  // The cast is monotonic: the ends of a range of codes are the codes of its ends.
   const FloatFormat format = float_format_of(first_);
   const auto number = [&](float v) {
     return decode(format, encode(format, v / scales.other.scale, Overflow::saturate));

@@ -3,7 +3,7 @@
 //                   v = code1(x) as a number,  q = code2(v);   back: value1(cast1(value2(q)))
 //                 e.g. fp8_e4m3 per tensor, then int4 per channel.
 //   scale quant   the second stage (is_scale_quant) quantizes the scales of the first; codes are of the first stage,
-//                 computed with the scales that come back. E.g. fp4 per group of 16, its scales fp8_e4m3 per tensor.
+//                 computed with the dequantized scales. E.g. fp4 per group of 16, its scales fp8_e4m3 per tensor.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,32 +15,32 @@
 
 namespace wasmquant {
 
+/// Both stages of one tensor.
 class TwoStages {
  public:
-  /// Errors: spec-invalid for lists that are neither of the above (unfit_stages); those of granularity_of.
+  /// Errors: spec-invalid for other lists (unfit_stages); those of granularity_of.
   static Result<TwoStages> create(const QuantizationSpec& first, const QuantizationSpec& second,
                                   const std::vector<uint64_t>& shape);
 
   bool is_scale_quant() const noexcept { return second_.is_scale_quant; }
-  /// What ranges are observed by: that of the second stage (progressive) or the first (scale quant).
+  /// The granularity of the observed ranges: of the second stage (progressive) or the first (scale quant).
   const Granularity& granularity() const noexcept { return granularity_; }
-  /// The spec whose codes the tensor gets: second (progressive), first (scale quant).
+  /// The spec of the tensor's codes: second (progressive), first (scale quant).
   const QuantizationSpec& code_spec() const noexcept { return is_scale_quant() ? first_ : second_; }
 
   struct Scales {
-    std::vector<QParams> of_codes;      // one per scale of granularity(): what codes are computed and read with
+    std::vector<QParams> of_codes;      // one per scale of granularity(), used to compute and read codes
     QParams other;                      // progressive: of the first stage; scale quant: of the scales
     std::vector<uint32_t> scale_codes;  // scale quant: codes of the scales, internal order
   };
   /// From the tensor's ranges, one per scale.
   Scales scales_of(std::span<const float> min, std::span<const float> max) const;
 
-  /// Progressive: what the second stage quantizes, the first stage's codes as numbers; and values of such numbers that
-  /// came back. `y` may be `x`.
+  /// Progressive: the first stage's codes as numbers, which the second stage quantizes; and back. `y` may be `x`.
   void numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept;
   void values_of(const QParams& other, std::span<float> y) const noexcept;
 
-  /// Codes of a piece, code_bytes_of(code_spec()) each; as quantize().
+  /// Codes of a span, code_bytes_of(code_spec()) each; as quantize().
   void quantize(const Scales& scales, std::span<const float> x, uint64_t begin, uint8_t* codes) const;
   /// Values of codes; as dequantize().
   void dequantize(const Scales& scales, const uint8_t* codes, uint64_t count, uint64_t begin, float* y) const;

@@ -97,7 +97,7 @@ test('files that are no weights are explained', async () => {
   for (const [path, said] of [
     [file('pytorch_model.bin', 'PK'), /a PyTorch pickle, which can run code/],
     [file('weights.h5', 'HDF'), /Export it to ONNX/],
-    [file('pointer.safetensors', pointer), /pointer of Git LFS.*git lfs pull/],
+    [file('pointer.safetensors', pointer), /Git LFS pointer.*git lfs pull/],
     [file('page.safetensors', '<!DOCTYPE html><title>Sign in</title>'), /a web page, not the weights/],
     [file('empty.gguf', ''), /is empty/],
     [file('half.safetensors', header), /file-truncated|file-invalid/],

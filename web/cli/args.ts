@@ -1,4 +1,4 @@
-/** Arguments of the command line: options that several commands share, and the checks of their values. */
+/** Command-line options that several commands share, and checks of their values. */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -12,7 +12,7 @@ import {
 } from '../lib/node.js';
 import { CommandError } from './failure.js';
 
-/** More workers than any host has cores are a slip of the keyboard. */
+/** More workers than any host has cores are a typo. */
 const kMaxThreads = 1024;
 
 /** `--layer GLOB=PRESET`. */
@@ -21,7 +21,7 @@ export interface LayerChoice {
   preset: string;
 }
 
-/** Options that say how tensors are quantized. */
+/** Options for how tensors are quantized. */
 export interface ConfigOptions {
   format?: OutputFormat;
   preset?: string;
@@ -31,13 +31,13 @@ export interface ConfigOptions {
   pure?: boolean;
 }
 
-/** Options that say what a run may use. */
+/** Options for resources of a run. */
 export interface ResourceOptions {
   threads?: number;
   memory?: number;
 }
 
-/** The same as the library spells them; what was not given is left to its defaults. */
+/** The same in the library's terms; omitted options get its defaults. */
 export function quantizerOptions({ threads, memory }: ResourceOptions): QuantizerOptions {
   return {
     ...(threads !== undefined && { threads }),
@@ -100,7 +100,7 @@ export function parseShards(text: string): ShardPart {
   return { part: Number(part), of: Number(of) };
 }
 
-/** `GLOB=PRESET`, added to those before. The last `=` parts them, so a glob may contain one. */
+/** `GLOB=PRESET`, appended to earlier ones. Splits at the last `=`, so a glob may contain one. */
 function parseLayer(text: string, before: LayerChoice[] = []): LayerChoice[] {
   const equals = text.lastIndexOf('=');
   if (equals < 1 || equals + 1 === text.length) {
@@ -117,7 +117,7 @@ export function parsePattern(text: string, before: string[] = []): string[] {
 export function addOutputOptions(command: Command): Command {
   return command
     .option('--json', 'print one JSON document on stdout, nothing else')
-    .option('--quiet', 'no progress and no remarks on stderr')
+    .option('--quiet', 'no progress or remarks on stderr')
     .option('--no-color', 'no colours (NO_COLOR does the same)');
 }
 
@@ -126,8 +126,8 @@ export function addConfigOptions(command: Command): Command {
     .addOption(
       new Option('-p, --preset <name>', 'ready-made config; see: wasmquant config presets').conflicts('config'),
     )
-    .option('-c, --config <file>', 'config as AMD Quark writes it (JSON); - reads stdin')
-    .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable)', parsePattern)
+    .option('-c, --config <file>', 'config file (JSON, in the format of AMD Quark); - reads stdin')
+    .option('-x, --exclude <glob>', 'do not quantize these layers (repeatable)', parsePattern)
     .option('-l, --layer <glob=preset>', 'another preset for these layers (repeatable, first match wins)', parseLayer)
     .option('--pure', "GGUF recipes: the recipe's main type in every layer, as llama-quantize --pure");
 }
@@ -136,7 +136,7 @@ export function addFormatOption(command: Command): Command {
   return command.addOption(
     new Option(
       '-f, --format <name>',
-      'format of the output (default: that of GGUF and ONNX models, gguf for its recipes, else compressed-tensors)',
+      'output format (default: the format of GGUF and ONNX models, gguf for its recipes, otherwise compressed-tensors)',
     ).choices(outputFormats),
   );
 }
@@ -154,10 +154,10 @@ export function addOnnxOptions(command: Command): Command {
     .addOption(
       new Option(
         '--accuracy-level <n>',
-        'ONNX: what MatMulNBits may compute with: 1 float32, 2 float16, 3 bfloat16, 4 int8',
+        'ONNX: precision that MatMulNBits may compute in: 1 float32, 2 float16, 3 bfloat16, 4 int8',
       ).argParser(parseAccuracyLevel),
     )
-    .option('--external-data', 'ONNX: weights in a file of their own, <output>_data (default: from 1.5 GiB on)');
+    .option('--external-data', 'ONNX: weights in a separate file, <output>_data (default: above 1.5 GiB)');
 }
 
 /** Options of GGUF outputs. */
@@ -169,10 +169,14 @@ export interface GgufFlags {
 export function addGgufOptions(command: Command): Command {
   return command
     .option('--imatrix <file>', 'GGUF: importance matrix of llama-imatrix or of wasmquant imatrix')
-    .option('--shard-size <size>', 'GGUF: several files in a folder, of that size such as 500MB', parseSize);
+    .option(
+      '--shard-size <size>',
+      'GGUF: split the output into files of this size, such as 500MB, in a folder',
+      parseSize,
+    );
 }
 
-/** Options that take in what is left alone otherwise. */
+/** Options that include what presets skip. */
 export interface InclusionFlags {
   includeTowers?: boolean;
   includeExperts?: boolean;
@@ -180,19 +184,19 @@ export interface InclusionFlags {
 
 export function addInclusionOptions(command: Command): Command {
   return command
-    .option('--include-towers', 'quantize vision and audio towers and projectors, too, which presets leave alone')
+    .option('--include-towers', 'also quantize vision and audio towers and projectors, which presets skip')
     .option(
       '--include-experts',
-      'compressed-tensors: quantize experts, too, under names that vLLM reads and transformers does not',
+      'compressed-tensors: also quantize experts, under names that vLLM reads but transformers does not',
     );
 }
 
-/** The same as the library spells them. */
+/** The same in the library's terms. */
 export function inclusions({ includeTowers, includeExperts }: InclusionFlags): InclusionFlags {
   return { ...(includeTowers && { includeTowers }), ...(includeExperts && { includeExperts }) };
 }
 
-/** What `plan` and `quantizeModel` take beside the config. Errors: source-invalid. */
+/** The other arguments of `plan` and `quantizeModel`. Errors: source-invalid. */
 export async function planOptions(
   options: OnnxFlags & GgufFlags & InclusionFlags & { format?: OutputFormat },
 ): Promise<PlanOptions> {

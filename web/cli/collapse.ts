@@ -1,7 +1,7 @@
 /**
- * Rows that are alike but for the numbers in their names become one: `model.layers.{0..31}.mlp.up_proj.weight`.
- * Only whole segments between dots or slashes count as numbers, and only complete products collapse (every layer with every
- * expert), so that the short name never claims a tensor that is not there.
+ * Merges rows that differ only in the numbers in their names: `model.layers.{0..31}.mlp.up_proj.weight`.
+ * Only whole segments between dots or slashes count as numbers, and only complete products merge (every layer with every
+ * expert), so that the short name never claims a missing tensor.
  */
 
 export interface Group<Row> {
@@ -45,7 +45,7 @@ function groupBy<Item>(items: Item[], key: (item: Item) => string): Item[][] {
   return [...groups.values()];
 }
 
-/** `items` have the same pieces. When they are no complete product, the first number that varies is held and the rest tried again. */
+/** `items` have the same pieces. If they are not a complete product, fixes the first number that varies and retries the rest. */
 function merge<Row>(items: Numbered<Row>[]): Group<Row>[] {
   const first = items[0];
   if (!first) return [];

@@ -1,6 +1,6 @@
 /**
- * The config of a run: a preset or a file, then `--exclude` and `--layer` written into it.
- * `--exclude` adds to `exclude`; `--layer` puts a key before those of `layer_quant_config`, where the first matching glob wins.
+ * The config of a run: a preset or a file, with `--exclude` and `--layer` applied.
+ * `--exclude` adds to `exclude`; `--layer` inserts a key at the front of `layer_quant_config`, where the first matching glob wins.
  */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -10,7 +10,7 @@ import type { ConfigOptions, LayerChoice } from './args.js';
 import { CommandError, usageError } from './failure.js';
 import { abortable } from './interrupt.js';
 
-/** The preset of that name, or a usage error in the core's words: the names there are, and the nearest one. */
+/** The preset with this name, or a usage error in the core's words: the available names, and the nearest one. */
 export function presetNamed(quantizer: Quantizer, name: string): Preset {
   const found = quantizer.presets().find((preset) => preset.name === name);
   if (found) return found;
@@ -33,7 +33,7 @@ export async function readConfigText(path: string, signal: AbortSignal): Promise
   return json;
 }
 
-/** Types of a recipe's layers, or weight specs, by glob, the first one given first; the core checks names of types. */
+/** Types of a recipe's layers, or weight specs, by glob, in the given order; the core checks type names. */
 function chosenLayers(quantizer: Quantizer, choices: LayerChoice[], forRecipe: boolean): Map<string, unknown> {
   const chosen = new Map<string, unknown>();
   for (const { glob, preset } of choices) {
@@ -48,11 +48,13 @@ function weightOf(quantizer: Quantizer, glob: string, preset: string): unknown {
   const { global_quant_config: global } = presetNamed(quantizer, preset).config as {
     global_quant_config?: { weight: unknown };
   };
-  if (!global) throw usageError(`--layer ${glob}=${preset}: ${preset} is a config of its own, not a spec for a layer`);
+  if (!global) throw usageError(`--layer ${glob}=${preset}: ${preset} is a complete config, not a spec for a layer`);
   return global.weight;
 }
 
-/** What `plan` and `quantizeModel` take. A file without edits goes to the library as it is, so that pointers fit the file. */
+/**
+ * The config for `plan` and `quantizeModel`. A file without edits is passed unchanged, so that pointers fit the file.
+ */
 export async function configFor(
   quantizer: Quantizer,
   options: ConfigOptions,
@@ -78,7 +80,7 @@ export async function configFor(
   const json = await readConfigText(options.config, signal);
   if (!hasEdits) return json;
   const { dialect, config: parsed } = quantizer.parseConfig(json);
-  // Quark's keys are what the edits are written in.
+  // The edits use Quark's keys.
   if (dialect === 'quark') return edited(parsed);
   const { config: converted, losses } = quantizer.convertConfig(json, 'quark');
   const [first] = losses;

@@ -1,10 +1,10 @@
-/** How much of a model is quantized, and what is left and why. */
+/** How much of a model is quantized, and why the rest is not. */
 import type { Coverage } from '../lib/node.js';
 import { coverageText, percentText, shownLeft } from '../present/coverage.js';
 import { bytesText, plural } from '../present/units.js';
 import { type TableOptions, table } from './tables.js';
 
-/** The shares, then the largest parts that are left as they are. */
+/** The shares, then the largest unquantized parts. */
 export function coverageLines(coverage: Coverage, options: TableOptions): string[] {
   const { shown, more } = shownLeft(coverage.left);
   const dim = () => options.colors.dim;

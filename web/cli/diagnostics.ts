@@ -1,4 +1,4 @@
-/** Problems and remarks of the library, one block each: severity, pointer, message, hint. */
+/** Diagnostics of the library, one block each: severity, pointer, message, hint. */
 import type { Diagnostic } from '../lib/node.js';
 import { plural } from '../present/units.js';
 import { collapse, type Group, single } from './collapse.js';
@@ -14,7 +14,7 @@ function paintOf(severity: Diagnostic['severity'], colors: Colors): Paint {
 
 const isPointer = ({ where }: Diagnostic) => where.startsWith('/');
 
-/** Pointers into a config stay as they are; remarks on tensors that differ only in the number of a layer become one. */
+/** Pointers into a config are unchanged; remarks on tensors that differ only in the layer's number are merged. */
 function grouped(diagnostics: Diagnostic[]): Group<Diagnostic>[] {
   const rows = diagnostics.map((diagnostic) => ({ ...diagnostic, name: diagnostic.where }));
   const alike = ({ code, message, hint }: Diagnostic) => JSON.stringify([code, message, hint]);
@@ -27,7 +27,7 @@ function grouped(diagnostics: Diagnostic[]): Group<Diagnostic>[] {
   ];
 }
 
-/** Errors first, then warnings, then notes, each kind in the order of the library. */
+/** Errors first, then warnings, then notes, each in the library's order. */
 export function diagnosticLines(diagnostics: Diagnostic[], colors: Colors): string[] {
   const groups = kSeverities.flatMap((severity) => {
     return grouped(diagnostics.filter((diagnostic) => diagnostic.severity === severity));

@@ -1,4 +1,4 @@
-/** Failures as the user sees them: what, where, what to do. Stack traces only with WASMQUANT_DEBUG. */
+/** Failures for the user: what, where, what to do. Stack traces only with WASMQUANT_DEBUG. */
 import type { Diagnostic } from '../lib/node.js';
 import { QuantizationError } from '../lib/node.js';
 import { diagnosticLines } from './diagnostics.js';
@@ -8,11 +8,11 @@ import { printable } from './terminal.js';
 export const kExitFailed = 1;
 export const kExitUsage = 2;
 
-/** A failure that the command line found itself. */
+/** A failure detected by the command line. */
 export class CommandError extends Error {
   override name = 'CommandError';
   constructor(
-    /** Kebab-case, as the library's codes. */
+    /** Kebab-case, like the library's codes. */
     readonly code: string,
     message: string,
     readonly details: { where?: string; hint?: string | undefined; exitCode?: number } = {},
@@ -60,7 +60,7 @@ export function failureOf(error: unknown): Failure {
   return {
     code: 'internal',
     message,
-    hint: 'this is a defect of wasmquant; WASMQUANT_DEBUG=1 shows where it happened',
+    hint: 'this is a bug in wasmquant; WASMQUANT_DEBUG=1 shows where it happened',
   };
 }
 

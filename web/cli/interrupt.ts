@@ -1,6 +1,6 @@
 /**
- * SIGINT and SIGTERM. The first one aborts the work, so that the library can remove its temporary files; a second one ends the
- * process at once. Exit codes are those of a shell: 128 + signal number.
+ * SIGINT and SIGTERM. The first aborts the work, so that the library can remove its temporary files; the second ends the
+ * process immediately. Exit codes are those of a shell: 128 + signal number.
  */
 import { CommandError } from './failure.js';
 
@@ -19,7 +19,7 @@ export class Interruption {
     return this.#controller.signal;
   }
 
-  /** 130 or 143 once a signal has come, else null. */
+  /** 130 or 143 after a signal, else null. */
   get exitCode(): number | null {
     return this.#exitCode;
   }
@@ -32,7 +32,7 @@ export class Interruption {
   }
 }
 
-/** `work`, or a rejection as soon as `signal` fires: for work that leaves nothing behind and takes no signal itself. */
+/** `work`, or a rejection as soon as `signal` fires: for work that needs no cleanup and takes no signal. */
 export async function abortable<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
   signal.throwIfAborted();
   return await new Promise<Value>((resolve, reject) => {

@@ -1,9 +1,9 @@
-/** How the files that were just written are loaded, for people who know the runtime but not this format. */
+/** How to load the written files, for people who know the runtime but not this format. */
 import { join } from 'node:path';
 import type { Model, OutputFormat, Report } from '../lib/node.js';
 import { printable } from './terminal.js';
 
-/** What the runtime needs beside transformers. */
+/** Packages that the runtime needs in addition to transformers. */
 const kPackages: Partial<Record<OutputFormat, string>> = {
   'compressed-tensors': 'pip install transformers compressed-tensors',
   quark: 'pip install transformers amd-quark',
@@ -15,22 +15,23 @@ const kNotes: Partial<Record<OutputFormat, string>> = {
   awq: "AutoAWQ's layout (GEMM). vLLM also reads it.",
   gptq: "GPTQ's layout. vLLM also reads it.",
   quark: "Quark's own layout: AMD Quark must be installed to load it.",
-  'fake-quantized':
-    'The weights are plain floats that carry the rounding of the quantized ones: as large as before, and any runtime loads them.',
+  'fake-quantized': 'The weights are dequantized floats: the size is unchanged, and any runtime loads them.',
 };
 
-/** Stored by no other tool. */
+/** Dtypes that no other tool stores. */
 const kOwnLayouts = ['mx6', 'mx9', 'bfp16'];
-/** Whose weights the loader of compressed-tensors makes bfloat16, whatever the model is. */
+/**
+ * Scale formats whose weights the loader of compressed-tensors converts to bfloat16, regardless of the model's dtype.
+ */
 const kBfloat16Loaded = ['e8m0', 'e4m3'];
 
-/** A string literal that Python and a terminal both take as it is: printable ASCII escapes only. */
+/** A string literal valid in Python and safe in a terminal: printable ASCII with escapes. */
 function pythonString(text: string): string {
   const escaped = text.replace(/[\\"]/g, '\\$&');
   return `"${printable(escaped).replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => `\\U${hex.padStart(8, '0')}`)}"`;
 }
 
-/** Runtimes of ONNX models, in the browser's language and in Python. */
+/** ONNX runtimes, in JavaScript and Python. */
 function onnxLines(report: Report, output: string, isFolder: boolean): string[] {
   const name = report.files.find((file) => /\.onnx$/i.test(file.name))?.name ?? '';
   const path = pythonString(isFolder ? join(output, name) : output);
@@ -43,7 +44,7 @@ function onnxLines(report: Report, output: string, isFolder: boolean): string[] 
   ];
 }
 
-/** llama.cpp, and wllama in the browser's language. Of a model in parts the first is opened. */
+/** llama.cpp, and wllama in JavaScript. Of a split model the first file is opened. */
 function ggufLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
   const names = report.files.map(({ name }) => name).filter((name) => /\.gguf$/i.test(name));
   const path = isFolder ? join(output, names.sort()[0] ?? '') : output;
@@ -63,17 +64,17 @@ const kWeightFiles = ['model.safetensors', 'model.safetensors.index.json'];
 /** How a class is imported and called. */
 interface Loader {
   name: string;
-  /** Arguments behind the path. */
+  /** Arguments after the path. */
   options: string;
 }
 
-/** The class that config.json names, or a sentence that says what is missing. Without the class there is no telling which head the weights have. */
+/** The class that config.json names, or a sentence about what is missing. Without the class the head is unknown. */
 function loaderOf(config: Record<string, unknown>, report: Report): Loader | string {
   const { architectures } = config;
   const name: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
   if (typeof name !== 'string' || !/^[A-Za-z_]\w*$/.test(name))
-    return 'config.json names no class ("architectures": ["…"]), so transformers cannot tell what these weights are.';
-  // Code beside the weights, or in a repository: {"AutoModelForCausalLM": "[repository--]modeling_file.Class"}
+    return 'config.json names no class ("architectures": ["…"]), so transformers cannot load these weights.';
+  // Code next to the weights, or in a repository: {"AutoModelForCausalLM": "[repository--]modeling_file.Class"}
   const code = Object.entries(Object(config.auto_map) as Record<string, unknown>).find(
     ([auto, place]) => /^AutoModel\w*$/.test(auto) && typeof place === 'string' && place.endsWith(`.${name}`),
   );
@@ -85,8 +86,8 @@ function loaderOf(config: Record<string, unknown>, report: Report): Loader | str
 }
 
 /**
- * Lines that say how to load `output` (a path), which the report is of. `isFolder`: it holds config.json and all weights; a single file goes into a model
- * folder first. Empty for formats without a loader that we know.
+ * Lines that show how to load `output` (a path), which `report` describes. `isFolder`: it contains config.json and all weights; a
+ * single file must first be moved into a model folder. Empty for formats without a known loader.
  */
 export function loadLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
   const { format } = report;
@@ -98,9 +99,7 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
   if (packages === undefined) return [];
   const own = kOwnLayouts.filter((dtype) => specs.some((spec) => spec.dtype === dtype));
   if (format === 'quark' && own.length > 0)
-    return [
-      `${own.join(', ')}: a layout of wasmquant's own, which no other tool reads. fake-quantized loads anywhere.`,
-    ];
+    return [`${own.join(', ')}: a layout that only wasmquant reads. fake-quantized loads anywhere.`];
   const isBfloat16 =
     format === 'compressed-tensors' && specs.some(({ scale_format }) => kBfloat16Loaded.includes(scale_format ?? ''));
   const note = kNotes[format] ? [kNotes[format]] : [];

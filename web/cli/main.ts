@@ -1,6 +1,6 @@
 /**
  * The wasmquant command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted.
- * Stdout carries the outcome (text, or one JSON document with --json, for failures too), stderr everything else.
+ * Stdout gets the outcome (text, or one JSON document with --json, also for failures), stderr everything else.
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
@@ -36,7 +36,7 @@ Examples:
 A model is a file, a folder (config.json and shards), an index file, or an http(s) URL.
 Sizes are shown in powers of 1000. Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`;
 
-/** Beside dist/, both in the repository and in the published package. */
+/** Next to dist/, in the repository and in the published package. */
 function packageVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
@@ -62,7 +62,7 @@ const interruption = new Interruption();
 
 const run: Run = async (options: OutputOptions, body: (context: Context) => Promise<Outcome>) => {
   const terminal = terminalFor(options);
-  // Only when a promise is lost: nothing is left to wait for, and there is no outcome.
+  // Happens only if a promise is lost: nothing is pending, and there is no outcome.
   const stalled = () => {
     printFailure(failureOf(new Error('the command stopped without a result')), terminal);
     process.exit(kExitFailed);
@@ -73,7 +73,7 @@ const run: Run = async (options: OutputOptions, body: (context: Context) => Prom
     printOutcome(outcome, terminal);
     process.exitCode = outcome.failed ? kExitFailed : 0;
   } catch (error) {
-    // Whatever an interrupted run throws, it ended because of the signal.
+    // An interrupted run ended because of the signal, regardless of what it throws.
     const cause: unknown = interruption.exitCode !== null ? interruption.signal.reason : error;
     printFailure(failureOf(cause), terminal);
     for (const line of debugLines(error)) process.stderr.write(`${line}\n`);
@@ -81,13 +81,13 @@ const run: Run = async (options: OutputOptions, body: (context: Context) => Prom
   } finally {
     process.removeListener('beforeExit', stalled);
   }
-  // A read that the signal cut short (stdin, a slow server) may still hold the process open.
+  // A read aborted by the signal (stdin, a slow server) may keep the process alive.
   if (interruption.exitCode !== null) process.exit();
 };
 
-/** Commander's own messages: help and version go to stdout, complaints to stderr, or all into the JSON document. */
+/** Commander's messages: help and version go to stdout, errors to stderr, or all into the JSON document. */
 function usageFailure(error: CommanderError, program: Command): Failure {
-  const named = error.code === 'commander.help' ? 'a command is missing' : error.message;
+  const named = error.code === 'commander.help' ? 'no command given' : error.message;
   const [message = '', ...rest] = named.replace(/^error: /, '').split('\n');
   const suggestion = /^\((.*)\)$/.exec(rest.join(' ').trim())?.[1]?.replace(/^D/, 'd');
   const hint = suggestion ?? `${program.name()} --help lists commands and options`;
@@ -95,7 +95,7 @@ function usageFailure(error: CommanderError, program: Command): Failure {
 }
 
 async function main(): Promise<void> {
-  // `wasmquant inspect … | head` closes the pipe early; that is no failure.
+  // `wasmquant inspect … | head` closes the pipe early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     throw error;
@@ -103,7 +103,7 @@ async function main(): Promise<void> {
   const program = new Command('wasmquant');
   let helped = '';
   program
-    .description('Quantizes neural-network weights: WebAssembly core, configs as AMD Quark spells them.')
+    .description('Quantizes neural-network weights in WebAssembly, with configs in the format of AMD Quark.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .addHelpText('after', kExamples)
@@ -134,7 +134,7 @@ async function main(): Promise<void> {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return;
     process.exitCode = kExitUsage;
-    // The options were not parsed, so the flags are looked for as they stand.
+    // The options were not parsed, so search for the raw flags.
     const flags = process.argv.slice(2);
     const terminal = terminalFor({ json: flags.includes('--json'), color: !flags.includes('--no-color') });
     if (helped && !terminal.json) process.stderr.write(helped);

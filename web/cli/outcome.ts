@@ -1,18 +1,18 @@
-/** What a command hands back; the one place that prints it is main.ts. */
+/** The result of a command; only main.ts prints it. */
 import type { Terminal } from './terminal.js';
 
 export interface Outcome {
   /** What `--json` prints. */
   document: unknown;
-  /** Lines for stdout otherwise. Colours are in; names are printable already. */
+  /** Lines for stdout otherwise, coloured and safe to print. */
   lines: string[];
   /** Lines for stderr otherwise, such as what a conversion lost. */
   remarks?: string[];
-  /** Exit code 1 although the command itself went well, as when a checked config has errors. */
+  /** Exit code 1 although the command succeeded, as when a checked config has errors. */
   failed?: boolean;
 }
 
-/** What every command gets. */
+/** Passed to every command. */
 export interface Context {
   terminal: Terminal;
   /** Fires on SIGINT and SIGTERM. */

@@ -1,4 +1,4 @@
-/** The progress bar: on stderr, only when a person watches. */
+/** The progress bar, on stderr and only in a terminal. */
 import cliProgress from 'cli-progress';
 import type { Progress } from '../lib/node.js';
 import { bytesText, durationText } from '../present/units.js';
@@ -13,9 +13,9 @@ const kLabels: Record<Progress['phase'], string> = {
   write: 'writing',
   evaluate: 'evaluating',
 };
-/** Characters of the bar: with sizes, rate and time left a line fits 80 columns. */
+/** Characters of the bar; with sizes, rate and remaining time a line fits 80 columns. */
 const kBarSize = 16;
-/** Rates of the first moments say nothing yet. */
+/** Early rates are unreliable. */
 const kFirstRateMs = 500;
 
 export class ProgressBar {
@@ -50,19 +50,19 @@ export class ProgressBar {
       : null;
   }
 
-  /** Takes what `onProgress` gives. */
+  /** Callback for `onProgress`. */
   readonly update = (progress: Progress): void => {
     this.#latest = progress;
     if (!this.#bar) return;
     if (!this.#running) {
       this.#running = true;
       this.#bar.start(progress.bytesTotal, progress.bytesDone);
-      process.once('exit', this.#stop); // a second SIGINT ends the process; the cursor must come back all the same
+      process.once('exit', this.#stop); // a second SIGINT ends the process; the cursor must be restored
     }
     this.#bar.update(progress.bytesDone);
   };
 
-  /** Clears the line. May be called more than once. */
+  /** Clears the line. Can be called repeatedly. */
   stop(): void {
     if (!this.#running) return;
     this.#running = false;

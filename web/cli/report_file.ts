@@ -1,4 +1,4 @@
-/** `--report FILE`: refused before the run when it could not be written, appears under its name only when complete. */
+/** `--report FILE`: rejected before the run if it cannot be written, appears under its name only when complete. */
 import { access, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Model } from '../lib/node.js';
@@ -13,10 +13,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/**
- * Throws when the report has no place to go. `others` are paths of this command line that it must not replace; `option` is
- * what the file was named with.
- */
+/** Throws if the report cannot be written. `others` are paths of this command line that it must not replace; `option` is the option that names the file. */
 export async function checkReportPath(options: ReportOptions, others: string[], option = '--report'): Promise<void> {
   if (options.report === undefined) return;
   const path = resolve(options.report);
@@ -37,7 +34,7 @@ export async function checkReportPath(options: ReportOptions, others: string[], 
   }
 }
 
-/** Paths of a model's files as far as the command line knows them: the argument, and the files in it when it is a folder. */
+/** Known paths of a model's files: the argument, and the files in it if it is a folder. */
 export function modelPaths(argument: string, model: Model): string[] {
   const folders = [argument, dirname(argument)];
   return [argument, ...folders.flatMap((folder) => model.files.map((file) => resolve(folder, file.name)))];

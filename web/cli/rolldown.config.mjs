@@ -1,4 +1,4 @@
-// Bundles the command line with its libraries into dist/cli.js. The library stays outside: it is dist/node.js, beside it.
+// Bundles the command line with its libraries into dist/cli.js. The library (dist/node.js, next to it) is external.
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'rolldown';
 

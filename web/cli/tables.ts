@@ -1,4 +1,4 @@
-/** Aligned columns of plain text. Cells are made printable here, so no caller can forget it. */
+/** Aligned columns of plain text. Makes cells printable, so that no caller can forget to. */
 import type { Colors, Paint } from './terminal.js';
 import { printable } from './terminal.js';
 
@@ -6,17 +6,17 @@ export interface Column<Row> {
   title: string;
   align?: 'left' | 'right';
   cell: (row: Row) => string;
-  /** Colour of a finished (padded) cell. */
+  /** Colour of a padded cell. */
   paint?: (row: Row) => Paint;
-  /** On a narrow terminal, columns with a number here are left out, the lowest number first. */
+  /** On a narrow terminal, columns with a number are dropped, the lowest number first. */
   spare?: number;
-  /** Prose, which may be cut to fit. */
+  /** Prose may be cut to fit. */
   prose?: true;
 }
 
 export interface TableOptions {
   colors: Colors;
-  /** Width to fit into, where spare columns and prose allow it. */
+  /** Width to fit into, if spare columns and prose allow. */
   columns: number;
   /** Spaces before each line. */
   indent?: number;
@@ -28,10 +28,10 @@ interface Measured<Row> extends Column<Row> {
 }
 
 const kGap = '  ';
-/** Prose is never cut below this many characters: a terminal that narrow wraps. */
+/** Prose is never cut below this many characters; a narrower terminal wraps. */
 const kLeastProse = 24;
 
-/** Cut to `width` characters, the last of which is then an ellipsis. */
+/** Cuts to `width` characters, the last an ellipsis. */
 export function cut(text: string, width: number): string {
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
@@ -42,7 +42,7 @@ function pad(text: string, width: number, align: 'left' | 'right' | undefined): 
   return align === 'right' ? space + text : text + space;
 }
 
-/** Drops spare columns, then narrows prose, until a line has `room` characters or nothing is left to give. */
+/** Drops spare columns, then narrows prose, until a line has at most `room` characters or nothing is left to cut. */
 function fit<Row>(columns: Measured<Row>[], room: number): Measured<Row>[] {
   const excess = columns.reduce((sum, column) => sum + column.width + kGap.length, -kGap.length) - room;
   if (excess <= 0) return columns;
@@ -60,7 +60,7 @@ function fit<Row>(columns: Measured<Row>[], room: number): Measured<Row>[] {
   return columns.map((column) => (column === prose ? { ...column, width: kLeastProse } : column));
 }
 
-/** Lines of a table with a dimmed title line. Columns without any text are left out. */
+/** Lines of a table with a dimmed title line. Empty columns are omitted. */
 export function table<Row>(rows: Row[], columns: Column<Row>[], options: TableOptions): string[] {
   const indent = ' '.repeat(options.indent ?? 0);
   const filled = columns

@@ -1,5 +1,5 @@
 /**
- * What may reach a terminal, and in which colours. Names in model files are written by strangers: control characters, bidirectional
+ * What may be printed to a terminal, and in which colours. Names in model files are untrusted: control characters, bidirectional
  * overrides and lone surrogates are shown as escapes, so that no file can move the cursor, hide text or forge a line.
  */
 import pc from 'picocolors';
@@ -7,21 +7,21 @@ import pc from 'picocolors';
 export type Colors = ReturnType<typeof pc.createColors>;
 export type Paint = (text: string) => string;
 
-/** Where a command prints to. */
+/** Where a command prints. */
 export interface Terminal {
   /** Colours of stdout. */
   out: Colors;
   /** Colours of stderr. */
   err: Colors;
-  /** Width of stdout in characters; Infinity when it is no terminal. */
+  /** Width of stdout in characters; Infinity if it is not a terminal. */
   columns: number;
-  /** Progress and remarks on stderr are wanted: it is a terminal and nobody said `--quiet`. */
+  /** Whether to show progress and remarks: stderr is a terminal, without `--quiet`. */
   live: boolean;
-  /** Stdout carries one JSON document and nothing else. */
+  /** Stdout gets one JSON document and nothing else. */
   json: boolean;
 }
 
-/** Options every command takes. */
+/** Options of every command. */
 export interface OutputOptions {
   json?: boolean;
   quiet?: boolean;
@@ -32,7 +32,7 @@ const kShortEscapes: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': 
 // Cc control, Cf format (bidi, zero width), Zl/Zp line separators, Cs lone surrogates.
 const kUnprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** `text` with everything that a terminal would act on shown as `\n`, `\x1b` or `\u{202e}`. */
+/** `text` with everything that affects a terminal shown as `\n`, `\x1b` or `\u{202e}`. */
 export function printable(text: string): string {
   return text.replace(kUnprintable, (character) => {
     const point = character.codePointAt(0) ?? 0;
@@ -41,10 +41,10 @@ export function printable(text: string): string {
   });
 }
 
-/** ASCII escapes for what {@link printable} escapes: 8-bit controls act on terminals too. */
+/** ASCII escapes for everything {@link printable} escapes: 8-bit controls affect terminals too. */
 const escaped = (json: string) =>
   json.replace(kUnprintable, (character) => {
-    if (character === '\n') return character; // between the members; those in strings are escaped already
+    if (character === '\n') return character; // between members; newlines in strings are already escaped
     return [...Array(character.length).keys()]
       .map((unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`)
       .join('');
@@ -55,7 +55,7 @@ export function jsonText(value: unknown): string {
   return escaped(JSON.stringify(value, null, 2));
 }
 
-/** The same for a whole document, but a row of its lists is one line. */
+/** The same for a whole document, with one line per list element. */
 export function documentText(document: unknown): string {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return jsonText(document);
   const isTable = (value: unknown): value is object[] =>
@@ -70,14 +70,14 @@ export function documentText(document: unknown): string {
   return escaped(`{\n${members.join(',\n')}\n}`);
 }
 
-/** NO_COLOR and `--no-color` win over FORCE_COLOR, which wins over what the stream is. */
+/** NO_COLOR and `--no-color` override FORCE_COLOR, which overrides the kind of stream. */
 function wantsColor(stream: NodeJS.WriteStream, options: OutputOptions): boolean {
   if (options.color === false || process.env.NO_COLOR) return false;
   if (process.env.FORCE_COLOR) return process.env.FORCE_COLOR !== '0';
   return stream.isTTY === true && process.env.TERM !== 'dumb';
 }
 
-/** Looks at the streams of this process. */
+/** Inspects the streams of this process. */
 export function terminalFor(options: OutputOptions): Terminal {
   const json = options.json === true;
   return {

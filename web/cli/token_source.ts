@@ -1,4 +1,4 @@
-/** `--tokens FILE` or `--text FILE`: what a model is run on. Text goes through the model's own tokenizer.json. */
+/** `--tokens FILE` or `--text FILE`: the input of a model. Text is tokenized with the model's tokenizer.json. */
 import { readFile } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -35,8 +35,8 @@ export function addTokenOptions(command: Command): Command {
       ),
     )
     .option('--text <file>', "UTF-8 text instead, through the model's tokenizer.json")
-    .addOption(ofText('--length <n>', 'tokens of a sequence of the text (default: 256)'))
-    .addOption(ofText('--sequences <n>', 'at most so many sequences of the text'));
+    .addOption(ofText('--length <n>', 'tokens per sequence of the text (default: 256)'))
+    .addOption(ofText('--sequences <n>', 'maximum number of sequences from the text'));
 }
 
 /** Text and the model's tokenizer. Errors: source-invalid, file-invalid. */
@@ -53,7 +53,7 @@ export async function openText(model: Model, path: string): Promise<Pick<TextInp
   return { text, tokenizer: await openTokenizer(model, 'put it there, or give --tokens') };
 }
 
-/** The model's own. Errors: source-invalid with `hint`, file-invalid. */
+/** The model's tokenizer. Errors: source-invalid with `hint`, file-invalid. */
 export async function openTokenizer(model: Model, hint: string): Promise<Tokenizer> {
   const files = await tokenizerFiles(model);
   if (!files)
@@ -66,7 +66,7 @@ export async function openTokenizer(model: Model, hint: string): Promise<Tokeniz
   } catch (error) {
     throw new CommandError(
       'file-invalid',
-      `is not a tokenizer that can be used here: ${error instanceof Error ? error.message : String(error)}`,
+      `cannot be used as a tokenizer: ${error instanceof Error ? error.message : String(error)}`,
       {
         where: 'tokenizer.json',
       },
@@ -74,7 +74,7 @@ export async function openTokenizer(model: Model, hint: string): Promise<Tokeniz
   }
 }
 
-/** What the options name; the opened token file, to be closed, or null. */
+/** The input that the options name; the opened token file, to be closed, or null. */
 export async function openTokens(
   quantizer: Quantizer,
   model: Model,
@@ -87,7 +87,7 @@ export async function openTokens(
     return { tokens: file, file };
   }
   if (text === undefined)
-    throw usageError('neither --tokens nor --text is given', 'name a file of token ids, or one of text');
+    throw usageError('neither --tokens nor --text is given', 'give a file of token ids or of text');
   const given = { ...(length !== undefined && { length }), ...(sequences !== undefined && { sequences }) };
   return { tokens: { ...(await openText(model, text)), ...given }, file: null };
 }

@@ -1,4 +1,4 @@
-// Starts the page: draws it at once, then loads the library and clears what an earlier visit left in browser storage.
+// Starts the page: draws it immediately, then loads the library and removes leftovers from browser storage.
 import { render } from 'preact';
 import { App } from './app/app';
 import { start } from './app/start';
@@ -24,7 +24,7 @@ if (root) {
   render(<App />, root);
   void start();
   if (import.meta.env.PROD && 'serviceWorker' in navigator) {
-    // Without it the page works all the same, only not offline.
+    // Optional: without it the page is only not available offline.
     navigator.serviceWorker.register('./offline-worker.js').catch(() => {});
   }
 }

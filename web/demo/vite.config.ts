@@ -1,5 +1,5 @@
 // Builds the page into dist/demo. `wasmquant` is the built package (dist/index.js), so the page is bundled exactly as
-// a user's page would be: worker and WebAssembly file are found through new URL(..., import.meta.url).
+// a user's page: worker and WebAssembly file are found through new URL(..., import.meta.url).
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ const tokenFolder = join(repository, 'tests/files/tiny-llama-reference');
 /** Texts of the sample, and the token files they are in. */
 const sampleTexts = { 'calibrate.txt': 'calib_tokens.safetensors', 'measure.txt': 'validation_tokens.safetensors' };
 
-/** The sample's tokens are bytes, those from 256 on are special: a file of them (I32) is a text. */
+/** The sample's tokens are bytes, those from 256 on are special: a token file (I32) is a text. */
 function textOf(file: string): Uint8Array {
   const bytes = readFileSync(join(tokenFolder, file));
   const start = 8 + Number(bytes.readBigUInt64LE(0));
@@ -27,14 +27,14 @@ const contentSecurityPolicy = [
   "script-src 'self' 'wasm-unsafe-eval'",
   "style-src 'self'",
   "img-src 'self' data:",
-  // Addresses that people paste; the page itself asks for nothing but its own files.
+  // URLs that people paste; the page itself requests only its own files.
   "connect-src 'self' https:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",
 ].join('; ');
 
-/** Adds the policy to the built page only: the development server injects styles that it would refuse. */
+/** Adds the policy to the built page only: the development server injects styles that it would block. */
 function contentSecurity(): Plugin {
   return {
     name: 'content-security-policy',
@@ -49,7 +49,7 @@ function contentSecurity(): Plugin {
   };
 }
 
-/** Serves the sample model as sample/<file>; the page fetches it only when asked to. */
+/** Serves the sample model as sample/<file>; the page fetches it only on request. */
 function sampleModel(): Plugin {
   return {
     name: 'sample-model',
@@ -73,7 +73,7 @@ function sampleModel(): Plugin {
   };
 }
 
-/** ONNX Runtime, which most visits do without: kept once it was loaded. */
+/** ONNX Runtime, which most visits do not need: cached when first loaded. */
 const isRare = (name: string) => /^assets\/ort-/.test(name);
 
 /** Emits the service worker with the list of what every visit needs. */
@@ -84,7 +84,7 @@ function offlineWorker(): Plugin {
     enforce: 'post',
     generateBundle(_, bundle) {
       const files = ['./', ...Object.keys(bundle).filter((name) => name.startsWith('assets/') && !isRare(name))].sort();
-      // Names hold hashes of contents: another build has other names.
+      // Names contain content hashes: another build has other names.
       const version = createHash('sha256').update(files.join()).digest('hex').slice(0, 16);
       const source = readFileSync(join(root, 'offline/offline-worker.js'), 'utf8')
         .replace('__VERSION__', version)

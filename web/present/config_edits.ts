@@ -1,26 +1,26 @@
-// Edits of a config for single layers: in Quark's words, or as types of a GGUF recipe.
+// Edits of a config for single layers: in Quark's keys, or as types of a GGUF recipe.
 import type { OutputFormat, Preset } from 'wasmquant';
 
 export type Config = Record<string, unknown>;
 
 export const isRecipe = (config: Config) => 'recipe' in config;
 
-/** The object in which a config speaks of single layers, by pattern; of two that match, the first counts. */
+/** The object of a config that configures single layers by pattern; the first match counts. */
 export const layersKey = (config: Config) => (isRecipe(config) ? 'layers' : 'layer_quant_config');
 
-/** The config that a preset's name stands for where the output has this format: in GGUF files names are those of recipes. */
+/** The config named by a preset for this output format; for GGUF files names are those of recipes. */
 export function configOf({ name, config }: Preset, format: OutputFormat | undefined): Config {
   return format === 'gguf' && !isRecipe(config) ? { dialect: 'gguf', recipe: name } : config;
 }
 
-/** Adds patterns to those that are excluded. */
+/** Adds patterns to the exclusions. */
 export function withExclusions(config: Config, patterns: readonly string[]): Config {
   if (patterns.length === 0) return config;
   const others = Array.isArray(config.exclude) ? (config.exclude as unknown[]) : [];
   return { ...config, exclude: [...others, ...patterns] };
 }
 
-/** Puts layers before those that the config speaks of already, and in place of what it says of the same pattern. */
+/** Puts layers before those in the config, and replaces entries with the same pattern. */
 export function withLayers(config: Config, layers: ReadonlyMap<string, unknown>): Config {
   if (layers.size === 0) return config;
   const key = layersKey(config);

@@ -1,6 +1,6 @@
 // How much of a model is quantized, in words: for the command line and the page.
 
-/** Reasons that are listed; more are counted. */
+/** Number of reasons listed; the rest are counted. */
 const shownReasons = 5;
 
 /** Of the source, in elements and bytes. */
@@ -11,7 +11,7 @@ interface Shares {
   quantizedBytes: number;
 }
 
-/** `93.1 %`. Only all of it is 100 %, only nothing 0 %. */
+/** `93.1 %`. Only everything is 100 %, only nothing 0 %. */
 export function percentText(part: number, whole: number): string {
   if (part === 0 || whole === 0) return '0 %';
   if (part === whole) return '100 %';
@@ -23,7 +23,7 @@ export function coverageText({ parameters, quantizedParameters, bytes, quantized
   return `${percentText(quantizedParameters, parameters)} of parameters, ${percentText(quantizedBytes, bytes)} of bytes`;
 }
 
-/** The first reasons, and a line that counts the others; '' when these are all. */
+/** The first reasons, and a line that counts the rest; '' if there are none. */
 export function shownLeft<Left>(left: readonly Left[]): { shown: Left[]; more: string } {
   const hidden = left.length - shownReasons;
   const more = hidden > 0 ? `and ${hidden} more ${hidden === 1 ? 'reason' : 'reasons'}` : '';

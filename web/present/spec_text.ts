@@ -1,11 +1,11 @@
-// A tensor's spec in a few words: `int4 groups of 32`, `uint8 per channel asymmetric`. What is usual is left out.
+// A tensor's spec in a few words: `int4 groups of 32`, `uint8 per channel asymmetric`. Defaults are omitted.
 import type { PlannedTensor, QuantizationSpec } from 'wasmquant';
 
-/** Rows of a weight are its output channels, and groups lie along its rows; any other axis is worth saying. */
+/** Rows of a weight are its output channels, and groups run along rows; other axes are mentioned. */
 const usualChannelAxis = 0;
 const usualGroupAxes = [-1, 1];
 
-/** Which elements share a scale; '' where nothing does. */
+/** Which elements share a scale; '' if there are no scales. */
 function granularityText({ qscheme, ch_axis: axis, group_size: size, block_size: block }: QuantizationSpec): string {
   const along = (isUsual: boolean) => (axis == null || isUsual ? '' : ` (axis ${axis})`);
   switch (qscheme) {
@@ -22,7 +22,7 @@ function granularityText({ qscheme, ch_axis: axis, group_size: size, block_size:
   }
 }
 
-/** A spec without its dtype; '' when the dtype says it all. */
+/** A spec without its dtype; '' if the dtype determines it. */
 export function schemeText(spec: QuantizationSpec): string {
   const { round_method: rounding, scale_type: scales } = spec;
   return [
@@ -41,7 +41,7 @@ export function specText(spec: QuantizationSpec): string {
   return `${spec.dtype} ${schemeText(spec)}`.trimEnd();
 }
 
-/** What becomes of a tensor. */
+/** What happens to a tensor. */
 export function actionText(tensor: Pick<PlannedTensor, 'action' | 'spec' | 'stages'>): string {
   if (tensor.action === 'copy' || tensor.spec === null) return 'copied';
   return tensor.action === 'cast'

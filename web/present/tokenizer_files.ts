@@ -1,4 +1,4 @@
-// The tokenizer that a model brings along, as text: a library of the caller's choice makes a tokenizer of it.
+// The tokenizer files of a model, as text for the caller's tokenizer library.
 import type { Model } from 'wasmquant';
 
 /** JSON texts of the files of a tokenizer. */
@@ -9,7 +9,7 @@ export interface TokenizerFiles {
   config: string;
 }
 
-/** Files beside the model's weights; null without tokenizer.json. */
+/** Sibling files of the model's weights; null without tokenizer.json. */
 export async function tokenizerFiles(model: Pick<Model, 'companion'>): Promise<TokenizerFiles | null> {
   const names = ['tokenizer.json', 'tokenizer_config.json'];
   const files = await Promise.all(names.map((name) => model.companion(name)));

@@ -1,6 +1,6 @@
-// Numbers as people read them. Sizes are decimal (1 MB = 10^6 bytes) everywhere, as file browsers and model hubs show them.
+// Numbers for people. Sizes are decimal (1 MB = 10^6 bytes), as in file browsers and model hubs.
 
-/** Three significant digits, no trailing zeros lost: 1.62, 16.2, 162. */
+/** Three significant digits with trailing zeros: 1.62, 16.2, 162. */
 function threeDigits(value: number): string {
   if (value >= 99.95) return value.toFixed(0);
   return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
@@ -21,7 +21,7 @@ export function bytesText(bytes: number): string {
   return scaled(bytes, ['B', 'kB', 'MB', 'GB', 'TB']);
 }
 
-/** `2.57 M`, `8.03 B`: elements, in the thousands, millions and billions that models are named by. */
+/** `2.57 M`, `8.03 B`: elements in thousands, millions and billions. */
 export function elementsText(count: number): string {
   return scaled(count, ['', 'k', 'M', 'B', 'T']);
 }
@@ -33,7 +33,7 @@ export function countText(count: number): string {
   return grouped.format(count);
 }
 
-/** `31.4 %` of `whole`; empty when there is no whole. */
+/** `31.4 %` of `whole`; '' if `whole` is 0. */
 export function shareText(part: number, whole: number): string {
   return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '';
 }
@@ -68,7 +68,7 @@ export function decibels(sqnrDb: number, digits = 1): string {
   return Number.isFinite(sqnrDb) ? sqnrDb.toFixed(digits) : sqnrDb > 0 ? '∞' : '-∞';
 }
 
-/** `18.21 dB`; `exact` when nothing differs, `-∞ dB` when not all values are finite. JSON turns Infinity into null, so null means exact, too. */
+/** `18.21 dB`; `exact` when nothing differs, `-∞ dB` when not all values are finite. JSON turns Infinity into null, so null also means exact. */
 export function decibelText(sqnrDb: number | null): string {
   if (sqnrDb === null || sqnrDb === Number.POSITIVE_INFINITY) return 'exact';
   return `${decibels(sqnrDb, 2)} dB`;

@@ -1,4 +1,4 @@
-// Which columns of a linear layer's weight [rows, columns] share a scale, for algorithms that go by columns.
+// Which columns of a linear layer's weight [rows, columns] share a scale, for column-wise algorithms.
 #pragma once
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace wasmquant {
 /// per_tensor and plain casts. Errors: those of granularity_of; spec-invalid for scales along another axis.
 Result<size_t> columns_per_scale(const QuantizationSpec& spec, uint64_t rows, uint64_t columns);
 
-/// `count` rows of `columns` values, each row with a scale of its own.
+/// `count` rows of `columns` values, one scale per row.
 Granularity scale_per_row(uint64_t count, uint64_t columns) noexcept;
 
 }  // namespace wasmquant

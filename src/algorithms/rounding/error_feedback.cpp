@@ -14,7 +14,7 @@ namespace {
 constexpr double kSmallestExtra = 0x1p-23;
 constexpr int kOrderTries = 5;
 
-// h[i][j] = h[order[i]][order[j]], in place: rows along the cycles of the permutation, then each row by itself.
+// h[i][j] = h[order[i]][order[j]], in place: rows along the cycles of the permutation, then each row separately.
 void permute_symmetric(std::span<float> h, const std::vector<uint32_t>& order) {
   const size_t n = order.size();
   std::vector<float> row(n);
@@ -35,7 +35,7 @@ void permute_symmetric(std::span<float> h, const std::vector<uint32_t>& order) {
   }
 }
 
-// The upper triangle from the lower one, and a diagonal.
+// Restores the upper triangle from the lower one, and the diagonal.
 void restore_upper(std::span<float> h, const std::vector<float>& diagonal, double extra) noexcept {
   const size_t n = diagonal.size();
   for (size_t i = 0; i < n; ++i) {
@@ -44,7 +44,7 @@ void restore_upper(std::span<float> h, const std::vector<float>& diagonal, doubl
   }
 }
 
-// factor_cholesky of a damped matrix, with the retry rule. The lower triangle keeps the matrix meanwhile.
+// factor_cholesky of a damped matrix, with the retry rule. The lower triangle keeps the original.
 Status factor_with_retries(std::span<float> h, const std::vector<float>& diagonal, double damping) {
   const size_t n = diagonal.size();
   double magnitude = 0;

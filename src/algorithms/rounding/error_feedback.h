@@ -1,5 +1,5 @@
-// What GPTQ needs of a Hessian: an order of the columns and the factor that spreads a column's rounding error over the
-// columns after it. Made once per layer input; layers that share the input, and tiles of rows, share it too.
+// What GPTQ derives from a Hessian: an order of the columns and the factor that spreads a column's rounding error over
+// later columns. Computed once per layer input; layers that share the input, and tiles of rows, share it.
 // Source: E. Frantar et al., "GPTQ", 2022, steps 1-3; AMD Quark's damping and retry rule (spec 7.4).
 #pragma once
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 namespace wasmquant {
 
+/// The order of columns and the factor derived from a Hessian.
 struct ErrorFeedback {
   std::vector<float> factor;    // U [n, n], upper triangular, H'^-1 = U^T U, H' damped and in `order`; zeros below
   std::vector<uint32_t> order;  // column of the layer at each position
@@ -21,7 +22,7 @@ struct ErrorFeedback {
 
 /// `hessian` [columns, columns], symmetric, both triangles; its memory becomes the factor.
 ///   dead columns: H_jj = 1 · desc_act: columns by descending H_jj, equal ones by index
-///   damping: H_jj += damp_percent * mean(diag H). When H is not positive definite even so, extra = max(|damping|,
+///   damping: H_jj += damp_percent * mean(diag H). If H is still not positive definite, extra = max(|damping|,
 ///   1e-6 * mean |diag|, 2^-23) is added to the diagonal too, then 10 times as much, and so on: five tries.
 /// Errors: shape-mismatch, value-not-finite (names the column), argument-invalid (no try succeeded).
 Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent, bool desc_act);

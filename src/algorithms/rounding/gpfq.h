@@ -1,7 +1,7 @@
-// GPFQ: columns are quantized one after another, each to make up for what those before it have done to the layer's
-// output. With x_t the inputs of column t and x'_t the same as the quantized network has them:
+// GPFQ: columns are quantized one after another, each compensating for the effect of the earlier ones on the layer's
+// output. With x_t the inputs of column t and x'_t the same in the quantized network:
 //   u = sum_{s <= t} w_s x_s - sum_{s < t} q_s x'_s,   a_t = <u, x'_t> / |x'_t|^2 (0 without input),   q_t = QDQ(a_t)
-// which takes only the products <x_s, x'_t> and <x'_s, x'_t>.
+// which needs only the products <x_s, x'_t> and <x'_s, x'_t>.
 // GPFA2Q bounds the sum of codes so that the layer's accumulator of P bits does not overflow: |a_t| <= s max(T - z, 0),
 // z = sum_{s < t} |q_s| / s of the row, T = (2^(P-1) - 1) 2^(signed - bits) for input codes of `bits` bits.
 // Source: J. Zhang, Y. Zhou, R. Saab, "Post-training Quantization for Neural Networks with Provable Guarantees", 2023;
@@ -17,18 +17,18 @@
 
 namespace wasmquant {
 
-/// Products of a layer's inputs, summed over calibration. Rows are summed in order, in panels that do not know where
-/// batches end: the result is the same to the bit however rows are split over calls.
+/// Products of a layer's inputs, summed over calibration. Rows are summed in order, in panels that ignore batch
+/// boundaries: the result is the same to the bit however rows are split over calls.
 class GpfqInputs {
  public:
   /// For inputs with this many features.
   explicit GpfqInputs(size_t columns);
 
-  /// x and quantized [tokens, columns], the same tokens in the float and in the quantized network; Brevitas 0.10.3
-  /// takes them before the layer's own input quantizer, 0.12.1 after it. Errors, with the state as before:
+  /// x and quantized [tokens, columns]: the same tokens in the float and in the quantized network; Brevitas 0.10.3
+  /// records them before the layer's own input quantizer, 0.12.1 after it. Errors, with the state unchanged:
   /// shape-mismatch, value-not-finite (row and column).
   Status add(std::span<const float> x, std::span<const float> quantized);
-  /// All rows are in; needed before the products are read.
+  /// Call when all rows are in, before reading the products.
   void finish() noexcept;
 
   size_t columns() const noexcept { return columns_; }
@@ -44,6 +44,7 @@ class GpfqInputs {
   std::vector<float> cross_, square_;
 };
 
+/// Options of GPFQ and GPFA2Q.
 struct GpfqOptions {
   bool act_order = false;         // columns by descending |x'_t|^2, equal ones by index
   uint32_t accumulator_bits = 0;  // P of GPFA2Q; 0: no bound
@@ -51,10 +52,10 @@ struct GpfqOptions {
   bool input_is_signed = true;
 };
 
-/// weight [rows, columns] becomes the values of its codes; `codes` gets one code per element in the same order,
-/// code_bytes_of(spec) each (wider codes at multiples of their size). `qparams` are the layer's scales, from the weight
-/// as it was: one, one per row, or one per group of columns of each row (columns_per_scale). Rows do not know of each
-/// other. Errors: shape-mismatch, spec-invalid, value-not-finite (names the element), those of granularity_of.
+/// weight [rows, columns] becomes its quantized values; `codes` gets one code per element in the same order,
+/// code_bytes_of(spec) each (wider codes aligned to their size). `qparams` are the layer's scales from the original
+/// weight: one, one per row, or one per group of columns of each row (columns_per_scale). Rows are independent.
+/// Errors: shape-mismatch, spec-invalid, value-not-finite (names the element), those of granularity_of.
 Status gpfq(const GpfqInputs& inputs, const QuantizationSpec& spec, std::span<const QParams> qparams,
             const GpfqOptions& options, uint64_t rows, std::span<float> weight, std::span<uint8_t> codes);
 

@@ -12,10 +12,10 @@
 namespace wasmquant {
 namespace {
 
-// Rows whose part of a block is worked on at a time: 128 columns of them fit the L1 cache.
+// Rows of a block processed together: 128 columns of them fit the L1 cache.
 constexpr size_t kGptqStripRows = 64;
 
-// One call of gptq(). Columns stand in feedback.order.
+// One call of gptq(). Columns are in feedback.order.
 struct Gptq {
   const ErrorFeedback& feedback;
   const QuantizationSpec& spec;
@@ -29,8 +29,7 @@ struct Gptq {
   std::vector<float> values = {};     // w of the block before it was rounded, the same, where there is drift
   std::vector<float> strip = {};      // the block's weights, [columns of the block][kGptqStripRows]
 
-  // Groups that begin in [begin, end) and reach past it need columns that this block has not updated yet: such a
-  // group begins a block of its own.
+  // A group that begins in [begin, end) and reaches past it needs columns not updated yet: it begins a new block.
   size_t end_of_block(size_t begin, size_t block_size) const noexcept {
     const size_t end = std::min(begin + block_size, columns);
     const size_t last_group = (end - 1) / group_size * group_size;
@@ -38,7 +37,7 @@ struct Gptq {
     return !static_groups && reaches_past ? last_group : end;
   }
 
-  // Scales of a group that begins at column i, for rows [row, row + count), from the weight as it is.
+  // Scales of the group that begins at column i, for rows [row, row + count), from the current weight.
   void choose_scales(size_t i, size_t begin, size_t end, size_t row, size_t count) {
     std::vector<float> group(count * group_size);
     for (size_t r = 0; r < count; ++r)
@@ -51,7 +50,7 @@ struct Gptq {
     std::copy(chosen.begin(), chosen.end(), qparams.begin() + i / group_size * rows + row);
   }
 
-  // Codes of the strip's column, its error, and its value in place of the weight.
+  // Codes of the strip's column and its error; its value replaces the weight.
   void quantize_column(size_t i, size_t row, size_t count, float* w, float* error) noexcept {
     const size_t column = feedback.order[i], bytes = code_bytes_of(spec);
     const std::span<const QParams> scales(qparams.data() + column / group_size * rows + row, count);

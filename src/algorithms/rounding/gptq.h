@@ -1,4 +1,4 @@
-// GPTQ: columns are quantized one after another, and the error of each is made up for by the columns after it.
+// GPTQ: columns are quantized one after another, and later columns compensate for the error of each.
 //   q_i = QDQ(w_i),  e_i = (w_i - q_i) / U_ii,  w_j -= e_i U_ij for j > i        (U: error_feedback.h)
 //   and with drift P, w_j += w_i P_ij                                              (gptaq.h)
 // Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022;
@@ -24,16 +24,15 @@ struct GptqOptions {
                                // the group's first column is reached
 };
 
-/// weight [rows, columns] becomes the values of its codes; `codes` gets one code per element in the same order,
+/// weight [rows, columns] becomes its quantized values; `codes` gets one code per element in the same order,
 /// code_bytes() each (two-byte codes at an even address). Returns the scales in internal order (granularity.h):
-/// per_tensor one · per_channel [rows] · per_group [rows, groups].
-/// Rows do not know of each other unless the spec is per_tensor: tiles of whole rows give what the whole gives.
-/// `spec` has scales per tensor, per row or per group of columns, and the observer that serves its qscheme; codes are
-/// those of the fake path. With static_groups a group is a run of columns of the layer whatever their order.
-/// `given`, in internal order, are scales found otherwise (a search; Brevitas, whose scales are those of the weight
-/// before dead columns became 0); static_groups then. Signs by data are those of the dtype. Errors: shape-mismatch,
-/// group-size-invalid, value-not-finite (names the element), spec-invalid (other axes; static_groups false with columns
-/// out of order), argument-invalid (block_size 0).
+/// per_tensor one · per_channel [rows] · per_group [rows, groups]. Rows are independent unless the spec is per_tensor:
+/// tiles of whole rows give the same result as the whole. `spec` has scales per tensor, per row or per group of
+/// columns, and the observer of its qscheme; codes are those of the fake path. With static_groups a group is a run of
+/// columns in the layer's order. `given`, in internal order, are precomputed scales (a search; Brevitas, whose scales
+/// are those of the weight before dead columns became 0); they imply static_groups. Does not choose signs by data.
+/// Errors: shape-mismatch, group-size-invalid, value-not-finite (names the element), spec-invalid (other axes;
+/// static_groups false with reordered columns), argument-invalid (block_size 0).
 Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
                                   const GptqOptions& options, uint64_t rows, std::span<float> weight,
                                   std::span<uint8_t> codes, std::span<const QParams> given = {});

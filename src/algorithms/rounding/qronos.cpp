@@ -64,7 +64,7 @@ Status correct_for_drift(const ErrorFeedback& feedback, std::span<const float> d
   std::vector<float> first(rows);
   const double diagonal = first_diagonal(feedback);
   for (size_t row = 0; row < rows; ++row) first[row] = static_cast<float>(ordered[row * n] / diagonal);
-  // s = H^-1 c, of which the first element is exchanged: H_22^-1 H_21 = -U_1j / U_11.
+  // s = H^-1 c, except for the first element: H_22^-1 H_21 = -U_1j / U_11.
   kernels::matmul({ordered.data(), n, 1}, {u, n, 1}, n, rows, n, Update::set, Part::all, change.data(), n,
                   workspace.data());
   kernels::matmul({change.data(), n, 1}, {u, 1, n}, n, rows, n, Update::set, Part::all, ordered.data(), n,

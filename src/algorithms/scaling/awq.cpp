@@ -25,7 +25,7 @@ Error sizes_differ(size_t a, size_t b) {
   return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
 }
 
-// Round to nearest with scales from the min-max of x itself; y may be x.
+// Round to nearest with min-max scales of x; y may be x.
 void round_observed(const Granularity& g, const QuantizationSpec& spec, std::span<const float> x, float* y) {
   RangeObserver observer(g, spec);
   observer.update(x, 0);

@@ -1,7 +1,6 @@
-// AWQ: columns of weights that meet large activations are scaled up before they are rounded, and by how much is
-// searched.
+// AWQ: scales up weight columns that meet large activations before they are rounded; the exponent is searched.
 //   s_j = max(mean |x_j|^r, 1e-4) / sqrt(max s * min s),  r = 0, 0.05, ... 0.95: the r whose Q(W s) / s changes the
-//   output least. Then the search for the clip that does: limits of 1, 0.95, ... 0.55 of each group's largest weight.
+//   output least. Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
 // Source: J. Lin et al., "AWQ: Activation-aware Weight Quantization", 2023; AMD Quark's grids and clamps (spec 7.2).
 #pragma once
 #include <cstdint>
@@ -14,6 +13,7 @@
 
 namespace wasmquant {
 
+/// Candidates of r.
 inline constexpr size_t kAwqSteps = 20;
 
 /// sums[j] += |x_ij| over the rows of x [*, sums.size()]; divided by the number of rows they are the means below. The
@@ -25,17 +25,17 @@ Status accumulate_column_abs(std::span<const float> x, std::span<double> sums);
 /// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
 Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales);
 
-/// values = Q(W s) / s, for a weight [*, scales.size()] of one layer: what its output is compared with. Errors: those
-/// of granularity_of.
+/// values = Q(W s) / s for a layer's weight [*, scales.size()]. Errors: those of granularity_of.
 Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
                        std::span<float> values);
 
-/// A linear layer that reads the inputs that are scaled.
+/// A linear layer that reads the scaled inputs.
 struct AwqLayer {
   std::span<const float> weight;  // [rows, columns]
   QuantizationSpec spec;
 };
 
+/// The result of a search.
 struct AwqChoice {
   size_t step;
   double loss;           // mean squared change of all layers' outputs with the chosen scales
@@ -47,16 +47,16 @@ struct AwqChoice {
 Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
                                 const CallableRef<Result<double>()>& loss);
 
-/// The best candidate for the layers' own outputs, the first one of equals; `scales` gets it. Where another module's
-/// output counts (attention), run that module on candidates of awq_scales and quantize_scaled.
-/// Errors: shape-mismatch; value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
+/// The best candidate for the layers' outputs, the first of equals; `scales` gets it. If another module's output is to
+/// be compared (attention), run that module on candidates of awq_scales and quantize_scaled. Errors: shape-mismatch;
+/// value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
                                     const OutputError& inputs, std::span<float> scales);
 
-/// Clamps each group of weight [rows, columns] to the limit whose rounded values change the group's share of the output
-/// least; the largest of equals. `inputs` are those of the weight as it is, so divided by s when it was multiplied.
-/// Quark leaves q and k projections alone. Errors: shape-mismatch, spec-invalid (per_tensor has no groups to clip;
-/// other axes), those of granularity_of.
+/// Clamps each group of weight [rows, columns] to the limit that changes the group's share of the output least after
+/// rounding; the largest of equals. `inputs` belong to the weight as passed, so divided by s if it was multiplied.
+/// Quark skips q and k projections. Errors: shape-mismatch, spec-invalid (per_tensor has no groups to clip; other
+/// axes), those of granularity_of.
 Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs);
 
 }  // namespace wasmquant

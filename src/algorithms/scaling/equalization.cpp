@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kNegligible = 1e-9f;
 
-// What a bias is divided by to count as a weight.
+// The divisor of a bias when it counts as a weight.
 float bias_divisor(const EqualizedSource& source, size_t channels) {
   const size_t columns = source.weight.size() / channels;
   float max_bias = 0, max_weight = 0;

@@ -1,5 +1,5 @@
-// Cross-layer equalization: where a layer's output channels meet another layer through nothing but ReLU, pooling or the
-// like, a channel may be divided by s where it is made and multiplied by s where it is read.
+// Cross-layer equalization: where a layer's output channels reach another layer only through ReLU, pooling or the like,
+// a channel may be divided by s at its source and multiplied by s at its sink.
 //   s = sqrt(r1) / sqrt(r2), r1 = max |weights that make the channel|, r2 = max |weights that read it|
 // Channels with r1 or r2 <= 1e-9 keep s = 1. Source: M. Nagel et al., "Data-Free Quantization Through Weight
 // Equalization and Bias Correction", 2019; Brevitas' choices (aihwkit-brevitas 3).

@@ -1,6 +1,6 @@
-// What an algorithm that scales columns sees of the linear layers that share an input, and what it answers: rows of
-// WASMQUANT_SCALING in algorithms.def. Where the input is made it is then divided by the scales, and the layers'
-// columns are multiplied by them, so that rounding changes and the model does not.
+// Input and output of an algorithm that scales the columns of linear layers with a common input: rows of
+// WASMQUANT_SCALING in algorithms.def. The producer of the input is then divided by the scales and the layers' columns
+// are multiplied by them, which changes rounding but not the model.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,25 +13,26 @@
 
 namespace wasmquant {
 
-/// What the inputs of the layers that share them were like.
+/// Statistics of the inputs of layers that share them.
 struct SeenInput {
   std::vector<float> largest;  // [columns], max |x|
   std::vector<double> mean;    // [columns], mean |x|
-  std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X; where the row says that it sees it
-  std::vector<float> sample;   // [some tokens, columns]; the same
+  std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X; only if the row requests it
+  std::vector<float> sample;   // [some tokens, columns]; likewise
   uint64_t tokens = 0;
 };
 
+/// The arguments of FindScales.
 struct ScaleSearch {
   const SeenInput& input;
   std::span<const float> weight_max;       // [columns], max |W_ij| of all layers
-  std::span<const AwqLayer> layers;        // those that are quantized
+  std::span<const AwqLayer> layers;        // the quantized ones
   const SmoothQuantOptions& smooth_quant;  // `alpha` and `scale_clamp_min` of the config
   ScaleLoss loss;                          // its `compute_scale_loss`
-  const QuantizationSpec* input_spec;      // what the inputs are quantized to; null: nothing
+  const QuantizationSpec* input_spec;      // what the inputs are quantized to; null: not quantized
 };
 
-/// Fills scales [columns]; false: there is nothing better than ones. Errors: with an empty `where`, the layers get it.
+/// Fills scales [columns]; false: nothing is better than ones. Errors have an empty `where`, which the caller fills.
 using FindScales = Result<bool>(const ScaleSearch& search, std::span<float> scales);
 
 }  // namespace wasmquant

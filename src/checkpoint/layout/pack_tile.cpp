@@ -35,7 +35,7 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
       case Role::group_index:
         for (size_t d = 0; d < layout.shape.size(); ++d) std::memcpy(slices[c] + 8 * d, &layout.shape[d], 8);
         break;
-      default:  // only read
+      default:  // read only
         break;
     }
   }

@@ -21,12 +21,12 @@ void add_offset(uint8_t* codes, uint64_t count, int offset) noexcept {
   for (uint64_t i = 0; i < count; ++i) codes[i] = static_cast<uint8_t>(codes[i] + delta);
 }
 
-// Four-bit words without padding between rows are one stream of nibbles, for which there is a kernel.
+// Four-bit words without padding between rows are one nibble stream, which has a fast kernel.
 bool is_nibble_stream(const WeightLayout& layout, CodeMatrix m) noexcept {
   return layout.bits == 4 && m.columns % 8 == 0;
 }
 
-// columns_words: word (column * bits / 32, row) holds codes of a row, which is a bit stream down the words.
+// columns_words: word (column * bits / 32, row) contains codes of a row, which is a bit stream down the words.
 void pack_columns(const WeightLayout& layout, const CodeMatrix& m, const uint8_t* codes, uint32_t* words) noexcept {
   const uint32_t mask = (1u << layout.bits) - 1;
   for (uint64_t row = 0; row < m.rows; ++row) {
@@ -115,7 +115,7 @@ void pack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes,
   }
 }
 
-// Of [rows / 2, columns] bytes.
+// From [rows / 2, columns] bytes.
 void unpack_row_pairs(CodeMatrix m, bool is_signed, const uint8_t* in, uint8_t* codes) noexcept {
   const auto code_of = [is_signed](uint32_t nibble) {
     return static_cast<uint8_t>(is_signed ? (nibble ^ 8) - 8 : nibble);
@@ -178,7 +178,7 @@ void unpack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, 
   }
 }
 
-// Codes of one row, their offset added, as a bit stream.
+// Codes of one row plus offset, as a bit stream.
 void pack_row(const WeightLayout& layout, const uint8_t* codes, uint8_t* scratch, uint8_t* out) noexcept {
   const auto columns = static_cast<size_t>(layout.columns);
   if (layout.bits == 4) return kernels::pack_nibbles({codes, columns}, static_cast<uint32_t>(layout.code_offset), out);
@@ -187,7 +187,7 @@ void pack_row(const WeightLayout& layout, const uint8_t* codes, uint8_t* scratch
   packing::pack_bits({scratch, columns}, layout.bits, out);
 }
 
-// What a row of rows_blocks is padded with: the zero point of its last group, as stored.
+// The padding of a row of rows_blocks: the stored zero point of its last group.
 uint32_t padding_of(const WeightLayout& layout, const TileRange& tile, uint64_t row,
                     std::span<const QParams> q) noexcept {
   const uint64_t groups = layout.granularity.blocks();
@@ -215,7 +215,7 @@ void pack_blocks(const WeightLayout& layout, const TileRange& tile, const uint8_
   }
 }
 
-// Stored codes of a bit stream without their offset, as a signed dtype has them.
+// Stored codes of a bit stream minus their offset, in the signed dtype.
 void unpack_row(const WeightLayout& layout, const uint8_t* in, uint64_t count, uint8_t* codes) noexcept {
   const bool is_signed = info_of(layout.spec.dtype).is_signed;
   const bool keeps = layout.code_offset == 0;

@@ -1,5 +1,5 @@
-// Codes of a tile to the bytes of their component, and back: one byte a code in C order on this side, on the other what
-// CodeStorage says. Not for blocks that hold their scales themselves, GGUF rows and values that stay as they are.
+// Converts a tile's codes, one byte each in C order, to the bytes of their component, and back (CodeStorage). Not for
+// blocks that contain their scales, GGUF rows and unquantized values.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,9 +8,10 @@
 
 namespace wasmquant {
 
-/// `scratch`: as many bytes as the tile has codes. `qparams` of the tile: blocks are padded with their zero points.
+/// `scratch`: one byte per code of the tile. `qparams` of the tile: their zero points pad blocks.
 void pack_codes(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
                 std::span<const QParams> qparams, uint8_t* scratch, uint8_t* out) noexcept;
+/// The reverse.
 void unpack_codes(const WeightLayout& layout, const TileRange& tile, const uint8_t* in, uint8_t* scratch,
                   uint8_t* codes) noexcept;
 

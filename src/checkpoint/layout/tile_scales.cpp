@@ -10,14 +10,14 @@
 namespace wasmquant {
 namespace {
 
-constexpr float kSmallestE5m3 = 0x1p-17f;  // a scale of zero could not be divided by
+constexpr float kSmallestE5m3 = 0x1p-17f;  // must be non-zero as a divisor
 constexpr FloatFormat kE4m3 = float_format_of(Dtype::fp8_e4m3), kE5m3 = float_format_of(Dtype::fp8_e5m3);
 
-// Scales in their component's dtype. Bytes: e4m3 under the second scale, else e8m0 or e5m3 as the spec says.
+// Scales in their component's dtype. Bytes: e4m3 under the second scale, else e8m0 or e5m3 by the spec.
 struct ScaleStorage {
   StorageDtype dtype;
   ScaleFormat format;
-  float second;  // as the file has it; readers divide by a reciprocal one, so that is what a scale is
+  float second;  // as stored; readers divide by a reciprocal one, which defines the scale
   bool is_reciprocal;
 
   void store(float value, uint8_t* out) const noexcept {

@@ -7,27 +7,29 @@
 
 namespace wasmquant {
 
-/// The scale matrix as it lies in the file: row tiles [lines, groups], column tiles transposed to [groups, rows].
+/// The scale matrix as stored: row tiles [lines, groups], column tiles transposed to [groups, rows].
 struct ScaleMatrix {
   uint64_t rows, columns;
   bool transposed;
   uint64_t count() const noexcept { return rows * columns; }
-  // Position in internal order of the element that stands at `stored`.
+  // Index in internal order of the element at index `stored`.
   uint64_t internal(uint64_t stored) const noexcept {
     return transposed ? (stored % columns) * rows + stored / columns : stored;
   }
 };
+/// The matrix of a tile's scales.
 ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noexcept;
 
-/// The second scale as the file has it: some readers divide by it.
+/// The second scale as stored: some readers divide by it.
 float stored_second(const WeightLayout& layout, float second_scale) noexcept;
 
+/// Writes the tile's scales in `dtype`.
 void pack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatrix& m, std::span<const QParams> q,
                  float second_scale, uint8_t* out) noexcept;
-/// `stored_second_scale`: as stored_second gave it.
+/// `stored_second_scale`: from stored_second.
 void unpack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in,
                    float stored_second_scale, std::span<QParams> q) noexcept;
-/// Floats of `dtype`, arranged like the scales, to the zero points.
+/// Converts floats of `dtype`, arranged like the scales, to zero points.
 void unpack_biases(StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept;
 
 }  // namespace wasmquant

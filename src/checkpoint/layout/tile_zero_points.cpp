@@ -6,7 +6,7 @@
 namespace wasmquant {
 namespace {
 
-// The matrix of which each row is a bit stream of its own.
+// The matrix whose rows are separate bit streams.
 struct ZeroPointRows {
   uint64_t rows, columns, row_bytes;
 };
@@ -83,7 +83,7 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
   const uint32_t mask = (1u << layout.bits) - 1;
   switch (layout.zero_point) {
     case ZeroPointStorage::bytes: {
-      // A stored byte is signed when the codes beside it are: int8, or uint8 shifted into int8.
+      // Stored bytes are signed if the codes are: int8, or uint8 shifted into int8.
       const bool signed_bytes = is_signed || layout.code_offset < 0;
       for (uint64_t i = 0; i < m.count(); ++i) store(i, signed_bytes ? static_cast<int8_t>(in[i]) : in[i]);
       return;

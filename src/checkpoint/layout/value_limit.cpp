@@ -39,11 +39,11 @@ float top_step_of(const QuantizationSpec& spec) {
   return static_cast<float>(power_of_two(format.max_exponent() - format.mantissa_bits));
 }
 
-// The largest scale of that storage whose outermost codes stay within `largest`.
+// The largest scale of that storage for which the outermost codes do not exceed `largest`.
 float largest_scale_of(StorageDtype storage, ScaleFormat format, float largest, double reach) {
   const auto bound = static_cast<float>(static_cast<double>(largest) / reach);
   if (format == ScaleFormat::e8m0) return static_cast<float>(power_of_two(std::ilogb(bound)));
-  if (format != ScaleFormat::float32) return kInfinity;  // ends of their own, far below
+  if (format != ScaleFormat::float32) return kInfinity;  // they are limited to far smaller values
   if (storage == StorageDtype::F32) {
     float scale = std::nextafter(bound, kInfinity);
     while (!std::isfinite(scale * static_cast<float>(reach))) scale = std::nextafter(scale, 0.0f);
@@ -92,7 +92,7 @@ ValueLimit value_limit_of(const WeightLayout& layout) noexcept {
   if (layout.codes == CodeStorage::ggml_rows) {
     const GgmlType type = *ggml_type_of(layout.components.front().dtype);
     if (type == GgmlType::bf16) limit.dtype = StorageDtype::BF16;
-    // Scales of blocks are float16; none is larger than what it scales.
+    // Block scales are float16, and no scale exceeds the values it scales.
     if (type != GgmlType::bf16 && type != GgmlType::f32 && type != GgmlType::mxfp4) limit.dtype = StorageDtype::F16;
     limit.largest = largest_of(limit.dtype);
     return limit;

@@ -4,7 +4,7 @@
 namespace wasmquant {
 namespace {
 
-// Scales of one row, which may be a matrix itself; 1 for per_channel and per_tensor.
+// Scales per row, which may itself be a matrix; 1 for per_channel and per_tensor.
 uint64_t groups_per_row(const WeightLayout& layout) noexcept {
   if (layout.spec.qscheme != QScheme::per_group) return 1;
   return layout.scales_in_tiles() ? layout.columns / layout.granularity.contiguous_elements()
@@ -41,7 +41,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
     const uint64_t begin = tile.begin * row_bits / 8;
     return {begin, (tile.end * row_bits + 7) / 8 - begin};
   }
-  // Each component is a matrix whose first axis advances with the lines: so many lines make one of its rows.
+  // Each component is a matrix whose first axis advances with the lines; this many lines make one of its rows.
   uint64_t lines_per_row = 1;
   if (component.role == Role::codes) {
     if (layout.codes == CodeStorage::columns_words) lines_per_row = layout.bits == 3 ? 32 : 32 / layout.bits;

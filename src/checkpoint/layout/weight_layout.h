@@ -1,10 +1,8 @@
-// How one weight lies in a checkpoint: which tensors it becomes and how codes, scales and zero points are arranged in
-// them. Pure data, chosen by a checkpoint format (checkpoint_format.h) and executed by pack_tile.cpp for every format
-// alike.
+// The storage layout of one weight in a checkpoint: which tensors it becomes and how codes, scales and zero points are
+// arranged in them. Pure data, chosen by a checkpoint format (checkpoint_format.h) and executed by pack_tile.cpp.
 //
-// The weight is seen as a matrix [rows, columns], columns = its last dimension. It is worked on in tiles: whole rows,
-// or, where codes are stored transposed, whole columns, so that a tile's share of every component is one contiguous
-// slice.
+// The weight is a matrix [rows, columns], columns = its last dimension, processed in tiles: whole rows, or whole
+// columns if codes are stored transposed, so that a tile's share of every component is one contiguous byte range.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,9 +20,8 @@
 namespace wasmquant {
 
 /// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
-/// Of layouts that are only read: bias, a float for each scale, added to the scaled code; column_factor, a float for
-/// each column; lookup, F32 [16], the number of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of scales
-/// that are codes themselves.
+/// Read-only layouts: bias, a float per scale, added to the scaled code; column_factor, a float per column; lookup,
+/// F32 [16], the value of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of quantized scales.
 enum class Role : uint8_t {
   codes,
   scale,
@@ -38,8 +35,9 @@ enum class Role : uint8_t {
   scale_lookup,
   scale_of_scales
 };
+/// Whether the component's bytes are known before any weight is read.
 constexpr bool is_known(Role role) { return role == Role::shape || role == Role::group_index; }
-/// Every tile needs all of it.
+/// Whether every tile needs all of it.
 constexpr bool is_of_whole_tensor(Role role) {
   return role == Role::second_scale || role == Role::column_factor || role == Role::lookup ||
          role == Role::scale_lookup || role == Role::scale_of_scales;
@@ -59,6 +57,7 @@ void set_dtype(Component& component, StorageDtype dtype) noexcept;
 /// "F32 [4096, 32]", for messages.
 std::string describe(StorageDtype dtype, const std::vector<uint64_t>& shape);
 
+/// How codes are stored.
 enum class CodeStorage : uint8_t {
   source_values,      // values after quantize-dequantize in the weight's own dtype
   cast_values,        // values in bfloat16 or float16
@@ -74,10 +73,11 @@ enum class CodeStorage : uint8_t {
   columns_int32,         // [columns, rows] int32, one code each
   columns_words,     // [columns * bits / 32, rows] int32: a row's codes are a bit stream down the words, low bits first
   ggml_rows,         // [rows, columns] in blocks of a GGUF type, scales among the codes
-  row_pair_nibbles,  // [rows / 2, columns] bytes: two rows in each, the first in the low nibble. Only read
-  lookup_nibbles,    // bytes of two codes, the first in the high nibble, that count numbers of a table. Only read
+  row_pair_nibbles,  // [rows / 2, columns] bytes: two rows in each, the first in the low nibble. Read only
+  lookup_nibbles,    // bytes of two table indices, the first in the high nibble. Read only
 };
 
+/// How zero points are stored.
 enum class ZeroPointStorage : uint8_t {
   none,
   bytes,         // one byte each, arranged like the scales
@@ -88,31 +88,32 @@ enum class ZeroPointStorage : uint8_t {
   bit_stream,    // bytes: one bit stream, arranged like the scales
 };
 
+/// The layout of one weight.
 struct WeightLayout {
   std::vector<uint64_t> shape;
   uint64_t rows = 0, columns = 0;
-  bool source_transposed = false;  // the source lies as [columns, rows]; then it is a matrix
+  bool source_transposed = false;  // the source is stored as the matrix [columns, rows]
   StorageDtype source = StorageDtype::F32;
   QuantizationSpec spec;  // that of the codes
-  Stages stages;          // where two make them (quantize/stages.h); else empty
+  Stages stages;          // if two stages make the codes (quantize/stages.h); else empty
   Granularity granularity;
 
   CodeStorage codes = CodeStorage::source_values;
   uint8_t bits = 8;         // of a stored code
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
-  int16_t zero_offset = 0;  // besides code_offset, of stored zero points
+  int16_t zero_offset = 0;  // added to code_offset for stored zero points
   packing::WordOrder order = packing::WordOrder::order;
-  uint64_t whole_lines = 1;              // so many go into a tile together; ggml_rows, source_values
-  bool reads_group_index = false;        // columns are of the groups that the stored index says; sources only
+  uint64_t whole_lines = 1;              // a tile has a multiple of this many lines; ggml_rows, source_values
+  bool reads_group_index = false;        // columns belong to the groups of the stored index; sources only
   bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
 
-  // Layouts that are only read.
-  bool is_stored = false;    // the second scale is known from the start, so that scales go with their lines
-  uint64_t matrix_rows = 0;  // a line is a matrix of so many rows, and its values are that matrix transposed; 0: not so
-  float factor = 1.0f;       // values are multiplied by it last
-  uint32_t scale_block = 0;  // lookup_nibbles: so many scales that are codes share a scale_of_scales ...
+  // Read-only layouts.
+  bool is_stored = false;    // the second scale is known in advance, so scales are part of tiles
+  uint64_t matrix_rows = 0;  // a line is a matrix with this many rows, transposed to give its values; 0: it is not
+  float factor = 1.0f;       // applied to values last
+  uint32_t scale_block = 0;  // lookup_nibbles: number of quantized scales per scale_of_scales ...
   float scale_offset = 0;    // ... and this is added to them
 
   Stages all_stages() const { return stages.empty() ? Stages{spec} : stages; }
@@ -120,13 +121,13 @@ struct WeightLayout {
     return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||
            codes == CodeStorage::columns_int32 || codes == CodeStorage::columns_words;
   }
-  /// Rows (or columns) in all.
+  /// Number of rows (or columns).
   uint64_t lines() const noexcept { return column_tiles() ? columns : rows; }
   /// Elements of one line.
   uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
-  /// A tile has a multiple of this many lines, except the last one.
+  /// Every tile except the last has a multiple of this many lines.
   uint64_t line_multiple() const noexcept;
-  /// Each scale's elements lie inside one tile, and its bytes in that tile's slices.
+  /// Whether each scale's elements are inside one tile, and its bytes in that tile's byte ranges.
   bool scales_in_tiles() const noexcept;
 };
 
@@ -145,26 +146,24 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 /// ... and needed for every tile when reading.
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept;
 
-/// The scales of a tile, as pack_tile and unpack_tile take them: those of its lines in internal scale order
-/// (row tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales when the layout is not
-/// scales_in_tiles.
+/// The number of scales that pack_tile and unpack_tile take for a tile: those of its lines in internal scale order (row
+/// tiles [lines, groups]; column tiles [rows, groups of the tile]); all scales if not scales_in_tiles.
 uint64_t tile_scale_count(const WeightLayout& layout, const TileRange& tile) noexcept;
 
-/// The scale as it will be read back: its storage rounds, formats of 8 bits have a smallest one, and codes must be
-/// chosen for that.
+/// The scale as it is read back: storage rounds it, and 8-bit formats have a smallest one. Codes must be chosen for it.
 float storable_scale(const WeightLayout& layout, float scale, float second_scale) noexcept;
 
-/// Writes a tile's slice of every component. `codes` [lines of the tile as rows x columns], one byte each; `slices`
-/// parallel to components. `second_scale`: of scale_format e4m3,
-/// or of the other stage of two. `scratch` holds at least the tile's element count, for
-/// transposed layouts. Not for source_values, cast_values, rows_block_float and what is only read.
+/// Writes a tile's byte range of every component. `codes` [lines of the tile as rows x columns], one byte each;
+/// `slices` parallel to components. `second_scale`: of scale_format e4m3, or of the other stage of two. `scratch`: one
+/// byte per element, for transposed layouts. Not for source_values, cast_values, rows_block_float and read-only
+/// storage.
 void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes,
                std::span<const QParams> qparams, float second_scale, uint8_t* scratch,
                std::span<uint8_t* const> slices) noexcept;
 /// The reverse; not for lookup_nibbles (lookup_codes.h). Biases become zero points of `qparams`.
 void unpack_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                  uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
-/// Of layouts with reads_group_index: the codes of the tile, and the scales of all groups, [rows, groups].
+/// For layouts with reads_group_index: the codes of the tile, and the scales of all groups, [rows, groups].
 void unpack_indexed_tile(const WeightLayout& layout, const TileRange& tile, std::span<const uint8_t* const> slices,
                          uint8_t* scratch, uint8_t* codes, std::span<QParams> qparams) noexcept;
 

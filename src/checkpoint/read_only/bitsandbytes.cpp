@@ -1,4 +1,4 @@
-// bitsandbytes (quant_method "bitsandbytes"), read, never written.
+// bitsandbytes (quant_method "bitsandbytes"), read only.
 //   nf4, fp4  P.weight               bytes of two codes, the first in the high nibble, over the flattened tensor
 //             P.weight.quant_map     F32 [16], the number of each code
 //             P.weight.absmax        F32 [blocks], the scale of each block of 64 (or another power of two) elements; or
@@ -21,7 +21,7 @@ uint64_t count_of(const json::Value& value) {
   return value.as_integer() > 0 ? static_cast<uint64_t>(value.as_integer()) : 0;
 }
 
-// Elements of a line: whole rows and whole blocks; the whole tensor where no smaller number is both.
+// Elements of a line: whole rows and whole blocks; the whole tensor if no smaller number is both.
 uint64_t line_of(uint64_t elements, uint64_t row, uint64_t block) {
   uint64_t line;
   const bool fits = !__builtin_mul_overflow(row / std::gcd(row, block), block, &line);
@@ -33,7 +33,7 @@ uint64_t line_of(uint64_t elements, uint64_t row, uint64_t block) {
 class BitsAndBytes4bit final : public ReadOnlyFormat {
  public:
   std::string_view name() const noexcept override { return "bitsandbytes-4bit"; }
-  /// `weight.stored`: {"quant_type": "nf4" | "fp4", "blocksize"} and, where scales are codes, "nested_blocksize" and
+  /// `weight.stored`: {"quant_type": "nf4" | "fp4", "blocksize"} and, for quantized scales, "nested_blocksize" and
   /// "nested_offset".
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages&) const override {
     const uint64_t block = count_of(weight.stored["blocksize"]);

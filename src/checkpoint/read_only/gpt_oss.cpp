@@ -1,5 +1,5 @@
-// gpt-oss: experts in MXFP4 (quant_method "mxfp4"), read, never written. P is the module path with the parameter, such
-// as model.layers.0.mlp.experts.gate_up_proj.
+// gpt-oss: experts in MXFP4 (quant_method "mxfp4"), read only. P is the module path with the parameter, such as
+// model.layers.0.mlp.experts.gate_up_proj.
 //   P_blocks  U8 [experts, rows, columns/32, 16], two E2M1 codes in a byte, the first in the low nibble
 //   P_scales  U8 [experts, rows, columns/32], 2^(s - 127)
 // transformers' own parameter P is [experts, columns, rows]: each expert transposed. Source: transformers,
@@ -28,7 +28,7 @@ class GptOss final : public ReadOnlyFormat {
     layout.codes = CodeStorage::rows_bit_stream;
     add_component(layout, weight, Role::codes, "blocks", StorageDtype::U8, {experts, rows, columns / 32, 16});
     add_component(layout, weight, Role::scale, "scales", StorageDtype::U8, {experts, rows, columns / 32});
-    for (Component& component : layout.components) component.name[weight.layer.size()] = '_';  // was a dot
+    for (Component& component : layout.components) component.name[weight.layer.size()] = '_';  // replaces a dot
     return std::move(layout);
   }
 };

@@ -1,4 +1,4 @@
-// MLX: rows as bit streams in words, read, never written. P is a module; stacked experts have a third axis in front.
+// MLX: rows as bit streams in words, read only. P is a module; stacked experts have a leading third axis.
 //            P.weight U32               P.scales                  P.biases
 //   affine   [out, in * bits / 32]      floats [out, in/group]    likewise; 2, 3, 4, 5, 6 or 8 bits
 //   mxfp4    [out, in / 8]              U8 [out, in/32], E8M0     none

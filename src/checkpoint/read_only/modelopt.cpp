@@ -1,4 +1,4 @@
-// NVIDIA ModelOpt's exports (quant_method "modelopt"), read, never written. Floats lie as in scaled_floats.h; besides:
+// NVIDIA ModelOpt's exports (quant_method "modelopt"), read only. Floats as in scaled_floats.h; also:
 //   int4   P.weight U8 [out / 2, in], two rows in a byte, the first in the low nibble; P.weight_scale [out, in/group]
 //   int8   P.weight I8 [out, in]; P.weight_scale [out]
 //   any    P.pre_quant_scale [in], by which the layer multiplies its inputs: values are multiplied by it, too

@@ -1,7 +1,7 @@
-// aihwkit's QuantizationMap as JSON: the fields of its classes under their names, modules by class name (spec 1.1).
+// aihwkit's QuantizationMap as JSON: the fields of its classes by name, modules by class name (spec 1.1).
 //   {"dialect": "aihwkit", "module_qconfig_map": {"Linear": {"quantized_module": "QuantLinear", "module_qconfig": {
 //    "weight_quant": {"n_bits": 8, "per_channel": true}}}}, "excluded_modules": ["lm_head"]}
-// `append_default_conversions: true` stands for the call of that name.
+// `append_default_conversions: true` means calling the function of that name.
 #include "config/dialects/aihwkit.h"
 
 #include "config/dialects/dialect_grids.h"
@@ -70,7 +70,7 @@ constexpr ObserverId kRowObservers[][2] = {
     {ObserverId::PerTensorRangeCrossEntropyObserver, ObserverId::PerChannelRangeCrossEntropyObserver},
 };
 
-// Classes that have a quantized module; the first kDefaultConversions are those of append_default_conversions.
+// Classes with a quantized module; the first kDefaultConversions are those of append_default_conversions.
 constexpr std::string_view kClasses[] = {"Linear", "LayerNorm", "Embedding", "Conv2d", "BatchNorm2d"};
 constexpr size_t kDefaultConversions = 4;
 
@@ -132,12 +132,12 @@ class AihwkitParser {
     for (auto& [name, value] : map.members()) {
       const std::string where = pointer_to(at(key), name);
       const bool by_class = &target == &config_.layer_type;
-      // "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are one class; a layer keeps its dots.
+      // "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are the same class; layer names keep their dots.
       std::string plain = by_class ? name.substr(name.rfind('.') + 1) : name;
       if (plain.empty()) out_.error_in("value-invalid", where, nullptr, nullptr, "a class or module must have a name");
       quantized_module(value, plain, by_class, where);
       LayerConfig layer = this->layer(value.members()[1].second, pointer_to(where, "module_qconfig"));
-      // Upstream's embedding never quantizes what it returns.
+      // Upstream's embedding never quantizes its output.
       if (value.members()[0].second.as_string().ends_with("QuantEmbedding")) layer.output_tensors.clear();
       if (by_class && (plain == "LayerNorm" || plain == "BatchNorm2d") && !layer.weight.empty())
         warn_not_applied(out_, where, "norms keep their weights");
@@ -145,7 +145,7 @@ class AihwkitParser {
     }
   }
 
-  // Quant<class>, or a module of the user's, whose constructor is not known here. Not given: Quant<class>.
+  // Quant<class> (the default), or a user's module, whose constructor is unknown here.
   void quantized_module(json::Value& entry, std::string_view type, bool by_class, const std::string& where) {
     json::Value& module = entry.members()[0].second;
     if (module.is_null()) {

@@ -1,7 +1,7 @@
 // The config of Quark's Brevitas extension as JSON (spec 2.1), with its rules (2.2) and supported combinations (2.3).
 //   {"dialect": "brevitas", "global_quant_config": {"weight": {"bit_width": 4, "qscheme": "per_channel"}},
 //    "pre_quant_opt_config": [], "algo_config": [{"name": "GPTQ", "act_order": true}]}
-// Ours: `brevitas_version`, and `exclude`, which the extension does not have.
+// Additions: `brevitas_version`, and `exclude`, which the extension lacks.
 #include "config/dialects/brevitas.h"
 
 #include "config/dialects/dialect_grids.h"
@@ -82,7 +82,7 @@ constexpr Algorithm kAlgorithmTable[] = {
     {"BiasCorrection", false, kPlainRows},
 };
 
-// Widest exponent whose largest value is finite in float32, and widest mantissa that this version computes.
+// Widest exponent whose largest value is finite in float32, and widest supported mantissa.
 constexpr int64_t kMaxExponentBits = 7, kMaxMantissaBits = 10;
 
 class BrevitasParser {
@@ -138,7 +138,7 @@ class BrevitasParser {
     out_.error("combination-unsupported", pointer_to(where, key), message, hint);
   }
 
-  // Spec 2.2 and 2.3, rule after rule.
+  // The rules of spec 2.2 and 2.3, in order.
   Stages tensor(const json::Value& value, const std::string& where, Use use) {
     if (value.is_null()) return {};
     const size_t errors_before = out_.errors();
@@ -238,7 +238,7 @@ class BrevitasParser {
     warn_not_applied(out_, where, "biases stay as they are");
   }
 
-  // Completes the list in place and checks what its members ask of each other.
+  // Completes the list in place and checks the requirements between its members.
   void algorithms(json::Value& list, const std::string& where, bool before) {
     if (before && given_["pre_quant_opt_config"].is_null()) {
       list = json::Value();
@@ -300,7 +300,7 @@ class BrevitasParser {
       out_.warning_in("not-applied", where, nullptr, nullptr, "not applied in this version: {}", names);
   }
 
-  // What of an algorithm has no counterpart here (pipeline/calibration/algorithm_list.h); null: nothing.
+  // The part of an algorithm that has no counterpart here (pipeline/calibration/algorithm_list.h); null: nothing.
   static const char* not_applied(const json::Value& item) {
     const std::string& name = item["name"].as_string();
     if (name == "Preprocess" && item["channel_splitting_ratio"].as_number() > 0)

@@ -1,4 +1,4 @@
-// Words and numbers that the parser and the writer of the Brevitas dialect share (spec 2.1, 2.4 to 2.7).
+// Names and numbers shared by the parser and the writer of the Brevitas dialect (spec 2.1, 2.4 to 2.7).
 #pragma once
 #include "config/spec/spec.h"
 
@@ -8,6 +8,7 @@ inline constexpr char kScaleTypeWords[] = "float|pof2|float32|float16|bfloat16";
 inline constexpr char kQuantTypes[] = "int_quant|float_quant";
 inline constexpr char kParamTypes[] = "stats|mse";
 
+/// The choices that determine a spec's numbers.
 struct BrevitasChoice {
   bool is_weight = true;
   bool pof2 = false;

@@ -10,7 +10,7 @@
 namespace wasmquant::config {
 namespace {
 
-// Strict, as its own reader is.
+// Strict, like its own reader.
 constexpr Key kArgumentRows[] = {
     {"num_bits", kInteger, nullptr, "8"},
     {"type", kString, nullptr, "\"int\"", "int|float"},
@@ -49,7 +49,7 @@ constexpr Key kBlockRows[] = {
     {"$schema", kString},
 };
 
-// A class of PyTorch begins with a capital letter and has no dots; module names are spelled otherwise.
+// A PyTorch class begins with a capital letter and has no dots; module names do not look like that.
 bool is_class(std::string_view target) noexcept {
   return !is_regex(target) && target.find('.') == std::string_view::npos && !target.empty() && target[0] >= 'A' &&
          target[0] <= 'Z';

@@ -15,7 +15,7 @@ void fill_from(LayerConfig& layer, const LayerConfig& standard) {
   if (layer.output_tensors.empty()) layer.output_tensors = standard.output_tensors;
 }
 
-// Brevitas' plain families by the widths of Quark's dtypes; those of 8 bits have other largest values there.
+// Brevitas' plain families by the widths of Quark's dtypes; the 8-bit ones have different largest values there.
 Dtype quark_float(const QuantizationSpec& spec, bool& exact) {
   exact = true;
   for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::fp6_e3m2, Dtype::fp6_e2m3, Dtype::fp4}) {
@@ -120,7 +120,7 @@ class QuarkWriter {
     out_.input_quantizers.clear();
   }
 
-  // The algorithms that both sides know, as Quark spells them.
+  // The algorithms that both sides support, in Quark's spelling.
   void algorithms(const json::Value& source) {
     json::Array steps;
     const auto step = [&](const char* name) -> json::Value& {

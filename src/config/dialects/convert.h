@@ -1,4 +1,4 @@
-// One dialect's config said in another's words, and the list of what they cannot say (spec aihwkit-brevitas 4).
+// Converts a config to another dialect and lists what that dialect cannot express (spec aihwkit-brevitas 4).
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,15 +11,16 @@
 
 namespace wasmquant::config {
 
+/// A converted config and its losses.
 struct Converted {
   json::Value config;
-  List<Diagnostic> losses;  // each a warning with code "lost", at what was lost in the config that was given
+  List<Diagnostic> losses;  // warnings with code "lost", located in the source config
 };
 
-/// To its own dialect: the config as it was given, with standard values and current key names filled in.
+/// To its own dialect: the config with defaults filled in and current key names.
 Converted convert(const Config& config, Dialect to);
 
-/// What is done to some layers, whole: under `resolution: field`, with what falls through to it.
+/// The complete config of some layers: with `resolution: field`, including the fields that fall through.
 struct Entry {
   enum class Kind : uint8_t { global, type, name, pattern };
   Kind kind;
@@ -28,7 +29,7 @@ struct Entry {
   std::string where;
 };
 
-/// A conversion under way: the parts of a config, and what was lost so far.
+/// A conversion in progress: the parts of a config, and the losses so far.
 class Conversion {
  public:
   Conversion(const Config& config, Dialect to);
@@ -36,23 +37,23 @@ class Conversion {
   const Config& config() const noexcept { return config_; }
   /// Global last, others in the config's order.
   const List<Entry>& entries() const noexcept { return entries_; }
-  /// Of exclude entries: pointers as diagnostics have them.
+  /// JSON pointer of an exclude entry, as in diagnostics.
   std::string exclude_where(size_t entry) const;
   std::string weight_where(const Entry& entry) const;
 
-  /// A loss at `where`, said once; the message has gaps (core/message.h).
+  /// Reports a loss at `where` once; the message has placeholders (core/message.h).
   template <class... T>
   void lose(const std::string& where, const char* pattern, const T&... values) {
     const void* const at[] = {&values..., nullptr};
     add_loss(where, pattern, {at, message::kKinds<message::kind_of<T>()...>});
   }
-  /// Whether there is one spec, and not several steps, which other dialects than Quark's have no words for.
+  /// Whether there is a single spec; only Quark's dialect can express several stages.
   bool is_one_step(const Stages& stages, const std::string& where);
-  /// One loss for all numbers of a spec that come out otherwise there.
+  /// One loss for all numbers of a spec that differ.
   void compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where);
-  /// Losses for what only Quark's specs say: rounding, scale types, fractional zero points, another axis than 0.
+  /// Losses for features of Quark's specs only: rounding, scale types, fractional zero points, axes other than 0.
   void lose_choices(const QuantizationSpec& spec, const std::string& where);
-  /// Losses for algorithms, the kv cache and all else that is carried beside the entries; `understood` is not lost.
+  /// Losses for algorithms, the kv cache and everything else outside the entries; `understood` is not lost.
   void lose_carried(std::string_view understood);
   void lose_activations(const Entry& entry);
 
@@ -67,11 +68,12 @@ class Conversion {
   DiagnosticList losses_;
 };
 
-/// Whether the range is the best of several by the error it gives.
+/// Whether the spec searches the range with the least error.
 bool is_search(const QuantizationSpec& spec) noexcept;
-/// Whether it is the least and the largest value.
+/// Whether the range is the minimum and maximum.
 bool is_min_max(const QuantizationSpec& spec) noexcept;
 
+/// Writers of the dialects.
 json::Value write_aihwkit(Conversion& conversion);
 json::Value write_brevitas(Conversion& conversion);
 json::Value write_compressed_tensors(Conversion& conversion);
@@ -79,7 +81,7 @@ json::Value write_compressed_tensors(Conversion& conversion);
 json::Value write_uniform(Conversion& conversion, Dialect to);
 /// A glob of this library as a regular expression that matches whole names.
 std::string regex_of(std::string_view pattern);
-/// A name as a pattern that matches nothing else.
+/// A pattern that matches exactly this name.
 std::string glob_of(std::string_view name);
 
 }  // namespace wasmquant::config

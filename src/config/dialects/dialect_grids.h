@@ -17,9 +17,8 @@ constexpr GridRule aihwkit_grid() {
 /// Releases of Brevitas that differ in numbers.
 enum class BrevitasVersion : uint8_t { v0_10_3, v0_12_1 };
 
-/// Brevitas (2.4, 2.6, 2.7): weights leave out one code, activations use them all. Dtypes as above. With `power_of_two`
-/// thresholds are powers of two; 0.10.3 takes them before the floor, so that nothing but zeros gives a scale that is
-/// none.
+/// Brevitas (2.4, 2.6, 2.7): weights leave out one code, activations use all. Dtypes as above. With `power_of_two`
+/// thresholds are powers of two; 0.10.3 computes them before the floor, so only zeros give another scale.
 constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVersion version) {
   GridRule grid;
   grid.divisor = power_of_two ? ScaleDivisor::code_count : ScaleDivisor::smallest_code;
@@ -35,7 +34,7 @@ constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVers
   return grid;
 }
 
-/// Brevitas' MXInt8: scales of 2^floor(log2 amax) / 128, half of what the OCP specification has, so that values above
+/// Brevitas' MXInt8: scales of 2^floor(log2 amax) / 128, half of the OCP specification's, so values above
 /// 2^floor(log2 amax) saturate. Groups of 32, padded.
 constexpr GridRule brevitas_mx_integer_grid() {
   GridRule grid = brevitas_grid(false, false, BrevitasVersion::v0_12_1);

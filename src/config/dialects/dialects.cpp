@@ -11,7 +11,7 @@
 namespace wasmquant::config {
 namespace {
 
-// Keys that one dialect alone has, at the top of a config.
+// Top-level keys that only one dialect has.
 constexpr struct {
   const char* key;
   Dialect dialect;
@@ -33,7 +33,7 @@ constexpr struct {
     {"recipe", Dialect::gguf},
 };
 
-// Quark's layer configs and the Brevitas extension's differ in the keys of their specs alone.
+// Quark's and the Brevitas extension's layer configs differ only in the keys of their specs.
 bool has_brevitas_specs(const json::Value& block) {
   for (const char* tensor : {"weight", "input_tensors", "output_tensors", "bias"})
     for (const char* key : {"bit_width", "quant_type", "param_type"})

@@ -1,6 +1,6 @@
-// The config dialects beside Quark's: each is one parser, from its JSON to a Config, and one writer back. A parser
-// fills in every standard value, keeps what it was given in Config::source in its own words, and brings what it means
-// to the common structs: entries, specs, and the numbers of specs (config/dialect_numbers.h).
+// The config dialects other than Quark's. Each has a parser from its JSON to a Config, and a writer back. A parser
+// fills in defaults, keeps the original in Config::source, and translates it to the common structs: entries, specs, and
+// numeric rules (config/dialects/dialect_grids.h).
 #pragma once
 #include <array>
 #include <optional>
@@ -20,16 +20,17 @@ inline constexpr std::array<std::string_view, 8> kDialectNames = {"quark", "brev
                                                                   "gptq",  "awq",      "fp8",     "gguf"};
 /// "quark", "brevitas", ...: as `dialect` and `quant_method` spell it.
 std::string_view name_of(Dialect dialect) noexcept;
+/// The reverse of name_of.
 std::optional<Dialect> dialect_named(std::string_view name) noexcept;
 
-/// The dialect of a config: what its `dialect` or `quant_method` says, else the one whose own keys it has, else
-/// Quark's. A name that is no dialect's is reported, and answered with nothing.
+/// The dialect of a config: named by `dialect` or `quant_method`, else recognised by its keys, else Quark's. Reports an
+/// unknown name and returns nullopt.
 std::optional<Dialect> detect_dialect(const json::Value& block, const std::string& where, DiagnosticList& out);
 
 /// `where`: pointer of the config in its text.
 Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out);
 
-/// The keys of a config and, through them, of all that is in it.
+/// The keys of a config and of everything inside it.
 const Keys& aihwkit_keys() noexcept;
 const Keys& brevitas_keys() noexcept;
 /// IBM aihwkit's QuantizationMap (spec 1).
@@ -41,11 +42,11 @@ Config parse_compressed_tensors(const json::Value& value, const std::string& whe
 /// The quantization_config of a GPTQ, AWQ or fp8 model: one spec for all layers, and exceptions.
 Config parse_uniform(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out);
 
-/// The signed or unsigned integer dtype of that many bits; none: a diagnostic at `where`.
+/// The signed or unsigned integer dtype with that many bits; if there is none, adds a diagnostic at `where`.
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out);
 /// per_tensor, or per_channel along axis 0, with its min-max observer.
 void set_rows(QuantizationSpec& spec, bool per_channel) noexcept;
-/// "not-applied": what this version keeps but does not do.
+/// "not-applied": parsed and kept, but without effect in this version.
 void warn_not_applied(DiagnosticList& out, const std::string& where, std::string_view what);
 /// An error for an empty name, and for a `re:` pattern that cannot be used.
 void check_pattern(std::string_view pattern, const std::string& where, DiagnosticList& out);

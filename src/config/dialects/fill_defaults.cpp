@@ -1,4 +1,4 @@
-// Objects of a dialect against the tables of their classes: one walk for all dialects.
+// Checks a dialect's objects against the key tables of their classes: one walk for all dialects.
 #include <algorithm>
 
 #include "config/reading/object_reader.h"
@@ -25,7 +25,7 @@ json::Value standard_of(const Key& key, const std::string& where, DiagnosticList
   return complete(*value, pointer_to(where, key.name), *key.of, out);
 }
 
-// A value whose kind fits. False: it is not to be used.
+// Completes a value of the right kind. False: do not use it.
 bool complete_value(const json::Value& value, const std::string& where, const Key& key, DiagnosticList& out,
                     json::Value& into) {
   if (value.is_string() && key.words != nullptr && index_in(value.as_string(), key.words) < 0) {

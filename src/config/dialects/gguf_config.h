@@ -1,7 +1,7 @@
-// Configs for GGUF files: which of llama.cpp's recipes, and exceptions.
+// Configs for GGUF files: a llama.cpp recipe, and exceptions.
 //   {"dialect": "gguf", "recipe": "q4_k_m", "layers": {"*.ffn_down": "q6_k"}, "exclude": ["output"]}
-// Patterns are of layers, by their names in the model or in GGUF. pre_quant_opt_config and algo_config may list what
-// changes float weights (rotation, cle, smooth, awq), as in Quark's configs.
+// Patterns match layer names of the model or of GGUF. pre_quant_opt_config and algo_config may list algorithms that
+// change float weights (rotation, cle, smooth, awq), as in Quark's configs.
 #pragma once
 #include <optional>
 #include <span>
@@ -18,19 +18,20 @@
 
 namespace wasmquant::config {
 
+/// The content of a gguf config.
 struct GgufConfig {
   std::string recipe;  // a name of tables/recipes.def
-  bool pure = false;   // its main type throughout, as llama-quantize --pure
+  bool pure = false;   // its main type everywhere, as llama-quantize --pure
   bool keeps_output = false;
   std::optional<GgmlType> output_type, embedding_type;
-  List<std::pair<std::string, GgmlType>> layers;  // pattern, type; the first that matches counts
+  List<std::pair<std::string, GgmlType>> layers;  // pattern, type; the first match wins
   List<std::string> exclude;
 };
 
 /// Of a Config whose dialect is gguf.
 GgufConfig gguf_config(const Config& config);
 
-/// Checks and completes it: everything is in Config::source.
+/// Checks and completes it; the result is in Config::source.
 Config parse_gguf(const json::Value& value, const std::string& where, DiagnosticList& out);
 const Keys& gguf_keys() noexcept;
 

@@ -1,6 +1,6 @@
-// The quantization_config of GPTQ, AWQ and fp8 models (formats B.2, B.3; quark 6.7): one scheme for every layer, with a
-// list of layers that are left alone, and in GPTQ's `dynamic` other bits for layers that a regular expression names.
-// Other programs write these blocks, in many versions: keys that are not known here are remarked, not refused.
+// The quantization_config of GPTQ, AWQ and fp8 models (formats B.2, B.3; quark 6.7): one scheme for every layer, a list
+// of unquantized layers, and in GPTQ's `dynamic` other bits for layers matched by regular expressions.
+// Many versions of other programs write these blocks: unknown keys are warnings, not errors.
 #include "config/dialects/compressed_tensors_config.h"
 #include "config/dialects/dialects.h"
 #include "config/reading/object_reader.h"
@@ -100,7 +100,7 @@ class HfParser {
     const json::Array& kept = source["modules_to_not_convert"].items();
     for (size_t i = 0; i < kept.size(); ++i) {
       check_pattern(kept[i].as_string(), text_of("{}/{}", at("modules_to_not_convert"), i), out_);
-      // AutoAWQ looks for the text anywhere in the name; others for a module of that name, at any depth.
+      // AutoAWQ searches the text anywhere in the name; the others match a module of that name at any depth.
       exclude(text_of(config_.dialect == Dialect::awq ? "*{}*" : "{}", as_glob(kept[i].as_string())),
               text_of("{}/{}", at("modules_to_not_convert"), i));
       if (config_.dialect == Dialect::fp8)
@@ -129,7 +129,7 @@ class HfParser {
     config_.exclude_where.push_back(std::move(where));
   }
 
-  // Symmetric: a scale of amax / ((2^b - 1) / 2) around the middle code, which are Quark's signed integers.
+  // Symmetric: a scale of amax / ((2^b - 1) / 2) around the middle code, like Quark's signed integers.
   Stages integers(const json::Value& own, const json::Value& base, const std::string& where) {
     const size_t errors_before = out_.errors();
     const auto choice = [&](const char* key) -> const json::Value& {

@@ -15,10 +15,10 @@ using json::Value;
 
 namespace {
 
-// Quark's default for a key that only concerns its own memory use.
+// Quark's default for a key that only concerns Quark's memory use.
 constexpr int64_t kMaxInputNumel = 4 * 1024 * 1024;
 
-// Out of line: appended to in many places.
+// Out of line because it is called in many places.
 void put(Object& members, const char* key, Value value) { members.emplace_back(key, std::move(value)); }
 
 Value stages_to_json(const Stages& stages) {
@@ -66,7 +66,7 @@ Value export_to_json(const ExportInfo& info) {
 Value to_json(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   const bool cast = dtype.is_plain_cast();
-  // With e8m0 scales an integer is an element of Quark's dtype mx.
+  // With e8m0 scales an integer is the element of Quark's dtype mx.
   const bool is_mx_integer = dtype.is_integer && spec.scale_format == ScaleFormat::e8m0;
   const bool has_format = spec.scale_format != ScaleFormat::float32 ||
                           (dtype.kind == DtypeKind::floating && spec.qscheme == QScheme::per_group);

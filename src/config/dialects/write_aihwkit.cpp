@@ -1,5 +1,5 @@
-// A config as aihwkit's QuantizationMap. Exact names and exact classes are all that it has; the global config becomes
-// entries for the classes of a global config that have a quantized module.
+// A config as aihwkit's QuantizationMap, which has only exact names and exact classes; the global config becomes
+// entries for its classes that have a quantized module.
 #include "config/dialects/aihwkit.h"
 #include "config/dialects/convert.h"
 #include "config/dialects/dialect_grids.h"

@@ -1,4 +1,4 @@
-// A config as that of Quark's Brevitas extension: one global layer config, and `exclude`, which is ours.
+// A config as that of Quark's Brevitas extension: one global layer config, and `exclude`, an addition of this library.
 #include "config/dialects/brevitas.h"
 #include "config/dialects/convert.h"
 #include "core/message.h"
@@ -15,7 +15,7 @@ class BrevitasWriter {
     json::Value layer;
     const Entry* global = nullptr;
     for (const Entry& entry : conversion_.entries()) {
-      // A config that names Linear alone, as those of model files do, is as near to a global one as can be.
+      // A config that names only Linear, as in model files, counts as a global one.
       if (entry.kind == Entry::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
     }
     for (const Entry& entry : conversion_.entries())

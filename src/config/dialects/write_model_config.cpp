@@ -6,7 +6,7 @@
 namespace wasmquant::config {
 namespace {
 
-// What is below an excluded module is excluded too.
+// Everything below an excluded module is excluded too.
 std::string excluded_regex(const Config& config, std::string_view entry) {
   std::string text = regex_of(config.exact_names ? glob_of(entry) : std::string(entry));
   if (is_regex(entry) || text.ends_with(".*$")) return text;
@@ -170,7 +170,7 @@ class UniformWriter {
   }
 
  private:
-  // {bits, group_size, sym}; nothing when it cannot be said.
+  // {bits, group_size, sym}; nothing if they cannot express it.
   void scheme(const Entry& entry, json::Value& out) {
     const std::string where = conversion_.weight_where(entry);
     conversion_.lose_activations(entry);
@@ -198,7 +198,7 @@ class UniformWriter {
     out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);
   }
 
-  // The first expression that matches decides, so those of excluded layers stand first.
+  // The first matching expression decides, so those of excluded layers come first.
   void gptq(json::Value& out, json::Value& layers) {
     const Config& config = conversion_.config();
     bool lm_head = true;
@@ -233,7 +233,7 @@ class UniformWriter {
     const Config& config = conversion_.config();
     json::Array kept;
     for (size_t i = 0; i < config.exclude.size(); ++i) {
-      // Its reader looks for the text anywhere in a name.
+      // Its reader searches the text anywhere in a name.
       std::string_view name = config.exclude[i];
       if (!config.exact_names && !is_regex(name)) {
         while (name.starts_with('*')) name.remove_prefix(1);

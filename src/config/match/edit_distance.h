@@ -1,7 +1,6 @@
-// "Did you mean": the nearest known name to a misspelt one.
-// Distance = insertions, deletions, substitutions and swaps of neighbours (optimal string alignment), upper and lower
-// case counted as equal. A name is near when the distance is at most a third of the longer name, or when the
-// known name begins with the given one ("group" for group_size).
+// "Did you mean": the nearest known name to a misspelt one. Distance = insertions, deletions, substitutions and swaps
+// of neighbours (optimal string alignment), upper and lower case counted as equal. A name is near when the distance is
+// at most a third of the longer name, or when the known name begins with the given one ("group" for group_size).
 #pragma once
 #include <cstddef>
 #include <span>

@@ -11,7 +11,7 @@ namespace {
 
 using families::last_part;
 
-// Last parts of module names, lower case. Endings begin after any prefix; exact names stand alone, because longer
+// Last components of module names, lower case. Endings match after any prefix; exact names match alone, because longer
 // names with the same ending are something else (x_embedder and embed_out are Linear).
 constexpr std::string_view kEmbeddingEndings[] = {"embedding", "embeddings", "_embed", "_embeds", "_emb", "_embd"};
 constexpr std::string_view kEmbeddingNames[] = {"embed",
@@ -45,9 +45,9 @@ constexpr std::string_view kEmbeddingNames[] = {"embed",
                                                 "obj_score_token",
                                                 "audio_bos_eos_token",
                                                 "pe_k"};
-// CTRL has no better name for its embedding.
+// CTRL's name for its embedding.
 constexpr std::string_view kEmbeddingLayers[] = {"transformer.w", "w"};
-// Linear all the same. Source: the modeling files of transformers.
+// Linear despite their names. Source: the modeling files of transformers.
 constexpr std::string_view kLinearNames[] = {"class_embed",
                                              "decoder_embed",
                                              "decoder_embeddings",
@@ -60,7 +60,7 @@ constexpr std::string_view kLinearNames[] = {"class_embed",
 constexpr std::string_view kNumberedEndings[] = {"embeddings", "embed_tokens", "point_embed", "codepointembedder"};
 constexpr std::string_view kNormNames[] = {"ln", "bn", "ln_f", "gn"};
 
-// Part of a name, compared without case.
+// A component of a name, compared without case.
 bool equals(std::string_view part, std::string_view lower_case) noexcept {
   if (part.size() != lower_case.size()) return false;
   for (size_t i = 0; i < part.size(); ++i) {
@@ -78,7 +78,7 @@ bool is_number(std::string_view text) noexcept {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// The name before "_0" or ".0"; "" where there is no number.
+// The name before "_0" or ".0"; "" if there is no number.
 std::string_view before_number(std::string_view layer) noexcept {
   const size_t at = layer.find_last_of("._");
   if (at == std::string_view::npos || !is_number(layer.substr(at + 1))) return {};
@@ -131,7 +131,7 @@ std::string_view layer_type_of(std::string_view tensor_name, std::span<const uin
   if (shape.size() == 3 && families::is_expert_tensor(tensor_name, {shape.begin(), shape.end()})) return kExperts;
   if (name.role == TensorRole::other) return "";
   if (name.role == TensorRole::bias || shape.size() == 1) return is_norm_name(part) ? "Norm" : "";
-  // A norm over several axes; "norm" elsewhere in the name is no sign (norm_proj, adanorm_linear are Linear).
+  // A norm over several axes; "norm" elsewhere in the name does not count (norm_proj, adanorm_linear are Linear).
   if (ends_with(part, "norm")) return "Norm";
   switch (shape.size()) {
     case 2:

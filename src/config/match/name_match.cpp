@@ -5,8 +5,8 @@
 namespace wasmquant {
 namespace {
 
-// The code point that begins at `i`, which moves past it. A byte that begins no well-formed sequence stands for itself,
-// above the range of code points, so that any bytes can be matched.
+// The code point at `i`, which moves past it. A byte that begins no well-formed sequence maps above the range of code
+// points, so that any bytes can be matched.
 uint32_t next_code_point(std::string_view text, size_t& i) noexcept {
   const auto byte = [&](size_t k) { return static_cast<uint8_t>(text[k]); };
   const uint8_t lead = byte(i);
@@ -33,7 +33,7 @@ NamePattern::NamePattern(std::string_view pattern) {
   List<uint32_t> text;
   text.reserve(pattern.size());
   for (size_t i = 0; i < pattern.size();) text.push_back(next_code_point(pattern, i));
-  // An opening bracket can only be a set when a `]` follows; looked up once, so that "[[[[..." stays linear.
+  // An opening bracket begins a set only if a `]` follows; looked up once, so that "[[[[..." stays linear.
   size_t last_close = 0;
   for (size_t i = 0; i < text.size(); ++i)
     if (text[i] == ']') last_close = i;
@@ -55,8 +55,8 @@ NamePattern::NamePattern(std::string_view pattern) {
   }
 }
 
-// Adds the set whose `[` is at `open`; the index after its `]`, or 0 when it is not closed. As in Python, a `]` that
-// comes first (after `!`) is a member, `-` is literal at either end, and a range that runs backwards is empty.
+// Adds the set whose `[` is at `open`; returns the index after its `]`, or 0 if it is not closed. As in Python, a
+// leading `]` (after `!`) is a member, `-` is literal at either end, and a backward range is empty.
 size_t NamePattern::parse_set(const List<uint32_t>& text, size_t open) {
   size_t begin = open + 1;
   const bool negated = begin < text.size() && text[begin] == '!';

@@ -1,6 +1,6 @@
 // Glob patterns over layer names, with the rules of Python's fnmatch.fnmatchcase (Quark's pattern language):
-// `*` any run of characters, dots included; `?` one character; `[seq]` and `[!seq]` one character in or not in a set
-// with ranges; everything else is literal and case counts; the whole name must match. A `[` without `]` is literal.
+// `*` any run of characters including dots; `?` one character; `[seq]` and `[!seq]` one character in or not in a set
+// with ranges; everything else is literal and case-sensitive; the whole name must match. A `[` without `]` is literal.
 // A pattern that begins with `re:` is a regular expression instead (config/match/regex.h).
 #pragma once
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace wasmquant {
 /// Whether the text is a regular expression: it begins with `re:` (compressed-tensors' spelling).
 inline bool is_regex(std::string_view text) noexcept { return text.starts_with("re:"); }
 
-/// A compiled pattern. Matching takes at most O(pattern · name) steps: only the last `*` is ever tried again.
+/// A compiled pattern. Matching takes at most O(pattern · name) steps: only the last `*` is ever retried.
 class NamePattern {
  public:
   explicit NamePattern(std::string_view pattern);

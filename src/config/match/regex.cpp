@@ -4,12 +4,12 @@
 
 namespace wasmquant {
 
-// Appends steps for what it reads. Jumps are relative, so a finished block can be moved and repeated.
+// Appends steps as it parses. Jumps are relative, so a finished block can be moved and repeated.
 class RegexParser {
  public:
   RegexParser(std::string_view text, Regex& out) : text_(text), out_(out) {}
 
-  /// What is wrong with the pattern; null when nothing is.
+  /// The problem with the pattern; null if there is none.
   const char* parse() {
     alternatives(0);
     if (problem_ == nullptr && at_ < text_.size()) fail("a ) closes nothing");
@@ -64,7 +64,7 @@ class RegexParser {
       } else if (!take('*') && !counts(least, most)) {
         return;
       }
-      take('?');  // a reluctant repetition matches the same names
+      take('?');  // a lazy repetition matches the same names
       repeat(begin, least, most);
     }
   }

@@ -1,8 +1,8 @@
 // Regular expressions over layer names, as compressed-tensors and GPTQ configs write them (`re:.*\.(q|k|v)_proj`).
 // Python's re.match: from the start of the name, not necessarily to its end. Literals, `.`, sets, \d \w \s and their
-// opposites, groups, `|`, `*` `+` `?` `{m,n}`, `^` `$`. What needs memory or looks around (backreferences, (?=, (?!,
-// \b) is refused, so that matching takes at most O(pattern · name) steps: all alternatives are followed at once
-// (Thompson, "Regular Expression Search Algorithm", 1968). Bytes, not code points.
+// opposites, groups, `|`, `*` `+` `?` `{m,n}`, `^` `$`. Backreferences and lookaround ((?=, (?!, \b) are rejected, so
+// that matching takes at most O(pattern · name) steps: all alternatives are followed at once (Thompson, "Regular
+// Expression Search Algorithm", 1968). Bytes, not code points.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,10 +12,11 @@
 
 namespace wasmquant {
 
+/// A compiled regular expression.
 class Regex {
  public:
   Regex() noexcept = default;
-  /// `problem`, when given, gets a sentence if the pattern is not understood; such a pattern matches nothing.
+  /// `problem`, if given, gets a sentence if the pattern is not supported; such a pattern matches nothing.
   explicit Regex(std::string_view pattern, std::string* problem = nullptr);
 
   bool matches(std::string_view name) const;

@@ -1,4 +1,4 @@
-// One tensor spec (Quark's QTensorConfig), rule after rule; every rule reports by itself and none stops the others.
+// One tensor spec (Quark's QTensorConfig). Every rule reports independently; none stops the others.
 #include "config/quark/spec_parser.h"
 
 namespace wasmquant::config {

@@ -9,7 +9,7 @@
 namespace wasmquant::config {
 namespace {
 
-// Quark reads and forgets these in every algorithm.
+// Quark reads and ignores these in every algorithm.
 constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
 
 List<std::string_view> names_of_all() {
@@ -25,7 +25,7 @@ class Checker {
   Checker(const json::Value& value, std::string where, const LayerConfig& weights, DiagnosticList& out)
       : value_(value), where_(std::move(where)), weights_(weights), out_(out) {}
 
-  /// The name, where it is of no algorithm that is applied; "" else.
+  /// The name if that algorithm is not applied; otherwise "".
   std::string_view check(bool cache_before_rope) {
     const json::Value* name = value_.find("name");
     if (name == nullptr || !name->is_string()) {
@@ -121,7 +121,7 @@ class Checker {
                       "r3 rotates keys after the rotary embedding, the kv cache is quantized before it");
   }
 
-  // Older configs repeat bits, group size and symmetry, which come from the weight spec now.
+  // Older configs repeat bits, group size and symmetry, which now come from the weight spec.
   void check_against_weights() {
     if (weights_.weight.empty()) return;
     const QuantizationSpec& spec = weights_.weight.front();

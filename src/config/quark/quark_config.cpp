@@ -1,4 +1,4 @@
-// A whole config (Quark's QConfig), alone or inside a config.json, with this library's own keys beside Quark's.
+// A whole config (Quark's QConfig), alone or inside a config.json, with this library's additional keys.
 #include <algorithm>
 
 #include "config/match/edit_distance.h"
@@ -111,7 +111,7 @@ void warn_carried(const ObjectReader& in) {
     in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
   };
   LayerMap cache;
-  DiagnosticList cache_problems;  // its own "not applied" remarks would repeat the one below
+  DiagnosticList cache_problems;  // its "not applied" remarks would repeat the one below
   if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
     for (const auto& [name, layer] : value->members())
       parse_layer(layer, pointer_to(in.at("kv_cache_quant_config"), name), cache_problems);
@@ -151,7 +151,7 @@ void read_export(const ObjectReader& in, Config& config) {
   config.export_info = info;
 }
 
-// Old key names to the current ones, everywhere: they occur in tensor specs only.
+// Renames old keys everywhere: they occur in tensor specs only.
 json::Value with_current_names(const json::Value& value) {
   if (value.is_array()) {
     json::Array items;
@@ -165,7 +165,7 @@ json::Value with_current_names(const json::Value& value) {
     std::string_view current = name;
     if (is_spec && name == "dynamic") current = "is_dynamic";
     if (is_spec && name == "axis") current = "ch_axis";
-    // A null under one spelling may stand beside a value under the other.
+    // One spelling may be null while the other has a value.
     if (member.is_null() && (current == "is_dynamic" || current == "ch_axis")) continue;
     members.emplace_back(std::string(current), with_current_names(member));
   }

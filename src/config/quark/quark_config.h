@@ -1,6 +1,6 @@
 // JSON to Config, in Quark's dialect: names, defaults and cross-field rules of AMD Quark's QConfig, QLayerConfig and
-// QTensorConfig (spec 1.1 to 1.3, 1.6), with friendlier defaults: what Quark demands but has one sensible value may be
-// left out, what contradicts itself is an error. Every problem is reported, none stops the reading.
+// QTensorConfig (spec 1.1 to 1.3, 1.6). More lenient than Quark: required keys with one sensible value may be omitted.
+// Contradictions are errors. Every problem is reported; none stops the parser.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,19 +14,20 @@
 
 namespace wasmquant::config {
 
-/// A whole config, at `where` of its text. To be used only if `out` got no error.
+/// A whole config, at `where` of its text. Use it only if `out` got no error.
 Config parse_quark(const json::Value& value, const std::string& where, DiagnosticList& out);
 
-/// What a tensor spec is for. Only weights are quantized by this version; of the others, what it cannot hold is
-/// reported as not applied and left out, not refused.
+/// What a tensor spec is for. This version quantizes only weights; an unsupported spec for the other uses is reported
+/// as not applied and dropped, not rejected.
 enum class TensorUse : uint8_t { weight, bias, input, output };
 
-/// One tensor spec with every default filled in. No value after an error, or when it cannot be held (see TensorUse).
+/// One tensor spec with every default filled in. Nullopt after an error, or if it is unsupported (see TensorUse).
 std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
                                            DiagnosticList& out);
 
-/// The keys of a config and, through them, of all that is in it.
+/// The keys of a config and of everything inside it.
 const Keys& quark_keys() noexcept;
+/// The keys of a layer config.
 extern const Keys kLayerKeys;
 
 /// {input_tensors, output_tensors, weight, bias, target_device}

@@ -11,7 +11,7 @@ constexpr const char* kZeroPointOrders = "by_path|before_rounding|after_rounding
 constexpr const char* kVotes = "every_batch|last_batch";
 constexpr const char* kSearches = "grid|sections";
 
-// In the order in which they are read and written below. Standard values are those of the structs.
+// In the order in which they are read and written below. Defaults are those of the structs.
 constexpr Key kGridRows[] = {
     {"divisor", kString, nullptr, "\"half_range\"", kDivisors},
     {"threshold_rounding", kString, nullptr, "\"none\"", kThresholdRoundings},
@@ -42,9 +42,9 @@ constexpr Key kOptionRows[] = {
     {"relative_margin", kBool, nullptr, "false"},
 };
 
-// Histograms and tables of candidates are kept whole, once per scale.
+// Histograms and candidate tables are kept in memory, one per scale.
 constexpr int64_t kMaxBins = 1 << 16, kMaxCandidates = 1 << 12;
-// Of floors and margins, which are no larger than weights.
+// For floors and margins, which are no larger than weights.
 constexpr int64_t kMaxMagnitude = int64_t{1} << 40;
 
 // Members of a completed object, one after another.

@@ -1,6 +1,6 @@
-// The parts of a tensor spec that no dialect spells alike, in this library's own words: `grid`, how scales, floors and
-// codes are computed (aihwkit-brevitas specification, 4.3), and `observer_options`. Specs that count as AMD Quark does
-// have neither key.
+// Numeric rules of a tensor spec that have no common spelling among dialects, as keys of this library: `grid`, how
+// scales, floors and codes are computed (aihwkit-brevitas specification, 4.3), and `observer_options`. Specs with AMD
+// Quark's numbers have neither key.
 #pragma once
 #include <string>
 
@@ -11,14 +11,16 @@
 
 namespace wasmquant::config {
 
+/// The keys of `grid` and `observer_options`.
 extern const Keys kGrid, kOptions;
 
+/// The object of a tensor spec's `grid` or `observer_options`.
 json::Value to_json(const GridRule& grid);
 json::Value to_json(const ObserverOptions& options);
 
-/// What is missing has Quark's numbers. Everything wrong becomes a diagnostic; the result can then be used all the
-/// same.
+/// Missing keys get Quark's numbers. Errors become diagnostics; the result can be used even then.
 GridRule read_grid(const json::Value& value, const std::string& where, DiagnosticList& out);
+/// Like read_grid, for `observer_options`.
 ObserverOptions read_observer_options(const json::Value& value, const std::string& where, DiagnosticList& out);
 
 }  // namespace wasmquant::config

@@ -11,6 +11,7 @@
 
 namespace wasmquant::config {
 
+/// The keys of a tensor spec.
 inline constexpr Key kSpecKeys[] = {
     {"dtype", kString},
     {"observer_cls", kString},
@@ -36,6 +37,7 @@ inline constexpr Key kSpecKeys[] = {
     {"observer_options", kObject, nullptr, nullptr, nullptr, &kOptions},
 };
 
+/// Parses one tensor spec.
 class SpecParser {
  public:
   SpecParser(const ObjectReader& in, TensorUse use) : in_(in), use_(use) {}
@@ -44,17 +46,17 @@ class SpecParser {
 
  private:
   void ignored(const char* key, const std::string& message);
-  // What Quark has and this version does not: an error for weights; elsewhere the spec is not used anyway. What
-  // comes with an unsupported dtype (its observer, its scale format) is not reported on top of it.
+  // Unsupported Quark features: an error for weights; otherwise the spec is unused anyway. The observer and scale
+  // format of an unsupported dtype are not reported in addition.
   void unsupported(const char* code, const char* key, const std::string& message, const std::string& hint);
   bool read_dtype();
   // dtype mx: the element dtype, and that scales are powers of two.
   bool read_mx_element();
   void read_minifloat();
-  // bfloat16 and float16 are casts: nothing else matters, and nothing else is kept.
+  // bfloat16 and float16 are casts: all other keys are ignored and dropped.
   void read_plain_cast();
   void read_qscheme();
-  // The observer that is named, when it is one of ours.
+  // The named observer, if this library has it.
   const ObserverInfo* read_observer();
   void choose_observer(const ObserverInfo* named);
   void read_axis_and_group();
@@ -63,7 +65,7 @@ class SpecParser {
   void read_symmetry();
   void read_scale();
   void read_scale_format();
-  // What this library writes where a spec does not count as Quark does.
+  // The keys that this library writes where a spec differs from Quark's numbers.
   void read_numbers();
   void read_dynamic();
   void read_training();
@@ -74,9 +76,9 @@ class SpecParser {
   QuantizationSpec spec_;
   bool dtype_known_ = false;
   bool is_mx_ = false;              // dtype mx: spec_.dtype is its element
-  bool known_scheme_ = true;        // spec_.qscheme is one of ours
+  bool known_scheme_ = true;        // spec_.qscheme is supported
   bool dtype_unsupported_ = false;  // a dtype of Quark that this version lacks
-  bool holds_ = true;               // QuantizationSpec can hold it
+  bool holds_ = true;               // whether QuantizationSpec can represent it
 };
 
 }  // namespace wasmquant::config

@@ -1,4 +1,4 @@
-// What is quantized to what, in which units: dtype, plain casts, observer, qscheme, axis and group size.
+// Dtype, plain casts, observer, qscheme, axis and group size of a tensor spec.
 #include "config/match/edit_distance.h"
 #include "config/quark/spec_parser.h"
 #include "config/spec/vocabulary.h"
@@ -135,14 +135,14 @@ void SpecParser::read_qscheme() {
 void SpecParser::choose_observer(const ObserverInfo* named) {
   const DtypeInfo& dtype = info_of(spec_.dtype);
   if (named == nullptr) {
-    // The first row of a scheme is its min-max observer; Quark observes groups of floats as blocks, to the same effect.
+    // The first row of a qscheme is its min-max observer; Quark observes float groups as blocks, with the same result.
     for (size_t i = kObservers.size(); i-- > 0;)
       if (kObservers[i].qscheme == spec_.qscheme) spec_.observer = kObservers[i].id;
     if (spec_.qscheme == QScheme::per_group && (is_mx_ || !dtype.is_integer))
       spec_.observer = spec_.dtype == Dtype::bfp16 ? ObserverId::PerBlockBFPObserver : ObserverId::PerBlockMXObserver;
     return;
   }
-  // LSQ and HQQ are names of methods, whatever shares a scale.
+  // LSQ and HQQ name methods, regardless of the qscheme.
   if (named->qscheme != spec_.qscheme && !named->name.starts_with("Per"))
     for (const ObserverInfo& row : kObservers)
       if (row.method == named->method && row.qscheme == spec_.qscheme) {

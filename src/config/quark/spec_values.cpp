@@ -1,5 +1,4 @@
-// How codes and scales are computed: symmetry, zero point, rounding, scale type; and the keys of Quark that have no
-// effect on weight files.
+// How codes and scales are computed: symmetry, zero point, rounding, scale type; and Quark's keys without effect.
 #include "config/quark/spec_numbers.h"
 #include "config/quark/spec_parser.h"
 #include "config/spec/vocabulary.h"
@@ -85,8 +84,8 @@ void SpecParser::read_dynamic() {
     in_.error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
 }
 
-// Of Quark's training options one is of use without training: where the TQT observer's threshold begins. Quark's
-// documents call _KL_J by the name _LL_J as well.
+// Of Quark's training options only the start of the TQT observer's threshold matters without training. Quark's
+// documents also call _KL_J _LL_J.
 void SpecParser::read_training() {
   const json::Value* training = in_.find("qat_spec");
   if (training == nullptr) return;

@@ -57,7 +57,7 @@ void unknown_word(std::string_view word, const std::string& where, std::span<con
 void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
                  Severity severity, DiagnosticList& out) {
   out.add({severity, "key-unknown", pointer_to(where, key), text_of("there is no key {q} here", key),
-           out.full() ? std::string() : did_you_mean(key, keys)});  // a hint that is not kept costs the most
+           out.full() ? std::string() : did_you_mean(key, keys)});  // skips costly hints
 }
 
 ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,

@@ -1,5 +1,5 @@
-// Reads one JSON object against the table of its keys: unknown keys, wrong kinds and keys given twice under two
-// spellings become diagnostics, and what remains is safe to use. Null means "not given" for every key.
+// Reads one JSON object against the table of its keys: unknown keys, wrong kinds and keys given under two spellings
+// become diagnostics, and the rest is safe to use. Null means "not given" for every key.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,22 +12,23 @@
 
 namespace wasmquant::config {
 
-// Kinds of value a key takes; or-ed.
+// Kinds of value a key takes; OR-ed.
 inline constexpr uint8_t kBool = 1, kInteger = 2, kNumber = 4, kString = 8, kArray = 16, kObject = 32;
-// With kObject: an object whose keys are names of the user's.
+// With kObject: an object with arbitrary names as keys.
 inline constexpr uint8_t kMap = 64;
-// With kArray: of strings that are not empty.
+// With kArray: of non-empty strings.
 inline constexpr uint8_t kNames = 128;
 
 struct Keys;
 
+/// One key of an object: name, kinds, and what complete() needs.
 struct Key {
   const char* name;
   uint8_t kinds;
   const char* old_name = nullptr;  // accepted on input
   // The rest is for complete():
   const char* standard = nullptr;  // JSON text of the value when none is given; null: null
-  const char* words = nullptr;     // that a string can be: "grid|golden_section"
+  const char* words = nullptr;     // allowed strings: "grid|golden_section"
   const Keys* of = nullptr;        // keys of the object, of each value of a map, of each object in an array
 };
 
@@ -45,20 +46,20 @@ struct Keys {
   constexpr operator std::span<const Key>() const { return {rows, count}; }
 };
 
-// Names are plain C strings here: they are literals in a hundred calls, and a string_view would double each.
+// Names are plain C strings: they are literals in a hundred calls, and a string_view would double each.
 class ObjectReader {
  public:
-  /// Checks `value` at once. All referred to must outlive the reader. A value that is no object reads as an empty one.
+  /// Checks `value` immediately. The arguments must outlive the reader. A value that is not an object reads as empty.
   ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
                bool lenient = false);
 
   bool is_object() const noexcept { return value_.is_object(); }
-  /// The member, when given, not null and of a kind the table allows; else null.
+  /// The member, if given, not null and of a kind the table allows; else null.
   const json::Value* find(const char* name) const noexcept;
   /// JSON pointer of a member, as the text spells it.
   std::string at(const char* name) const;
 
-  /// Index of the member's word in `words`; -1 when not given or not one of them (which is then a diagnostic).
+  /// Index of the member's word in `words`; -1 if not given, or not one of them (with a diagnostic).
   int word(const char* name, std::span<const std::string_view> words) const;
   template <class Enum>
   void read_word(const char* name, std::span<const std::string_view> words, Enum& target) const {
@@ -87,10 +88,8 @@ class ObjectReader {
   List<Found> found_;
 };
 
-/// `value` checked against the table, and what its classes contain against theirs: an object with every key of the
-/// table, in its order and under its present name, with standard values where none were given. What is wrong is
-/// reported and replaced by the standard value, so that the result can be used without further checks of kinds and
-/// words.
+/// `value` checked against the table, recursively: an object with every key of the table, in its order and under its
+/// current name, with defaults filled in. Errors are reported and replaced by defaults, so it needs no more checks.
 json::Value complete(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out);
 
 /// Index of `text` in "a|b|c", or -1.
@@ -98,11 +97,11 @@ int index_in(std::string_view text, std::string_view words) noexcept;
 /// The word of that index.
 std::string_view word_at(std::string_view words, size_t index) noexcept;
 
-/// The diagnostic of a word that is none of `words`.
+/// The diagnostic for a word that is not in `words`.
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
                   DiagnosticList& out);
 
-/// The diagnostic of a key that is none of `keys`; `where` is that of its object.
+/// The diagnostic for a key that is not in `keys`; `where` is that of its object.
 void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
                  Severity severity, DiagnosticList& out);
 

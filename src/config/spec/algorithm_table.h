@@ -1,4 +1,4 @@
-// THE table of algorithms, from tables/algorithms.def. A config names them, calibration applies them.
+// The table of algorithms, from tables/algorithms.def. A config names them, calibration applies them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,10 +10,12 @@ enum class CalibrationMethod : uint8_t {
 #define WASMQUANT_ALGORITHM(method, ...) method,
 #include "tables/algorithms.def"
 };
+/// What a calibration method does (algorithms.def).
 enum class AlgorithmKind : uint8_t { rotates, equalizes, scales, rounds, corrects };
+/// What a calibration method sees of inputs (algorithms.def).
 enum class AlgorithmSees : uint8_t { nothing, ranges, sample, gram, reference };
 
-/// What calibration has to know of a method.
+/// What calibration needs to know about a method.
 struct CalibrationInfo {
   AlgorithmKind kind;
   AlgorithmSees sees;
@@ -28,7 +30,7 @@ constexpr const CalibrationInfo& info_of(CalibrationMethod method) {
 
 /// One row of algorithms.def.
 struct AlgorithmInfo {
-  std::string_view names;   // that `name` can be, a|b
+  std::string_view names;   // allowed values of `name`, a|b
   std::string_view fields;  // a letter for the kind, then the name; a|b
   bool is_applied;
   bool is_calibrated;

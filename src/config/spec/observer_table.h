@@ -1,4 +1,4 @@
-// THE table of observers, from tables/observers.def. A config names them, the observers room makes them.
+// The table of observers, from tables/observers.def. A config names them, src/observers makes them.
 #pragma once
 #include <array>
 #include <string_view>
@@ -8,16 +8,18 @@
 
 namespace wasmquant {
 
+/// One per row of observers.def.
 enum class ObserverId : uint8_t {
 #define WASMQUANT_OBSERVER(id, ...) id,
 #include "tables/observers.def"
 };
 
-/// What an observer makes of the data it has seen.
+/// The rule that turns the observed data into a range.
 enum class ObserverMethod : uint8_t {
 #define WASMQUANT_METHOD(id, qscheme, method, ...) method,
 #include "tables/observers.def"
 };
+/// The dtypes that an observer serves.
 enum class ObserverDtypes : uint8_t { any, integers, blocks, casts };
 
 /// One row of observers.def.
@@ -33,11 +35,11 @@ struct ObserverInfo {
     if (dtypes == ObserverDtypes::blocks) return !dtype.is_integer;
     return dtypes == ObserverDtypes::any || dtype.is_integer;
   }
-  /// A scale depends on its own elements alone, and on all of them at once.
+  /// Whether a scale depends on its own elements alone, all at once.
   constexpr bool is_per_scale() const {
     return finds_range() || method == ObserverMethod::slice_mse || method == ObserverMethod::half_quadratic;
   }
-  /// Smallest and largest value say it all.
+  /// Whether minimum and maximum suffice.
   constexpr bool finds_range() const {
     return method == ObserverMethod::min_max || method == ObserverMethod::block_max;
   }
@@ -46,8 +48,7 @@ struct ObserverInfo {
     return id <= ObserverId::PlaceholderObserver && id != ObserverId::PerTensorMSELastBinsObserver &&
            id != ObserverId::PerChannelLSQObserver && id != ObserverId::TQTKLJObserver;
   }
-  /// Scales are powers of two whatever scale_type says, and zero points of symmetric unsigned dtypes lie in the middle
-  /// of the codes, where other observers have 0.
+  /// Whether scales are always powers of two, and symmetric unsigned zero points the middle code, not 0.
   constexpr bool gives_powers_of_two() const {
     return method == ObserverMethod::pow2_min_max || method == ObserverMethod::pow2_min_mse;
   }

@@ -1,4 +1,4 @@
-// Which elements share one scale, by Quark's words.
+// Which elements share one scale, in Quark's terms.
 #pragma once
 #include <cstdint>
 

@@ -14,7 +14,7 @@ const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& 
     if (first.qscheme != QScheme::per_group) return "is_scale_quant needs a first stage that is per_group";
     return second.qscheme != QScheme::per_tensor ? "scales are quantized per_tensor" : nullptr;
   }
-  // Ranges of the second stage's input follow from those of the weight where the first is one monotonous cast.
+  // Ranges of the second stage's input follow from those of the weight if the first stage is one monotonic cast.
   if (first.qscheme != QScheme::per_tensor || info_of(first.dtype).is_integer)
     return "the first of two stages has a floating dtype and is per_tensor";
   return nullptr;

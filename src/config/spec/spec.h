@@ -1,5 +1,4 @@
-// What a config says, as plain structs. Field names are Quark's (spec: AMD Quark QTensorConfig / QLayerConfig /
-// QConfig).
+// A config as plain structs. Field names are Quark's (spec: AMD Quark QTensorConfig / QLayerConfig / QConfig).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,39 +16,46 @@
 
 namespace wasmquant {
 
+/// The dtype that scales are stored in.
 enum class ScaleType : uint8_t { float_, pof2, float32, float16, bfloat16, float8_e5m3, float8_e8m0fnu };
-/// What block scales are stored as. e8m0: powers of two · e4m3: fp8 under a float32 scale of the whole tensor (NVFP4) ·
-/// e5m3: unsigned fp8 · float32: as they are.
+/// How block scales are stored. e8m0: powers of two · e4m3: fp8 under a float32 scale of the whole tensor (NVFP4) ·
+/// e5m3: unsigned fp8 · float32: unchanged.
 enum class ScaleFormat : uint8_t { float32, e8m0, e4m3, e5m3 };
 /// Which power of two an e8m0 scale is: rounded with the element format's precision, below, or above.
 enum class ScaleCalculationMode : uint8_t { even, floor, ceil };
+/// float32 zero points may be fractional.
 enum class ZeroPointType : uint8_t { int32, float32 };
+/// What happens to weights whose axis the group size does not divide: an error, or a smaller group.
 enum class IndivisibleGroups : uint8_t { error, fallback };
+/// What happens to NaN and infinity in weights.
 enum class NonFinite : uint8_t { error, saturate };
+/// How several matching layer configs combine.
 enum class Resolution : uint8_t { field, replace };
+/// Quark's order of nibbles in words.
 enum class PackMethod : uint8_t { order, reorder };
+/// Whether files get quantized or dequantized weights.
 enum class WeightFormat : uint8_t { real_quantized, fake_quantized };
 
-/// What a scale divides its threshold by. Symmetric: the largest magnitude by (quant_max - quant_min) / 2, by
+/// The divisor of a threshold. Symmetric: the largest magnitude is divided by (quant_max - quant_min) / 2, by
 /// quant_max, by -quant_min, or by 2^(bits - 1). Asymmetric: the range by quant_max - quant_min, with code_count by
 /// 2^bits.
 enum class ScaleDivisor : uint8_t { half_range, largest_code, smallest_code, code_count };
-/// Power of two that the threshold becomes, by its logarithm in float32 as torch has it: ceil after smallest_threshold,
-/// floor and ceil_unfloored before it.
+/// Rounds the threshold to a power of two, by its float32 logarithm as in torch: ceil after smallest_threshold, floor
+/// and ceil_unfloored before it.
 enum class ThresholdRounding : uint8_t { none, floor, ceil, ceil_unfloored };
 /// When the zero point is added. by_path: after rounding in simulated values, before it in files.
 enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding };
 
-/// Where tools that say the same words ("8 bits, symmetric, min-max") count differently; the defaults are AMD Quark's.
-/// (config/dialects/dialect_grids.h has the others.) Floors are float32 numbers.
+/// Numeric differences between tools that use the same words ("8 bits, symmetric, min-max"); the defaults are AMD
+/// Quark's. (config/dialects/dialect_grids.h has the others.) Floors are float32 numbers.
 struct GridRule {
   ScaleDivisor divisor = ScaleDivisor::half_range;
   ThresholdRounding threshold_rounding = ThresholdRounding::none;
   ZeroPointOrder zero_point_order = ZeroPointOrder::by_path;
-  bool narrow = false;                   // integers use one code less: -2^(bits - 1), or 2^bits - 1 of unsigned dtypes
-  bool sign_by_data = false;             // signed integers become unsigned where no range of the tensor goes below zero
-  bool divides = false;                  // codes are of x / scale, not of x * (1 / scale)
-  bool max_includes_zero = true;         // asymmetric: ranges below zero reach up to it (down to it they always do)
+  bool narrow = false;            // integers use one code less: -2^(bits - 1), or 2^bits - 1 of unsigned dtypes
+  bool sign_by_data = false;      // signed integers become unsigned if no range of the tensor goes below zero
+  bool divides = false;           // codes are of x / scale, not of x * (1 / scale)
+  bool max_includes_zero = true;  // asymmetric: negative ranges extend up to zero (positive ones always extend down)
   bool zero_point_of_unfloored = false;  // asymmetric: from the scale before smallest_scale
   bool pads_groups = false;              // integer groups may end short
   float smallest_scale = 0x1p-23f;
@@ -59,7 +65,7 @@ struct GridRule {
   friend bool operator==(const GridRule&, const GridRule&) = default;
 };
 
-/// How one tensor is quantized, every choice made. bfloat16 and float16 use `dtype` alone (plain casts).
+/// How one tensor is quantized, with every choice made. bfloat16 and float16 use only `dtype` (plain casts).
 struct QuantizationSpec {
   Dtype dtype = Dtype::int8;
   QScheme qscheme = QScheme::per_tensor;
@@ -88,34 +94,35 @@ constexpr FloatFormat float_format_of(const QuantizationSpec& spec) {
   return spec.dtype == Dtype::minifloat ? plain_minifloat(spec.exponent_bits, spec.mantissa_bits)
                                         : float_format_of(spec.dtype);
 }
-/// Ends of the codes of an integer spec.
+/// Smallest code of an integer spec.
 constexpr int64_t quant_min_of(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.quant_min + (spec.grid.narrow && dtype.is_signed ? 1 : 0);
 }
+/// Largest code of an integer spec.
 constexpr int64_t quant_max_of(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.quant_max - (spec.grid.narrow && !dtype.is_signed ? 1 : 0);
 }
-/// Bits of one code; block dtypes: without the shared parts.
+/// Bits of one code; block dtypes: without the shared bits.
 constexpr uint32_t code_bits_of(const QuantizationSpec& spec) {
   return spec.dtype == Dtype::minifloat ? float_format_of(spec).bits() : info_of(spec.dtype).bits;
 }
 /// Bytes of one unpacked code: 1, 2 or 4.
 constexpr uint32_t code_bytes_of(const QuantizationSpec& spec) { return code_bytes_of(code_bits_of(spec)); }
 
-/// What is done to one tensor, first to last. Empty: not given.
+/// The stages of one tensor, first to last. Empty: not given.
 using Stages = List<QuantizationSpec>;
 
-/// Why a weight cannot be quantized by these two, whatever its shape (quantize/stages.h); null when it can.
+/// Why these two cannot quantize a weight of any shape (quantize/stages.h); null if they can.
 const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& second) noexcept;
 
-/// One layer's config. A field that is not given falls through to the next candidate when `resolution` is `field`.
+/// One layer's config. A field that is not given falls through to the next candidate if `resolution` is `field`.
 struct LayerConfig {
   Stages weight, bias, input_tensors, output_tensors;
-  std::string where;  // JSON pointer of what it was read from; empty: by the key it has in Quark's dialect
+  std::string where;  // JSON pointer of the source; empty: derived from its key in Quark's dialect
 
-  // Defined in spec.cpp: copied and destroyed in many places, and this code is downloaded.
+  // Defined in spec.cpp to keep the module small: copied and destroyed in many places.
   LayerConfig() noexcept;
   LayerConfig(const LayerConfig& other);
   LayerConfig(LayerConfig&& other) noexcept;
@@ -134,7 +141,7 @@ struct ExportInfo {
   friend bool operator==(const ExportInfo&, const ExportInfo&) = default;
 };
 
-/// Where a config comes from. fp8 is read only; gguf stands by itself: its numbers are no specs.
+/// The origin of a config. fp8 is read only; gguf is separate: its numbers are not specs.
 enum class Dialect : uint8_t { quark, brevitas, aihwkit, compressed_tensors, gptq, awq, fp8, gguf };
 
 /// A whole config. Maps keep the order of the file.
@@ -147,7 +154,7 @@ struct Config {
   List<std::string> exclude;                              // exact names or globs
   List<std::pair<std::string, std::string>> layer_types;  // exact names or globs, and the class of such layers
   List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
-  // aihwkit: entries of `layer` and `exclude` are names, never patterns, and settle everything below them.
+  // aihwkit: entries of `layer` and `exclude` are names, never patterns, and cover everything below them.
   bool exact_names = false;
   List<std::pair<std::string, Stages>> input_quantizers;  // aihwkit: exact name of a layer or container
   Resolution resolution = Resolution::field;

@@ -1,5 +1,5 @@
-// The words of a config: names of enum values as Quark spells them, in enum order, and the names that Quark knows but
-// this version does not act on (spec: AMD Quark QTensorConfig 1.3, 1.4).
+// The words of a config: names of enum values in Quark's spelling, in enum order, and Quark's names without effect here
+// (spec: AMD Quark QTensorConfig 1.3, 1.4).
 #pragma once
 #include <array>
 #include <span>
@@ -26,8 +26,8 @@ inline constexpr std::array<std::string_view, 3> kScaleCalculationModes = {"even
 inline constexpr std::array<std::string_view, 2> kTargetDevices = {"cpu", "ipu"};
 inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
 
-/// Every dtype of Quark. Two of them are no row of numeric/dtypes.def that a config may name: mx is its element dtype
-/// with e8m0 scales, and uint16 has no quantized range in Quark.
+/// Every dtype of Quark. Two are not rows of numeric/dtypes.def: mx is its element dtype with e8m0 scales, and uint16
+/// has no quantized range in Quark.
 inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
     "int8",     "uint8",    "int16",    "uint16",   "int32",    "int4", "uint4", "int3", "int2", "bfloat16", "float16",
     "fp8_e4m3", "fp8_e5m2", "fp8_e5m3", "fp6_e3m2", "fp6_e2m3", "fp4",  "mx",    "mx6",  "mx9",  "bfp16"};
@@ -36,14 +36,15 @@ inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
 inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8_e4m3", "fp8_e5m2",
                                                                 "fp6_e3m2", "fp6_e2m3", "fp4"};
 
+/// Suffix of observer names, which may be omitted.
 inline constexpr std::string_view kObserverSuffix = "Observer";
 
-/// Layer classes that a config may name; the first four can be told from a weight file, all but EmbeddingBag from ONNX.
+/// Layer classes that a config may name; weight files reveal the first four, ONNX all but EmbeddingBag.
 inline constexpr std::array<std::string_view, 12> kLayerTypes = {
     "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
     "ConvTranspose3d", "LSTM",      "GRU",    "RNN"};
 
-/// Classes that `layer_types` may say a layer has; a Norm is never quantized, LayerNorm by aihwkit alone.
+/// Classes that `layer_types` may assign; a Norm is never quantized, LayerNorm only by aihwkit.
 inline constexpr std::array<std::string_view, 14> kKnownTypes = {
     "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
     "ConvTranspose3d", "LSTM",      "GRU",    "RNN",    "LayerNorm",       "Norm"};

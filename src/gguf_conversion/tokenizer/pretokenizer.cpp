@@ -1,5 +1,5 @@
-// llama.cpp knows pretokenizers by name and has their regular expressions inside (llama-vocab.cpp); tokenizer.json has
-// the expressions. The same expression cuts the same words, whoever's model it is, so one name serves a family:
+// llama.cpp identifies pretokenizers by name and contains their regular expressions (llama-vocab.cpp); tokenizer.json
+// has the expressions. Equal expressions split text equally, so one name serves all models with that expression:
 //   ByteLevel with its own expression: gpt-2 · Digits, one by one, before it: smollm (also starcoder, refact)
 //   Split by an expression: by the table
 #include "gguf_conversion/tokenizer/pretokenizer.h"
@@ -11,7 +11,7 @@
 namespace wasmquant::conversion {
 namespace {
 
-// What most expressions share is written once: 1 contractions, 2 letters, 3 digits, 4 others, 5 spaces.
+// Common parts of the expressions: 1 contractions, 2 letters, 3 digits, 4 others, 5 spaces.
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define LETTERS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
 #define OTHERS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"

@@ -1,4 +1,4 @@
-// How llama.cpp calls the way a byte-level tokenizer cuts text into words (tokenizer.ggml.pre).
+// llama.cpp's name for a byte-level tokenizer's way of splitting text into words (tokenizer.ggml.pre).
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 namespace wasmquant::conversion {
 
-/// By the pre_tokenizer of tokenizer.json; empty when it is none that llama.cpp has.
+/// By the pre_tokenizer of tokenizer.json; empty if llama.cpp lacks it.
 std::string_view pretokenizer_name(const json::Value& pre_tokenizer);
 
 }  // namespace wasmquant::conversion

@@ -9,7 +9,7 @@ namespace {
 
 enum Wire : uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-// The fields of one message; `number` and what belongs to its wire type hold until the next call of next().
+// The fields of one message; `number` and the value are valid until the next call of next().
 class Fields {
  public:
   explicit Fields(std::string_view message) noexcept : left_(message) {}
@@ -19,7 +19,7 @@ class Fields {
   uint64_t value = 0;        // varint, fixed32, fixed64
   std::string_view payload;  // bytes
 
-  /// False at the end, and at a broken field.
+  /// False at the end and at a broken field.
   bool next() noexcept {
     if (left_.empty() || is_broken_) return false;
     uint64_t key = 0;

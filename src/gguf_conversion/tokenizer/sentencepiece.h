@@ -11,6 +11,7 @@
 
 namespace wasmquant::conversion {
 
+/// The fields used here.
 struct SentencePieceModel {
   struct Piece {
     std::string_view text;
@@ -23,7 +24,7 @@ struct SentencePieceModel {
   std::string_view character_map;
 };
 
-/// Texts point into `bytes`. Errors: file-invalid with the byte; tokenizers of other kinds have the same file name.
+/// Texts point into `bytes`. Errors: file-invalid with the byte; other tokenizers use the same file name.
 Result<SentencePieceModel> read_sentencepiece(std::span<const uint8_t> bytes);
 
 }  // namespace wasmquant::conversion

@@ -23,7 +23,7 @@ struct Ends {
 // {"SpecialToken": {"id": text}} of a template; empty for {"Sequence": …}.
 std::string_view special_of(const json::Value& piece) { return piece["SpecialToken"]["id"].as_string(); }
 
-// "single": [<begin>, sequence, <end>]: the tokenizer adds what stands there.
+// "single": [<begin>, sequence, <end>]: the tokens that the tokenizer adds.
 void read_template(const json::Value& processor, Ends& ends) {
   const json::Array& single = processor["single"].items();
   if (single.size() < 2) return;
@@ -33,7 +33,7 @@ void read_template(const json::Value& processor, Ends& ends) {
   }
   const std::string_view last = special_of(single.back());
   if (last.empty()) return;
-  if (!ends.end.empty() && ends.end != last) ends.turn_end = ends.end;  // ends a turn of a chat, not the text
+  if (!ends.end.empty() && ends.end != last) ends.turn_end = ends.end;  // ends a chat turn, not the text
   ends.end = last;
   ends.adds_end = true;
 }
@@ -78,7 +78,7 @@ void write_special_tokens(const json::Value& tokenizer, const json::Value& setti
   struct Row {
     const char* key;  // tokenizer.ggml.<key>_token_id
     std::string_view text;
-    const char* config_key;  // the id, when the text is not known
+    const char* config_key;  // key of the id, used if the text is unknown
   };
   const Row rows[] = {{"bos", ends.begin, "bos_token_id"},
                       {"eos", ends.end, "eos_token_id"},

@@ -1,4 +1,4 @@
-// Which tokens begin, end and fill a text, whether llama.cpp adds them by itself, and the chat template.
+// Which tokens begin, end and pad a text, whether llama.cpp adds them automatically, and the chat template.
 #pragma once
 #include <string_view>
 

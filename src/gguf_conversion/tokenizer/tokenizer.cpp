@@ -20,7 +20,7 @@ Error in_file(Error error, const char* file) {
   return error;
 }
 
-// Base64 of RFC 4648; stops at what is none.
+// Base64 of RFC 4648; stops at the first other character.
 std::string decode_base64(std::string_view text) {
   std::string out;
   uint32_t bits = 0;
@@ -96,7 +96,7 @@ class TokenizerWriter {
   bool from_sentencepiece() {
     if (files_.sentencepiece.empty()) return false;
     const auto model = read_sentencepiece(files_.sentencepiece);
-    if (!model) return false;  // tiktoken's files have that name, too
+    if (!model) return false;  // tiktoken uses the same file name
     vocabulary_.add(*model);
     add_added_tokens();
     if (model->is_unigram) {
@@ -159,7 +159,7 @@ class TokenizerWriter {
     return found;
   }
 
-  // BPE names it, Unigram gives its number.
+  // BPE has the token's text, Unigram its number.
   std::string unknown_token(const json::Value& model) const {
     if (model["unk_token"].is_string()) return model["unk_token"].as_string();
     const json::Value& id = model["unk_id"];

@@ -3,7 +3,7 @@
 //   tokenizer.json: BPE over bytes          gpt2, with merges and the name of its pretokenizer
 //                   BPE with byte fallback  llama, scores from the order of merges
 //                   Unigram · WordPiece     t5 · bert
-//   nothing of these                        no_vocab: the model loads, but only takes numbers
+//   none of these                           no_vocab: the model loads, but only accepts token ids
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,15 +16,16 @@
 
 namespace wasmquant::conversion {
 
+/// Texts of the tokenizer's files.
 struct TokenizerFiles {
-  std::string_view tokenizer;              // tokenizer.json; empty: not there, as for all of these
+  std::string_view tokenizer;              // tokenizer.json; empty: missing, likewise below
   std::string_view tokenizer_config;       // tokenizer_config.json
   std::string_view chat_template;          // chat_template.jinja
   std::span<const uint8_t> sentencepiece;  // tokenizer.model
 };
 
-/// `rows` = tokens the embedding has; the vocabulary is filled up or cut to that. Notes and warnings say what could not
-/// be carried over. Errors: json-invalid with file and byte, format-unsupported (more than 2^20 tokens).
+/// `rows` = tokens of the embedding; the vocabulary is padded or cut to that. Notes and warnings list what could not be
+/// converted. Errors: json-invalid with file and byte, format-unsupported (more than 2^20 tokens).
 Status write_tokenizer(const TokenizerFiles& files, const json::Value& config, uint64_t rows, gguf::Metadata& metadata,
                        DiagnosticList& diagnostics);
 

@@ -1,5 +1,5 @@
 // tokenizer.json of the tokenizers library. A vocabulary may have 250,000 tokens and half a million merges, so those
-// two are kept flat; the rest is small and becomes a tree.
+// two are stored flat; the rest becomes a tree.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,6 +13,7 @@
 
 namespace wasmquant::conversion {
 
+/// A parsed tokenizer.json.
 struct TokenizerJson {
   struct Token {
     uint32_t id = 0;
@@ -32,7 +33,7 @@ struct TokenizerJson {
 /// Errors: json-invalid.
 Result<TokenizerJson> read_tokenizer_json(std::string_view text);
 
-/// Calls `visit` for `value`, or, when it is a "Sequence" with a list called `parts`, for each of that list.
+/// Calls `visit` for `value`, or, if it is a "Sequence" with a list called `parts`, for each element of that list.
 void each_part(const json::Value& value, const char* parts, const CallableRef<void(const json::Value&)>& visit);
 
 }  // namespace wasmquant::conversion

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kWordStart = "\u2581";  // sentencepiece's space
 constexpr float kUnusedScore = -10000, kAddedScore = -1000;
 
-// Tokens that models forget to mark as special: a control token never appears in text.
+// Special tokens that models forget to mark: a control token never occurs in text.
 bool looks_special(std::string_view text) {
   for (const std::string_view name : {"<pad>", "<mask>", "<2mass>", "[@BOS@]"})
     if (text == name) return true;
@@ -37,7 +37,7 @@ int hex_digit(char c) noexcept {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// "<0x0A>": -1 for other texts.
+// The value of "<0x0A>"; -1 for other texts.
 int byte_of(std::string_view text) noexcept {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
   const int high = hex_digit(text[3]), low = hex_digit(text[4]);

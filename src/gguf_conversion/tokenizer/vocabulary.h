@@ -1,4 +1,4 @@
-// A vocabulary in GGUF's terms, one token a row of the embedding, and where its tokens come from.
+// A vocabulary in GGUF's terms, one token per embedding row, and its sources.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,33 +16,34 @@ namespace wasmquant::conversion {
 /// Numbers of tokenizer.ggml.token_type; sentencepiece's are the same.
 enum class TokenType : int32_t { normal = 1, unknown, control, user_defined, unused, byte };
 
+/// Collects a vocabulary and writes it.
 class Vocabulary {
  public:
   /// All tokens unused and called [PAD<id>].
   explicit Vocabulary(uint32_t size);
 
-  /// Tokens of tokenizer.json's model. Those whose id is beyond the size are lost.
+  /// Tokens of tokenizer.json's model. Those whose id is beyond the size are dropped.
   void add(const TokenizerJson& tokenizer);
   void add(const SentencePieceModel& model);
   /// Tokens added to a trained vocabulary: [{"id", "content", "special"}] or {"<id>": {"content", "special"}}.
   void add_added(const json::Value& added_tokens);
 
-  /// Scores by which llama.cpp's sentencepiece tokenizer joins what the merges join, in their order: that of a token is
-  /// minus the rank of the first merge that makes it.
+  /// Scores with which llama.cpp's sentencepiece tokenizer applies the merges in order: a token's score is minus the
+  /// rank of the first merge that makes it.
   void score_by_merges(TokenizerJson& tokenizer);
-  /// "<0x0A>" and the like become bytes; `unknown_token`, when there is one, the unknown token.
+  /// Marks "<0x0A>" and the like as bytes, and `unknown_token`, if given, as the unknown token.
   void mark_bytes(std::string_view unknown_token);
-  /// BERT's "##ing" goes on with a word, "ing" begins one; GGUF writes "ing" and "▁ing".
+  /// BERT's "##ing" continues a word, "ing" begins one; GGUF writes "ing" and "▁ing".
   void mark_word_starts();
 
   uint32_t size() const noexcept { return static_cast<uint32_t>(tokens_.size()); }
-  /// Tokens from size() to lost_end() - 1 were there, but have no place.
+  /// Tokens from size() to lost_end() - 1 were dropped.
   uint64_t lost_end() const noexcept { return lost_end_; }
   bool has_all_bytes() const noexcept;
-  /// The id of a text; nothing when no token has it. Added tokens go before.
+  /// The id of a text, nullopt if there is none. Added tokens take precedence.
   std::optional<uint32_t> id_of(std::string_view text) const;
 
-  /// tokenizer.ggml.tokens, token_type and, on demand, scores.
+  /// Writes tokenizer.ggml.tokens, token_type and, on demand, scores.
   void write(gguf::Metadata& metadata, bool with_scores) const;
 
  private:

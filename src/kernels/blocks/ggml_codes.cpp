@@ -12,7 +12,7 @@ struct BlockExtents {
   void operator()(Arch, const float* x, size_t runs, float* low, float* high) const noexcept {
     using F = simd::F<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>;
-    // kLanes runs at a time: a column of minima each, which halving merges into one register, lane r of run r.
+    // kLanes runs at a time: a column of minima each; halving merges them into one register, lane r for run r.
     for (; runs >= kLanes; runs -= kLanes, low += kLanes, high += kLanes) {
       std::array<F, kLanes> smallest, largest;
       for (size_t r = 0; r < kLanes; ++r, x += kExtentRun) {
@@ -77,7 +77,7 @@ struct BlockCodes {
   }
 };
 
-/// Magnitude codes count the middles between neighbouring values that |x| is beyond; then the sign, which zero loses.
+/// Magnitude code = how many midpoints between neighbouring values |x| exceeds; zero loses its sign.
 struct Fp4Codes {
   template <class Arch>
   void operator()(Arch, const float* x, size_t count, const float* factor, uint8_t* codes) const noexcept {

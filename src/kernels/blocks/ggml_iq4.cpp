@@ -1,5 +1,5 @@
-// The uneven sixteen values of iq4_nl and iq4_xs. v takes the value i from the middle of values i - 1 and i on; middles
-// are halves of whole numbers, so floor(2 v) tells all, and a table of all its values has the code.
+// The sixteen non-uniform values of iq4_nl and iq4_xs. Value i begins at the midpoint of values i - 1 and i. Midpoints
+// are multiples of 1/2, so floor(2 v) determines the code, which a table holds.
 #include <bit>
 
 #include "kernels/dispatch.h"
@@ -24,7 +24,7 @@ inline constexpr Iq4Tables kIq4 = [] {
   return t;
 }();
 
-/// Index into the tables; that of the largest value for NaN.
+/// Index into the tables; NaN gets the index of the largest value.
 template <class Arch>
 struct Iq4Index {
   simd::F<Arch> low = simd::constant<Arch>(-256.0f), high = simd::constant<Arch>(255.0f);

@@ -1,5 +1,5 @@
-// Codes of blocks whose scales are known, and their error while the elements are in registers (ggml_stages.h). Order of
-// additions: error_lanes.h; each pass over the runs takes the lanes of kErrorPerPass registers.
+// Codes of blocks whose scales are known, with their error measured while the elements are in registers
+// (ggml_stages.h). Each pass over the runs takes the lanes of kErrorPerPass registers (error_lanes.h).
 #include <cstring>
 #include <limits>
 
@@ -38,7 +38,7 @@ struct MeasuredCodes {
           const F original = simd::load<Arch>(from + k / 2 * kErrorLanes + k % 2 * kLanes);
           F whole, value;
           if constexpr (is_rounded) {
-            // Halves away from zero: adding what is just below a half carries where a half would, and ties.
+            // Rounds halves away from zero: adding the float just below 0.5 carries where exact + 0.5 would.
             const F position = original * factor;
             const U half = (simd::as_uint<Arch>(position) & sign) | below_half;
             whole = xsimd::trunc(position + simd::as_float<Arch>(half));

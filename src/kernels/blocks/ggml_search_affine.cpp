@@ -1,5 +1,5 @@
-// Search for scale and minimum of sub-blocks, x ~ scale * l + minimum, l = 0..levels. For given codes l the weighted
-// least squares have the solution   scale = (W X_l - X L) / D,   minimum = (L2 X - L X_l) / D,   D = W L2 - L^2
+// Searches scale and minimum of sub-blocks, x ~ scale * l + minimum, l = 0..levels. For given codes l, weighted least
+// squares gives   scale = (W X_l - X L) / D,   minimum = (L2 X - L X_l) / D,   D = W L2 - L^2
 // with W = sum w, X = sum w x, L = sum w l, L2 = sum w l^2, X_l = sum w l x.
 #include <limits>
 
@@ -32,7 +32,7 @@ struct SearchAffine {
     const simd::NearestInt<Arch> nearest;
     const W reach = W::all(4194303.0f), infinity = W::all(std::numeric_limits<float>::infinity());
     W codes[32], scale, best_error, best_factor, best_from;
-    for (int32_t step = -1; step <= search.steps; ++step) {  // -1 is the scale of the range
+    for (int32_t step = -1; step <= search.steps; ++step) {  // -1: the scale of the range
       const bool is_first = step < 0;
       const float numerator =
           is_first ? search.levels : search.first + search.step * static_cast<float>(step) + search.levels;
@@ -46,7 +46,7 @@ struct SearchAffine {
         sum_l2 = sum_l2 + weighted * code;
         sum_xl = sum_xl + weighted * lanes.x[i];
       };
-      // The outermost elements tell whether any position leaves nearest_int's range.
+      // The outermost elements show whether any position leaves nearest_int's range.
       const auto fits =
           ((factor * (high - minimum)).magnitude() <= reach) & ((factor * (least - minimum)).magnitude() <= reach);
       if ((search.guarded && !is_first) || fits.all()) {

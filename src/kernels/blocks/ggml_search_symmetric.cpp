@@ -1,5 +1,5 @@
-// Searches for the scale of sub-blocks, x ~ scale * l, l = -levels..levels - 1. For given codes the weighted least
-// squares have the solution scale = X_l / L2 with gain X_l^2 / L2, where X_l = sum w x l, L2 = sum w l^2.
+// Searches the scale of sub-blocks, x ~ scale * l, l = -levels..levels - 1. For given codes, weighted least squares
+// gives scale = X_l / L2 with gain X_l^2 / L2, where X_l = sum w x l, L2 = sum w l^2.
 #include "kernels/dispatch.h"
 #include "kernels/ggml_weights.h"
 
@@ -54,7 +54,7 @@ struct SearchSymmetric {
   }
 };
 
-/// Moves one code at a time to its best place given all others, while the gain grows.
+/// Moves one code at a time to its best value given all others, while the gain grows.
 struct SearchDescent {
   template <class Arch>
   void operator()(Arch, const float* in, float* scale, uint8_t* out) const noexcept {
@@ -77,7 +77,7 @@ struct SearchDescent {
       sum_xl = sum_xl + wx[i] * codes[i];
       sum_l2 = sum_l2 + w[i] * codes[i] * codes[i];
     }
-    // A lane that stands still in one round does so in all later ones.
+    // A lane that does not change in one round does not change in later ones.
     bool has_changed = true;
     for (int round = 0; round < 5 && has_changed; ++round) {
       has_changed = false;

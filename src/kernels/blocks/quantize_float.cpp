@@ -1,13 +1,12 @@
 // float32 to minifloats and back.   code = cast(x / scale),  value = decode(code) * scale
-// One body for all formats: what differs between them is data (simd.h, MinifloatCodec). Layouts: numeric/dtypes.def.
+// One body serves all formats; their differences are data (simd.h, MinifloatCodec). Layouts: numeric/dtypes.def.
 #include "kernels/dispatch.h"
 #include "kernels/reference/reference.h"
 
 namespace wasmquant::kernels {
 
-/// Calls body(over_scale), which takes x to x / scale. Powers of two, which all MX scales are, multiply by their exact
-/// reciprocal: the same number, sooner, and without the trap that processors have for 2^-127, the subnormal scale of a
-/// block of zeros, as divisor.
+/// Calls body(over_scale), which maps x to x / scale. A power of two (every MX scale) is multiplied by its exact
+/// reciprocal: same result, faster, and it avoids the microcode assist for the subnormal divisor 2^-127 of zero blocks.
 template <class Arch, class Body>
 XSIMD_INLINE void with_quotient(float scale, Body&& body) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(scale);
@@ -27,7 +26,7 @@ XSIMD_INLINE void for_each_scale(size_t n, const float* scales, size_t run, Body
   for (size_t begin = 0; begin < n; begin += run, ++scales) body(begin, n - begin < run ? n - begin : run, *scales);
 }
 
-/// Magnitude codes of values over their scale, NaN aside, and the signs of the codes.
+/// Magnitude codes of scaled values (NaN excluded) and their signs.
 template <class Arch>
 struct FloatEncoder {
   using F = simd::F<Arch>;
@@ -45,10 +44,10 @@ struct FloatEncoder {
   XSIMD_INLINE U magnitude(const F& v) const noexcept {
     const F clamped = simd::smaller<Arch>(max, simd::as_float<Arch>(simd::as_uint<Arch>(v) & no_sign));
     const U code = codec.encode(clamped);
-    // Unsigned formats: 0 for negative values.
+    // Unsigned formats map negative values to 0.
     return is_signed ? code : simd::when<Arch>(v >= F(0.0f), code);
   }
-  /// `sign` where the code has one.
+  /// `sign`, unless the code has none.
   XSIMD_INLINE U kept_sign(const U& sign, const U& magnitude_code) const noexcept {
     return simd::when<Arch>(xsimd::bitwise_cast<int32_t>(magnitude_code) > last_without_sign, sign);
   }
@@ -136,7 +135,7 @@ struct FakeQuantizeFloat {
     using F = simd::F<Arch>;
     using U = simd::U<Arch>;
     const FloatEncoder<Arch> encoder(format);
-    // NaN alone, or infinities too, go through: their magnitudes are above this one.
+    // Magnitudes above this one pass through: NaN, and infinities where the format has them.
     const simd::I<Arch> last_cast(format.has_nan() ? 0x7F800000 : 0x7F7FFFFF);
     for_each_scale(x.size(), scales, run, [&](size_t begin, size_t count, const float& scale) {
       const F factor(scale);

@@ -1,8 +1,8 @@
 // float32 to integer codes and back, affine.   real: q = clamp(round(x * inverse + zero_point))
 //                                              fake: q = clamp(round(x * inverse) + zero_point)
 // With a whole zero point both are round(clamp'(x * inverse + before)) + after. Real: before = zero_point, after = 0.
-// Fake: before = 0, after = zero_point, and clamp' goes from quant_min - after to quant_max - after. Clamping to whole
-// numbers may precede rounding, and in float it leaves no integer conversion to overflow. NaN counts as +0.
+// Fake: before = 0, after = zero_point, and clamp' spans quant_min - after to quant_max - after. Clamping to whole
+// numbers may precede rounding; done in float, it keeps integer conversions from overflowing. NaN counts as +0.
 #include <cmath>
 
 #include "kernels/dispatch.h"
@@ -32,8 +32,8 @@ struct Grid {
   RoundMethod round;
 };
 
-/// Whether the bodies' formula holds; the rare rest (zero_point_type float32 on the fake path, grids wider than
-/// NearestInt) is left to the oracle.
+/// Whether the formula of these bodies applies. The scalar oracle handles the rare rest: zero_point_type float32 on the
+/// fake path, and grids wider than NearestInt.
 XSIMD_INLINE bool fits(const Affine& a, Path path) noexcept {
   if (a.quant_max - a.quant_min > 65535.0f) return false;
   return path == Path::real || (a.zero_point == std::floor(a.zero_point) && std::fabs(a.zero_point) <= 65536.0f);
@@ -98,8 +98,7 @@ struct QuantizeCodes16 {
   }
 };
 
-/// Zero points that may be fractional: the formulas as they stand. The unused one of before and after is -0, the number
-/// that adds nothing to anything.
+/// Zero points that may be fractional: the formulas unchanged. The unused one of before and after is -0.
 struct QuantizeCodes8Each {
   template <class Arch>
   void operator()(Arch, std::span<const float> x, const float* inverse, const float* zero_point, float quant_min,
@@ -171,7 +170,7 @@ struct DequantizeCodes8 {
   }
 };
 
-/// half_even has a body of its own; the other roundings share one that chooses per register.
+/// half_even has its own body; the other roundings share one that selects per register.
 template <template <bool> class Kernel, class... Args>
 void run_rounded(RoundMethod round, const Args&... args) noexcept {
   if (round == RoundMethod::half_even)

@@ -1,5 +1,5 @@
-// float32 to integer codes of one byte, and the error of their values while the elements are in registers: one pass
-// over x where quantize_codes8, dequantize_codes8 and error_between make three. Formula of the codes: quantize_int.cpp.
+// float32 to one-byte integer codes and the error of their values, in one pass over x; quantize_codes8,
+// dequantize_codes8 and error_between would need three. Formula of the codes: quantize_int.cpp.
 #include "kernels/dispatch.h"
 #include "kernels/error_tree.h"
 #include "kernels/reference/reference.h"
@@ -25,7 +25,7 @@ struct QuantizeMeasured {
         uint8_t* to = codes + begin + first * kLanes;
         const float* const end = from + (x.size() - begin < run ? x.size() - begin : run);
         for (; from != end; from += kMeasuredRun, to += kMeasuredRun) {
-          std::array<U, 4> q;  // two registers of the first sixteen elements, two of the others
+          std::array<U, 4> q;  // two registers for the first sixteen elements, two for the rest
           for (size_t k = 0; k < 4; ++k) {
             const F original = simd::load<Arch>(from + k / 2 * kErrorLanes + k % 2 * kLanes);
             const F v = simd::clamp<Arch>(simd::zero_nan<Arch>(original) * inverse + zero_point, low, high);

@@ -1,4 +1,4 @@
-// Rows to blocks: cut into pieces that stay in the first-level cache, made finite, handed to the type's recipe.
+// Rows to blocks: cuts rows into batches that fit the L1 cache, makes them finite, and runs the type's recipe.
 #include "kernels/ggml/ggml_blocks.h"
 
 #include <bit>
@@ -43,7 +43,7 @@ void quantize_piece(const Stages& stages, GgmlType type, const float* x, size_t 
   }
 }
 
-/// Columns of one row, or with no importance of many. `error`: null, or of what is stored.
+/// Columns of one row, or of many rows without importance. `error`: null, or receives the error of what is stored.
 void quantize_row(const Stages& stages, GgmlType type, const float* x, uint64_t columns, const float* importance,
                   uint8_t* out, ErrorSums* error) {
   const bool is_measured_on_the_way = is_simple(type) && !importance;
@@ -68,7 +68,7 @@ void quantize_row(const Stages& stages, GgmlType type, const float* x, uint64_t 
   }
 }
 
-/// f16 and bf16, piecewise because `out` need not be aligned.
+/// f16 and bf16, in batches because `out` need not be aligned.
 template <class Narrow>
 void store_halves(const float* x, uint64_t count, Narrow narrow, uint8_t* out) {
   uint16_t halves[kRecipeElements];
@@ -84,7 +84,7 @@ void quantize_by(const Stages& stages, GgmlType type, const float* x, uint64_t r
   const uint64_t count = rows * columns;
   if (count == 0) return;
   if (info_of(type).block > 1 && (!importance || !uses_importance(type)))
-    return quantize_row(stages, type, x, count, nullptr, out, error);  // blocks do not mind where rows end
+    return quantize_row(stages, type, x, count, nullptr, out, error);  // row ends do not matter to blocks
   if (type == GgmlType::f32) {
     std::memcpy(out, x, static_cast<size_t>(count * sizeof(float)));
   } else if (type == GgmlType::f16) {

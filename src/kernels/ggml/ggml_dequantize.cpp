@@ -1,5 +1,5 @@
-// GGUF blocks to float32. Every type is unpacked to codes, one byte each, and runs of elements with a scale and a
-// minimum: y = scale * code - minimum, two float32 operations in this order, which are ggml's for all types.
+// GGUF blocks to float32. Every type is unpacked to one-byte codes and runs of elements with a scale and a minimum:
+// y = scale * code - minimum, two float32 operations in this order, as in ggml.
 #include <array>
 #include <cstring>
 
@@ -33,7 +33,7 @@ struct Unpacked {
 
 float load_half(const uint8_t* in) { return from_half(load_u16(in)); }
 
-/// Twice the values of fp4.
+/// fp4 values times two.
 constexpr int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// 2^(byte - 128): half an e8m0 scale, for doubled values.
@@ -192,7 +192,7 @@ void unpack(GgmlType type, const uint8_t* in, Unpacked& u) {
   }
 }
 
-/// f16 and bf16, piecewise because `in` need not be aligned.
+/// f16 and bf16, in batches because `in` need not be aligned.
 template <class Widen>
 void load_halves(const uint8_t* in, uint64_t count, Widen widen, float* y) {
   uint16_t halves[1024];

@@ -3,7 +3,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-/// One run of bytes of trits: `count` bytes, `trits` codes each, `count` apart.
+/// A run of `count` bytes with `trits` codes each, `count` apart.
 struct TritRun {
   uint32_t count, trits;
 };
@@ -15,7 +15,7 @@ void pack_fifth_bits(const uint8_t* codes, uint8_t* out) noexcept {
   for (size_t byte = 0; byte < 4; ++byte) {
     uint64_t eight;
     std::memcpy(&eight, codes + 8 * byte, 8);
-    // Bit 8 j of the factor's multiplicand goes to bit 56 + j; the others stay below or leave.
+    // Bit 8 j of the factor's multiplicand goes to bit 56 + j; the others stay below or overflow.
     out[byte] = static_cast<uint8_t>((eight >> 4 & 0x0101010101010101) * 0x0102040810204080 >> 56);
   }
 }
@@ -68,7 +68,7 @@ void pack_trits(const uint8_t* codes, uint8_t* out) noexcept {
 
 void unpack_trits(const uint8_t* in, uint8_t* codes) noexcept {
   for (const TritRun& run : kTritRuns) {
-    uint32_t power = 1;  // moves trit k to the front; what is before it leaves the byte
+    uint32_t power = 1;  // moves trit k to the front; earlier ones overflow
     for (uint32_t k = 0; k < run.trits; ++k, power *= 3)
       for (uint32_t j = 0; j < run.count; ++j) *codes++ = static_cast<uint8_t>((in[j] * power & 255) * 3 >> 8);
     in += run.count;

@@ -1,4 +1,4 @@
-// Codes, one per byte in the order of the elements, to and from the bits of GGUF blocks.
+// One-byte codes in element order to and from the bits of GGUF blocks.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 namespace wasmquant::kernels {
 
+/// Elements of a "K" block.
 inline constexpr size_t kSuperBlock = 256;
 
 inline void store_u16(uint16_t value, uint8_t* out) noexcept {
@@ -14,9 +15,9 @@ inline void store_u16(uint16_t value, uint8_t* out) noexcept {
 }
 inline uint16_t load_u16(const uint8_t* in) noexcept { return static_cast<uint16_t>(in[0] | in[1] << 8); }
 
-/// Fields of `bits` bits of `planes` runs of `stride` codes share `stride` bytes, the first run in the lowest bits:
-/// byte j = field(j) | field(j + stride) << bits | ... Fields are bits `shift` and up of the codes. Codes of
-/// `groups` such byte runs follow each other.
+/// Bit fields of `planes` runs of `stride` codes share `stride` bytes, the first run in the lowest bits:
+/// byte j = field(j) | field(j + stride) << bits | ... A field is bits `shift` and up of a code. There are `groups`
+/// such byte runs, one after another.
 struct Planes {
   uint32_t stride, planes, bits, shift, groups;
 };
@@ -41,7 +42,7 @@ void pack_planes(const uint8_t* codes, uint8_t* out) noexcept {
     }
   }
 }
-/// Adds (ors) the fields to the codes.
+/// ORs the fields into the codes.
 template <Planes p>
 void unpack_planes(const uint8_t* in, uint8_t* codes) noexcept {
   for (uint32_t g = 0; g < p.groups; ++g, in += p.stride)

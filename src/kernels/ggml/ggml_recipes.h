@@ -1,5 +1,4 @@
-// From elements to the bytes of GGUF blocks: per type, which stages run and what is stored. All x are finite, if
-// nothing else is said.
+// From elements to the bytes of GGUF blocks: which stages each type runs and what it stores. Unless noted, x is finite.
 #pragma once
 #include "kernels/ggml_stages.h"
 #include "numeric/ggml_type.h"
@@ -9,11 +8,11 @@ namespace wasmquant::kernels {
 /// At most this many elements at a time: a block of error sums.
 inline constexpr size_t kRecipeElements = kErrorBlock;
 
-/// Blocks of 32 whose scale follows from their extent: q4_0, q4_1, q5_0, q5_1, q8_0. The error of what is stored, if
-/// is_in_range(); else some x may not be finite (then the bytes are of no use), or the error is to be measured
-/// otherwise.
+/// Blocks of 32 whose scale follows from their extent: q4_0, q4_1, q5_0, q5_1, q8_0. Returns the error of what is
+/// stored if is_in_range(); otherwise some x may be non-finite (with meaningless bytes), or the error must be measured.
 ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks,
                               uint8_t* out) noexcept;
+/// Blocks of 32 in mxfp4.
 void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* out) noexcept;
 
 /// Blocks of 32 whose scale is searched for: iq4_nl, and with importance q4_0, q4_1, q5_0, q5_1.

@@ -20,7 +20,7 @@ float fit_scales(const float* x, const float* weight, size_t count, int32_t leve
   if (max < 1e-15f) return 0;
   const auto top = static_cast<float>(levels);
   float best_factor = 0, least = 0;
-  for (int32_t k = -5; k <= 4; ++k) {  // -5 stands for the plain factor, which comes first
+  for (int32_t k = -5; k <= 4; ++k) {  // -5: the plain factor, tried first
     if (k == 0) continue;
     const bool is_plain = k == -5;
     const float factor = is_plain ? top / max : (0.1f * static_cast<float>(k) + top) / max, scale = 1 / factor;

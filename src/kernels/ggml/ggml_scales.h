@@ -1,4 +1,4 @@
-// The scales of a super-block's sub-blocks as small integers times one number.
+// The scales of a super-block's sub-blocks as small integers times one factor.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -13,14 +13,14 @@ inline int32_t nearest_int(float v) noexcept {
 }
 inline uint8_t byte_of(int32_t v) noexcept { return static_cast<uint8_t>(v); }
 
-/// Codes 0..levels of x in units of its largest, which is levels; the unit is returned, 0 when none is positive.
+/// Codes 0..levels of x in units of largest / levels. Returns the unit, 0 when no x is positive.
 float divide_scales(const float* x, size_t count, int32_t levels, uint8_t* codes) noexcept;
 
-/// The same with the unit of the least weighted squared error: first the best of nine factors, then a descent as in
+/// The same with the unit that minimises the weighted squared error: the best of nine factors, then a descent as in
 /// search_descent. (make_qp_quants)
 float fit_scales(const float* x, const float* weight, size_t count, int32_t levels, uint8_t* codes) noexcept;
 
-/// The one of the largest magnitude, the first of equals.
+/// The element of the largest magnitude, the first of equals.
 float largest_of(const float* scale, size_t count) noexcept;
 
 }  // namespace wasmquant::kernels

@@ -1,5 +1,4 @@
-// Blocks of 32 elements whose scale is searched for, eight at a time. Layouts: ggml_simple_blocks.cpp; iq4_nl is as
-// q4_0.
+// Blocks of 32 elements whose scale is searched for, eight at a time. Layouts: ggml_simple_blocks.cpp; iq4_nl as q4_0.
 #include <cmath>
 
 #include "kernels/ggml/ggml_layout.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr size_t kSearchedBlock = 32, kUnit = kSearchedBlock * kSearchWidth;
 
-/// What is stored of eight blocks.
+/// What eight blocks store.
 struct Found {
   float scale[kSearchWidth], minimum[kSearchWidth];
   uint8_t codes[kUnit];

@@ -36,23 +36,22 @@ SimpleType simple_type(GgmlType type) {
   }
 }
 
-/// Where both ends of a block are as far from zero, the one that comes first counts. run_scales takes the low one,
-/// unless it is nearer.
+/// When both ends of a block have the same magnitude, the one that comes first counts. run_scales takes the low one
+/// unless the high one is larger.
 void settle_tie(const float* x, float& low, float high) {
   if (high != -low || high == 0) return;
   while (*x != high && *x != low) ++x;
   if (*x == high) low = 0;
 }
 
-/// The first zero of a block whose minimum is zero: what is stored keeps its sign.
+/// The first zero of a block whose minimum is zero; the stored minimum keeps its sign.
 float first_zero(const float* x) {
   while (*x != 0) ++x;
   return *x;
 }
 
-/// floor(log2(v)) of a positive v, where the logarithm is rounded to float32 before: from the k-th step of 24-bit
-/// significands below 2^n on, log2 is n - k * 2^-24 * log2(e), and rounds to n while nearer than half a last place of
-/// n.
+/// floor(log2(v)) of a positive v, with the logarithm first rounded to float32. k steps of a 24-bit significand below
+/// 2^n, log2 is n - k * 2^-24 * log2(e), which rounds to n while the distance is below half a last place of n.
 int32_t floor_of_log2(float v) {
   const uint32_t bits = std::bit_cast<uint32_t>(v);
   const int shift = bits < 0x00800000 ? std::countl_zero(bits) - 8 : 0;
@@ -66,7 +65,7 @@ int32_t floor_of_log2(float v) {
   return places >= 0 && below <= (0xB172u << places) >> 16 ? above : above - 1;  // ln(2) * 2^places
 }
 
-/// mxfp4: the stored exponent, and the factor that takes elements to fp4 values. Below 2^-125 the exponent wraps, as in
+/// mxfp4: the stored exponent, and the factor that maps elements to fp4 values. Below 2^-125 the exponent wraps, as in
 /// ggml, and all elements become zero; 255, which means NaN and fails llama.cpp's validation, becomes 0.
 uint8_t mxfp4_exponent(float absmax, float& factor) {
   const int32_t exponent = absmax > 0 ? floor_of_log2(absmax) - 2 + 127 : 0;
@@ -95,7 +94,7 @@ ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* 
   const bool has_minimum = simple.coding.has_minimum, is_signed = simple.levels < 0;
   float low[kMaxBlocks] = {}, high[kMaxBlocks] = {}, add[kMaxBlocks], factor[kMaxBlocks];
   float scale[kMaxBlocks], minimum[kMaxBlocks];
-  uint16_t scale_half[kMaxBlocks], minimum_half[kMaxBlocks];  // as they are stored
+  uint16_t scale_half[kMaxBlocks], minimum_half[kMaxBlocks];  // as stored
   stages.extents(x, blocks, low, high);
   for (size_t i = 0; i < blocks; ++i) {
     if (has_minimum && low[i] == 0) low[i] = first_zero(x + i * kBlock);
@@ -115,7 +114,7 @@ ErrorSums store_simple_blocks(const Stages& stages, GgmlType type, const float* 
   const RunBytes to = {out + head_bytes, block_bytes, simple.packing};
   ErrorSums error = stages.codes_measured(x, blocks, simple.coding, {add, factor, scale, minimum}, to);
   if (any_unusable) {
-    // Quotients that are no numbers: converting those to integers gives ggml a zero byte.
+    // The quotients are NaN: ggml converts those to a zero byte.
     error = {};
     for (size_t i = 0; i < blocks; ++i)
       if (is_all_zero[i]) std::memset(to.bytes + i * block_bytes, 0, block_bytes - head_bytes);

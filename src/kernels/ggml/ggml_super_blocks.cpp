@@ -1,5 +1,5 @@
-// Blocks of 256 elements: sub-blocks of 16 or 32 with small integer scales under one float16 (d), for affine types also
-// minima under a second one (dmin). Elements get their final codes from the scales as stored.
+// Blocks of 256 elements: sub-blocks of 16 or 32 with small integer scales under one float16 (d); affine types also
+// have minima under a second one (dmin). Final codes are computed from the scales as stored.
 //   q2_k   16 bytes scale | minimum << 4, 64 bytes codes, d, dmin        x ~ d * scale * code - dmin * minimum
 //   q3_k   32 bytes third bits, 64 bytes codes, 12 bytes scales, d       x ~ d * (scale - 32) * (code - 4)
 //   q4_k   d, dmin, 12 bytes scales and minima, 128 bytes codes          as q2_k
@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMaxParts = 16;
 constexpr float kEmptyBelow = 1e-15f;
 
-/// What the searches found, sub-block by sub-block; minimum with its sign flipped: x ~ scale * code - minimum.
+/// Search results per sub-block. The minimum has its sign flipped: x ~ scale * code - minimum.
 struct Parts {
   size_t count, length;
   float scale[kMaxParts], minimum[kMaxParts], add[kMaxParts], factor[kMaxParts], weight[kMaxParts];
@@ -39,7 +39,7 @@ struct Parts {
   }
 };
 
-/// Calls search(input, first part) for each eight sub-blocks. `factor` times the mean square goes into the weights.
+/// Calls search(input, first part) for every eight sub-blocks. `factor` times the mean square goes into the weights.
 template <class Search>
 void for_each_eight(const float* x, const float* importance, size_t length, Weighting weighting, float factor,
                     Search search) {
@@ -54,7 +54,7 @@ void for_each_eight(const float* x, const float* importance, size_t length, Weig
     search(SearchInput{x + at, length, weighting, importance ? importance + at : nullptr, energies}, at / length);
 }
 
-/// Final codes: nearest((x + add) / d). Where d is zero, the search's own codes stay.
+/// Final codes: nearest((x + add) / d). Where d is zero, the codes of the search stay.
 void final_codes(const Stages& stages, const float* x, const Parts& parts, const float* add, const float* d,
                  const CodeRange& range, Coding own, uint8_t* codes) {
   stages.codes(Coding::divided, x, kSuperBlock, parts.length, add, d, range, codes);
@@ -156,7 +156,7 @@ float fit_scales_q3(const Stages& stages, const Parts& parts, uint8_t* codes) {
     for (size_t i = 0; i < kMaxParts; ++i) codes[i] = result.is_empty[0] ? 0 : padded[i];
     return result.scale[0];
   }
-  // Sums have overflowed: NaN is in every comparison of the search, so its first scale stays.
+  // The sums overflowed: every comparison of the search is false on NaN, so its first scale stays.
   const float largest = largest_of(parts.scale, kMaxParts);
   std::memset(codes, 0, kMaxParts);
   if (std::fabs(largest) < kEmptyBelow) return 0;
@@ -273,7 +273,7 @@ void store_ternary(const Stages& stages, GgmlType type, const float* x, uint8_t*
     d = magnitude > d ? magnitude : d;
   }
   float inverse = d != 0 ? 1 / d : 0;
-  if (std::isinf(inverse)) inverse = 0;  // ggml's conversions of infinity and NaN give code 1, too
+  if (std::isinf(inverse)) inverse = 0;  // ggml converts infinity and NaN to code 1, too
   const float add = 0;
   uint8_t codes[kSuperBlock];
   stages.codes(Coding::away, x, kSuperBlock, kSuperBlock, &add, &inverse, {0, 0, 1}, codes);

@@ -1,4 +1,4 @@
-// Bins of a histogram. Positions are float64: edges of bins have to lie where numpy has them.
+// Histogram bins. Positions are float64 because bin edges must match numpy's.
 #include "kernels/dispatch.h"
 #include "kernels/reference/reference_search.h"
 

@@ -1,12 +1,12 @@
 // Blocks with a shared exponent. Formats and formulas: numeric/block_float.h.
-// Everything is a power of two away from the input, so float32 arithmetic is exact but for the one rounding of each
-// code: x * 2^-E lies in (-2, 2), and is multiplied by 2^fraction_bits only then, which cannot overflow.
+// Inputs are scaled by powers of two only, so float32 arithmetic is exact except for the rounding of each code:
+// x * 2^-E is in (-2, 2) and only then multiplied by 2^fraction_bits, which cannot overflow.
 #include "kernels/dispatch.h"
 #include "kernels/reference/reference.h"
 
 namespace wasmquant::kernels {
 
-/// mx6 and mx9: the whole blocks of a row, where blocks are whole steps. Returns the number of elements done.
+/// mx6 and mx9: the whole blocks of a row, if blocks are whole steps. Returns the number of elements done.
 struct QuantizePairShift {
   template <class Arch>
   size_t operator()(Arch, std::span<const float> row, const BlockFloatFormat& format, uint8_t* exponents,
@@ -21,7 +21,7 @@ struct QuantizePairShift {
         largest = simd::max_int<Arch>(largest, rule.magnitude(x + i));
       const auto exponent = static_cast<uint32_t>(simd::largest_lane<Arch>(largest)) >> 23;
       exponents[begin / format.block] = static_cast<uint8_t>(exponent);
-      // 2^-E; no element survives in a block whose exponent field is 0.
+      // 2^-E; all elements of a block with exponent field 0 become zero.
       const F<Arch> inverse(
           exponent == 0 ? 0.0f : static_cast<float>(power_of_two(kBlockExponentBias - static_cast<int>(exponent))));
       const I<Arch> unshifted(static_cast<int32_t>(exponent << 23));
@@ -86,7 +86,7 @@ namespace WASMQUANT_ENTRY_NAMESPACE {
 
 void quantize_block_float(std::span<const float> row, const BlockFloatFormat& format, uint8_t* exponents,
                           uint8_t* shifts, int8_t* codes) noexcept {
-  // bfp16 (blocks of eight), the short block at the end of a row and blocks that are no whole steps are the oracle's.
+  // The oracle handles bfp16 (blocks of eight), a short last block, and blocks that are not whole steps.
   const size_t done = format.pair_shift ? run<QuantizePairShift>(row, format, exponents, shifts, codes) : 0;
   if (done < row.size())
     reference::quantize_block_float(row.subspan(done), format, exponents + done / format.block,

@@ -55,7 +55,7 @@ struct WidenF16 {
     const auto widen = [&](const U& code) {
       const U magnitude = code & no_sign;
       const I order = xsimd::bitwise_cast<int32_t>(magnitude);
-      // Infinity and NaN come out as if finite: give them the all-ones exponent; NaN becomes quiet.
+      // Infinity and NaN come out as finite values: give them the all-ones exponent; NaN becomes quiet.
       const U finite = simd::as_uint<Arch>(codec.decode(magnitude));
       const U exponent = simd::when<Arch>(order > last_finite, all_ones) | simd::when<Arch>(order > infinity, quiet);
       return simd::as_float<Arch>(finite | exponent | ((code << 16) & sign));
@@ -77,7 +77,7 @@ struct NarrowF16 {
     using U = simd::U<Arch>;
     constexpr size_t kLanes = simd::lanes<Arch>;
     const simd::MinifloatCodec<Arch> codec(float_format_of(Dtype::float16));
-    const F too_large = simd::constant<Arch>(65536.0f);  // its code is that of infinity
+    const F too_large = simd::constant<Arch>(65536.0f);  // encodes as infinity
     const U no_sign = simd::constant<Arch>(0x7FFFFFFFu), sign = simd::constant<Arch>(0x8000u);
     const U payload = simd::constant<Arch>(0x3FFu), quiet_nan = simd::constant<Arch>(0x7E00u);
     const auto narrow = [&](const F& v) {

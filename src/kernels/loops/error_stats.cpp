@@ -1,4 +1,4 @@
-// Error sums between values and the values of their codes. Order of additions: error_lanes.h.
+// Error sums between values and their quantized values. Order of additions: error_lanes.h.
 #include <algorithm>
 #include <array>
 

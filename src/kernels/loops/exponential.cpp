@@ -1,4 +1,4 @@
-// exp(x) = 2^n exp(r),  n = round(x / ln 2),  r = x - n ln 2,  |r| <= ln(2) / 2: the Taylor terms to r^7 leave 6e-9.
+// exp(x) = 2^n exp(r),  n = round(x / ln 2),  r = x - n ln 2,  |r| <= ln(2) / 2: Taylor terms to r^7, error 6e-9.
 #include "kernels/exponential.h"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kSums = 16;
 
-/// Element functions in lanes. Each stands in reference.cpp once more, for one element.
+/// Element functions in lanes. reference.cpp has the scalar versions.
 template <class Arch>
 struct Lanes {
   using F = simd::F<Arch>;
@@ -61,7 +61,7 @@ struct Exponentials {
     for (; i + kLanes <= x.size(); i += kLanes)
       Lanes<Arch>::exp(simd::load<Arch>(x.data() + i) - by).store_unaligned(y + i);
     for (; i < x.size(); ++i) y[i] = reference::exp(x[i] - shift);
-    // Sums apart: one copy of the code above, and they keep their registers.
+    // Separate sums: one copy of the code above, and they stay in registers.
     std::array<F, kRegisters> sum;
     sum.fill(F(0.0f));
     for (i = 0; i + kSums <= x.size(); i += kSums)

@@ -1,4 +1,4 @@
-// One step of the half-quadratic method over a group of elements: its loss, and what its next zero point and scale are.
+// One step of the half-quadratic method over a group of elements: its loss, and sums for the next zero point and scale.
 #include <algorithm>
 
 #include "kernels/dispatch.h"

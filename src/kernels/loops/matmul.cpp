@@ -1,5 +1,5 @@
-// Blocked product. Packed strips: kTileRows rows of a, two registers of columns of b, depth outermost, zeros where the
-// matrix ends; the innermost loop then reads both in order.
+// Blocked product of packed strips: kTileRows rows of a, two registers of columns of b, depth outermost, zero padded;
+// the innermost loop reads both in order.
 #include "kernels/matmul.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ struct Matmul {
     }
   }
 
-  // Where c ends or the diagonal runs, through a tile beside c: columns from `diagonal` + row on.
+  // At the edges of c and on the diagonal, uses a separate tile: columns from `diagonal` + row on.
   template <class Arch>
   static void edge_tile(const float* a, const float* b, size_t depth, Update how, float* c, size_t stride,
                         size_t height, size_t width, ptrdiff_t diagonal) noexcept {

@@ -1,5 +1,5 @@
-// Ranges of values. Non-finite values are found for free: without the sign bit they are the largest integers. The rare
-// run that has one is read again by the scalar oracle, which leaves them out.
+// Ranges of values. Non-finite values cost nothing to detect: without the sign bit they are the largest integers. The
+// scalar oracle repeats the rare run that has one and skips them.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -33,7 +33,7 @@ struct MaxMagnitude {
   }
 };
 
-/// Magnitudes of runs, one after the other; returns the largest of all, as bits.
+/// Magnitudes of consecutive runs; returns the largest of all, as bits.
 struct MaxMagnitudeOfRuns {
   template <class Arch>
   int32_t operator()(Arch arch, std::span<const float> x, size_t run, float* max) const noexcept {

@@ -1,6 +1,5 @@
-// Squared errors of many grids over one group of elements. A register holds the same constant of several grids, and the
-// elements are taken one after the other: the order of additions does not depend on the width of a register, and there
-// is no tail.
+// Squared errors of many grids over one group of elements. A register holds the same constant of several grids;
+// elements are processed one by one, so neither order of additions nor tails depend on the register width.
 #include <array>
 
 #include "kernels/dispatch.h"

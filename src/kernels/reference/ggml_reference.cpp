@@ -1,5 +1,5 @@
-// Scalar oracles of ggml_stages.h: one sub-block after the other, one element after the other, in ggml's order of
-// operations. Nothing here is shared with the SIMD bodies.
+// Scalar oracles of ggml_stages.h: one sub-block at a time, one element at a time, in ggml's order of operations. They
+// share nothing with the SIMD bodies.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace wasmquant::kernels::reference {
 namespace {
 
-/// Nearest even below 2^22; beyond, what the low 23 bits give.
+/// Nearest even below 2^22; beyond it, what the low 23 bits give.
 int32_t nearest_int(float v) {
   if (std::isnan(v)) return 0;
   const auto bits = std::bit_cast<int32_t>(v + 12582912.0f);
@@ -93,7 +93,7 @@ struct AffineProblem {
     return sum;
   }
 
-  /// The best scale and minimum for the codes; false when there is none.
+  /// The best scale and minimum for the codes; false if there is none.
   bool fit(const int32_t* codes, Fit& fit) const {
     float sum_x = 0, sum_l = 0, sum_l2 = 0, sum_xl = 0;
     for (size_t i = 0; i < length; ++i) {
@@ -111,7 +111,7 @@ struct AffineProblem {
   }
 };
 
-/// Elements of a run come in their order: the first of those that share a byte clears it.
+/// Call in element order: the first element that shares a byte clears it.
 void store_code(uint8_t code, size_t in_run, RunPacking packing, uint8_t* bytes) {
   if (packing == RunPacking::bytes) {
     bytes[in_run] = code;
@@ -262,7 +262,7 @@ void search_symmetric(const SearchInput& in, float levels, SearchResult& out) no
     if (out.is_empty[block]) continue;
 
     float best = 0;
-    for (int32_t k = -10; k <= 9; ++k) {  // -10 stands for the plain scale, which comes first
+    for (int32_t k = -10; k <= 9; ++k) {  // -10: the plain scale, tried first
       if (k == 0) continue;
       const float tenths = k == -10 ? 0.0f : 0.1f * static_cast<float>(k);
       const float factor = -(levels + tenths) / extreme;
@@ -327,7 +327,7 @@ void search_iq4(const SearchInput& in, float* scale) noexcept {
     scale[block] = 0;
     if (std::fabs(extreme) < 1e-15f) continue;
     float best = 0;
-    for (int32_t k = -8; k <= 7; ++k) {  // -8 stands for the plain scale, which comes first
+    for (int32_t k = -8; k <= 7; ++k) {  // -8: the plain scale, tried first
       const bool is_plain = k == -8;
       const float factor = is_plain ? 1 / (-extreme / kIq4Values[0]) : static_cast<float>(k + kIq4Values[0]) / extreme;
       float sum_xq = 0, sum_q2 = 0;

@@ -17,7 +17,7 @@ constexpr FloatFormat kBfloat16 = float_format_of(Dtype::bfloat16);
 
 bool is_finite(float v) noexcept { return (std::bit_cast<uint32_t>(v) & 0x7FFFFFFF) < 0x7F800000; }
 
-/// Position on the code grid, before the clamp to it is made an integer.
+/// Position on the code grid, before it is clamped to an integer.
 float grid_position(float x, float inverse, float zero_point, float quant_min, float quant_max, RoundMethod round,
                     Path path) noexcept {
   if (x != x) x = 0.0f;
@@ -167,7 +167,7 @@ void fake_quantize_float(std::span<const float> x, const float* scales, size_t r
 
 namespace {
 
-// mx6 and mx9: what of an element takes part. Non-finite and subnormal ones count as zero.
+// mx6 and mx9: non-finite and subnormal elements count as zero.
 float normal_part(float v) noexcept {
   const uint32_t exponent = std::bit_cast<uint32_t>(v) >> 23 & 0xFF;
   return exponent == 0 || exponent == 0xFF ? std::copysign(0.0f, v) : v;
@@ -193,7 +193,7 @@ uint8_t quantize_pair_shift_block(std::span<const float> x, const BlockFloatForm
   return static_cast<uint8_t>(field);
 }
 
-// bfp16: exponent of the largest magnitude, one more when rounding would need a code beyond 127.
+// bfp16: exponent of the largest magnitude, plus one if rounding would need a code beyond 127.
 uint8_t quantize_plain_block(std::span<const float> x, const BlockFloatFormat& format, int8_t* codes) noexcept {
   float largest = 0;
   for (const float v : x)

@@ -1,5 +1,5 @@
-// Scalar oracles of the kernels: one element after the other, straight from the definitions in kernels.h. The SIMD
-// bodies answer to them bit for bit, and end their loops with them. Compiled once, for the plain instruction set.
+// Scalar oracles of the kernels: one element at a time, straight from the definitions in kernels.h. The SIMD bodies
+// match them bit for bit and use them for tails. Compiled once, for the baseline instruction set.
 #pragma once
 #include <array>
 #include <span>
@@ -69,9 +69,9 @@ void activate_gate(Activation activation, std::span<float> gate, const float* up
 
 ErrorSums error_between(std::span<const float> x, const float* y) noexcept;
 
-/// One block whose float32 sums left their safe range: everything in float64, in order, finite pairs only.
-/// The float32 sums of one block, believable or not.
+/// The float32 sums of one block, before is_in_range() is checked.
 ErrorSums error_in_lanes(std::span<const float> x, const float* y) noexcept;
+/// One block in float64, in order, finite pairs only: for float32 sums that left their safe range.
 ErrorSums error_in_float64(std::span<const float> x, const float* y) noexcept;
 
 }  // namespace wasmquant::kernels::reference

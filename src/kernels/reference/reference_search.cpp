@@ -10,7 +10,7 @@
 namespace wasmquant::kernels::reference {
 namespace {
 
-// a^exponent as the kernel has it: 2^(exponent * log2(a)).
+// a^exponent like the kernel: 2^(exponent * log2(a)).
 float power_of(float a, float exponent) noexcept {
   using namespace power_series;
   a = a < kSmallest ? kSmallest : a;

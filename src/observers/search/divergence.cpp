@@ -1,4 +1,4 @@
-// Ranges by how much quantization changes the distribution of the values.
+// Ranges chosen by how much quantization changes the distribution of the values.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,8 +9,8 @@
 namespace wasmquant {
 namespace {
 
-// sum p log2(p / q) of what `p` and `q` become when zeros are given kLeast each, taken evenly from the others, and both
-// are divided by their sums; infinity where the others have not that much.
+// sum p log2(p / q) after smoothing: zeros of p and q become kLeast, taken evenly from the others, and both are
+// normalised; infinity if the others are too small for that.
 double divergence(std::span<const double> p, std::span<const double> q) noexcept {
   constexpr double kLeast = 1e-4;
   struct Smoothed {
@@ -60,7 +60,7 @@ void choose_entropy(const Histogram& h, uint32_t quantized_bins, float& min, flo
     q.assign(length, 0);
     for (size_t first = 0, i = 0; i < quantized_bins; ++i, first += merged) {
       const size_t last = first + merged;
-      double sum = 0;  // without what lies outside
+      double sum = 0;  // without what is outside
       for (size_t k = first; k < (i + 1 == quantized_bins ? length : last); ++k)
         sum += static_cast<double>(h.counts[begin + k]);
       size_t filled = 0;
@@ -79,7 +79,7 @@ void choose_entropy(const Histogram& h, uint32_t quantized_bins, float& min, flo
 double kl_j_threshold(const Histogram& h, uint32_t bits) {
   const uint64_t total = h.total();
   if (total == 0) return 0;
-  // As near as whole numbers of the bins come to numpy's sqrt(count) bins.
+  // The whole multiple of bins closest to numpy's sqrt(count) bins.
   const double wanted = std::max(std::ceil(std::sqrt(static_cast<double>(total))), 1.0);
   const auto merged = static_cast<size_t>(std::max(std::floor(static_cast<double>(h.bins()) / wanted + 0.5), 1.0));
   const size_t bins = (h.bins() + merged - 1) / merged, codes = size_t{1} << (bits - 1);

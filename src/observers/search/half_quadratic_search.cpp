@@ -31,7 +31,7 @@ HalfQuadraticSearch::Step HalfQuadraticSearch::step(const QParams& candidate, do
           sums.squares > 0 ? sums.cross / sums.squares * static_cast<double>(slice_.inverse_unit()) : 0};
 }
 
-// As ScaleRule would have it for a range that is longer or shorter than the first one by as much.
+// What ScaleRule gives for a range scaled by the same factor as the first one.
 QParams HalfQuadraticSearch::with_scale(const SearchCandidate& start, const QParams& now, double scale) const noexcept {
   const double threshold = is_asymmetric() ? static_cast<double>(start.max) - static_cast<double>(start.min)
                                            : std::max(-static_cast<double>(start.min), static_cast<double>(start.max));

@@ -1,28 +1,28 @@
 // Half-quadratic quantization (Badri and Shaji, "Half-Quadratic Quantization of Large Machine Learning Models", 2023):
-// scale and zero point with the least sum of |x - y|^p, p < 1, from the data alone. In turn
-//   e = shrunk (x - y): sign(d) * max(|d| - |d|^(p - 1) / beta, 0), d in units of the scale: what outliers are beyond
+// the scale and zero point with the least sum of |x - y|^p, p < 1, from the data alone. Alternates
+//   e = shrunk (x - y): sign(d) * max(|d| - |d|^(p - 1) / beta, 0), d in units of the scale (the outliers' excess)
 //   zero_point = mean of q - (x - e) / scale                        (asymmetric specs)
 //   scale = <q - zero_point, x - e> / <q - zero_point, q - zero_point>
-// beta grows by kappa, until neither step helps any more. The paper's data has its own unit and its scales stay; here
-// the unit of beta is the scale, so that the result does not depend on the data's. Whole zero points are rounded, and
-// the scale that follows makes up for it.
+// while beta grows by kappa, until neither step helps. The paper measures in the data's unit and keeps its scales; here
+// the unit of beta is the scale, so the result does not depend on the data's unit. Whole zero points are rounded.
 #pragma once
 #include "observers/search/per_scale_search.h"
 
 namespace wasmquant {
 
+/// The search over the elements of one scale.
 class HalfQuadraticSearch {
  public:
   HalfQuadraticSearch(const QuantizationSpec& spec, const ObserverOptions& options, const ScaleRule& rule,
                       const AffineRule& grid_of, const SearchSlice& slice) noexcept
       : spec_(spec), options_(options), rule_(rule), grid_of_(grid_of), slice_(slice) {}
 
-  /// The best of what is met from both starts on.
+  /// The best candidate met from either start.
   SearchCandidate operator()(SearchCandidate whole, SearchCandidate other) const;
 
  private:
   struct Step {
-    double loss, mean_zero, scale;  // of the candidate; the zero point and scale that are best for the shrunk errors
+    double loss, mean_zero, scale;  // loss of the candidate; zero point and scale that are best for the shrunk errors
   };
   Step step(const QParams& candidate, double beta) const noexcept;
   bool is_asymmetric() const noexcept { return !spec_.symmetric; }

@@ -1,4 +1,4 @@
-// Squared error of fake quantization as a histogram knows it: every value stands at the centre of its bin.
+// Squared error of fake quantization estimated from a histogram: every value counts as the centre of its bin.
 #include <algorithm>
 #include <limits>
 

@@ -12,7 +12,7 @@ double squares_between(double from, double to, double density) noexcept {
   return density * ((to * to * to - from * from * from) / 3);
 }
 
-// Squared error when the bins first..last are divided among `codes` codes and everything outside gets the nearest one.
+// Squared error if bins first..last are divided among `codes` codes and values outside get the nearest one.
 double error_of(const Histogram& h, size_t first, size_t last, double codes) noexcept {
   const double width = h.width(), step = width * static_cast<double>(last - first + 1) / codes;
   if (step == 0) return 0;
@@ -23,8 +23,7 @@ double error_of(const Histogram& h, size_t first, size_t last, double codes) noe
     const double begin = (static_cast<double>(bin) - static_cast<double>(first)) * width, end = begin + width;
     const double code_of_begin = std::clamp(std::floor(begin / step), 0.0, codes - 1);
     const double code_of_end = std::clamp(std::floor(end / step), 0.0, codes - 1);
-    // From the begin of the bin to the end of its code, whole codes between, from the begin of the last code to the
-    // end.
+    // From the bin's start to the end of its code, whole codes, from the start of the last code to the end.
     error += squares_between(begin - (code_of_begin + 0.5) * step, step / 2, density);
     error += (code_of_end - code_of_begin - 1) * squares_between(-step / 2, step / 2, density);
     error += squares_between(-step / 2, end - (code_of_end + 0.5) * step, density);

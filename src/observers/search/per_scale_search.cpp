@@ -12,12 +12,12 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kPiece = 1024;             // elements whose errors are added up in float32
+constexpr size_t kPiece = 1024;             // elements whose errors are summed in float32
 constexpr int kShares = 112, kWhole = 100;  // ranges up to 1.12 of the data's
 constexpr int kSharesOfOneEnd = 48;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-// Codes of whole positions that fake_quantize_int has, rounded half to even.
+// Whether codes and values match fake_quantize_int with half_even rounding and whole zero points.
 bool fits_kernel(const QuantizationSpec& spec) noexcept {
   const bool is_mx = spec.scale_format == ScaleFormat::e8m0;
   const bool has_whole_zero = spec.symmetric || spec.zero_point_type == ZeroPointType::int32;
@@ -25,12 +25,12 @@ bool fits_kernel(const QuantizationSpec& spec) noexcept {
          spec.round_method == RoundMethod::half_even;
 }
 
-// `end` moved towards `anchor` or away from it.
+// Moves `end` towards or away from `anchor`.
 float share_of(float end, float anchor, float share) noexcept {
   return std::clamp(anchor + (end - anchor) * share, -kLargest, kLargest);
 }
 
-// The power of two that divides a positive number to [1, 2), and that multiplies it to there; both normal numbers.
+// The exponent that scales a positive number to [1, 2), clamped so that 2^e and 2^-e are normal numbers.
 int exponent_of(float v) noexcept { return v > 0 ? std::clamp(std::ilogb(v), -126, 126) : 0; }
 
 }  // namespace
@@ -66,7 +66,7 @@ SliceSearch::SliceSearch(const QuantizationSpec& spec, ObserverMethod method, co
 double SliceSearch::error_of(const QParams& candidate) {
   Granularity g;
   g.inner = original_.size();
-  if (spec_.zero_point_type == ZeroPointType::float32) {  // has codes on the real path only
+  if (spec_.zero_point_type == ZeroPointType::float32) {  // codes exist on the real path only
     quantize(g, spec_, {&candidate, 1}, kernels::Path::real, original_, 0, codes_.data());
     dequantize(g, spec_, {&candidate, 1}, codes_.data(), original_.size(), 0, quantized_.data());
   } else {
@@ -108,14 +108,14 @@ void SliceSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, d
   QParams candidates[kMostCandidates];
   for (size_t i = 0; i < ranges.size(); ++i) candidates[i] = rule_(ranges[i].min, ranges[i].max);
   measure({candidates, ranges.size()}, errors);
-  // From the widest on, so that of equal ones the widest is kept.
+  // From the widest on, so that ties keep the widest.
   for (size_t i = ranges.size(); i-- > 0;)
     if (errors[i] < best.loss) best = {candidates[i], ranges[i].min, ranges[i].max, errors[i]};
 }
 
 SearchCandidate SliceSearch::least_error() {
   SearchCandidate whole = whole_range();
-  // Where zero is no code, ranges shrink to the end that is nearest to it.
+  // If zero has no code, ranges shrink to the end nearest to it.
   const float anchor = spec_.zero_point_type == ZeroPointType::float32 && !spec_.symmetric
                            ? std::clamp(0.0f, whole.min, whole.max)
                            : 0.0f;
@@ -124,7 +124,7 @@ SearchCandidate SliceSearch::least_error() {
     const float share = static_cast<float>(k) / static_cast<float>(kWhole);
     ranges[k - 1] = {share_of(whole.min, anchor, share), share_of(whole.max, anchor, share)};
   }
-  ranges[kWhole - 1] = {whole.min, whole.max};  // to the bit
+  ranges[kWhole - 1] = {whole.min, whole.max};  // exact
   double errors[kMostCandidates];
   SearchCandidate best = whole;
   best.loss = std::numeric_limits<double>::infinity();

@@ -1,10 +1,10 @@
-// Searches for the scale and zero point of elements that share them.
+// Searches the scale and zero point of elements that share them.
 //   slice_mse       the range with the least squared error: the ends of the data times k / 100, k = 1..112, both alike;
-//                   then, for asymmetric specs, each end by itself, in 48 steps. Elements may have weights.
-//   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, whichever has the least squared error (AMD Quark's
+//                   then, for asymmetric specs, each end separately, in 48 steps. Elements may have weights.
+//   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, the one with the smaller squared error (AMD Quark's
 //                   PerBlockMXDiffs, spec 4.11)
-//   half_quadratic  the least sum of |x - y|^p, p < 1, at which outliers pull less; half_quadratic_search.h
-// None is worse by its own measure than the range of the data: a gain must exceed the rounding of the sums to count.
+//   half_quadratic  the least sum of |x - y|^p, p < 1, which outliers affect less; half_quadratic_search.h
+// By its measure, none is worse than the range of the data: a gain counts only if it exceeds the rounding of the sums.
 #pragma once
 #include <span>
 #include <vector>
@@ -14,27 +14,27 @@
 
 namespace wasmquant {
 
-/// Scale and zero point, the range that they stand for, and what a search minimises.
+/// Scale and zero point, their range, and the loss that the search minimises.
 struct SearchCandidate {
   QParams qparams{1.0f, 0.0f};
   float min = 1, max = 0;  // min > max where there was no finite element
   double loss = 0;
 };
 
-/// What a loss must fall below, times the loss of the whole range: float32 sums are off by less than the rest.
+/// A loss must fall below this share of the whole range's loss; float32 sums are less accurate than that.
 inline constexpr double kLeastGain = 1 - 0x1p-16;
 
-/// Elements of one scale, laid out for many looks at them.
+/// The elements of one scale, laid out for repeated passes.
 class SearchSlice {
  public:
-  /// Without what is not finite. `weights`: null, or one per element, finite and >= 0; all zero count as none.
+  /// Skips non-finite elements. `weights`: null, or one per element, finite and >= 0; all zero counts as none.
   void take(std::span<const float> x, const float* weights);
 
   bool empty() const noexcept { return values_.empty(); }
   float min() const noexcept { return min_; }
   float max() const noexcept { return max_; }
-  /// The elements times unit(), a power of two that brings the largest magnitude to [1, 2), as far as float32 has it:
-  /// squares neither overflow nor vanish.
+  /// The elements times unit(), a power of two that scales the largest magnitude to [1, 2) if float32 allows: squares
+  /// neither overflow nor vanish.
   std::span<const float> values() const noexcept { return values_; }
   float unit() const noexcept { return unit_; }
   float inverse_unit() const noexcept { return inverse_unit_; }
@@ -46,6 +46,7 @@ class SearchSlice {
   float min_ = 0, max_ = 0, unit_ = 1, inverse_unit_ = 1;
 };
 
+/// One search method for one spec.
 class SliceSearch {
  public:
   /// `method` is one of the above. `second_scale` as for ScaleRule; `spec` is that for the data (spec_for_data).
@@ -66,9 +67,9 @@ class SliceSearch {
   }
   SearchCandidate least_error();
   SearchCandidate mx_diffs();
-  // Keeps the best of `best` and the ranges, at most kMostCandidates and a multiple of SearchGrids::kStep.
+  // Keeps the best of `best` and `ranges`: at most kMostCandidates, a multiple of SearchGrids::kStep.
   void attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors);
-  // Squared errors, in units that are the same for all candidates of a slice.
+  // Squared errors, in a unit that all candidates share.
   void measure(std::span<const QParams> candidates, double* errors);
   double error_of(const QParams& candidate);
 
@@ -77,7 +78,7 @@ class SliceSearch {
   ObserverOptions options_;
   ScaleRule rule_;
   AffineRule grid_of_;
-  bool has_kernel_;  // kernels::search_errors knows the spec's grids
+  bool has_kernel_;  // whether kernels::search_errors supports the spec
   SearchSlice slice_;
   std::vector<float> original_, quantized_;  // without the kernel
   std::vector<uint8_t> codes_;

@@ -1,4 +1,4 @@
-// What a search minimises: the squared error of fake quantization over elements of one scale.
+// The loss of a search: the squared error of fake quantization over the elements of one scale.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace wasmquant {
 
-/// Differences, squares and sums are float32, added by halves: a search has to see the same values as equal as the
-/// tools do, or it goes another way where the error is flat (ranges of one rounded zero point).
+/// Differences, squares and sums are float32, summed pairwise: the search must find the same ties as the reference
+/// tools, or it diverges where the error is flat (ranges with the same rounded zero point).
 class SquaredError {
  public:
   /// Summed by rows of `row` elements, which divide x, then over the rows.

@@ -23,7 +23,7 @@ float search_grid(float from, const LossOf& loss) {
   return best;
 }
 
-// The result is one of the last two points, not the best of all.
+// Returns one of the last two points, not the best of all.
 float search_fibonacci(float from, const LossOf& loss) {
   double fibonacci[kSteps + 1] = {0, 1};
   for (int i = 2; i <= kSteps; ++i) fibonacci[i] = fibonacci[i - 1] + fibonacci[i - 2];

@@ -1,4 +1,4 @@
-// Brevitas' search for the threshold with the least squared error (aihwkit-brevitas 2.5).
+// Brevitas' search of the threshold with the least squared error (aihwkit-brevitas 2.5).
 #pragma once
 #include <span>
 
@@ -11,8 +11,7 @@ struct Threshold {
   float length = 0, low = 0;
 };
 
-/// The elements of one scale. `from` is where the search begins and its upper end; `low` stands for the lower end while
-/// the length is searched.
+/// The elements of one scale. `from` is the start of the search and its upper end; `low`: lower end for lengths.
 ///   grid      i t/20 for i = 2..20, the first of the best (0.12.1)
 ///   sections  Fibonacci search on [t/20, t], 19 rounds (0.10.3)
 /// Then, for asymmetric specs, the lower end by the grid.

@@ -18,7 +18,7 @@ bool observe_contiguous(std::span<const float> x, uint64_t length, const Quantiz
     const size_t count = std::min(kRuns, qparams.size() - first);
     const std::span<const float> runs = x.subspan(first * run, count * run);
     float magnitude[kRuns];
-    // The symmetric formula needs the largest magnitude alone, which is cheaper than both ends.
+    // The symmetric formula needs only the largest magnitude, which is cheaper than both ends.
     if (rule.needs_only_magnitude() && kernels::reduce_absmax_runs(runs, run, magnitude)) {
       for (size_t i = 0; i < count; ++i) qparams[first + i] = rule(-magnitude[i], magnitude[i]);
       continue;

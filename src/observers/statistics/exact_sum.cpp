@@ -15,7 +15,7 @@ void ExactSum::add(double v) noexcept {
 // 512 of them need 52, and float64 has 53. Rounding: adding 1.5 * 2^(52 - f) leaves f places.
 void add_squared_error(std::span<const float> x, const float* y, double unit, uint32_t bits, ExactSum& sum) noexcept {
   constexpr size_t kBlock = 512, kLanes = 4;
-  constexpr double kLargestBlock = 0x1p43;  // beyond all dtypes; what is not in range must not overflow the sum
+  constexpr double kLargestBlock = 0x1p43;  // beyond all dtypes; out-of-range values must not overflow the sum
   const double magic = 1.5 * std::bit_cast<double>(static_cast<uint64_t>(10 + 2 * bits + 1023) << 52);
   for (size_t begin = 0; begin < x.size(); begin += kBlock) {
     const size_t count = std::min(kBlock, x.size() - begin), whole_lanes = count - count % kLanes;

@@ -1,11 +1,11 @@
-// Sums of non-negative numbers in fixed point: adding is exact, so the order of the terms and the split among workers
-// do not matter.
+// Sums of non-negative numbers in fixed point. Adding is exact, so neither order nor split matters.
 #pragma once
 #include <cstdint>
 #include <span>
 
 namespace wasmquant {
 
+/// A fixed-point sum.
 struct ExactSum {
   static constexpr int kFractionBits = 62;
   uint64_t whole = 0;
@@ -24,8 +24,8 @@ struct ExactSum {
 };
 
 /// Adds the sum of ((y - x) * unit)^2 to `sum`, y - x in float32, each square rounded to 2^-(42 - 2 * bits). All x are
-/// finite and |y - x| * unit < 2^(bits + 0.5), as for codes of `bits` bits in units of a scale: that leaves room for
-/// exact sums in float64.
+/// finite and |y - x| * unit < 2^(bits + 0.5), as for codes of `bits` bits in units of a scale, so float64 sums are
+/// exact.
 void add_squared_error(std::span<const float> x, const float* y, double unit, uint32_t bits, ExactSum& sum) noexcept;
 
 }  // namespace wasmquant

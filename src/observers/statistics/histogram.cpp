@@ -24,8 +24,8 @@ size_t Histogram::bin_of(float v) const noexcept {
   return bin_of_position(of_magnitudes ? magnitude : v);
 }
 
-// Neighbours often fall into one bin, and a count waits for the one before it in the same place: long pieces are
-// counted in turn in several tables. Zeros that do not count are taken out of their bin afterwards.
+// Neighbours often fall into one bin, and incrementing the same counter twice stalls: long spans alternate between
+// several tables. Zeros that do not count are subtracted afterwards.
 void Histogram::add(std::span<const float> x) noexcept {
   constexpr size_t kBlock = 512, kTables = 4, kMostBins = 4352, kLongPiece = 16384;
   uint32_t bin[kBlock], table[kTables][kMostBins];

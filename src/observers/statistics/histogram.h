@@ -1,6 +1,5 @@
-// A histogram of equal bins over a range that is known before: counts are whole numbers, so they add up to the same
-// whatever the order. bin i = [low + i * width, low + (i + 1) * width), the last one closed.
-// Source: AMD Quark, spec 4.6 (numpy.histogram).
+// A histogram of equal bins over a range known in advance; counts are whole numbers, so their order does not matter.
+// bin i = [low + i * width, low + (i + 1) * width), the last one closed. Source: AMD Quark, spec 4.6 (numpy.histogram).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,11 +7,12 @@
 
 namespace wasmquant {
 
+/// Bins and their counts.
 struct Histogram {
   double low = 0, high = 0;
   bool of_magnitudes = false;  // |x| is counted
   bool skips_zeros = false;
-  std::vector<uint64_t> counts;  // one per bin, and one for what is left out
+  std::vector<uint64_t> counts;  // one per bin, and one for skipped values
 
   /// Empties the bins; low < high afterwards: an empty range is widened by max(|low|, 1) * bin_count * 2^-23.
   void open(double lowest, double highest, uint32_t bin_count);

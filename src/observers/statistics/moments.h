@@ -6,18 +6,19 @@
 
 namespace wasmquant {
 
+/// Sums over many values.
 struct Moments {
   ExactSum positive, negative;  // sums of max(v, 0) and max(-v, 0), each term rounded to 2^-42
   ExactSum squares;
   uint64_t count = 0;
 
-  /// v = x * unit, |v| <= 1. What is not finite is left out.
+  /// v = x * unit, |v| <= 1. Non-finite values are skipped.
   void add(std::span<const float> x, double unit) noexcept;
   void add(const Moments& other) noexcept;
 
   double mean() const noexcept { return (value_of(positive) - value_of(negative)) / size(); }
   double mean_magnitude() const noexcept { return (value_of(positive) + value_of(negative)) / size(); }
-  /// Of the population.
+  /// Population standard deviation.
   double standard_deviation() const noexcept;
 
  private:

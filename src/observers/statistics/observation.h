@@ -1,4 +1,3 @@
-// What observers find.
 #pragma once
 #include <vector>
 
@@ -8,13 +7,13 @@
 
 namespace wasmquant {
 
-/// What an observer found. Everything in internal scale order.
+/// The result of an observer, in internal scale order.
 struct Observation {
   Granularity granularity;        // of the last batch
-  QuantizationSpec spec;          // the observer's, for this data (spec_for_data)
+  QuantizationSpec spec;          // the observer's spec for this data (spec_for_data)
   std::vector<QParams> qparams;   // before the first batch: one scale 1, zero point 0
   std::vector<float> min, max;    // chosen range of each scale; min > max where nothing was seen
-  std::vector<float> candidates;  // of the MSE methods: upper ends that were tried,
+  std::vector<float> candidates;  // MSE methods: upper ends that were tried,
   std::vector<float> errors;      // and their mean squared errors
 };
 

@@ -1,9 +1,10 @@
-// Sums in float32 by halves, as numpy has them and torch nearly: up to 128 terms by eight sums side by side.
+// Pairwise float32 sums as in numpy (torch nearly agrees): up to 128 terms in eight interleaved sums.
 #pragma once
 #include <span>
 
 namespace wasmquant {
 
+/// The sum of x.
 float pairwise_sum(std::span<const float> x) noexcept;
 
 }  // namespace wasmquant

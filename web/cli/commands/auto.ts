@@ -1,4 +1,4 @@
-/** `wasmquant auto <model> --tokens F --target-bits N -o config.json`: a config that spends a budget where it helps most. */
+/** `wasmquant auto <model> --tokens F --target-bits N -o config.json`: a config that spends a bit budget where it helps most. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type AutoConfig,
@@ -127,7 +127,7 @@ export function addAuto(program: Command, run: Run): void {
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
     .addOption(budget('--max-loss <n>', "sum of the layers' losses"))
-    .option('-x, --exclude <glob>', 'leave these layers as they are (repeatable; default: lm_head)', parsePattern)
+    .option('-x, --exclude <glob>', 'do not quantize these layers (repeatable; default: lm_head)', parsePattern)
     .option('-o, --output <file>', 'writes the config there')
     .option('--force', 'replace an existing config');
   addOutputOptions(addResourceOptions(addInclusionOptions(addFormatOption(addTokenOptions(command))))).action(

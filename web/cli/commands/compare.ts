@@ -116,10 +116,10 @@ async function compare(context: Context, paths: [string, string], options: Compa
 export function addCompare(program: Command, run: Run): void {
   const command = program
     .command('compare')
-    .description('error per tensor between two models, any two formats, the worst first')
+    .description('error per tensor between two models of any formats, worst first')
     .argument('<reference>', kModelArgument)
     .argument('<quantized>', 'the same')
-    .option('-a, --all', 'every tensor, those without an error too');
+    .option('-a, --all', 'every tensor, including those without an error');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
     (reference: string, quantized: string, options: CompareOptions) =>
       run(options, (context) => compare(context, [reference, quantized], options)),

@@ -10,7 +10,7 @@ import { table } from '../tables.js';
 import { jsonText, printable } from '../terminal.js';
 
 const kDialects: Dialect[] = ['quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
-const kFileArgument = 'config file (JSON; a config.json with quantization_config too); - reads stdin';
+const kFileArgument = 'config file (JSON, also a config.json with quantization_config); - reads stdin';
 
 async function check({ terminal, signal }: Context, path: string): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
@@ -60,15 +60,15 @@ export function addConfig(program: Command, run: Run): void {
   addOutputOptions(
     config
       .command('check')
-      .description('every problem of a config at once, without a model')
+      .description('list all problems of a config, without a model')
       .argument('<file>', kFileArgument),
   ).action((file: string, options: object) => run(options, (context) => check(context, file)));
   addOutputOptions(
     config
       .command('convert')
-      .description('say a config in another dialect; what it cannot say is listed')
+      .description('convert a config to another dialect and list what is lost')
       .argument('<file>', kFileArgument)
-      .addOption(new Option('--to <dialect>', 'dialect of the result').choices(kDialects).makeOptionMandatory()),
+      .addOption(new Option('--to <dialect>', 'target dialect').choices(kDialects).makeOptionMandatory()),
   ).action((file: string, options: { to: Dialect }) => run(options, (context) => convert(context, file, options.to)));
   addOutputOptions(
     config

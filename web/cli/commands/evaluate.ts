@@ -90,9 +90,9 @@ export function addEvaluate(program: Command, run: Run): void {
     .description('perplexity and bits per byte of a Llama-architecture model, quantized or not')
     .argument('<model>', kModelArgument)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
-    .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')
+    .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
     .addOption(
-      new Option('--activations <precision>', 'int8: inputs of linear layers are quantized per token, as W8A8 does')
+      new Option('--activations <precision>', 'int8: quantize inputs of linear layers per token, as in W8A8')
         .choices(['float32', 'int8'])
         .default('float32'),
     );

@@ -1,4 +1,4 @@
-/** `wasmquant generate <model> --prompt TEXT`: what a model goes on with, greedily. */
+/** `wasmquant generate <model> --prompt TEXT`: a greedy continuation. */
 import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
@@ -42,9 +42,9 @@ export function addGenerate(program: Command, run: Run): void {
       'continue a prompt with a Llama-architecture model, quantized or not (greedy decoding, to spot-check quality)',
     )
     .argument('<model>', kModelArgument)
-    .requiredOption('--prompt <text>', "beginning of the text, for the model's tokenizer.json")
-    .option('--source <folder>', 'of a GGUF file: the folder it was made from, for its tokenizer.json and config.json')
-    .option('--count <n>', 'tokens to add at most', parseCount, 32);
+    .requiredOption('--prompt <text>', "start of the text, tokenized with the model's tokenizer.json")
+    .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
+    .option('--count <n>', 'maximum number of tokens to generate', parseCount, 32);
   addOutputOptions(addResourceOptions(command)).action((model: string, options: GenerateCommand) =>
     run(options, (context) => generate(context, model, options)),
   );

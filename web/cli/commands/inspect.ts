@@ -45,7 +45,7 @@ function metadataLines(metadata: Record<string, string>): string[] {
     .slice(0, kMetadataShown)
     .map(([key, value]) => `  ${cut(printable(`${key}: ${value}`), kMetadataWidth)}`);
   const hidden = entries.length - lines.length;
-  return hidden > 0 ? [...lines, `  and ${hidden} more; --json has all`] : lines;
+  return hidden > 0 ? [...lines, `  and ${hidden} more; --json lists all`] : lines;
 }
 
 function inspectLines(argument: string, model: Model, options: InspectOptions, { terminal }: Context): string[] {
@@ -113,7 +113,7 @@ export function addInspect(program: Command, run: Run): void {
     .command('inspect')
     .description('tensors, shapes, dtypes, sizes and inferred layer types of a model')
     .argument('<model>', kModelArgument)
-    .option('-a, --all', 'a line for every tensor, instead of one for all layers that are alike');
+    .option('-a, --all', 'one line per tensor instead of one per group of identical layers');
   addOutputOptions(command).action((model: string, options: InspectOptions) =>
     run(options, (context) => inspect(context, model, options)),
   );

@@ -1,4 +1,4 @@
-/** `wasmquant merge-index <folder>`: the parts that `quantize --shards` wrote become one model. */
+/** `wasmquant merge-index <folder>`: merges the parts that `quantize --shards` wrote into one model. */
 import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { plural } from '../../present/units.js';
@@ -30,7 +30,7 @@ async function mergeIndex({ terminal }: Context, folder: string, options: Report
 export function addMergeIndex(program: Command, run: Run): void {
   const command = program
     .command('merge-index')
-    .description('make one model of the parts that quantize --shards wrote to a folder')
+    .description('merge the parts that quantize --shards wrote into one model')
     .argument('<folder>', 'the output of all parts');
   addReportOptions(command, 'small files of the folder, and the report');
   addOutputOptions(command).action((folder: string, options: ReportOptions) =>

@@ -47,7 +47,7 @@ export function totalsText(totals: Totals): string {
 const sum = (row: Row, value: (tensor: PlannedTensor) => number) =>
   row.rows.reduce((total, tensor) => total + value(tensor), 0);
 
-/** Tensors share a line when everything in it but the name is the same. */
+/** Tensors share a line when everything but their name is equal. */
 function alike({ dtype, shape, layerType, action, spec, reason }: PlannedTensor): string {
   return JSON.stringify([dtype, shape, layerType, action, spec, reason.rule, reason.where]);
 }
@@ -108,7 +108,7 @@ export function addPlan(program: Command, run: Run): void {
   addOutputOptions(
     addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(addConfigOptions(command))))).option(
       '-a, --all',
-      'a line for every tensor',
+      'one line per tensor',
     ),
   ).action((model: string, options: PlanOptions) => run(options, (context) => planned(context, model, options)));
 }

@@ -1,4 +1,4 @@
-/** `wasmquant quantize <model> -o <out>`: the run itself, then a report: sizes, worst layers, files, how to load them. */
+/** `wasmquant quantize <model> -o <out>`: runs, then reports sizes, worst layers, files, and how to load them. */
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -51,7 +51,7 @@ interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, Inclusion
 }
 
 const kWorstShown = 5;
-/** Of 256 tokens each; the activations of all of them stay in memory. */
+/** Of 256 tokens each; all their activations stay in memory. */
 const kCalibrationSequences = 32;
 
 /** `24 × int4 per_group 32, 1 × int8 per_channel`, the most frequent first. */
@@ -65,7 +65,7 @@ function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
 }
 
 function fileLines(output: string, isFolder: boolean, report: Report, colors: Colors): string[] {
-  // External data of an ONNX model stand beside it.
+  // External data of an ONNX model is next to it.
   const folder = isFolder ? output : dirname(output);
   const files = report.files.map(({ name, bytes }) => ({
     path: isFolder || name.endsWith('_data') ? join(folder, name) : output,
@@ -82,7 +82,7 @@ function fileLines(output: string, isFolder: boolean, report: Report, colors: Co
   );
 }
 
-/** What is left to do after one part of a run. */
+/** The next steps after one part of a run. */
 function partLines({ shards, files }: Report, output: string): string[] {
   if (!shards) return [];
   const wrote = files.length > 0 ? plural(files.length, 'shard') : 'no shard: there are more parts than shards';
@@ -117,13 +117,7 @@ function reportLines(
     ...(quantized > 0 ? [specsText(report.tensors)] : []),
     ...coverageLines(report.totals.coverage, { colors, columns }),
     colors.dim(`done in ${durationText(report.durationMs)}${rate}, ${where}`),
-    ...(report.resumedFiles
-      ? [
-          colors.dim(
-            `${plural(report.resumedFiles, 'file')} of an interrupted run ${report.resumedFiles === 1 ? 'was' : 'were'} there already`,
-          ),
-        ]
-      : []),
+    ...(report.resumedFiles ? [colors.dim(`${plural(report.resumedFiles, 'file')} of an interrupted run reused`)] : []),
     ...(worst.length > 0
       ? [
           '',
@@ -195,7 +189,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   };
 }
 
-/** An interruption after which the same command goes on. */
+/** An interruption after which the same command can continue. */
 function resumable(error: unknown): unknown {
   if (!(error instanceof CommandError)) return error;
   const message = `${error.code}; files that are complete are kept`;
@@ -208,7 +202,7 @@ function resumable(error: unknown): unknown {
 export function addQuantize(program: Command, run: Run): void {
   const command = program
     .command('quantize')
-    .description('quantize the weights of a model; the rest of its folder is carried over')
+    .description('quantize the weights of a model and copy the rest of its folder')
     .argument('<model>', kModelArgument)
     .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
   addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
@@ -219,11 +213,11 @@ export function addQuantize(program: Command, run: Run): void {
       ).conflicts('calibrationText'),
     )
     .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json")
-    .option('--resume', 'keep the finished files of an interrupted run into a folder, and go on from there')
+    .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')
     .addOption(
       new Option(
         '--shards <part/parts>',
-        'write this part of the output shards only, such as 1/8; then, when all parts are done: wasmquant merge-index',
+        'write only this part of the output shards, such as 1/8; when all parts are done: wasmquant merge-index',
       )
         .argParser(parseShards)
         .conflicts('resume'),

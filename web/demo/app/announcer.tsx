@@ -1,4 +1,4 @@
-// What changed, for people who listen to the page: coarse steps only, so that a long run does not talk all the time.
+// Announces changes to screen readers, in coarse steps so that a long run does not talk all the time.
 import { useComputed } from '@preact/signals';
 import { opened, opening } from '../open/opened';
 import { keptRun, run } from '../run/runs';

@@ -1,4 +1,4 @@
-// One screen, three steps: open → choose → run and save; below them the outcome, predicted first and measured later.
+// One screen, three steps: open → choose → run and save; below them the result, first predicted and then measured.
 import { ChoosePanel } from '../configure/choose-panel';
 import { OpenPanel } from '../open/open-panel';
 import { SummaryBar } from '../report/summary-bar';

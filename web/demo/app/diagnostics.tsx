@@ -1,7 +1,7 @@
-// Remarks and problems. Those that say the same of several places are one entry with a list of places.
+// Diagnostics. Equal messages at several places are one entry with a list of places.
 import type { Diagnostic } from 'wasmquant';
 
-/** Shown before the rest is folded away. */
+/** Number shown before the rest is folded. */
 const shownAtOnce = 3;
 
 interface Entry {

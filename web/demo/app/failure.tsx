@@ -1,4 +1,4 @@
-// Errors as a person reads them: a headline, what happened, where, and every diagnostic.
+// Errors for people: a headline, what happened, where, and every diagnostic.
 import { type Diagnostic, QuantizationError } from 'wasmquant';
 import { Diagnostics } from './diagnostics';
 
@@ -12,7 +12,7 @@ export interface Failure {
   diagnostics: Diagnostic[];
 }
 
-/** What browsers' own errors mean here. */
+/** Explanations of browsers' own errors. */
 const domErrors: Record<string, string> = {
   QuotaExceededError: 'The browser has no room left for the output. Free some space, or write into a folder instead.',
   NotReadableError: 'The file could not be read. It may have changed, moved or be in use; open it again.',

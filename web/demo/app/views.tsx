@@ -1,4 +1,4 @@
-// Below the summary: one view at a time. Tabs as WAI-ARIA has them: arrows move, the chosen tab alone takes the focus.
+// Below the summary: one view at a time. WAI-ARIA tabs: arrows move, only the chosen tab takes the focus.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { CompareView } from '../compare/compare-view';

@@ -1,10 +1,10 @@
-// Two runs of this visit side by side: totals, then every tensor that both quantized, the largest difference first.
+// Two runs of this visit side by side: totals, then every tensor that both quantized, largest difference first.
 import { signal, useComputed } from '@preact/signals';
 import type { TensorReport } from 'wasmquant';
 import { bytesText, decibels } from '../../present/units';
 import { type FinishedRun, runs } from '../run/runs';
 
-/** Numbers of the runs that are compared; null = the last two. */
+/** Numbers of the compared runs; null = the last two. */
 const chosen = signal<{ left: number | null; right: number | null }>({ left: null, right: null });
 
 const rowsShown = 100;
@@ -17,7 +17,7 @@ interface Pair {
   name: string;
   left: TensorReport;
   right: TensorReport;
-  /** dB that the right one is better. */
+  /** Improvement of the right one in dB. */
   gain: number;
 }
 

@@ -1,10 +1,10 @@
-// Algorithms of a config that look at activations, and so need calibration.
+// Algorithms of a config that use activations, and so need calibration.
 
 export interface Algorithm {
   name: string;
   title: string;
   description: string;
-  /** Key of the config it stands in; algorithms of one key run in this order. */
+  /** Key of the config that lists it; algorithms of one key run in this order. */
   key: 'pre_quant_opt_config' | 'algo_config';
 }
 
@@ -18,13 +18,13 @@ export const algorithms: readonly Algorithm[] = [
   {
     name: 'awq',
     title: 'AWQ',
-    description: 'scales channels that matter up before rounding',
+    description: 'scales up channels that matter before rounding',
     key: 'algo_config',
   },
   {
     name: 'gptq',
     title: 'GPTQ',
-    description: 'rounds column by column, each making up for the error of those before',
+    description: 'rounds column by column, each compensating for the error of earlier ones',
     key: 'algo_config',
   },
 ];
@@ -48,7 +48,7 @@ export function needsCalibration(config: Config): boolean {
   return algorithms.some((algorithm) => hasAlgorithm(config, algorithm));
 }
 
-/** The config with an algorithm, or without it; options of the others stay. */
+/** The config with or without an algorithm; options of the others are kept. */
 export function withAlgorithm(config: Config, algorithm: Algorithm, isWanted: boolean): Config {
   const { key, name } = algorithm;
   const others = listOf(config, key).filter((entry) => !isCalled(entry, name));

@@ -1,4 +1,4 @@
-// What shall become of the model: preset or own config, and format. The plan follows both.
+// The chosen preset or custom config, and the format. The plan follows both.
 import { computed, signal } from '@preact/signals';
 import type { OutputFormat, Plan } from 'wasmquant';
 import { configOf } from '../../present/config_edits';
@@ -11,7 +11,7 @@ export interface Choice {
   /** Name of a preset. */
   preset: string;
   format: OutputFormat;
-  /** JSON text that replaces the preset's config; null = the preset as it is. */
+  /** JSON text that replaces the preset's config; null = the preset unchanged. */
   configText: string | null;
 }
 
@@ -24,7 +24,7 @@ export function isSameChoice(left: Choice, right: Choice): boolean {
   return left.preset === right.preset && left.format === right.format && left.configText === right.configText;
 }
 
-/** The config that is in effect; null while its text is no JSON object. */
+/** The config in effect; null while its text is not a JSON object. */
 export const chosenConfig = computed<Record<string, unknown> | null>(() => {
   const { configText, format } = choice.value;
   if (configText === null) return chosenPreset.value && configOf(chosenPreset.value, format);
@@ -38,7 +38,7 @@ export const chosenConfig = computed<Record<string, unknown> | null>(() => {
   }
 });
 
-/** What a config is written in; '' when it has mistakes. */
+/** The dialect of a config; '' if it has errors. */
 export function dialectOf(config: object): string {
   try {
     return quantizer.value?.parseConfig(config).dialect ?? '';
@@ -47,14 +47,14 @@ export function dialectOf(config: object): string {
   }
 }
 
-/** Puts an own config in place of the present one. */
+/** Replaces the current config with a custom one. */
 export function useConfig(config: object): void {
   choice.value = { ...choice.value, configText: JSON.stringify(config, null, 2) };
 }
 
 export type Planned = { plan: Plan; failure: null } | { plan: null; failure: Failure | null };
 
-/** Follows the model and the choice; reads headers only, never weights. */
+/** Follows the model and the choice; reads headers, never weights. */
 export const planned = computed<Planned>(() => {
   if (!quantizer.value || !opened.value || !choice.value.preset) return { plan: null, failure: null };
   try {

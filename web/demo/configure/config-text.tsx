@@ -1,5 +1,5 @@
-// The config as JSON, to read or to edit. An edit takes effect when typing pauses. The editor is loaded when it is first
-// looked at; until then, and should that fail, a plain text field does.
+// The config as JSON, to read or edit. An edit takes effect when typing pauses. The editor is loaded on first use;
+// until then, or if that fails, a plain text field replaces it.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Diagnostic } from 'wasmquant';
@@ -20,7 +20,7 @@ function check(text: string): Diagnostic[] {
   return choice.value.configText === text ? [...found, ...ofModel] : found;
 }
 
-/** Also of a config with mistakes, which a parser tells nothing of. */
+/** Also for a config with errors, which a parser rejects. */
 function likelyDialect(config: Record<string, unknown> | null): string {
   const own = typeof config?.dialect === 'string' ? config.dialect : 'quark';
   return (config && dialectOf(config)) || own;
@@ -39,7 +39,7 @@ function CodeField({ text, disabled, onInput }: Properties) {
   const dialect = likelyDialect(chosenConfig.value);
   const input = useRef(onInput);
   input.current = onInput;
-  /** What comes back of it is no news to the editor, which may be ahead. */
+  /** Changes that came from the editor are not sent back: it may be ahead. */
   const typed = useRef<string | null>(null);
   useEffect(() => {
     let isGone = false;

@@ -1,4 +1,4 @@
-// The config in the words of another tool, and what these cannot say.
+// Converts the config to the dialect of another tool and lists the losses.
 import { signal } from '@preact/signals';
 import type { Diagnostic, Dialect } from 'wasmquant';
 import { isRecipe } from '../../present/config_edits';
@@ -16,7 +16,7 @@ const dialects: { name: Dialect; title: string }[] = [
   { name: 'awq', title: 'AWQ' },
 ];
 
-/** The last conversion, and the text it made: another text makes it pointless. */
+/** The last conversion and its text; another text makes it obsolete. */
 const outcome = signal<{ text: string | null; title: string; losses: Diagnostic[]; failure: Failure | null } | null>(
   null,
 );
@@ -28,7 +28,7 @@ function convert(config: object, to: Dialect): void {
     useConfig(converted.config);
     outcome.value = { text: choice.value.configText, title, losses: converted.losses, failure: null };
   } catch (error) {
-    const failure = explain(error, `The config cannot be said in the words of ${title}`);
+    const failure = explain(error, `The config cannot be converted to ${title}`);
     outcome.value = { text: choice.value.configText, title, losses: [], failure };
   }
 }
@@ -63,8 +63,8 @@ export function Convert({ disabled }: { disabled: boolean }) {
         <div role="status">
           <p class="fine">
             {done.losses.length === 0
-              ? `Nothing was lost in the words of ${done.title}.`
-              : `Lost or changed in the words of ${done.title}:`}
+              ? `Converted to ${done.title} without loss.`
+              : `Lost or changed in ${done.title}:`}
           </p>
           <Diagnostics items={done.losses} />
         </div>

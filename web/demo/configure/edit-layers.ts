@@ -1,24 +1,24 @@
-// Edits of a config for single layers: in Quark's words, or as types of a GGUF recipe. What is written last for a layer
-// replaces what was said about it before.
+// Edits of a config for single layers: in Quark's keys, or as types of a GGUF recipe. The last edit of a layer replaces
+// earlier ones.
 
 import { type Config, isRecipe, layersKey, withExclusions, withLayers } from '../../present/config_edits';
 
 const asObject = (value: unknown) => (typeof value === 'object' && value !== null ? (value as Config) : {});
 const asList = (value: unknown) => (Array.isArray(value) ? (value as unknown[]) : []);
 
-/** A layer name as a pattern that matches nothing else. */
+/** A pattern that matches exactly this layer name. */
 const literal = (name: string) => name.replace(/[*?[]/g, '[$&]');
 
 function without(value: unknown, names: readonly string[]): Config {
   return Object.fromEntries(Object.entries(asObject(value)).filter(([name]) => !names.includes(name)));
 }
 
-/** Whether single layers of this config can be edited here: not of other dialects, which have other words. */
+/** Whether single layers of this config can be edited here: not in other dialects. */
 export function isEditable(config: Config, dialect: string): boolean {
   return dialect === 'quark' || isRecipe(config);
 }
 
-/** Takes back what was said about these layers by name. */
+/** Removes the entries that name these layers. */
 export function withoutLayers(config: Config, layers: readonly string[]): Config {
   const names = layers.flatMap((layer) => [layer, literal(layer)]);
   const key = layersKey(config);
@@ -32,7 +32,7 @@ export function withoutLayers(config: Config, layers: readonly string[]): Config
   };
 }
 
-/** A spec (or a list of two stages) for the weights of these layers, before all others. */
+/** A spec (or a list of two stages) for the weights of these layers, with precedence over others. */
 export function withSpec(config: Config, layers: readonly string[], weight: object): Config {
   return withLayers(withoutLayers(config, layers), new Map(layers.map((layer) => [layer, { weight }])));
 }

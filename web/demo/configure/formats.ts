@@ -1,4 +1,4 @@
-// The formats this page offers, in a reader's words, and which presets are for which.
+// The formats that this page offers, described, and which presets fit which.
 import type { Model, OutputFormat, Preset } from 'wasmquant';
 import { isRecipe } from '../../present/config_edits';
 
@@ -6,7 +6,7 @@ const formats: { name: OutputFormat; title: string; description: string }[] = [
   {
     name: 'compressed-tensors',
     title: 'compressed-tensors',
-    description: 'Packed weights as vLLM and transformers load them.',
+    description: 'Packed weights for vLLM and transformers.',
   },
   {
     name: 'gguf',
@@ -18,15 +18,15 @@ const formats: { name: OutputFormat; title: string; description: string }[] = [
     title: 'ONNX',
     description: 'The same graph with quantized weights, for ONNX Runtime and transformers.js.',
   },
-  { name: 'quark', title: 'Quark', description: 'Packed weights as AMD Quark exports them.' },
+  { name: 'quark', title: 'Quark', description: 'Packed weights in the export format of AMD Quark.' },
   {
     name: 'fake-quantized',
     title: 'Fake-quantized',
-    description: 'Quantized and turned back into the original dtype: any runtime loads it, the size stays.',
+    description: 'Quantized, then dequantized to the original dtype: any runtime loads it; the size is unchanged.',
   },
 ];
 
-/** ONNX models stay ONNX, and nothing else becomes one. */
+/** ONNX models stay ONNX, and no other model becomes ONNX. */
 export const formatsOf = (model: Model | undefined) =>
   formats.filter(({ name }) => (name === 'onnx') === (model?.format === 'onnx'));
 

@@ -1,4 +1,4 @@
-// The JSON Schemas of the config dialects, once the config is looked at.
+// The JSON Schemas of the config dialects, loaded on first use of the config.
 import { signal } from '@preact/signals';
 import type { Schema } from '../editor/schema-walk';
 
@@ -9,7 +9,7 @@ export async function loadSchemas(): Promise<void> {
   loadedSchemas.value ??= (await import('./schemas')).schemas;
 }
 
-/** Of other dialects nothing is known. */
+/** Empty for dialects without a schema. */
 export function schemaOf(dialect: string): Schema {
   return loadedSchemas.value?.[dialect] ?? {};
 }

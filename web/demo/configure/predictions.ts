@@ -1,5 +1,5 @@
-// What every preset would make of the open model: size and bits per weight, planned one after another while the page is
-// idle, because a plan of a large model takes a few milliseconds and there are many presets.
+// The size and bits per weight that every preset gives for the open model, planned one after another while the page is
+// idle: a plan of a large model takes a few milliseconds, and there are many presets.
 import { effect, signal } from '@preact/signals';
 import type { Model, OutputFormat, Totals } from 'wasmquant';
 import { bytesText } from '../../present/units';
@@ -11,13 +11,13 @@ import { isRecipePreset } from './formats';
 interface Predictions {
   model: Model;
   format: OutputFormat;
-  /** By name of the preset; null where it does not go with the model. */
+  /** By preset name; null if it does not fit the model. */
   totals: Map<string, Totals | null>;
 }
 
 const predictions = signal<Predictions | null>(null);
 
-/** What the format is for a preset: recipes are for GGUF, the others for what is chosen, or the usual. */
+/** The format for a preset: GGUF for recipes, otherwise the chosen one or the default. */
 function formatOf(isForGguf: boolean, format: OutputFormat): OutputFormat {
   if (isForGguf) return 'gguf';
   return format === 'gguf' ? 'compressed-tensors' : format;
@@ -30,7 +30,7 @@ function predict(model: Model, name: string, format: OutputFormat): Totals | nul
     const own = formatOf(isRecipePreset(preset), format);
     return quantizer.value.plan(model, name, { format: own }).totals;
   } catch {
-    return null; // the choice itself says why, once it is made
+    return null; // choosing the preset shows the reason
   }
 }
 
@@ -58,7 +58,7 @@ effect(() => {
   whenIdle(next);
 });
 
-/** ` · 1.91 MB, 4.31 bits`, or nothing while it is not known. */
+/** ` · 1.91 MB, 4.31 bits`, or '' while unknown. */
 export function predictionText(preset: string): string {
   const totals = predictions.value?.totals.get(preset);
   if (!totals) return '';

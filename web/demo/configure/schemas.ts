@@ -1,4 +1,4 @@
-// The JSON Schemas of the dialects that have one, as the library publishes them.
+// The JSON Schemas that the library publishes.
 import aihwkit from 'wasmquant/schema/aihwkit.json';
 import brevitas from 'wasmquant/schema/brevitas.json';
 import gguf from 'wasmquant/schema/gguf.json';

@@ -1,4 +1,4 @@
-// What the marked layers shall get: another scheme, nothing, or what the rest gets.
+// What to do with the selected layers: another scheme, no quantization, or the same as the rest.
 import { type Config, isRecipe } from '../../present/config_edits';
 import { countText } from '../../present/units';
 import { chosenConfig, presets, useConfig } from './choice';
@@ -8,7 +8,7 @@ import { selected, selectedLayers } from './selection';
 
 const ggufTypes = ['q8_0', 'q6_k', 'q5_k', 'q4_k', 'q3_k', 'q2_k', 'iq4_nl', 'f16', 'f32'];
 
-/** Weight specs of the presets for other formats than GGUF, by title. */
+/** Weight specs of the presets for formats other than GGUF, by title. */
 function schemes(): { name: string; title: string; weight: object }[] {
   return presets.value.flatMap((preset) => {
     const weight = (preset.config.global_quant_config as { weight?: object } | undefined)?.weight;

@@ -1,4 +1,4 @@
-// Rows of the table that are marked, to be treated alike.
+// The selected rows of the table.
 import { computed, effect, signal } from '@preact/signals';
 import type { PlannedTensor } from 'wasmquant';
 import { opened } from '../open/opened';
@@ -13,13 +13,13 @@ export const canSelect = computed(() => {
   return config !== null && planned.value.plan !== null && isEditable(config, dialectOf(config));
 });
 
-/** Layers of the marked tensors. */
+/** Layers of the selected tensors. */
 export const selectedLayers = computed(() => {
   const rows = planned.value.plan?.tensors ?? [];
   return rows.filter(({ name }) => selected.value.has(name)).map(({ layer }) => layer);
 });
 
-/** Whether a row is a weight that a config can speak about. */
+/** Whether a row is a weight that a config can configure. */
 export function isSelectable({ layer, reason }: PlannedTensor): boolean {
   return layer !== '' && reason.rule !== 'not-a-weight' && reason.rule !== 'not-quantizable';
 }

@@ -1,5 +1,5 @@
-// The weights' spec as a form. Fields and their values come from the JSON Schema; of those, only what the library accepts
-// together with the other fields is offered.
+// The weights' spec as a form. Fields and values come from the JSON Schema; only values that the library accepts
+// together with the other fields are offered.
 import { useRef } from 'preact/hooks';
 import type { QuantizationSpec } from 'wasmquant';
 import { quantizer } from '../app/engine';
@@ -35,7 +35,7 @@ const words: Record<string, string> = {
 
 const groupSizes = [16, 32, 64, 128, 256];
 
-/** What else a value asks for. */
+/** Other fields that a value requires. */
 function completed(spec: QuantizationSpec): QuantizationSpec {
   const { group_size, block_size, ch_axis, ...rest } = spec;
   if (spec.qscheme === 'per_group') return { ...rest, group_size: group_size ?? 128, ch_axis: -1 };
@@ -44,7 +44,7 @@ function completed(spec: QuantizationSpec): QuantizationSpec {
   return rest;
 }
 
-/** The spec with another value; fields that do not go with it are dropped, last named first. */
+/** The spec with another value; fields that do not fit it are dropped, last named first. */
 function withValue(spec: QuantizationSpec, key: Key, value: Value): QuantizationSpec | null {
   const { [key]: _, ...rest } = spec;
   const wanted = completed(value === null ? (rest as QuantizationSpec) : { ...spec, [key]: value });
@@ -73,7 +73,7 @@ function candidates(key: Key): Value[] {
   return [...new Set(values)].filter((value) => value !== null);
 }
 
-/** The weights' spec of a config in Quark's words, where it has a single one. */
+/** The weights' spec of a config in Quark's dialect, if it has a single one. */
 function specOf(config: Record<string, unknown> | null): QuantizationSpec | null {
   const weight = (config?.global_quant_config as { weight?: QuantizationSpec } | null | undefined)?.weight;
   const isSingle = weight && !Array.isArray(weight) && typeof weight.dtype === 'string' && !('bit_width' in weight);
@@ -116,7 +116,7 @@ function Field({ name, spec, disabled }: { name: Key; spec: QuantizationSpec; di
 export function SpecForm({ disabled }: { disabled: boolean }) {
   const last = useRef<QuantizationSpec | null>(null);
   const config = chosenConfig.value;
-  // While the text is no JSON the form waits as it was, so that nothing jumps under the hands.
+  // While the text is not valid JSON the form keeps its state, so that nothing jumps.
   const spec = config === null ? last.current : specOf(config);
   last.current = spec;
   if (!spec || !loadedSchemas.value) return null;

@@ -1,4 +1,4 @@
-// Inputs of layers whose scales are fixed before the model runs: W8A8 as ONNX Runtime knows it (QDQ).
+// Layer inputs whose scales are fixed before the model runs: W8A8 for ONNX Runtime (QDQ).
 
 type Config = Record<string, unknown>;
 interface Spec {
@@ -22,13 +22,13 @@ function specs(value: unknown): Spec[] {
   return (Array.isArray(value) ? value : [value]).filter(isObject);
 }
 
-/** Every layer config in a config in Quark's words. */
+/** Every layer config of a config in Quark's dialect. */
 function layerConfigs(config: Config): Config[] {
   const tables = [config.layer_type_quant_config, config.layer_quant_config].filter(isObject);
   return [config.global_quant_config, ...tables.flatMap((table) => Object.values(table))].filter(isObject);
 }
 
-/** Whether a run of this config has to see what goes into layers or comes out of them. */
+/** Whether a run of this config needs inputs or outputs of layers. */
 export function needsActivations(config: Config): boolean {
   return layerConfigs(config).some(
     ({ weight, input_tensors, output_tensors }) =>
@@ -37,7 +37,7 @@ export function needsActivations(config: Config): boolean {
   );
 }
 
-/** What the inputs of all layers are; null: left as they are, or something that has no name here. */
+/** The inputs of all layers; null: not quantized; 'other': something else. */
 export function staticInputs(config: Config): StaticDtype | 'other' | null {
   const { input_tensors } = isObject(config.global_quant_config) ? config.global_quant_config : {};
   const found = specs(input_tensors);
@@ -47,7 +47,7 @@ export function staticInputs(config: Config): StaticDtype | 'other' | null {
   return isUsual && (spec.dtype === 'uint8' || spec.dtype === 'int8') ? spec.dtype : 'other';
 }
 
-/** The config with static inputs, or with none. Weights in groups become int8 per channel: QDQ has no groups of 4 bits. */
+/** The config with or without static inputs. Weights in groups become int8 per channel: QDQ has no groups of 4 bits. */
 export function withStaticInputs(config: Config, dtype: StaticDtype | null): Config {
   const { input_tensors: _, ...global } = isObject(config.global_quant_config) ? config.global_quant_config : {};
   if (dtype === null) return { ...config, global_quant_config: global };

@@ -1,9 +1,9 @@
-// Completion from a JSON Schema: keys that an object may still get, and values that a key may have.
+// Completion from a JSON Schema: keys that an object can still get, and values that a key can have.
 import type { CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { containerAt, keysOf, pathOf } from './json-tree';
 import { anyItem, keysAt, type Path, type Schema, valuesAt } from './schema-walk';
 
-/** What is typed so far of a key or a value, with its opening quote. */
+/** The part of a key or value typed so far, with its opening quote. */
 const typed = /"[^"\n]*$|[\w.-]*$/;
 const keyBefore = /"((?:[^"\\\n]|\\.)*)"\s*:\s*$/;
 
@@ -17,7 +17,7 @@ export function completeFrom(schema: Schema) {
     if (!container) return null;
     const path = pathOf(state, container);
     const before = state.sliceDoc(container.from, from);
-    // The quote that was closed as soon as it was opened belongs to what is replaced.
+    // An automatically closed quote is replaced, too.
     const to = word.startsWith('"') && state.sliceDoc(pos, pos + 1) === '"' ? pos + 1 : pos;
     const key = keyBefore.exec(before)?.[1];
     if (container.name === 'Object' && key === undefined) {

@@ -1,5 +1,5 @@
-// The JSON editor: CodeMirror with completion by schema and problems in place. It lives in a shadow root, where
-// CodeMirror's styles are constructed sheets: the page's policy refuses style elements.
+// The JSON editor: CodeMirror with schema completion and inline problems. It is in a shadow root, where CodeMirror's
+// styles are constructed sheets: the page's policy blocks style elements.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json, jsonParseLinter } from '@codemirror/lang-json';
@@ -49,11 +49,11 @@ export interface EditorOptions {
 }
 
 export interface Editor {
-  /** Replaces the text, unless it is the same. */
+  /** Replaces the text if it differs. */
   setText(text: string): void;
   setDisabled(disabled: boolean): void;
   setSchema(schema: Schema): void;
-  /** Problems may be others now, although the text is the same. */
+  /** Checks again: problems can change without the text. */
   recheck(): void;
   destroy(): void;
 }

@@ -1,4 +1,4 @@
-// Places in JSON text: the path of a node of the syntax tree, and the range of a JSON pointer.
+// Positions in JSON text: the path of a syntax tree node, and the range of a JSON pointer.
 import { syntaxTree } from '@codemirror/language';
 import type { EditorState } from '@codemirror/state';
 import type { SyntaxNode } from '@lezer/common';
@@ -43,7 +43,7 @@ const values = ['Object', 'Array', 'String', 'Number', 'True', 'False', 'Null'];
 const valueNodes = (node: SyntaxNode) =>
   values.flatMap((name) => node.getChildren(name)).sort((a, b) => a.from - b.from);
 
-/** Of a JSON pointer: the name of the property it ends at, or the item; the nearest that there is. */
+/** The range of a JSON pointer's last property name or item, or of the nearest existing ancestor. */
 export function rangeOf(state: EditorState, pointer: string): { from: number; to: number } {
   let node: SyntaxNode | null = valueNodes(syntaxTree(state).topNode)[0] ?? null;
   let range = { from: node?.from ?? 0, to: Math.min(state.doc.length, (node?.from ?? 0) + 1) };

@@ -1,4 +1,4 @@
-// JSON Schema, as far as completion needs it: which keys an object may have, and which values a place may hold.
+// The parts of JSON Schema that completion needs: allowed keys of an object, and allowed values of a place.
 
 export interface Schema {
   $ref?: string;
@@ -12,11 +12,11 @@ export interface Schema {
   deprecated?: boolean;
 }
 
-/** Stands for any element of an array in a path. */
+/** Any element of an array in a path. */
 export const anyItem = Symbol('item');
 export type Path = (string | typeof anyItem)[];
 
-/** A schema without references and alternatives: all that may apply. */
+/** Resolves references and alternatives: all schemas that may apply. */
 function alternatives(root: Schema, schema: Schema | undefined): Schema[] {
   if (!schema) return [];
   if (schema.$ref) return alternatives(root, root.$defs?.[schema.$ref.replace('#/$defs/', '')]);
@@ -30,7 +30,7 @@ function step(root: Schema, schema: Schema, key: Path[number]): Schema[] {
   return alternatives(root, own ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined));
 }
 
-/** What may stand at a path. */
+/** The schemas that apply at a path. */
 export function schemasAt(root: Schema, path: Path): Schema[] {
   return path.reduce<Schema[]>(
     (found, key) => found.flatMap((schema) => step(root, schema, key)),

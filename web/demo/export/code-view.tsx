@@ -1,4 +1,4 @@
-// What leaves the page besides the model: the report, and the same run as a command line and as JavaScript.
+// Exports besides the model: the report, and the same run as a command line and as JavaScript.
 import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { needsCalibration } from '../configure/algorithms';

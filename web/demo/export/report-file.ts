@@ -1,7 +1,7 @@
-// A report as a file: JSON as the command line's --report writes it, with what was run beside it.
+// A report as a file: JSON like the command line's --report, plus what was run.
 import type { FinishedRun } from '../run/runs';
 
-/** The report itself, and the config that led to it. Infinite SQNR (nothing changed) is null in JSON. */
+/** The report with its config. Infinite SQNR (nothing changed) is null in JSON. */
 export function reportJson({ report, config, modelTitle, configTitle }: FinishedRun, version: string): string {
   return `${JSON.stringify({ model: modelTitle, title: configTitle, config, ...report, version }, null, 2)}\n`;
 }
@@ -13,6 +13,6 @@ export function saveText(name: string, type: string, text: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  // The download has begun when the click returns; its bytes are kept by the browser.
+  // The download has begun when the click returns; the browser keeps its bytes.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

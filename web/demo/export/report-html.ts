@@ -1,5 +1,5 @@
-// A report as one HTML page that needs nothing else: opened from a mail or a wiki, in light and dark, without scripts.
-// Names come from files and are untrusted: everything that is put in is escaped.
+// A report as one self-contained HTML page, in light and dark, without scripts. Names come from files and are
+// untrusted: everything inserted is escaped.
 import type { TensorReport } from 'wasmquant';
 import { coverageText, percentText, shownLeft } from '../../present/coverage';
 import { actionText } from '../../present/spec_text';

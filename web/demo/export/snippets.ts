@@ -1,12 +1,12 @@
-// The same run as a command line and as JavaScript, ready to be pasted.
+// The same run as a command line and as JavaScript, ready to paste.
 import type { OutputFormat } from 'wasmquant';
 import type { Choice } from '../configure/choice';
 
 export interface Snippet {
   choice: Choice;
-  /** Model as a command line names it. */
+  /** The model as a command line names it. */
   location: string;
-  /** What the run was calibrated with: a text, or feeds, by the names of the files that belong together. */
+  /** The calibration data: a text, or feeds by the names of files that belong together. */
   calibration: 'text' | { feeds: string[][] } | null;
 }
 

@@ -1,4 +1,4 @@
-// ONNX models: what they are fed to calibrate static inputs, and which those are.
+// ONNX models: feeds for calibrating static inputs, and the choice of those inputs.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Model } from 'wasmquant';
@@ -84,7 +84,7 @@ function FeedFiles() {
 
 const choices: { value: StaticDtype | null; title: string; description: string }[] = [
   { value: null, title: 'As they are', description: 'only weights are quantized' },
-  { value: 'uint8', title: 'Static uint8', description: 'with a zero point: after ReLU nothing is lost to a sign' },
+  { value: 'uint8', title: 'Static uint8', description: 'with a zero point: uses the full range after ReLU' },
   { value: 'int8', title: 'Static int8', description: 'symmetric' },
 ];
 
@@ -110,9 +110,9 @@ function StaticChoice() {
       ))}
       <p class="fine">
         {!fits
-          ? "They go with configs in Quark's words."
+          ? "They need a config in Quark's dialect."
           : current === 'other'
-            ? 'The config has its own.'
+            ? 'The config sets other inputs.'
             : 'Static inputs (QDQ) need feeds, and weights per channel or per tensor.'}
       </p>
     </fieldset>
@@ -129,7 +129,7 @@ export function FeedsView({ model }: { model: Model }) {
         if (!isGone) inputs.value = found;
       })
       .catch((error: unknown) => {
-        if (!isGone) failure.value = explain(error, 'The inputs of the model cannot be told');
+        if (!isGone) failure.value = explain(error, 'The inputs of the model cannot be determined');
       });
     return () => {
       isGone = true;
@@ -139,9 +139,9 @@ export function FeedsView({ model }: { model: Model }) {
     <section class="panel" aria-labelledby="quality">
       <h2 id="quality">Calibrate</h2>
       <p class="fine" id="feeds-note">
-        To find the scales of static inputs the model runs on your feeds in this tab, with ONNX Runtime Web, which is
-        loaded then. Feeds are .npy, .npz or .safetensors files whose arrays are called as the inputs; for several
-        samples <code>x.0</code>, <code>x.1</code> and so on, an array with one axis more, or an archive each.
+        To find the scales of static inputs, ONNX Runtime Web runs the model on your feeds in this tab. Feeds are .npy,
+        .npz or .safetensors files whose arrays have the names of the inputs; for several samples, name them{' '}
+        <code>x.0</code>, <code>x.1</code> and so on, add one axis, or use one archive per sample.
       </p>
       <div class="quality-parts">
         <div class="quality-part">

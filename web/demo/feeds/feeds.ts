@@ -1,4 +1,4 @@
-// Samples that an ONNX model is run on to calibrate it. Nothing is invented: without files there are none.
+// Samples for calibrating an ONNX model. Without files there are none.
 import { signal } from '@preact/signals';
 import type { CapturedActivations, Model } from 'wasmquant';
 import type { Feed, FileFeeds, ModelInput } from 'wasmquant/onnxruntime';
@@ -8,29 +8,29 @@ import { opened } from '../open/opened';
 import { workerRuntime } from './worker-runtime';
 
 export interface GivenFeeds {
-  /** The model that they were checked against. */
+  /** The model they were checked against. */
   model: Model;
   /** Opened files. */
   files: Model[];
-  /** Their names, by what was opened together. */
+  /** Their names, grouped as opened together. */
   groups: string[][];
   count: number;
 }
 
 const given = signal<GivenFeeds | null>(null);
 export const feedsFailure = signal<Failure | null>(null);
-/** The sample that the model is running on, from 1; null while it runs on none. */
+/** The sample in progress, from 1; null if none is. */
 export const runningSample = signal<{ index: number; count: number; pass: number } | null>(null);
 
-/** What the library has for ONNX Runtime: a part that most visits do without. */
+/** The library's tools for ONNX Runtime, which most visits do not need. */
 const toolsOf = () => import('wasmquant/onnxruntime');
 
-/** Of the model on screen. */
+/** The feeds of the model on screen. */
 export function feeds(): GivenFeeds | null {
   return given.value?.model === opened.value?.model ? given.value : null;
 }
 
-/** What feeds must hold. */
+/** The inputs that feeds must contain. */
 export async function requiredInputs(model: Model): Promise<ModelInput[]> {
   const { modelInputs } = await toolsOf();
   return modelInputs(model).filter(({ optional }) => !optional);
@@ -47,7 +47,7 @@ export async function forgetFeeds(): Promise<void> {
   await closeAll(former?.files ?? []);
 }
 
-/** Single arrays belong together, whatever else was chosen with them; archives and safetensors files stand alone. */
+/** Single arrays are grouped with each other; archives and safetensors files stand alone. */
 function groups(files: readonly File[]): File[][] {
   const isArray = ({ name }: File) => /\.npy$/i.test(name);
   const arrays = files.filter(isArray);
@@ -55,7 +55,7 @@ function groups(files: readonly File[]): File[][] {
   return arrays.length > 0 ? [arrays, ...others] : others;
 }
 
-/** Opens files and checks them against the model; those of before stay when these do not fit. */
+/** Opens files and checks them against the model; on failure the earlier ones are kept. */
 export async function takeFeeds(files: readonly File[]): Promise<void> {
   const model = opened.value?.model;
   const engine = quantizer.value;
@@ -72,11 +72,11 @@ export async function takeFeeds(files: readonly File[]): Promise<void> {
     await closeAll(former?.files ?? []);
   } catch (error) {
     await closeAll(list);
-    feedsFailure.value = explain(error, 'These feeds do not go with the model');
+    feedsFailure.value = explain(error, 'These feeds do not fit the model');
   }
 }
 
-/** The same samples, telling which one the model is running on. */
+/** The same samples, reporting the current one. */
 async function* told(samples: FileFeeds, pass: number): AsyncGenerator<Feed> {
   let index = 0;
   try {
@@ -89,13 +89,10 @@ async function* told(samples: FileFeeds, pass: number): AsyncGenerator<Feed> {
   }
 }
 
-/**
- * Values of layers fetched at once: each crosses from the worker as a copy, and all of a network for images would fill a
- * tab.
- */
+/** Values of layers fetched at once: each is copied from the worker, and all values of an image network would exhaust a tab's memory. */
 const valuesPerRun = 16;
 
-/** Activations of the model on the samples, as a run takes them. */
+/** Activations of the model on the samples, for a run. */
 export async function activationsOf({ model, files }: GivenFeeds, signal: AbortSignal): Promise<CapturedActivations> {
   const { captureActivations, feedsOf } = await toolsOf();
   const runtime = workerRuntime(signal);

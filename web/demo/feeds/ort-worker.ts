@@ -1,7 +1,7 @@
-// ONNX Runtime Web beside the page's main thread, which it would block for as long as a model runs. One session.
+// ONNX Runtime Web in a worker, because it would block the main thread while a model runs. One session.
 import { env, InferenceSession, Tensor } from 'onnxruntime-web/wasm';
 
-/** A tensor as it crosses between threads. */
+/** A tensor as passed between threads. */
 export interface PlainTensor {
   type: string;
   data: unknown;
@@ -11,10 +11,10 @@ export interface PlainTensor {
 export type RuntimeWork =
   | { create: Uint8Array; options: InferenceSession.SessionOptions }
   | { feed: Record<string, PlainTensor>; fetches: readonly string[] };
-/** Answers come in the order of the work; `outputs` is empty for a new session. */
+/** Replies are in the order of requests; `outputs` is empty for a new session. */
 export type RuntimeReply = { outputs: Record<string, PlainTensor> } | { problem: string };
 
-// More threads take SharedArrayBuffer, and that takes headers which a static host does not send.
+// More threads need SharedArrayBuffer, which requires headers that a static host does not send.
 env.wasm.numThreads = 1;
 env.logLevel = 'error';
 
@@ -26,8 +26,8 @@ async function answer(work: RuntimeWork): Promise<RuntimeReply> {
       session = await InferenceSession.create(work.create, { ...work.options, executionProviders: ['wasm'] });
       return { outputs: {} };
     }
-    if (!session) return { problem: 'there is no session' };
-    // Plain tensors hold what the class takes of their type; only its overloads do not know it.
+    if (!session) return { problem: 'no session was created' };
+    // Plain tensors have valid contents for the class; only its overloads do not accept the union.
     const feed = Object.entries(work.feed).map(
       ([name, { type, data, dims }]) => [name, new Tensor(type as 'float32', data as Float32Array, dims)] as const,
     );

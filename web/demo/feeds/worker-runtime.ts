@@ -1,4 +1,4 @@
-// ONNX Runtime as `captureActivations` takes it, at work in a worker. The runtime is loaded with the first session.
+// ONNX Runtime in a worker, in the form that `captureActivations` expects. Loaded with the first session.
 import type { Feed, Runtime, RuntimeSession, RuntimeTensor, TensorClass } from 'wasmquant/onnxruntime';
 import type { PlainTensor, RuntimeReply, RuntimeWork } from './ort-worker';
 
@@ -14,7 +14,7 @@ export interface WorkerRuntime extends Runtime {
   Tensor: TensorClass;
 }
 
-/** Ends with the worker when `signal` fires, in the middle of whatever it does. */
+/** `signal` terminates the worker at any time. */
 class WorkerSession implements RuntimeSession {
   readonly #worker = new Worker(new URL('./ort-worker.ts', import.meta.url), { type: 'module', name: 'ort' });
   readonly #signal: AbortSignal;
@@ -38,7 +38,7 @@ class WorkerSession implements RuntimeSession {
       worker.addEventListener('message', ({ data }) => end(() => resolve(data as RuntimeReply)), { signal });
       const failed = (event: Event) => {
         const detail = event instanceof ErrorEvent && event.message ? `: ${event.message}` : '';
-        end(() => reject(new Error(`ONNX Runtime could not be loaded or broke down${detail}.`)));
+        end(() => reject(new Error(`ONNX Runtime could not be loaded or crashed${detail}.`)));
       };
       worker.addEventListener('error', failed, { signal });
       worker.addEventListener('messageerror', failed, { signal });

@@ -1,10 +1,10 @@
-// Better specs for a layer that lost much: finer groups first, then more bits. Written as edits of the config.
+// Better specs for a layer with large errors: finer groups first, then more bits. Written as edits of the config.
 import type { PlannedTensor, QuantizationSpec } from 'wasmquant';
 import { withExcluded, withSpec, withType } from '../configure/edit-layers';
 
 export interface Candidate {
   title: string;
-  /** The config with this layer treated better. */
+  /** The config with a better spec for this layer. */
   edit(config: Record<string, unknown>): Record<string, unknown>;
 }
 
@@ -21,7 +21,7 @@ function forRecipe({ layer, spec }: PlannedTensor): Candidate[] {
     .map((type) => ({ title: `${type} blocks`, edit: (config) => withType(config, [layer], type) }));
 }
 
-/** Candidates for one row, cheapest first; those that do not fit the format fail when they are planned. */
+/** Candidates for one row, cheapest first; those that do not fit the format fail in planning. */
 export function candidatesFor(row: PlannedTensor, isRecipe: boolean): Candidate[] {
   const { layer, spec } = row;
   if (!spec || !layer) return [];

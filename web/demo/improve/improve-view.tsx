@@ -1,4 +1,4 @@
-// The layers that lost most, and what each could have instead: for so many bytes so many dB, applied with a click.
+// The layers with the largest errors, and alternatives for each: bytes against dB, applied with a click.
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { specText } from '../../present/spec_text';
@@ -18,7 +18,7 @@ function signed(value: number): string {
 function OptionButton({ option, now, done }: { option: Option; now: number; done: FinishedRun }) {
   const { candidate, sqnrDb } = option;
   const base = chosenConfig.value;
-  // Edits go on top of what is chosen now, which may be other edits; of a config in other words they cannot.
+  // Edits apply on top of the current config, which may be edited already; configs in other dialects cannot be edited.
   const edited = base && JSON.stringify(candidate.edit(base));
   const isApplied = base !== null && edited === JSON.stringify(base);
   const gain = sqnrDb === null ? 'unchanged' : `+${decibels(sqnrDb - now)} dB`;
@@ -69,7 +69,7 @@ export function ImproveView() {
     const controller = new AbortController();
     failure.value = null;
     findSuggestions(done, controller.signal).catch((error: unknown) => {
-      if (!controller.signal.aborted) failure.value = explain(error, 'Nothing could be tried');
+      if (!controller.signal.aborted) failure.value = explain(error, 'No candidate could be tried');
     });
     return () => controller.abort();
   }, [done?.number, editable]);

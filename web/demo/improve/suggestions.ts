@@ -1,4 +1,4 @@
-// What to do about the layers that lost most: every candidate is planned for its size and tried for its error.
+// Improvements for the layers with the largest errors: every candidate is planned for its size and tried for its error.
 import { signal } from '@preact/signals';
 import type { Model, OutputFormat, PlannedTensor, TensorReport } from 'wasmquant';
 import { quantizer } from '../app/engine';
@@ -9,7 +9,7 @@ export interface Option {
   candidate: Candidate;
   /** Change of the output's size, in bytes. */
   bytes: number;
-  /** SQNR of the tensor then; null when it would not be quantized. */
+  /** SQNR of the tensor then; null if it would not be quantized. */
   sqnrDb: number | null;
 }
 
@@ -18,10 +18,10 @@ export interface Suggestion {
   options: Option[];
 }
 
-/** Layers that are looked at. */
+/** Number of layers examined. */
 const mostLayers = 5;
 
-/** By run number; a run that is not in it has not been looked at. */
+/** By run number; a missing run has not been examined. */
 export const suggestions = signal<{ run: number; list: Suggestion[]; isComplete: boolean } | null>(null);
 
 function worst({ report }: FinishedRun): TensorReport[] {
@@ -51,7 +51,7 @@ async function optionOf(
     return { candidate, bytes: totals.bytesAfter - before, sqnrDb: tried?.error?.sqnrDb ?? null };
   } catch (error) {
     if (signal.aborted) throw error;
-    return null; // the format cannot hold it, or its groups do not divide this layer
+    return null; // the format does not support it, or its groups do not divide this layer
   }
 }
 

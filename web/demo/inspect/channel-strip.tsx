@@ -1,4 +1,4 @@
-// Error of each channel as a strip: one column per channel, or the worst of several where there are more than pixels.
+// Error of each channel as a strip: one column per channel, or the worst of several if there are more than pixels.
 import { useEffect, useRef } from 'preact/hooks';
 import { countText, decibels } from '../../present/units';
 

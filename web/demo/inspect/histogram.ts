@@ -1,4 +1,4 @@
-// The histogram of a weight, before and after, drawn by uPlot. This module and the library come with the first plot.
+// The histogram of a weight before and after, drawn by uPlot. Loaded with the first plot.
 
 import uPlot from 'uplot';
 import type { Distribution } from 'wasmquant';
@@ -10,7 +10,7 @@ function colour(element: Element, name: string): string {
   return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
-/** Draws the grid as ticks, and shades what lies outside of it. */
+/** Draws the grid as ticks, and shades the range outside it. */
 function gridOf({ grid, low, high }: Distribution, element: Element) {
   return (plot: uPlot) => {
     if (!grid || grid.length === 0) return;
@@ -33,7 +33,7 @@ function gridOf({ grid, low, high }: Distribution, element: Element) {
   };
 }
 
-/** Puts the plot into `element`; the function that comes back takes it away again. */
+/** Adds the plot to `element`; returns a function that removes it. */
 export function drawHistogram(element: HTMLElement, found: Distribution): () => void {
   const { low, high, original, quantized } = found;
   const width = (high - low) / original.length || 1;
@@ -48,7 +48,7 @@ export function drawHistogram(element: HTMLElement, found: Distribution): () => 
       scales: {
         x: { time: false, range: [low, high] },
         before: { range: (_plot, _min, max) => [0, max * 1.05] },
-        // A few grid values hold as much as hundreds of bins did: heights of their own, so that both are seen.
+        // A few grid values have as many counts as hundreds of bins: a separate scale makes both visible.
         after: { range: (_plot, _min, max) => [0, max * 1.05] },
       },
       axes: [{ ...axis, grid: { show: false }, ticks: { stroke: colour(element, '--line') } }, { show: false }],

@@ -1,4 +1,4 @@
-// What the newest run wrote, opened as a model of its own, so that values can be read back from it.
+// The output of the newest run, opened as a model to read values from.
 import type { Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { type FinishedRun, type RunFiles, runs } from '../run/runs';
@@ -10,7 +10,7 @@ async function openFiles({ handle }: RunFiles): Promise<Model> {
   if (handle.kind === 'file') return await quantizer.value.open(await (handle as FileSystemFileHandle).getFile());
   const files: File[] = [];
   for await (const entry of (handle as FileSystemDirectoryHandle).values()) {
-    // Desktops put hidden files into folders.
+    // Desktops add hidden files to folders.
     if (entry.kind === 'file' && !entry.name.startsWith('.'))
       files.push(await (entry as FileSystemFileHandle).getFile());
   }
@@ -27,7 +27,7 @@ export function canRun({ files, plan }: FinishedRun): boolean {
   return files !== null && plan.format !== 'onnx';
 }
 
-/** One that could not be opened has been reported where it was asked for. */
+/** A model that could not be opened was reported by its caller. */
 function closed(model: Promise<Model>): Promise<void> {
   return model.then(
     (made) => made.close(),
@@ -35,7 +35,7 @@ function closed(model: Promise<Model>): Promise<void> {
   );
 }
 
-/** The same model until another run takes its place. */
+/** The same model until another run replaces it. */
 export async function modelOf(run: FinishedRun): Promise<Model> {
   const { files } = run;
   if (!files) throw new Error('The files of this run are gone; run it again.');

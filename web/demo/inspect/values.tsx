@@ -1,4 +1,4 @@
-// A weight before and after: histogram, grid, what lies beyond it, and the error of each channel.
+// A weight before and after: histogram, grid, values beyond it, and the error of each channel.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Distribution } from 'wasmquant';

@@ -1,6 +1,6 @@
-// Service worker: the page works without a network once it was there. The files of the build are kept under one version,
-// rare ones when they are first loaded; files with a hash in their name come from the cache, the page itself from the
-// network as long as there is one.
+// Service worker: after the first visit the page works offline. The files of a build are cached under one version, rare
+// ones when they are first loaded; files with a hash in their name come from the cache, the page itself from the
+// network if available.
 // The build replaces the two constants (vite.config.ts).
 const version = '__VERSION__';
 const files = ['__FILES__'];
@@ -26,7 +26,7 @@ self.addEventListener('activate', (event) => {
   event.waitUntil(takeOver());
 });
 
-/** The cache first; what was not in it is kept. */
+/** Cache first; misses are cached. */
 async function kept(request) {
   const cache = await caches.open(cacheName);
   const found = await cache.match(request);
@@ -36,7 +36,7 @@ async function kept(request) {
   return response;
 }
 
-/** The network first; what it brings replaces what was kept. */
+/** Network first; responses replace cached ones. */
 async function fresh(request) {
   const cache = await caches.open(cacheName);
   try {
@@ -53,7 +53,7 @@ async function fresh(request) {
 self.addEventListener('fetch', (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
-  // Ranges are of models by address, which are not this page's.
+  // Range requests are for models by URL, which are not part of this page.
   if (request.method !== 'GET' || origin !== self.location.origin || request.headers.has('range')) return;
   const scope = new URL(self.registration.scope).pathname;
   if (!pathname.startsWith(scope)) return;

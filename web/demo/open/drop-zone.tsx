@@ -1,4 +1,4 @@
-// File input and drop target. The whole window takes a drop, so that a near miss does not navigate away.
+// File input and drop target. The whole window accepts drops, so that a near miss does not navigate away.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { isBusy } from '../quality/job';
@@ -46,7 +46,7 @@ export function DropZone() {
   const choose = (event: Event) => {
     const input = event.currentTarget as HTMLInputElement;
     const files = [...(input.files ?? [])];
-    // Emptied so that the same file can be chosen again after it was changed.
+    // Cleared so that the same file can be chosen again after a change.
     input.value = '';
     if (files.length > 0) void openFiles(files);
   };

@@ -1,4 +1,4 @@
-// Files out of a drop, folders included.
+// Files from a drop, including folders.
 
 function readEntries(reader: FileSystemDirectoryReader): Promise<FileSystemEntry[]> {
   return new Promise((resolve, reject) => reader.readEntries(resolve, reject));
@@ -8,11 +8,11 @@ function readFile(entry: FileSystemFileEntry): Promise<File> {
   return new Promise((resolve, reject) => entry.file(resolve, reject));
 }
 
-/** The files directly in a folder: a model is one folder, those inside it (onnx, original) are other models. */
+/** The files directly in a folder: a model is one folder; subfolders (onnx, original) are other models. */
 async function filesOfFolder(folder: FileSystemDirectoryEntry): Promise<File[]> {
   const reader = folder.createReader();
   const files: File[] = [];
-  // A reader answers in batches; an empty batch is the end.
+  // A reader returns batches; an empty batch is the end.
   for (let batch = await readEntries(reader); batch.length > 0; batch = await readEntries(reader)) {
     for (const entry of batch) if (entry.isFile) files.push(await readFile(entry as FileSystemFileEntry));
   }

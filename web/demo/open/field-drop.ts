@@ -1,7 +1,7 @@
-// Fields that take dropped files for themselves; elsewhere on the page a drop opens a model.
+// Fields that accept dropped files; elsewhere on the page a drop opens a model.
 import { useSignal } from '@preact/signals';
 
-/** Handlers of a field, and whether files are held over it. */
+/** Handlers of a field, and whether files are dragged over it. */
 export function useFieldDrop(take: (files: File[]) => void) {
   const over = useSignal(false);
   return {

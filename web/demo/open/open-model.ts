@@ -1,4 +1,4 @@
-// From files, however they arrived, to an opened model.
+// Opens a model from files, however they arrived.
 import type { Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
@@ -16,7 +16,7 @@ function titleOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : `${weights.length} shards`;
 }
 
-/** A single file by its name; of several the page does not know the folder's. */
+/** A single file's name; for several files the page does not know the folder. */
 function locationOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : 'my-model';
 }
@@ -26,11 +26,11 @@ function goesWith(model: Model, { preset, format }: Choice): boolean {
     quantizer.value?.plan(model, preset, { format });
     return true;
   } catch {
-    return false; // what is wrong is told where the plan is shown
+    return false; // the plan's view shows the error
   }
 }
 
-/** Another format, and a preset of it, where the chosen one is not for this kind of model. */
+/** Switches to another format and preset if the chosen one does not fit this kind of model. */
 function chooseFor(model: Model): void {
   const { format } = choice.value;
   if (model.format === 'gguf' && format !== 'gguf')
@@ -39,7 +39,7 @@ function chooseFor(model: Model): void {
     const kept = format === 'gguf' ? { preset: firstPreset, configText: null } : choice.value;
     choice.value = { ...kept, format: formatsOf(model)[0]?.name ?? 'compressed-tensors' };
   }
-  // ONNX has groups for matrices only: models of convolutions begin with a scale per channel.
+  // ONNX supports groups for matrices only: models of convolutions start with per-channel scales.
   const { configText } = choice.value;
   if (model.format === 'onnx' && configText === null && !goesWith(model, choice.value))
     choice.value = { ...choice.value, preset: perChannelPreset };
@@ -52,7 +52,7 @@ interface Given {
   isSample?: true;
 }
 
-/** Opens what `find` comes up with; null: nothing was given. */
+/** Opens what `find` returns; null: nothing was given. */
 async function load(what: string, find: () => Promise<Given | null>): Promise<void> {
   if (!quantizer.value || opening.value || isBusy.value) return;
   opening.value = what;
@@ -85,19 +85,19 @@ async function ofFiles(files: File[]): Promise<Given | null> {
   return { source: files, title: titleOf(weights), location: locationOf(weights) };
 }
 
-/** Hugging Face's page about a file has nearly the address of the file. */
+/** Hugging Face's page about a file differs from the file's URL in one segment. */
 function addressOf(text: string): URL {
   let url: URL;
   try {
     url = new URL(text, document.baseURI);
   } catch {
-    throw new Error(`“${text}” is not an address; one that ends in .safetensors, .gguf or .onnx is needed.`);
+    throw new Error(`“${text}” is not a URL. Enter one that ends in .safetensors, .gguf or .onnx.`);
   }
   if (url.hostname === 'huggingface.co')
     url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
   if (!/\.(safetensors|gguf|onnx|safetensors\.index\.json)$/i.test(url.pathname))
     throw new Error(
-      `${url.href} is no model file; the address must end in .safetensors, .safetensors.index.json, .gguf or .onnx.`,
+      `${url.href} is not a model file; the URL must end in .safetensors, .safetensors.index.json, .gguf or .onnx.`,
     );
   return url;
 }

@@ -31,7 +31,7 @@ function ModelFacts({ title, model }: OpenedModel) {
         ))}
       </ul>
       {!model.config && model.format === 'safetensors' && (
-        <p class="fine">No config.json came with it: the one that is saved holds the quantization settings alone.</p>
+        <p class="fine">The model has no config.json; the saved one contains only the quantization settings.</p>
       )}
       <Diagnostics items={model.diagnostics} />
     </div>

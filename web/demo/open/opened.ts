@@ -5,11 +5,11 @@ import type { Failure } from '../app/failure';
 
 export interface OpenedModel {
   model: Model;
-  /** What to call it: a file name, or the number of files. */
+  /** Its name: a file name, or the number of files. */
   title: string;
-  /** How a command line would name it: a URL, a folder or a file. */
+  /** The model as a command line names it: a URL, a folder or a file. */
   location: string;
-  /** Whether it is the model that came with the page. */
+  /** Whether it is the sample model. */
   isSample?: true;
 }
 

@@ -1,4 +1,4 @@
-// A model by its address: only the parts that are needed are fetched, by range requests. Nothing else of the page leaves it.
+// Opens a model by URL: range requests fetch only the needed parts. The page makes no other network requests.
 import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { isBusy } from '../quality/job';

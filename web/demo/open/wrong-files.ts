@@ -1,4 +1,4 @@
-// Files that are no model this page can open, and what to do about each kind.
+// Files that are not models this page can open, and what to do about each kind.
 
 interface Kind {
   pattern: RegExp;
@@ -9,7 +9,7 @@ interface Kind {
 const kinds: Kind[] = [
   {
     pattern: /\.(bin|pt|pth|ckpt|pkl)$/i,
-    what: 'a PyTorch pickle, which can run code when it is loaded. Take the .safetensors file of the same model; most have one, or save it again with save_pretrained(…, safe_serialization=True).',
+    what: 'a PyTorch pickle, which can run code when it is loaded. Use the model’s .safetensors file, which most have, or save it again with save_pretrained(…, safe_serialization=True).',
   },
   { pattern: /\.(h5|keras|pb)$/i, what: 'a TensorFlow or Keras model. Export it to ONNX with tf2onnx first.' },
   { pattern: /\.tflite$/i, what: 'a LiteRT model, which is quantized with its own converter.' },
@@ -21,7 +21,7 @@ const kinds: Kind[] = [
   },
 ];
 
-/** For a choice without any weight file. */
+/** For a selection without a weight file. */
 export function withoutWeights(files: File[]): string {
   const names = files.slice(0, 3).map(({ name }) => name);
   const list = `${names.join(', ')}${files.length > 3 ? ', …' : ''}`;
@@ -35,13 +35,13 @@ export function withoutWeights(files: File[]): string {
 /** Longest file that can be a pointer or an error page instead of weights. */
 const headBytes = 512;
 
-/** What often lies on a disk under the name of a weight file without being one; null when it looks like weights. */
+/** What files with the name of a weight file often are instead; null if it looks like weights. */
 export async function notWeights(file: File): Promise<string | null> {
   if (file.size === 0) return `${file.name} is empty: its download did not finish.`;
   const head = await file.slice(0, headBytes).text();
   if (head.startsWith('version https://git-lfs.github.com'))
-    return `${file.name} is a pointer of Git LFS, not the weights. Fetch them with “git lfs pull”, or download the file itself.`;
+    return `${file.name} is a Git LFS pointer, not the weights. Fetch them with “git lfs pull”, or download the file itself.`;
   if (/^\s*<(!doctype|html)/i.test(head))
-    return `${file.name} is a web page, not the weights: the download was answered with an error or a login page.`;
+    return `${file.name} is a web page, not the weights: the download returned an error or a login page.`;
   return null;
 }

@@ -2,7 +2,7 @@ import { algorithms, hasAlgorithm, withAlgorithm } from '../configure/algorithms
 import { choice, chosenConfig, useConfig } from '../configure/choice';
 import { isBusy } from './job';
 
-/** Formats that hold what calibrated algorithms make. */
+/** Formats that can store the results of calibrated algorithms. */
 const holds = (format: string) => format !== 'gguf' && format !== 'onnx';
 
 export function AlgorithmChoice() {

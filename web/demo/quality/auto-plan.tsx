@@ -1,4 +1,4 @@
-// A budget of bits, and the dtype of every layer that spends it best.
+// A bit budget, and the dtypes of all layers that spend it best.
 import { signal } from '@preact/signals';
 import type { AutoConfig } from 'wasmquant';
 import { schemeText } from '../../present/spec_text';

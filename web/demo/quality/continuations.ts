@@ -1,4 +1,4 @@
-// What the model and what runs made of it go on with after a prompt.
+// Continuations of a prompt by the model and by the outputs of runs.
 import { signal } from '@preact/signals';
 import type { Generation, Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
@@ -7,12 +7,12 @@ import type { FinishedRun } from '../run/runs';
 import { runJob } from './job';
 import { decoded, encoded, tokenizerOf } from './tokenize';
 
-/** Tokens that are added at most. */
+/** Maximum number of generated tokens. */
 export const mostTokens = 64;
 
 export interface Continuation {
   model: Model;
-  /** Number of the run, or null for the model as it was opened. */
+  /** Number of the run, or null for the original model. */
   run: number | null;
   prompt: string;
   tokens: number[];
@@ -30,7 +30,7 @@ export function continued(model: Model, run: number | null): Continuation | null
   );
 }
 
-/** Lets the model and the run go on, as far as that was not done before. */
+/** Lets the model and the run continue the prompt, unless done before. */
 export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
   const text = prompt.value;
   return runJob('Writing', async (signal, onProgress) => {
@@ -43,7 +43,7 @@ export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
       const found = await quantizer.value?.languageModel(subject, source).generate(options);
       if (!found) return;
       const { tokens, stopped } = found;
-      // A decoder may treat the beginning of a text in its own way: the prompt is decoded with it, and taken off.
+      // A decoder may treat the start of a text specially: the prompt is decoded with it, then removed.
       const [before = '', whole = ''] = await decoded(model, [ids.plain, [...ids.plain, ...tokens]], signal);
       const added = whole.slice(whole.startsWith(before) ? before.length : 0);
       continuations.value = [
@@ -56,7 +56,7 @@ export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
   });
 }
 
-/** How many tokens two continuations have in common before they part. */
+/** How many leading tokens two continuations share. */
 export function commonTokens(left: readonly number[], right: readonly number[]): number {
   const parted = left.findIndex((token, i) => token !== right[i]);
   return parted < 0 ? left.length : parted;

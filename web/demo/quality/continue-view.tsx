@@ -1,4 +1,4 @@
-// A short continuation of a prompt by the model as it was opened and by runs, side by side.
+// A short continuation of a prompt by the original model and by runs, side by side.
 import type { Model } from 'wasmquant';
 import { canRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
@@ -10,7 +10,7 @@ import { samplePrompt } from './texts';
 const endings = {
   count: `${mostTokens} tokens`,
   end: 'ended by the model',
-  length: 'ended by the longest sequence of the model',
+  length: 'stopped at the maximum length of the model',
 };
 
 function facts({ tokens, stopped }: Continuation, before: Continuation | null): string {
@@ -64,8 +64,7 @@ export function ContinueView() {
     >
       <h3>What it writes</h3>
       <p class="fine" id="prompt-note">
-        The model goes on with the most probable token, {mostTokens} times. Each goes through the whole model: large
-        ones take a while.
+        Decodes {mostTokens} tokens greedily without a KV cache, to spot-check quality; large models take a while.
       </p>
       <div class="field">
         <label for="prompt">Beginning of a text</label>

@@ -1,4 +1,4 @@
-// Measuring and planning: one at a time, never beside a run, with progress and cancel.
+// Measuring and planning: one job at a time, never during a run, with progress and cancel.
 import { computed, signal } from '@preact/signals';
 import type { Progress } from 'wasmquant';
 import { explain, type Failure } from '../app/failure';
@@ -22,7 +22,7 @@ export function cancelJob(): void {
   controller?.abort();
 }
 
-/** Hands `work` a signal and a place for its progress. Failures are shown, cancels are not. */
+/** Passes `work` a signal and a progress callback. Failures are shown, cancels are not. */
 export async function runJob(
   title: string,
   work: (signal: AbortSignal, onProgress: (progress: Progress) => void) => Promise<void>,

@@ -1,4 +1,4 @@
-// Bits per byte of the model and of what runs made of it, on one text.
+// Bits per byte of the model and of the outputs of runs, on one text.
 import { signal } from '@preact/signals';
 import type { Evaluation, Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
@@ -10,7 +10,7 @@ import { tokensOf } from './tokenize';
 
 export interface Measurement {
   model: Model;
-  /** Number of the run, or null for the model as it was opened. */
+  /** Number of the run, or null for the original model. */
   run: number | null;
   text: string;
   found: Evaluation;
@@ -25,14 +25,14 @@ export function measured(model: Model, run: number | null): Evaluation | null {
   );
 }
 
-/** Measures the model and the run, as far as that was not done before. */
+/** Measures the model and the run, unless done before. */
 export function measure(model: Model, run: FinishedRun | null): Promise<void> {
   const text = texts.measure.value;
   return runJob('Measuring', async (signal, onProgress) => {
     const tokens = await tokensOf(model, text, signal);
     const keep = async (number: number | null, subject: Model) => {
       if (measured(model, number)) return;
-      // The tokenizer of the original gives the bytes: not every output carries it over.
+      // Bytes are counted with the original's tokenizer: not every output has one.
       const source = subject === model ? {} : { source: model };
       const found = await quantizer.value?.languageModel(subject, source).evaluate({ tokens, signal, onProgress });
       if (found) measurements.value = [...measurements.value, { model, run: number, text, found }];
@@ -44,7 +44,7 @@ export function measure(model: Model, run: FinishedRun | null): Promise<void> {
 
 /**
  * Mean difference of bits per byte between two evaluations of the same sequences, and its standard error: sequences are
- * compared one by one, so that how hard each of them is cancels out.
+ * compared pairwise, which cancels their difficulty.
  */
 export function difference(before: Evaluation, after: Evaluation): { mean: number; error: number } | null {
   const count = before.sequenceLosses.length;

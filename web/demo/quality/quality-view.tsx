@@ -1,4 +1,4 @@
-// Llama-architecture models on real text: calibrated algorithms, a plan by budget, and what it costs.
+// Llama-architecture models on real text: calibrated algorithms, a plan by budget, and the cost of quantization.
 import { signal } from '@preact/signals';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { FeedsView } from '../feeds/feeds-view';
@@ -43,7 +43,7 @@ export function QualityView() {
     <section class="panel" aria-labelledby="quality">
       <h2 id="quality">Calibrate and measure</h2>
       <div class="texts">
-        <TextField use="calibrate" title="Text to calibrate with" description="40 kB of ordinary text are plenty." />
+        <TextField use="calibrate" title="Text to calibrate with" description="40 kB of ordinary text is plenty." />
         <TextField use="measure" title="Text to measure on" description="Another text of the same kind." />
       </div>
       {hasSampleTexts() && (

@@ -1,4 +1,4 @@
-// Texts that the model is run on: one to calibrate with, another one to measure on, or the result would flatter itself.
+// Texts for the model: one to calibrate with, and a different one to measure on, which avoids flattering results.
 import { signal } from '@preact/signals';
 import { opened } from '../open/opened';
 
@@ -6,16 +6,16 @@ export type TextUse = 'calibrate' | 'measure';
 
 export const texts = { calibrate: signal(''), measure: signal('') };
 
-/** Sequences of 256 tokens that are taken from a text; what follows is not used. */
+/** Sequences of 256 tokens taken from a text; the rest is not used. */
 export const sequences = 32;
 
-/** Longer texts are cut: this is far more than all sequences need. */
+/** Longer texts are cut: far more than all sequences need. */
 export const mostCharacters = 2_000_000;
 
-/** What the sample knows to go on with: it has read one book. */
+/** A prompt for the sample model, which was trained on one book. */
 export const samplePrompt = 'And the king said unto ';
 
-/** The sample comes with texts of its own. */
+/** Whether the sample, which has its own texts, is open. */
 export function hasSampleTexts(): boolean {
   return opened.value?.isSample === true;
 }

@@ -1,15 +1,15 @@
-// Text to token ids and back, off the main thread: a vocabulary takes a while to load and a long text to cut.
+// Text to token ids and back, off the main thread: loading a vocabulary and tokenizing a long text take a while.
 import { Tokenizer } from '@huggingface/tokenizers';
 import type { TokenizerFiles } from '../../present/tokenizer_files';
 
-/** The model's tokenizer, and a text, or ids of several. */
+/** The model's tokenizer, and a text, or several lists of ids. */
 export interface TokenizeRequest extends TokenizerFiles {
   work: { text: string } | { ids: number[][] };
 }
 
 export interface Encoded {
   plain: number[];
-  /** The same with what the tokenizer puts around it. */
+  /** The same with the tokenizer's special tokens. */
   special: number[];
 }
 export type TokenizeReply = Encoded | { texts: string[] } | { problem: string };

@@ -1,4 +1,4 @@
-// A text as the library takes it: with the model's own tokenizer, which has been at work in a worker already.
+// A text for the library, tokenized in a worker with the model's tokenizer.
 import type { Model, TextInput, Tokenizer } from 'wasmquant';
 import { tokenizerFiles } from '../../present/tokenizer_files';
 import { mostCharacters, sequences } from './texts';
@@ -19,9 +19,7 @@ async function ask(model: Model, work: TokenizeRequest['work'], signal: AbortSig
   signal.throwIfAborted();
   const files = await tokenizerFiles(model);
   if (files === null) {
-    throw new Error(
-      'tokenizer.json did not come with this model. Open its folder, or choose that file with the weights.',
-    );
+    throw new Error('The model has no tokenizer.json. Open its folder, or choose that file together with the weights.');
   }
   const reply = await inWorker({ ...files, work }, signal);
   if ('problem' in reply) throw new Error(`tokenizer.json cannot be used here: ${reply.problem}`);
@@ -36,7 +34,7 @@ export async function decoded(model: Model, ids: number[][], signal: AbortSignal
   return ((await ask(model, { ids }, signal)) as { texts: string[] }).texts;
 }
 
-/** A tokenizer for the one text that `encoded` was asked for. */
+/** A tokenizer for the single text that `encoded` belongs to. */
 export function tokenizerOf({ plain, special }: Encoded): Tokenizer {
   return { encode: (_, options) => (options?.add_special_tokens === false ? plain : special) };
 }

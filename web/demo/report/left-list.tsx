@@ -1,4 +1,4 @@
-// What a plan leaves as it is and why, the largest part first.
+// What a plan does not quantize and why, the largest part first.
 import type { Coverage } from 'wasmquant';
 import { percentText, shownLeft } from '../../present/coverage';
 import { bytesText, countText } from '../../present/units';

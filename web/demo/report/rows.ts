@@ -1,4 +1,4 @@
-// The rows of the table: the plan, joined with the errors of a finished run; searched, sorted, and the worst picked out.
+// The rows of the table: the plan joined with the errors of a finished run; searched, sorted, and the worst marked.
 import type { Plan, PlannedTensor, Report, TensorError } from 'wasmquant';
 
 export type Row = PlannedTensor & { error: TensorError | null; worst: boolean };
@@ -8,7 +8,7 @@ export interface Order {
   descending: boolean;
 }
 
-/** The lowest tenth is marked, five at most; with fewer tensors than this a mark would say nothing. */
+/** The lowest tenth is marked, at most five; with fewer tensors than this nothing is marked. */
 const leastForWorst = 4;
 const mostWorst = 5;
 
@@ -31,7 +31,7 @@ export function joinRows(plan: Plan, report: Report | null): Row[] {
 
 const collator = new Intl.Collator('en', { numeric: true });
 
-/** Rows without a value come last in either direction. */
+/** Rows without a value sort last in either direction. */
 function compare(left: Row, right: Row, { key, descending }: Order): number {
   const sign = descending ? -1 : 1;
   if (key === 'name') return sign * collator.compare(left.name, right.name);

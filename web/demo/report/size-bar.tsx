@@ -1,4 +1,4 @@
-// Bytes before and after as two bars on one scale; of the second, what was quantized and what was copied.
+// Bytes before and after as two bars on one scale, the second split into quantized and copied.
 import type { Plan } from 'wasmquant';
 import { bytesText } from '../../present/units';
 

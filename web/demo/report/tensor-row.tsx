@@ -1,5 +1,5 @@
-// One tensor: a line to scan, and on request where the decision came from, what is written and every error figure.
-// Names come from files and are untrusted: they are only ever text.
+// One tensor: a line to scan, and on demand the deciding rule, what is written and every error figure. Names come from
+// files and are untrusted: they are only ever text.
 import { useComputed, useSignal } from '@preact/signals';
 import { schemeText } from '../../present/spec_text';
 import { bytesText, decibels, shapeText } from '../../present/units';

@@ -9,10 +9,10 @@ import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
 import { TreeView } from './tree-view';
 
-/** Rows drawn at first and added per click, so that a model of thousands of tensors opens at once. */
+/** Rows drawn at first and added per click, so that a model with thousands of tensors opens quickly. */
 const rowsAtOnce = 300;
 
-/** Marks what the search has left over. */
+/** Selects the rows that match the search. */
 function MarkAll({ rows }: { rows: Row[] }) {
   if (!canSelect.value) return <span class="visually-hidden">Selected</span>;
   const names = rows.filter(isSelectable).map(({ name }) => name);
@@ -41,7 +41,7 @@ export function TensorTable() {
   if (!planned.value.plan) return null;
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
-    // Third click: back to the order of the file. Sizes start with the largest, errors with the worst.
+    // Third click: back to file order. Sizes start with the largest, errors with the worst.
     const first = key === 'size' || key === 'mse';
     if (current !== key) order.value = { key, descending: first };
     else if (descending === first) order.value = { key, descending: !first };

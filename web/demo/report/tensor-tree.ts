@@ -1,8 +1,8 @@
-// Tensors by the parts of their names: model → layers → 0 → mlp. Chains without a fork are one node.
+// Tensors by the components of their names: model → layers → 0 → mlp. Chains without a fork are one node.
 import type { Row } from './rows';
 
 export interface TreeNode {
-  /** Last part of the name, or several of a chain, with dots. */
+  /** Last component of the name, or several of a chain, with dots. */
   label: string;
   /** Whole name up to here. */
   path: string;

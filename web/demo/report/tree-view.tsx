@@ -3,7 +3,7 @@ import { bytesText, countText, shapeText } from '../../present/units';
 import type { Row } from './rows';
 import { type TreeNode, treeOf } from './tensor-tree';
 
-/** Nodes above this many children start closed. */
+/** Nodes with more children than this start closed. */
 const openUpTo = 12;
 
 function Sizes({ node }: { node: { bytesBefore: number; bytesAfter: number } }) {
@@ -60,7 +60,7 @@ function Nodes({ nodes, depth, isSearched }: { nodes: TreeNode[]; depth: number;
   );
 }
 
-/** `isSearched`: what is left over is shown at once. */
+/** `isSearched`: matches are shown expanded. */
 export function TreeView({ rows, isSearched }: { rows: Row[]; isSearched: boolean }) {
   return (
     <div class="tree panel">

@@ -6,7 +6,7 @@ export type Destination = 'download' | 'folder';
 
 const hasSavePicker = typeof window !== 'undefined' && 'showSaveFilePicker' in window;
 
-/** Whether the output is one file, without a config.json, that can be named on disk. */
+/** Whether the output is a single file without a config.json, which can be named on disk. */
 export const isSingleFile = computed(() => {
   const { plan } = planned.value;
   return hasSavePicker && plan?.files.length === 1 && (plan.format === 'gguf' || plan.format === 'onnx');
@@ -16,7 +16,7 @@ export const isSingleFile = computed(() => {
 export const chosenDestination = signal<Destination | null>(null);
 export const canWriteFolder = typeof window !== 'undefined' && 'showDirectoryPicker' in window;
 
-/** Above this many bytes of output a folder is proposed: browser storage would hold a second copy of it. */
+/** Above this output size a folder is proposed, because browser storage would need a second copy. */
 const folderProposedFromBytes = 1e9;
 export const destination = computed<Destination>(() => {
   const bytesAfter = planned.value.plan?.totals.bytesAfter ?? 0;

@@ -1,11 +1,11 @@
-// Where the files of one run are: browser storage (run-folder.ts), a folder (pick-folder.ts) or a file on disk
+// Where the files of a run are: browser storage (run-folder.ts), a folder (pick-folder.ts) or a file on disk
 // (pick-file.ts).
 import type { Report } from 'wasmquant';
 
 export interface OutputFile {
   name: string;
   bytes: number;
-  /** Saves the file out of browser storage; null when it is on disk already. */
+  /** URL that saves the file from browser storage; null if it is already on disk. */
   url: string | null;
 }
 
@@ -17,6 +17,6 @@ export interface Output<Handle extends Place = Place> {
   folder: string | null;
   /** The files of a finished run. */
   files(report: Report): Promise<OutputFile[]>;
-  /** Removes the files from browser storage, and a file on disk that stayed empty. */
+  /** Removes the files from browser storage, and a file on disk that is still empty. */
   remove(): Promise<void>;
 }

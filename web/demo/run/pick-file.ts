@@ -1,4 +1,4 @@
-// A file on disk that the user names: for outputs that are one file.
+// A user-chosen file on disk, for single-file outputs.
 import type { Output } from './output';
 
 // Not in TypeScript's DOM library: only some browsers have it (File System Access, wicg.github.io/file-system-access).
@@ -11,7 +11,7 @@ declare global {
   }
 }
 
-/** Null when the user picks none. Must be called by a click before anything is awaited. */
+/** Null if the user cancels. Must be called from a click, before any await. */
 export async function pick(suggestedName: string): Promise<FileSystemFileHandle | null> {
   try {
     return (await window.showSaveFilePicker?.({ id: 'wasmquant', suggestedName })) ?? null;
@@ -21,7 +21,7 @@ export async function pick(suggestedName: string): Promise<FileSystemFileHandle 
   }
 }
 
-/** The same as the place of a run. What stood in the file stays until the run is done. */
+/** The same as the output of a run. Existing content stays until the run is done. */
 export async function pickFile(suggestedName: string): Promise<Output | null> {
   const handle = await pick(suggestedName);
   if (!handle) return null;
@@ -30,7 +30,7 @@ export async function pickFile(suggestedName: string): Promise<Output | null> {
     folder: handle.name,
     files: async (report) => report.files.map(({ bytes }) => ({ name: handle.name, bytes, url: null })),
     async remove() {
-      // The picker makes the file; a run that did not end leaves it empty. A full one is the user's.
+      // The picker creates the file; an unfinished run leaves it empty. A non-empty one is the user's.
       const isEmpty = await handle.getFile().then(
         (file) => file.size === 0,
         () => false,

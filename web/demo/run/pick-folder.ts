@@ -1,4 +1,4 @@
-// A folder on disk that the user picks.
+// A user-chosen folder on disk.
 import type { Output } from './output';
 
 // Not in TypeScript's DOM library: only some browsers have it (File System Access, wicg.github.io/file-system-access).
@@ -18,23 +18,23 @@ async function show(): Promise<FileSystemDirectoryHandle | null> {
 }
 
 /**
- * An empty folder, or null when the user picks none. Others are refused, so that no run can replace a model, least of
- * all the one it reads. Must be called by a click before anything is awaited.
+ * An empty folder, or null if the user cancels. Others are rejected, so that no run can replace a model, least of all its
+ * own input. Must be called from a click, before any await.
  */
 export async function pickFolder(): Promise<Output | null> {
   const handle = await show();
   if (!handle) return null;
   for await (const name of handle.keys()) {
-    // Desktops put files such as .DS_Store into folders that people call empty.
+    // Desktops add files such as .DS_Store to folders that look empty.
     if (!name.startsWith('.')) {
-      throw new Error(`The folder ${handle.name} has ${name} in it. Choose an empty or new one; nothing was changed.`);
+      throw new Error(`The folder ${handle.name} contains ${name}. Choose an empty or new one; nothing was changed.`);
     }
   }
   return {
     handle,
     folder: handle.name,
     files: async (report) => report.files.map(({ name, bytes }) => ({ name, bytes, url: null })),
-    // What is on disk is the user's; the library takes back what an unfinished run wrote.
+    // Files on disk are the user's; the library removes what an unfinished run wrote.
     remove: async () => {},
   };
 }

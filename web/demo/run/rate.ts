@@ -1,13 +1,13 @@
-// Bytes per second over the last seconds of a run, so that the time left follows what happens now.
+// Bytes per second over the last seconds of a run, so that the remaining time follows the current speed.
 
 const windowMs = 4000;
-/** Shorter spans say nothing. */
+/** Shorter spans are unreliable. */
 const leastMs = 400;
 
 export class Rate {
   #samples: { at: number; bytes: number }[] = [];
 
-  /** Adds a sample and returns bytes per second, or null when it is too early to say. */
+  /** Adds a sample and returns bytes per second, or null if it is too early. */
   add(bytes: number, at = performance.now()): number | null {
     this.#samples.push({ at, bytes });
     while (this.#samples.length > 2 && at - (this.#samples[1]?.at ?? at) > windowMs) this.#samples.shift();

@@ -1,5 +1,5 @@
-// Browser storage (OPFS) of runs: wasmquant-runs/<id>/<file>. A lock named after the run is held as long as its page
-// lives, so that another tab can tell files in use from what a closed or crashed page left behind.
+// Browser storage (OPFS) of runs: wasmquant-runs/<id>/<file>. The page holds a lock named after the run, so that other
+// tabs can tell files in use from leftovers of a closed or crashed page.
 import type { Output } from './output';
 
 const folderName = 'wasmquant-runs';
@@ -21,7 +21,7 @@ function hold(name: string): Promise<() => void> {
   });
 }
 
-/** @param bytesNeeded checked against what the browser allows, so that a run does not fail at its end. */
+/** @param bytesNeeded checked against the browser's quota, so that a run does not fail at its end. */
 export async function createRunFolder(bytesNeeded: number): Promise<Output<FileSystemDirectoryHandle>> {
   if (!hasStorage()) {
     throw new Error(
@@ -56,7 +56,7 @@ export async function createRunFolder(bytesNeeded: number): Promise<Output<FileS
   };
 }
 
-/** Removes the runs of pages that are gone. */
+/** Removes the runs of closed pages. */
 export async function removeLeftovers(): Promise<void> {
   if (!hasStorage()) return;
   const runs = await runsFolder();

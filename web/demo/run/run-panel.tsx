@@ -47,13 +47,13 @@ function Ready({ again }: { again: boolean }) {
   const missing = !opened.value
     ? 'Open a model first.'
     : !plan
-      ? 'This model and config do not go together yet.'
+      ? 'This config does not fit the model yet.'
       : !isOnnx && config && needsCalibration(config) && texts.calibrate.value.trim() === ''
         ? 'The algorithms of this config need a text to calibrate with: see “Calibrate and measure” below.'
         : isOnnx && config && needsActivations(config) && !feeds()
           ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'
           : null;
-  // After a run or a cancel the focus would be lost with the button that held it.
+  // After a run or a cancel the focused button disappears: move the focus.
   useEffect(() => {
     if (document.activeElement === document.body && run.value.state !== 'idle')
       button.current?.focus({ preventScroll: true });

@@ -1,5 +1,5 @@
-// The run under way, and the finished ones of this visit, oldest first. Each keeps its plan and report, so that any two
-// can be compared; files are those of the newest only.
+// The current run, and the finished ones of this visit, oldest first. Each keeps its plan and report, so that any two
+// can be compared; only the newest keeps its files.
 import { computed, signal } from '@preact/signals';
 import type { Model, Plan, Progress, Report } from 'wasmquant';
 import type { Failure } from '../app/failure';
@@ -27,10 +27,10 @@ export interface FinishedRun {
   number: number;
   plan: Plan;
   report: Report;
-  /** Of what it is the result. */
+  /** The source model. */
   model: Model;
   choice: Choice;
-  /** The config that was used, preset or own. */
+  /** The config used, from a preset or custom. */
   config: Record<string, unknown>;
   modelTitle: string;
   configTitle: string;
@@ -39,10 +39,10 @@ export interface FinishedRun {
 
 export const runs = signal<FinishedRun[]>([]);
 
-/** The run whose files are there to be saved. */
+/** The run whose files can be saved. */
 export const keptRun = computed(() => runs.value.findLast(({ files }) => files !== null) ?? null);
 
-/** The newest run of what is chosen now. */
+/** The newest run of the current choice. */
 export const shownRun = computed(
   () =>
     runs.value.findLast((done) => done.model === opened.value?.model && isSameChoice(done.choice, choice.value)) ??

@@ -1,5 +1,5 @@
-// All files of a run as one zip archive (stored, not compressed: quantized weights hardly shrink). It streams: straight
-// to disk where the browser lets a page pick a file, else through browser storage, never through memory.
+// All files of a run as one zip archive (stored, not compressed: quantized weights hardly shrink). It is streamed to
+// disk if the browser lets a page pick a file, else to browser storage, never to memory.
 import { signal } from '@preact/signals';
 import { explain, type Failure } from '../app/failure';
 import type { Output } from './output';
@@ -10,7 +10,7 @@ import { type FinishedRun, runs } from './runs';
 export const zipping = signal(false);
 export const zipFailure = signal<Failure | null>(null);
 
-/** Browser storage of the last archive, as long as its run has files: the download may still be going on. */
+/** Browser storage of the last archive, kept while its run has files: the download may still be in progress. */
 let kept: { run: number; output: Output } | null = null;
 
 async function filesOf({ files }: FinishedRun): Promise<File[]> {
@@ -24,7 +24,7 @@ async function writeZip(files: File[], target: FileSystemFileHandle): Promise<vo
   const { downloadZip } = await import('client-zip');
   const writable = await target.createWritable();
   const entries = files.map((file) => ({ name: file.name, input: file, lastModified: new Date(file.lastModified) }));
-  // Errors abort the stream, and with it the file.
+  // Errors abort the stream and thus the file.
   await downloadZip(entries, { buffersAreUTF8: true }).body?.pipeTo(writable);
 }
 
@@ -40,7 +40,7 @@ async function throughStorage(run: FinishedRun, files: File[], name: string): Pr
   link.click();
 }
 
-/** Must be called by a click: the file is asked for before anything else. */
+/** Must be called from a click: the file is picked first. */
 export async function saveZip(run: FinishedRun): Promise<void> {
   const name = `${run.modelTitle
     .replace(/\.\w+$/, '')

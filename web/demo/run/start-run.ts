@@ -1,4 +1,4 @@
-// One run from click to files: choose where, quantize in the workers, hand over the result.
+// One run from click to files: choose a destination, quantize in the workers, hand over the result.
 import type { Calibration, FormerRun, Model, Plan, Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
@@ -19,7 +19,7 @@ import { createRunFolder } from './run-folder';
 import { keptRun, run, runs } from './runs';
 
 let controller: AbortController | null = null;
-/** Where the files of the kept run are. */
+/** The output of the kept run. */
 let kept: Output | null = null;
 
 export function cancelRun(): void {
@@ -35,7 +35,7 @@ function progressToScreen(): (progress: Progress) => void {
   };
 }
 
-/** Removes the files of the former run; its report stays. */
+/** Removes the files of the previous run; its report stays. */
 async function forgetFiles(): Promise<void> {
   const former = kept;
   kept = null;
@@ -43,7 +43,7 @@ async function forgetFiles(): Promise<void> {
   await former?.remove();
 }
 
-/** Files of the former run stay until the new ones are there, unless both do not fit. */
+/** Files of the previous run stay until the new ones exist, unless both do not fit. */
 async function createFolder(bytes: number): Promise<Output> {
   try {
     return await createRunFolder(bytes);
@@ -55,10 +55,10 @@ async function createFolder(bytes: number): Promise<Output> {
   }
 }
 
-/** The former run where its output can spare work: what no config changed since is copied from it. */
+/** The previous run if its output can be reused: unchanged tensors are copied from it. */
 async function reusable(model: Model, { format }: Choice): Promise<FormerRun | null> {
   const former = keptRun.value;
-  // A folder on disk is the user's, who may have changed what is in it.
+  // A folder on disk is the user's, who may have changed its files.
   if (former?.model !== model || former.choice.format !== format || former.files?.folder !== null) return null;
   const { configText, preset } = former.choice;
   return { config: configText ?? preset, output: await modelOf(former), report: former.report };
@@ -100,7 +100,7 @@ async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan
   runs.value = [...runs.value, done];
 }
 
-/** Must be called by a click: a folder on disk is asked for before anything else. */
+/** Must be called from a click: a folder on disk is picked first. */
 export async function startRun(): Promise<void> {
   const { plan } = planned.value;
   const source = opened.value;
