@@ -8,23 +8,6 @@
 
 namespace wasmquant::bindings {
 
-std::string BoundModelIndex::need(uint32_t file, Address bytes, uint32_t length) {
-  if (index_.is_fed(file, {pointer<const uint8_t>(bytes), length})) {
-    json::Value out;
-    out.set("isFed", true);
-    return ok(std::move(out));
-  }
-  const auto need = index_.need(file, {pointer<const uint8_t>(bytes), length});
-  if (!need) return fail(need.error());
-  json::Value out;
-  out.set("need", *need);
-  return ok(std::move(out));
-}
-
-std::string BoundModelIndex::read(uint32_t file, Address bytes, uint32_t length) {
-  return reply(index_.read(file, {pointer<const uint8_t>(bytes), length}));
-}
-
 std::string BoundModelIndex::feed(uint32_t file, Address bytes, uint32_t length) {
   const auto need = index_.feed(file, {pointer<const uint8_t>(bytes), length});
   if (!need) return fail(need.error());
@@ -32,18 +15,17 @@ std::string BoundModelIndex::feed(uint32_t file, Address bytes, uint32_t length)
   out.set("offset", need->offset);
   out.set("bytes", need->bytes);
   if (need->bytes == 0) {
-    json::Array locations, deflated;
-    if (index_.onnx() != nullptr)
-      for (const std::string_view name : index_.onnx()->model().locations) locations.emplace_back(name);
-    for (const npz::Deflated& array : index_.deflated()) {
+    const List<std::string>& data_files = index_.data_files(file);
+    json::Array deflated;
+    for (const DeflatedFile& inner : index_.deflated(file)) {
       json::Value& row = deflated.emplace_back();
-      row.set("name", array.name);
-      row.set("begin", array.begin);
-      row.set("end", array.end);
-      row.set("bytes", array.bytes);
-      row.set("crc", uint64_t{array.crc});
+      row.set("name", inner.name);
+      row.set("begin", inner.begin);
+      row.set("end", inner.end);
+      row.set("bytes", inner.bytes);
+      row.set("crc", uint64_t{inner.crc});
     }
-    out.set("locations", std::move(locations));
+    out.set("dataFiles", json::Array(data_files.begin(), data_files.end()));
     out.set("deflated", std::move(deflated));
   }
   return ok(std::move(out));
@@ -63,7 +45,7 @@ std::string BoundModelIndex::finish() {
 }
 
 std::string BoundModelIndex::layer_values() const {
-  if (index_.onnx() != nullptr) return ok(wasmquant::layer_values(*index_.onnx()));
+  if (index_.format().has_graph) return ok(wasmquant::layer_values(index_.onnx()));
   return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
 }
 
@@ -87,8 +69,6 @@ EMSCRIPTEN_BINDINGS(model_index) {
   class_<BoundModelIndex>("ModelIndex")
       .constructor<>()
       .function("addFile", &BoundModelIndex::add_file)
-      .function("need", &BoundModelIndex::need)
-      .function("read", &BoundModelIndex::read)
       .function("feed", &BoundModelIndex::feed)
       .function("readShardMap", &BoundModelIndex::read_shard_map)
       .function("finish", &BoundModelIndex::finish)

@@ -12,8 +12,6 @@ class BoundModelIndex : Counted {
   uint32_t add_file(std::string name, double bytes) {
     return index_.add_file(std::move(name), static_cast<uint64_t>(bytes));
   }
-  std::string need(uint32_t file, Address bytes, uint32_t length);
-  std::string read(uint32_t file, Address bytes, uint32_t length);
   std::string feed(uint32_t file, Address bytes, uint32_t length);
   std::string read_shard_map(std::string text);
   std::string finish();

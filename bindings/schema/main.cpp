@@ -1,15 +1,75 @@
-// Prints the JSON Schemas of the config dialects as one object, {"quark": schema, ...}: the build writes them into the
-// package.
+// Prints what the build makes files of: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}}. Schemas of
+// the config dialects go into the package; formats are FormatTable of web/lib/api/formats.ts.
 #include <cstdio>
 
 #include "config/dialects/dialects.h"
 #include "config/schema.h"
+#include "pipeline/plan/output_format.h"
+
+namespace wasmquant {
+namespace {
+
+json::Value texts(std::span<const std::string_view> list) {
+  json::Array out;
+  for (const std::string_view text : list) out.emplace_back(text);
+  return out;
+}
+
+json::Value schemas() {
+  json::Value out;
+  for (const auto dialect : {Dialect::quark, Dialect::brevitas, Dialect::aihwkit, Dialect::gguf})
+    out.set(std::string(config::name_of(dialect)), config::schema(dialect));
+  return out;
+}
+
+json::Value input_formats() {
+  json::Value out;
+  for (const Format* const format : formats()) {
+    json::Value row;
+    row.set("title", format->title);
+    row.set("extensions", texts(format->extensions));
+    row.set("dataExtensions", texts(format->data_extensions));
+    row.set("hasGraph", format->has_graph);
+    row.set("hasGgmlNames", format->has_ggml_names);
+    row.set("carriesConfig", format->carries_config);
+    row.set("hasSiblingFiles", format->has_sibling_files);
+    row.set("canCalibrate", format->can_calibrate);
+    out.set(std::string(format->name), std::move(row));
+  }
+  return out;
+}
+
+json::Value output_format_table() {
+  json::Value out;
+  for (const OutputFormat& format : output_formats()) {
+    json::Array sources;
+    for (const Format* const source : formats())
+      if (format.takes(*source)) sources.emplace_back(source->name);
+    json::Value row;
+    row.set("title", format.text.title);
+    row.set("description", format.text.description);
+    row.set("packages", format.text.packages);
+    row.set("note", format.text.note);
+    row.set("container", format.container->name);
+    row.set("sources", std::move(sources));
+    row.set("takesRecipes", format.takes_recipes);
+    row.set("splitsBySize", format.splits_by_size);
+    row.set("isWholeFile", format.is_whole_file);
+    row.set("hasSiblingFiles", format.has_sibling_files);
+    out.set(std::string(format.name), std::move(row));
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace wasmquant
 
 int main() {
-  wasmquant::json::Value all;
-  for (const auto dialect :
-       {wasmquant::Dialect::quark, wasmquant::Dialect::brevitas, wasmquant::Dialect::aihwkit, wasmquant::Dialect::gguf})
-    all.set(std::string(wasmquant::config::name_of(dialect)), wasmquant::config::schema(dialect));
+  wasmquant::json::Value formats, all;
+  formats.set("inputs", wasmquant::input_formats());
+  formats.set("outputs", wasmquant::output_format_table());
+  all.set("schemas", wasmquant::schemas());
+  all.set("formats", std::move(formats));
   std::puts(wasmquant::json::write(all).c_str());
   return 0;
 }

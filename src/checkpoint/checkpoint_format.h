@@ -2,6 +2,7 @@
 // layouts and a function that returns it, plus its row in formats.def.
 #pragma once
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -53,10 +54,20 @@ enum class ExpertStorage : uint8_t {
   left         // they are not quantized
 };
 
+/// What people are told of a format.
+struct FormatText {
+  std::string_view title;        // as its runtimes write it
+  std::string_view description;  // a sentence that helps to choose it; empty: it is not offered where there is a list
+  std::string_view packages;     // what pip has to install for transformers to load it; empty: not known
+  std::string_view note;         // a sentence on what reads it; may be empty
+};
+
 /// One format: how it lays out weights, and its config block.
 class CheckpointFormat {
  public:
   virtual std::string_view name() const noexcept = 0;
+  /// Of writable formats.
+  virtual FormatText text() const noexcept { return {name(), "", "", ""}; }
   /// Whether its weights are read, not written.
   virtual bool is_read_only() const noexcept { return false; }
   /// One stage, or two. Errors: format-unsupported, which lists what the format supports and which formats would fit.
@@ -91,10 +102,10 @@ class CheckpointFormat {
   ~CheckpointFormat() = default;
 };
 
+/// All of them, in the order of formats.def.
+std::span<const CheckpointFormat* const> checkpoint_formats() noexcept;
 /// The format of that name, or null.
 const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
-/// The writable ones, "compressed-tensors, quark, ...", for messages.
-std::string checkpoint_format_names();
 
 /// Fills in the spec of the codes, rows, columns, granularity. Errors: those of granularity_of.
 Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages);

@@ -9,6 +9,11 @@ namespace wasmquant {
 class FakeQuantized final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "fake-quantized"; }
+  FormatText text() const noexcept override {
+    return {"Fake-quantized",
+            "Quantized, then dequantized to the original dtype: any runtime loads it; the size is unchanged.",
+            "transformers", "The weights are dequantized floats: the size is unchanged, and any runtime loads them."};
+  }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   ExpertStorage expert_storage(const families::ModelFamily&, bool) const override { return ExpertStorage::as_stored; }

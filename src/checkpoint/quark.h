@@ -23,6 +23,10 @@ namespace wasmquant {
 class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }
+  FormatText text() const noexcept override {
+    return {"Quark", "Packed weights in the export format of AMD Quark.", "transformers amd-quark",
+            "Quark's own layout: AMD Quark must be installed to load it."};
+  }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return true; }
   bool holds_activation_scales() const override { return true; }

@@ -18,6 +18,9 @@ namespace wasmquant {
 class Awq final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "awq"; }
+  FormatText text() const noexcept override {
+    return {"AWQ", "", "transformers gptqmodel", "AutoAWQ's layout (GEMM). vLLM also reads it."};
+  }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   Status check(const List<LayerOutcome>& layers) const override;
@@ -29,6 +32,9 @@ class Awq final : public CheckpointFormat {
 class Gptq final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "gptq"; }
+  FormatText text() const noexcept override {
+    return {"GPTQ", "", "transformers gptqmodel", "GPTQ's layout. vLLM also reads it."};
+  }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   Status check(const List<LayerOutcome>& layers) const override;

@@ -80,11 +80,11 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
   return finish(value ? parse(*value, dialect, list) : std::nullopt, list, problems);
 }
 
-Result<ParsedConfig> parse_for_format(std::string_view text, std::string_view format, List<Diagnostic>* problems) {
+Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe, List<Diagnostic>* problems) {
   DiagnosticList list;
   const auto value = value_of(text, list);
   const bool is_recipe =
-      value && value->is_string() && format == "gguf" && preset_named(value->as_string(), "gguf") != nullptr;
+      value && value->is_string() && prefers_recipe && preset_named(value->as_string(), "gguf") != nullptr;
   return finish(value ? parse(*value, is_recipe ? "gguf" : "auto", list) : std::nullopt, list, problems);
 }
 

@@ -23,9 +23,8 @@ List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto")
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
                                 List<Diagnostic>* problems = nullptr);
 
-/// Like parse_text; for output format "gguf", a name shared by a preset and a recipe (mxfp4) means the recipe.
-Result<ParsedConfig> parse_for_format(std::string_view text, std::string_view format,
-                                      List<Diagnostic>* problems = nullptr);
+/// Like parse_text; if `prefers_recipe`, a name shared by a preset and a recipe (mxfp4) means the recipe.
+Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe, List<Diagnostic>* problems = nullptr);
 
 /// A config converted to another dialect, with what was lost (config/dialects/convert.h); config-invalid if the dialect
 /// cannot express any part of it. `to`: a dialect's name.

@@ -1,6 +1,7 @@
 // What a file's header says about its tensors, whatever the format.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,25 @@ struct StoredTensor {
   uint64_t end = 0;
 };
 
+/// A file inside a file whose bytes are compressed: [begin, end) of the outer one, of `bytes` inflated.
+struct DeflatedFile {
+  std::string name;
+  uint64_t begin = 0, end = 0, bytes = 0;
+  uint32_t crc = 0;  // CRC-32 of what comes out
+};
+
+/// What a format keeps of a file for those who know the format: each derives its own.
+struct FileDetails {
+  virtual ~FileDetails() = default;
+};
+
 /// One file: its tensors in order of offset and its free metadata in order of appearance.
 struct FileIndex {
   List<StoredTensor> tensors;
   List<std::pair<std::string, std::string>> metadata;
+  List<std::string> data_files;                // that hold values of its tensors, relative to its folder
+  List<DeflatedFile> deflated;                 // to be inflated, and read as files of the model
+  std::shared_ptr<const FileDetails> details;  // null: the format has none
 };
 
 }  // namespace wasmquant

@@ -1,5 +1,13 @@
 // Rooms: folders of src (C++), web and web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
 // only rooms above it in these tables, so there are no circles. check.mjs holds the code to them.
+import { readdirSync } from 'node:fs';
+
+/** The folders of src/formats: each knows the bytes of its own files. */
+const containerRooms = Object.fromEntries(
+  readdirSync(new URL('../../src/formats', import.meta.url), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => [`formats/${name}`, ['core', 'numeric', 'formats']]),
+);
 
 /** Of src. */
 export const cppRooms = {
@@ -45,10 +53,9 @@ export const cppRooms = {
     'config/dialects',
   ],
   formats: ['core', 'numeric'],
-  'formats/gguf': ['core', 'numeric', 'formats'],
   'formats/safetensors': ['core', 'formats'],
+  ...containerRooms,
   'formats/numpy': ['core', 'formats', 'formats/safetensors'],
-  'formats/onnx': ['core', 'numeric', 'formats'],
   'gguf_conversion/tokenizer': ['core', 'families', 'formats/gguf'],
   gguf_conversion: ['core', 'numeric', 'tables', 'families', 'formats/gguf', 'gguf_conversion/tokenizer'],
   'kernels/reference': ['kernels'],
@@ -97,7 +104,6 @@ export const cppRooms = {
     'formats',
     'formats/gguf',
     'formats/safetensors',
-    'formats/numpy',
     'formats/onnx',
     'gguf_conversion',
     'onnx_graph',
@@ -114,8 +120,10 @@ export const cppRooms = {
     'config/dialects',
     'checkpoint',
     'config',
+    'formats',
     'formats/gguf',
     'formats/safetensors',
+    'formats/onnx',
     'gguf_conversion',
     'kernels/ggml',
     'onnx_graph',
@@ -165,7 +173,8 @@ export const webRooms = {
 
 /** Of web/lib; '' is the folder itself, whose files are the entries. */
 export const libraryRooms = {
-  api: [],
+  generated: [],
+  api: ['generated'],
   engine: ['api'],
   io: ['api'],
   model: ['api', 'engine', 'io'],

@@ -3,14 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdio>
 
-#include "checkpoint/checkpoint_format.h"
 #include "config/presets.h"
 #include "config/schema.h"
 #include "numeric/minifloat.h"
 #include "observers/registry.h"
 #include "pipeline/calibrated_model.h"
+#include "pipeline/plan/output_format.h"
 
 using namespace wasmquant;
 using namespace wasmquant::testing;
@@ -109,10 +108,9 @@ TEST_CASE("the algorithm of the guide") {
 }
 
 TEST_CASE("the checkpoint format of the guide") {
-  // extension.mjs compares this with what TypeScript says.
-  std::printf("formats: %s\n", checkpoint_format_names().c_str());
-  const CheckpointFormat* const format = checkpoint_format_named("int8-rows");
+  const OutputFormat* const format = output_format_named("int8-rows");
   REQUIRE(format != nullptr);
+  CHECK(format->text.title == "Rows of int8");
   List<Diagnostic> diagnostics;
   PlanOptions options;
   options.format = "int8-rows";

@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(tensor.begin >= end);
     end = tensor.end;
   }
-  for (const npz::Deflated& array : reader.deflated()) {
+  for (const DeflatedFile& array : reader.deflated()) {
     require(array.begin <= array.end && array.end <= size);
     inflated += array.bytes;
   }

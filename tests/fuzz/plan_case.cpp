@@ -75,7 +75,7 @@ bool open(Choices& choose, ModelIndex& index) {
     const auto header = gguf::write_header(metadata, tensors);
     if (!header) return false;
     const uint32_t file = index.add_file("model.gguf", header->file_bytes);
-    return index.read(file, {reinterpret_cast<const uint8_t*>(header->bytes.data()), header->bytes.size()}) &&
+    return index.feed(file, {reinterpret_cast<const uint8_t*>(header->bytes.data()), header->bytes.size()}) &&
            index.finish();
   }
   List<safetensors::Entry> entries;
@@ -88,7 +88,7 @@ bool open(Choices& choose, ModelIndex& index) {
   const auto header = safetensors::write_header(entries, {});
   if (!header) return false;
   const uint32_t file = index.add_file("model.safetensors", header->file_bytes);
-  return index.read(file, {reinterpret_cast<const uint8_t*>(header->bytes.data()), header->bytes.size()}) &&
+  return index.feed(file, {reinterpret_cast<const uint8_t*>(header->bytes.data()), header->bytes.size()}) &&
          index.finish();
 }
 

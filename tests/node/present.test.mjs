@@ -88,7 +88,7 @@ test('edits of a config go before what it says, and leave the config itself alon
     { name: 'mxfp4', config: quark },
     { name: 'q4_k_m', config: recipe },
   ];
-  assert.deepEqual(configOf(named, 'gguf'), { dialect: 'gguf', recipe: 'mxfp4' });
-  for (const format of [undefined, 'quark']) assert.equal(configOf(named, format), quark);
-  for (const format of [undefined, 'gguf']) assert.equal(configOf(other, format), recipe);
+  assert.deepEqual(configOf(named, true), { dialect: 'gguf', recipe: 'mxfp4' });
+  assert.equal(configOf(named, false), quark);
+  for (const takesRecipes of [false, true]) assert.equal(configOf(other, takesRecipes), recipe);
 });

@@ -17,10 +17,14 @@ test('both entries export the same names', () => {
     'coreErrorCodes',
     'createQuantizer',
     'dynamicInput',
+    'formats',
+    'inputFormatOf',
+    'inputFormats',
     'libraryErrorCodes',
     'microscaling',
     'nvfp4',
     'outputFormats',
+    'outputFormatsOf',
     'perChannel',
     'perGroup',
     'perTensor',
@@ -28,6 +32,7 @@ test('both entries export the same names', () => {
     'planOf',
     'progressive',
     'quarkConfig',
+    'weightFilePattern',
   ];
   assert.deepEqual(Object.keys(browserEntry).sort(), names);
   assert.deepEqual(Object.keys(nodeEntry).sort(), names);

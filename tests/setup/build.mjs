@@ -38,19 +38,29 @@ function copyWhenNewer(source, target) {
   if (isNewer(source, target)) copyFileSync(source, target);
 }
 
+/** A literal, so that names of formats are types. Written when it differs: what is made of it is made again then. */
+function writeFormats(formats) {
+  const file = join(root, 'web/lib/generated/formats.ts');
+  const text = `// Made by the build of the core's tables of formats (bindings/schema/main.cpp).\nexport const table = ${JSON.stringify(formats, null, 2)} as const;\n`;
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
+  mkdirSync(join(root, 'web/lib/generated'), { recursive: true });
+  writeFileSync(file, text);
+}
+
 /**
- * dist/engine.js and dist/wasmquant.wasm, and the JSON Schemas of the config dialects. The library instantiates the
- * module itself, so the two names are free.
+ * dist/engine.js and dist/wasmquant.wasm, the JSON Schemas of the config dialects, and web/lib/generated/formats.ts. The
+ * library instantiates the module itself, so the two names are free.
  */
 export function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
-  const schemas = JSON.parse(
+  const { schemas, formats } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
   );
   mkdirSync(join(root, 'dist/schema'), { recursive: true });
   for (const [dialect, schema] of Object.entries(schemas)) {
     writeFileSync(join(root, `dist/schema/${dialect}.json`), `${JSON.stringify(schema, null, 2)}\n`);
   }
+  writeFormats(formats);
   mkdirSync(join(root, 'dist/engine'), { recursive: true });
   copyWhenNewer(join(folder, 'wasmquant.js'), join(root, 'dist/engine.js'));
   copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));

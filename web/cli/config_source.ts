@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Preset, Quantizer } from '../lib/node.js';
+import { formats, type Preset, type Quantizer } from '../lib/node.js';
 import { type Config, configOf, isRecipe, withExclusions, withLayers } from '../present/config_edits.js';
 import type { ConfigOptions, LayerChoice } from './args.js';
 import { CommandError, usageError } from './failure.js';
@@ -62,7 +62,7 @@ export async function configFor(
 ): Promise<string | object> {
   const { exclude = [], layer = [], pure = false } = options;
   const named = options.preset === undefined ? undefined : presetNamed(quantizer, options.preset);
-  const config = named && configOf(named, options.format);
+  const config = named && configOf(named, options.format !== undefined && formats.outputs[options.format].takesRecipes);
   const forRecipe = config !== undefined && isRecipe(config);
   if (pure && !forRecipe)
     throw usageError(

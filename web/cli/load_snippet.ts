@@ -1,22 +1,7 @@
 /** How to load the written files, for people who know the runtime but not this format. */
 import { join } from 'node:path';
-import type { Model, OutputFormat, Report } from '../lib/node.js';
+import { formats, inputFormatOf, type Model, type Report } from '../lib/node.js';
 import { printable } from './terminal.js';
-
-/** Packages that the runtime needs in addition to transformers. */
-const kPackages: Partial<Record<OutputFormat, string>> = {
-  'compressed-tensors': 'pip install transformers compressed-tensors',
-  quark: 'pip install transformers amd-quark',
-  awq: 'pip install transformers gptqmodel',
-  gptq: 'pip install transformers gptqmodel',
-  'fake-quantized': 'pip install transformers',
-};
-const kNotes: Partial<Record<OutputFormat, string>> = {
-  awq: "AutoAWQ's layout (GEMM). vLLM also reads it.",
-  gptq: "GPTQ's layout. vLLM also reads it.",
-  quark: "Quark's own layout: AMD Quark must be installed to load it.",
-  'fake-quantized': 'The weights are dequantized floats: the size is unchanged, and any runtime loads them.',
-};
 
 /** Dtypes that no other tool stores. */
 const kOwnLayouts = ['mx6', 'mx9', 'bfp16'];
@@ -33,7 +18,7 @@ function pythonString(text: string): string {
 
 /** ONNX runtimes, in JavaScript and Python. */
 function onnxLines(report: Report, output: string, isFolder: boolean): string[] {
-  const name = report.files.find((file) => /\.onnx$/i.test(file.name))?.name ?? '';
+  const name = report.files.find((file) => inputFormatOf(file.name) === 'onnx')?.name ?? '';
   const path = pythonString(isFolder ? join(output, name) : output);
   return [
     '// npm install onnxruntime-node   (in a page: onnxruntime-web)',
@@ -46,7 +31,7 @@ function onnxLines(report: Report, output: string, isFolder: boolean): string[] 
 
 /** llama.cpp, and wllama in JavaScript. Of a split model the first file is opened. */
 function ggufLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
-  const names = report.files.map(({ name }) => name).filter((name) => /\.gguf$/i.test(name));
+  const names = report.files.map(({ name }) => name).filter((name) => inputFormatOf(name) === 'gguf');
   const path = isFolder ? join(output, names.sort()[0] ?? '') : output;
   const architecture = model.metadata['general.architecture'] ?? model.config?.model_type;
   const tool = architecture === 'bert' ? 'llama-embedding' : 'llama-completion';
@@ -95,14 +80,14 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
   if (format === 'onnx') return onnxLines(report, output, isFolder);
   if (format === 'gguf') return ggufLines(model, report, output, isFolder);
   const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
-  const packages = kPackages[format];
-  if (packages === undefined) return [];
+  const { packages, note: sentence } = formats.outputs[format];
+  if (packages === '') return [];
   const own = kOwnLayouts.filter((dtype) => specs.some((spec) => spec.dtype === dtype));
   if (format === 'quark' && own.length > 0)
     return [`${own.join(', ')}: a layout that only wasmquant reads. fake-quantized loads anywhere.`];
   const isBfloat16 =
     format === 'compressed-tensors' && specs.some(({ scale_format }) => kBfloat16Loaded.includes(scale_format ?? ''));
-  const note = kNotes[format] ? [kNotes[format]] : [];
+  const note = sentence ? [sentence] : [];
   if (!isFolder || model.config === null) {
     const block =
       format === 'fake-quantized'
@@ -121,7 +106,7 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
   const dtype = isBfloat16 ? 'bfloat16' : 'auto';
   return [
     ...note,
-    `# ${packages}`,
+    `# pip install ${packages}`,
     `from transformers import ${loader.name}`,
     `model = ${loader.name}.from_pretrained(${pythonString(output)}, dtype="${dtype}"${loader.options})`,
   ];

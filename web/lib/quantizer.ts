@@ -2,6 +2,7 @@
 
 import { defineDisposeSymbols } from './api/disposable.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
+import { inputFormats } from './api/formats.js';
 import type {
   Diagnostic,
   Dialect,
@@ -43,8 +44,8 @@ const maxDefaultThreads = 8;
 
 const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
 function checkFormat(format: InputFormat | undefined): void {
-  if (format === undefined || ['safetensors', 'gguf', 'onnx', 'npy'].includes(format)) return;
-  throw failure('argument-invalid', 'format', `"${format}" is none of safetensors, gguf, onnx, npy`);
+  if (format === undefined || inputFormats.includes(format)) return;
+  throw failure('argument-invalid', 'format', `"${format}" is none of ${inputFormats.join(', ')}`);
 }
 
 defineDisposeSymbols();

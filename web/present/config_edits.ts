@@ -1,5 +1,5 @@
 // Edits of a config for single layers: in Quark's keys, or as types of a GGUF recipe.
-import type { OutputFormat, Preset } from 'wasmquant';
+import type { Preset } from 'wasmquant';
 
 export type Config = Record<string, unknown>;
 
@@ -8,9 +8,9 @@ export const isRecipe = (config: Config) => 'recipe' in config;
 /** The object of a config that configures single layers by pattern; the first match counts. */
 export const layersKey = (config: Config) => (isRecipe(config) ? 'layers' : 'layer_quant_config');
 
-/** The config named by a preset for this output format; for GGUF files names are those of recipes. */
-export function configOf({ name, config }: Preset, format: OutputFormat | undefined): Config {
-  return format === 'gguf' && !isRecipe(config) ? { dialect: 'gguf', recipe: name } : config;
+/** The config named by a preset; if the output takes recipes, names are those of recipes. */
+export function configOf({ name, config }: Preset, takesRecipes: boolean): Config {
+  return takesRecipes && !isRecipe(config) ? { dialect: 'gguf', recipe: name } : config;
 }
 
 /** Adds patterns to the exclusions. */

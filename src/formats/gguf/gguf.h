@@ -14,7 +14,13 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "formats/gguf/gguf_metadata.h"
+#include "formats/tensor_index.h"
 #include "numeric/ggml_type.h"
+
+namespace wasmquant {
+struct Format;
+const Format& gguf_format() noexcept;
+}  // namespace wasmquant
 
 namespace wasmquant::gguf {
 
@@ -48,6 +54,11 @@ struct Index {
   uint32_t alignment = kDefaultAlignment;
   Metadata metadata;
   List<Tensor> tensors;
+};
+
+/// A file's keys, with their types.
+struct FileMetadata : FileDetails {
+  Metadata metadata;
 };
 
 /// How many bytes from the start of the file the reader needs, judged from what it has. Nothing tells how long a header

@@ -21,10 +21,13 @@ std::string part_name(std::string_view stem, uint32_t number, uint32_t count) {
   return text_of("{}-{}-of-{}.gguf", stem, digits_of(number), digits_of(count));
 }
 
-Status check_parts(std::span<const Index> parts) {
+Status check_parts(std::span<const FileIndex> parts) {
+  const auto metadata_of = [&](size_t part) -> const Metadata& {
+    return static_cast<const FileMetadata&>(*parts[part].details).metadata;
+  };
   List<std::string_view> names;
   for (size_t p = 0; p < parts.size(); ++p) {
-    const Metadata& metadata = parts[p].metadata;
+    const Metadata& metadata = metadata_of(p);
     const std::string where = text_of("part {}", uint64_t{p + 1});
     const auto number = metadata.find_count(kNumber), count = metadata.find_count(kCount);
     if (!number || !count)
@@ -32,10 +35,10 @@ Status check_parts(std::span<const Index> parts) {
     if (*number != p || *count != parts.size())
       return error_at(ErrorCode::file_invalid, where, "the file says it is part {} of {}, here it is one of {}",
                       *number + 1, *count, uint64_t{parts.size()});
-    for (const Tensor& tensor : parts[p].tensors) names.push_back(tensor.name);
+    for (const StoredTensor& tensor : parts[p].tensors) names.push_back(tensor.name);
   }
   if (parts.empty()) return {};
-  const auto declared = parts[0].metadata.find_count(kTensorCount);
+  const auto declared = metadata_of(0).find_count(kTensorCount);
   if (declared && *declared != names.size())
     return error_at(ErrorCode::tensor_missing, "part 1", "the model is said to have {} tensors, its parts have {}",
                     *declared, uint64_t{names.size()});

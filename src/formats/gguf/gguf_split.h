@@ -18,10 +18,10 @@ inline constexpr uint32_t kMaxParts = 65535;
 /// "a/b-00002-of-00003.gguf" of the stem "a/b", the number 2 (from 1) and 3 parts.
 std::string part_name(std::string_view stem, uint32_t number, uint32_t count);
 
-/// Whether `parts`, in the order of their numbers, are one model: split.no and split.count agree with that order, the
-/// tensors are as many as split.tensors.count says, none stands in two parts. Errors: file-invalid, tensor-missing,
-/// tensor-duplicate; `where` names the part by its number.
-Status check_parts(std::span<const Index> parts);
+/// Whether `parts`, in the order of their numbers and with FileMetadata as their details, are one model: split.no and
+/// split.count agree with that order, the tensors are as many as split.tensors.count says, none stands in two parts.
+/// Errors: file-invalid, tensor-missing, tensor-duplicate; `where` names the part by its number.
+Status check_parts(std::span<const FileIndex> parts);
 
 /// Index of the first tensor of each part when no part's data shall exceed `max_bytes`; a tensor larger than that has a
 /// part of its own. Tensors stay in order. Errors: those of tensor_bytes, file-too-large (too many parts).

@@ -8,7 +8,7 @@
 
 #include "core/list.h"
 #include "core/result.h"
-#include "formats/tensor_index.h"
+#include "formats/format.h"
 
 namespace wasmquant::npz {
 
@@ -20,20 +20,10 @@ inline constexpr uint64_t kMaxRatio = 1032;
 
 bool looks_like_zip(std::span<const uint8_t> prefix) noexcept;
 
-/// An array whose bytes are compressed: [begin, end) of the archive, of `bytes` inflated.
-struct Deflated {
-  std::string name;  // with ".npy"
-  uint64_t begin = 0, end = 0, bytes = 0;
-  uint32_t crc = 0;  // of what comes out
-};
-
 class Reader {
  public:
   explicit Reader(uint64_t file_bytes);
 
-  struct Need {
-    uint64_t offset = 0, bytes = 0;  // 0 bytes: complete
-  };
   Need need() const noexcept { return need_; }
   /// Bytes from need().offset on, need().bytes or more; fewer are asked for again.
   /// Errors: file-truncated, file-invalid, file-too-large, tensor-duplicate, and those of npy::read_tensor.
@@ -41,7 +31,8 @@ class Reader {
 
   /// When complete: stored arrays, named without ".npy", in the order of the file.
   List<StoredTensor>& tensors() noexcept { return tensors_; }
-  const List<Deflated>& deflated() const noexcept { return deflated_; }
+  /// Those whose names keep ".npy", because they are read as files.
+  const List<DeflatedFile>& deflated() const noexcept { return deflated_; }
 
  private:
   struct Entry {
@@ -62,7 +53,7 @@ class Reader {
   List<Entry> entries_;  // in order of offset
   size_t next_ = 0;
   List<StoredTensor> tensors_;
-  List<Deflated> deflated_;
+  List<DeflatedFile> deflated_;
 };
 
 }  // namespace wasmquant::npz

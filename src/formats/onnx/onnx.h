@@ -18,6 +18,10 @@
 #include "formats/onnx/onnx_skeleton.h"
 #include "numeric/storage_dtype.h"
 
+namespace wasmquant {
+const Format& onnx_format() noexcept;
+}  // namespace wasmquant
+
 namespace wasmquant::onnx {
 
 inline constexpr uint32_t kNone = ~uint32_t{0};
@@ -157,6 +161,11 @@ struct Model {
   /// Version of ONNX's own operators.
   uint64_t opset() const noexcept;
   bool has_name(std::string_view name) const noexcept;
+};
+
+/// A file's graph, for whoever edits it.
+struct ModelFile : FileDetails {
+  Model model;
 };
 
 /// From a complete skeleton. Errors: format-unknown (no graph), file-invalid, tensor-duplicate, file-too-large;

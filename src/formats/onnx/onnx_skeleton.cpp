@@ -62,7 +62,7 @@ uint64_t Skeleton::longest(Message message, uint32_t number) noexcept {
   return is_values ? kMaxValueBytes : kMaxTextBytes;
 }
 
-Skeleton::Need Skeleton::need() const noexcept {
+Need Skeleton::need() const noexcept {
   if (frames_.empty()) return {};
   return {at_, std::min(window_, file_bytes_ - at_)};
 }

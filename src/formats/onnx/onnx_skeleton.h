@@ -9,6 +9,7 @@
 
 #include "core/list.h"
 #include "core/result.h"
+#include "formats/format.h"
 #include "formats/onnx/protobuf.h"
 
 namespace wasmquant::onnx {
@@ -40,9 +41,6 @@ class Skeleton {
  public:
   explicit Skeleton(uint64_t file_bytes);
 
-  struct Need {
-    uint64_t offset = 0, bytes = 0;  // 0 bytes: complete
-  };
   /// What feed() wants next. It grows while it is of use, and is small after a payload that was skipped.
   Need need() const noexcept;
   /// Bytes of the file from need().offset on, one or more. Errors: file-invalid, file-truncated, file-too-large; each

@@ -12,6 +12,11 @@
 #include "core/result.h"
 #include "formats/tensor_index.h"
 
+namespace wasmquant {
+struct Format;
+const Format& safetensors_format() noexcept;
+}  // namespace wasmquant
+
 namespace wasmquant::safetensors {
 
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the crate's limit

@@ -99,10 +99,10 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
                                   const TileBytes& tile_bytes) {
   Comparer comparer(tile_bytes);
   bool is_quantized = false;
-  if (reference.onnx() != nullptr && quantized.onnx() != nullptr) {
-    compare_onnx(reference, quantized, comparer);
-  } else if (reference.onnx() != nullptr || quantized.onnx() != nullptr) {
+  if (&reference.format() != &quantized.format() && (reference.format().has_graph || quantized.format().has_graph))
     return error_at(ErrorCode::format_unsupported, "model", "an ONNX model is compared with another one alone");
+  if (reference.format().has_graph) {
+    compare_onnx(reference, quantized, comparer);
   } else {
     TRY(has_codes, compare_by_name(reference, reference_config, quantized, quantized_config, comparer));
     is_quantized = has_codes;

@@ -28,7 +28,7 @@ void set_part(const OriginalTensor& tensor, TensorTask& task) {
 }
 
 Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view config) {
-  if (model.is_gguf()) return StoredWeightReader::create({});
+  if (model.format().carries_config) return StoredWeightReader::create({});
   return StoredWeightReader::create(config, model.companion("hf_quant_config.json"));
 }
 
@@ -55,7 +55,7 @@ class NameComparer {
         right_tensors_(right_reader.originals(right)) {}
 
   Status run(Comparer& out) {
-    const bool converts = left_.is_gguf() != right_.is_gguf();
+    const bool converts = left_.format().has_ggml_names != right_.format().has_ggml_names;
     if (converts) TRY_VOID(convert());
     const auto name_of = [&](uint32_t i) -> std::string_view { return right_tensors_[i].name; };
     const List<uint32_t> by_name = sorted_by_name(right_tensors_.size(), name_of);
@@ -99,8 +99,8 @@ class NameComparer {
 
   // Of the folder's tensors what GGUF makes of them.
   Status convert() {
-    const ModelIndex& folder = left_.is_gguf() ? right_ : left_;
-    const List<OriginalTensor>& originals = left_.is_gguf() ? right_tensors_ : left_tensors_;
+    const ModelIndex& folder = left_.format().has_ggml_names ? right_ : left_;
+    const List<OriginalTensor>& originals = left_.format().has_ggml_names ? right_tensors_ : left_tensors_;
     std::vector<conversion::SourceTensor> sources;
     for (const OriginalTensor& original : originals) sources.push_back({original.name, original.weight.shape});
     DiagnosticList remarks;
@@ -113,8 +113,8 @@ class NameComparer {
 
   Counterpart counterpart_of(size_t index, const std::string& name) const {
     for (const Converted& converted : converted_) {
-      if (left_.is_gguf() && converted.gguf == name) return {converted.folder, converted.change};
-      if (!left_.is_gguf() && converted.source == index) return {converted.gguf, converted.change};
+      if (left_.format().has_ggml_names && converted.gguf == name) return {converted.folder, converted.change};
+      if (!left_.format().has_ggml_names && converted.source == index) return {converted.gguf, converted.change};
     }
     return {};
   }
@@ -126,7 +126,7 @@ class NameComparer {
     if (right_weight.shape.empty()) right_weight.shape = weight.shape;
     TRY(left, left_reader_.find(left_, weight));
     TRY(right, right_reader_.find(right_, right_weight));
-    (left_.is_gguf() ? right : left).task.change = change;
+    (left_.format().has_ggml_names ? right : left).task.change = change;
     set_part(tensor, left.task);
     set_part(*other, right.task);
     return StoredPair{std::move(left), std::move(right)};

@@ -26,9 +26,9 @@ bool is_signed(uint32_t data_type) {
 class OnnxComparer {
  public:
   OnnxComparer(const ModelIndex& left, const ModelIndex& right)
-      : reference_(left.onnx()->model()),
-        weights_(left.onnx()->weights()),
-        quantized_(right.onnx()->model()),
+      : reference_(left.onnx().model()),
+        weights_(left.onnx().weights()),
+        quantized_(right.onnx().model()),
         by_name_(sorted_by_name(quantized_.tensors.size(), NameOfTensor{quantized_})) {}
 
   void run(Comparer& out) const {

@@ -154,15 +154,17 @@ Result<json::Value> config_of(const ModelIndex& model) {
 
 Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
                                  ForwardUse use) {
-  if (model.onnx() != nullptr)
+  const Format& format = model.format();
+  if (format.has_graph)
     return error_at(
         ErrorCode::not_implemented, "model",
         "forward passes of ONNX models, and what is calibrated by them, are part of a later version; take the "
         "model's safetensors");
-  if (model.is_gguf() && use == ForwardUse::calibrate)
+  if (!format.can_calibrate && use == ForwardUse::calibrate)
     return error_at(ErrorCode::not_implemented, "model",
-                    "GGUF models are evaluated and write texts; what is calibrated takes the model's safetensors");
-  if (config_text.empty() && !model.is_gguf())
+                    "{} models are evaluated and write texts; what is calibrated takes the model's safetensors",
+                    format.title);
+  if (config_text.empty() && !format.carries_config)
     return error_at(ErrorCode::config_invalid, "config.json",
                     "is not in the folder of the weights; a forward pass needs it");
   TRY(config, config_text.empty() ? config_of(model) : json::parse(config_text, json::kPython));
@@ -171,9 +173,9 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
-  TRY(reader, StoredWeightReader::create(model.is_gguf() ? std::string_view() : config_text,
+  TRY(reader, StoredWeightReader::create(format.carries_config ? std::string_view() : config_text,
                                          model.companion("hf_quant_config.json")));
-  const conversion::Family* const family = model.is_gguf() ? conversion::family_of(config) : nullptr;
+  const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
 
   Prefix prefix = kPrefixes[0];

@@ -28,7 +28,7 @@ ValueChange change_of(const conversion::ConvertedTensor& tensor) noexcept {
 
 Result<conversion::Conversion> convert_model(const ModelIndex& model, std::string_view name,
                                              List<Diagnostic>& diagnostics) {
-  if (model.is_gguf()) {
+  if (model.format().has_ggml_names) {
     conversion::Conversion same;
     same.metadata = model.gguf_metadata();
     gguf::erase_split_keys(same.metadata);

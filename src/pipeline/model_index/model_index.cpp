@@ -7,9 +7,6 @@
 #include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
-#include "formats/gguf/gguf_split.h"
-#include "formats/numpy/npy.h"
-#include "formats/safetensors/safetensors.h"
 
 namespace wasmquant {
 namespace {
@@ -18,20 +15,6 @@ namespace {
 Error in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;
-}
-
-bool looks_like_gguf(std::span<const uint8_t> prefix) {
-  return prefix.size() >= 4 && std::string_view(reinterpret_cast<const char*>(prefix.data()), 4) == "GGUF";
-}
-
-bool is_onnx_name(std::string_view name) {
-  constexpr std::string_view kEnding = ".onnx";
-  if (name.size() < kEnding.size()) return false;
-  for (size_t i = 0; i < kEnding.size(); ++i) {
-    const char c = name[name.size() - kEnding.size() + i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kEnding[i]) return false;
-  }
-  return true;
 }
 
 struct NameOfTensor {
@@ -54,103 +37,41 @@ uint32_t ModelIndex::add_file(std::string name, uint64_t bytes) {
   return static_cast<uint32_t>(files_.size() - 1);
 }
 
-Result<uint64_t> ModelIndex::need(uint32_t file, std::span<const uint8_t> prefix) const {
-  if (looks_like_gguf(prefix)) {
-    auto need = gguf::need(prefix, files_[file].bytes);
-    if (!need) return in_file(need.error(), files_[file].name);
-    return need->bytes;
-  }
-  if (npy::looks_like_npy(prefix)) {
-    auto need = npy::need(prefix, files_[file].bytes);
-    if (!need) return in_file(need.error(), files_[file].name);
-    return *need;
-  }
-  auto need = safetensors::need(prefix, files_[file].bytes);
-  if (!need) return in_file(need.error(), files_[file].name);
-  return need->bytes;
+Result<Need> ModelIndex::feed(uint32_t file, std::span<const uint8_t> bytes) {
+  auto next = feed_reader(file, bytes);
+  if (next) return *next;
+  reader_.reset();
+  return in_file(std::move(next.error()), files_[file].name);
 }
 
-Status ModelIndex::read(uint32_t file, std::span<const uint8_t> prefix) {
-  if (looks_like_gguf(prefix)) return read_gguf(file, prefix);
-  if (is_gguf())
-    return in_file(error_at(ErrorCode::format_unknown, "", "is not a GGUF file, but the other files are"),
-                   files_[file].name);
-  if (npy::looks_like_npy(prefix)) return read_npy(file, prefix);
-  if (is_npy_)
-    return in_file(error_at(ErrorCode::format_unknown, "", "is not a .npy file, but the other files are"),
-                   files_[file].name);
-  auto index = safetensors::read_index(prefix, files_[file].bytes);
-  if (!index) return in_file(index.error(), files_[file].name);
-  indexes_[file] = std::move(*index);
+Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> bytes) {
+  if (!reader_ || reading_ != file) {
+    const Format& format = format_of(files_[file].name, bytes);
+    if (file != 0 && &format != format_)
+      return error_at(ErrorCode::format_unknown, "", "is not a {} file, but the other files are",
+                      format_->extensions.front());
+    const auto has_deflated = [](const FileIndex& index) { return !index.deflated.empty(); };
+    const bool is_inflated = std::any_of(indexes_.begin(), indexes_.end(), has_deflated);
+    reader_ = format.open({files_[file].name, files_[file].bytes, bytes, is_inflated});
+    if (file != 0 && reader_->is_whole_model())
+      return error_at(ErrorCode::format_unknown, "", "is a whole model; open it alone");
+    reading_ = file;
+    format_ = &format;
+    if (reader_->need().offset != 0) return reader_->need();  // what it begins with is elsewhere
+  }
+  if (reader_->need().bytes != 0) TRY_VOID(reader_->feed(bytes));
+  const Need next = reader_->need();
+  if (next.bytes != 0) return next;
+  TRY(index, reader_->finish());
+  indexes_[file] = std::move(index);
   files_[file].is_read = true;
-  return {};
-}
-
-Status ModelIndex::read_gguf(uint32_t file, std::span<const uint8_t> prefix) {
-  auto index = gguf::read_index(prefix, files_[file].bytes);
-  if (!index) return in_file(index.error(), files_[file].name);
-  if (parts_.size() != file)
-    return in_file(error_at(ErrorCode::state_invalid, "", "GGUF files are read in their order, and alone"),
-                   files_[file].name);
-  for (const gguf::Tensor& tensor : index->tensors)
-    indexes_[file].tensors.push_back(
-        {tensor.name, storage_dtype_of(tensor.type), tensor.shape, tensor.begin, tensor.end});
-  for (const gguf::Entry& entry : index->metadata.entries())
-    indexes_[file].metadata.emplace_back(entry.key, gguf::text_of_value(entry));
-  parts_.push_back(std::move(*index));
-  files_[file].is_read = true;
-  return {};
-}
-
-// The array is called as its file. As only tensors called *.weight are quantized, a matrix without a dot in its name is
-// taken for one.
-Status ModelIndex::read_npy(uint32_t file, std::span<const uint8_t> prefix) {
-  auto tensor = npy::read_tensor(prefix, files_[file].bytes);
-  if (!tensor) return in_file(tensor.error(), files_[file].name);
-  std::string_view name = files_[file].name;
-  if (name.ends_with(".npy")) name.remove_suffix(4);
-  tensor->name = name;
-  if (!npz_ && tensor->shape.size() > 1 && name.find('.') == std::string_view::npos) tensor->name += ".weight";
-  indexes_[file].tensors.push_back(std::move(*tensor));
-  files_[file].is_read = is_npy_ = true;
-  return {};
-}
-
-Result<onnx::Skeleton::Need> ModelIndex::feed_npz(uint32_t file, std::span<const uint8_t> bytes) {
-  if (!npz_) {
-    if (file != 0)
-      return in_file(error_at(ErrorCode::format_unknown, "", "an .npz archive is a whole model; open it alone"),
-                     files_[file].name);
-    npz_ = std::make_unique<npz::Reader>(files_[file].bytes);
-    if (npz_->need().offset != 0) bytes = {};  // the directory is at the other end
-  }
-  if (Status fed = npz_->feed(bytes); !fed) return in_file(std::move(fed.error()), files_[file].name);
-  if (npz_->need().bytes == 0) {
-    indexes_[file].tensors = std::move(npz_->tensors());
-    deflated_ = npz_->deflated();
-    files_[file].is_read = is_npy_ = true;
-  }
-  return onnx::Skeleton::Need{npz_->need().offset, npz_->need().bytes};
-}
-
-bool ModelIndex::is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept {
-  if (looks_like_gguf(prefix)) return false;
-  return npz::looks_like_zip(prefix) || looks_like_onnx(prefix) || is_onnx_name(files_[file].name);
-}
-
-Result<onnx::Skeleton::Need> ModelIndex::feed(uint32_t file, std::span<const uint8_t> bytes) {
-  if (npz_ || (!onnx_ && npz::looks_like_zip(bytes))) return feed_npz(file, bytes);
-  if (file != 0)
-    return in_file(error_at(ErrorCode::format_unknown, "", "an ONNX model is one file and those that it names"),
-                   files_[file].name);
-  if (!onnx_) onnx_ = std::make_unique<OnnxIndex>(files_[file].bytes);
-  if (Status fed = onnx_->feed(bytes); !fed) return in_file(std::move(fed.error()), files_[file].name);
-  files_[file].is_read = onnx_->is_complete();
-  return onnx_->need();
+  reader_.reset();
+  return next;
 }
 
 // The model's own file comes first, then one for each location.
-Status ModelIndex::finish_onnx() {
+Status ModelIndex::finish_graph() {
+  onnx_ = std::make_unique<OnnxIndex>(indexes_.front().details);
   const onnx::Model& model = onnx_->model();
   for (uint32_t l = 0; l < model.locations.size(); ++l) {
     if (l + 1 >= files_.size())
@@ -191,10 +112,10 @@ std::string_view ModelIndex::companion(std::string_view name) const noexcept {
 }
 
 Status ModelIndex::finish() {
-  if (onnx_ && onnx_->is_complete()) return finish_onnx();
-  if (parts_.size() > 1) TRY_VOID(gguf::check_parts(std::span<const gguf::Index>(parts_.begin(), parts_.size())));
+  if (format_->has_graph && files_.front().is_read) return finish_graph();
   for (const File& file : files_)
     if (!file.is_read) return error_at(ErrorCode::state_invalid, file.name, "its header was not read");
+  if (format_->check_files != nullptr) TRY_VOID(format_->check_files({indexes_.begin(), indexes_.end()}));
   if (shard_map_) {
     List<std::string> unmapped;
     TRY_VOID(safetensors::check_shards(*shard_map_, indexes_, unmapped));
@@ -222,7 +143,7 @@ Status ModelIndex::finish() {
                     files_[second.file].name);
   }
   mark_input_major();
-  for (uint32_t i = 0; i < tensors_.size() && !is_gguf(); ++i)
+  for (uint32_t i = 0; i < tensors_.size() && !format_->carries_config; ++i)
     if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
   for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
@@ -259,7 +180,7 @@ ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
   out.companions_ = companions_;
   out.is_sharded_ = is_sharded();
   out.shard_map_text_ = shard_map_text_;
-  out.is_npy_ = is_npy_;
+  out.format_ = format_;
   out.tensors_ = std::move(tensors);
   out.by_name_ = sorted_by_name(out.tensors_.size(), NameOfTensor{out.tensors_});
   return out;
@@ -281,10 +202,6 @@ std::optional<std::string_view> ModelIndex::inline_bytes(std::string_view name) 
   const ModelTensor* const tensor = find(name);
   if (tensor == nullptr) return std::nullopt;
   return inline_tensors_.bytes(static_cast<uint32_t>(tensor - tensors_.begin()));
-}
-
-std::string_view ModelIndex::format() const noexcept {
-  return is_gguf() ? "gguf" : onnx_ ? "onnx" : is_npy_ ? "npy" : "safetensors";
 }
 
 std::string ModelIndex::tensors_json(size_t first, size_t last) const {
@@ -318,7 +235,7 @@ json::Value ModelIndex::to_json() const {
       pair.emplace_back(value);
     }
   json::Value out;
-  out.set("format", format());
+  out.set("format", format_->name);
   out.set("tensors", static_cast<uint64_t>(tensors_.size()));
   out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

@@ -12,10 +12,9 @@
 #include "core/json.h"
 #include "core/list.h"
 #include "core/result.h"
+#include "formats/format.h"
 #include "formats/gguf/gguf.h"
-#include "formats/numpy/npz.h"
 #include "formats/safetensors/safetensors_index.h"
-#include "formats/tensor_index.h"
 #include "pipeline/model_index/inline_tensors.h"
 #include "pipeline/model_index/onnx_index.h"
 
@@ -47,18 +46,12 @@ class ModelIndex {
   /// Parses model.safetensors.index.json; the files it names are then to be added in that order.
   Result<List<std::string>> read_shard_map(std::string_view text);
   uint32_t add_file(std::string name, uint64_t bytes);
-  /// Bytes from offset 0 that read() needs, judged from `prefix`; 0 = prefix is enough.
-  Result<uint64_t> need(uint32_t file, std::span<const uint8_t> prefix) const;
-  Status read(uint32_t file, std::span<const uint8_t> prefix);
-  /// Whether the file is ONNX, by its first bytes or its name, or a zip archive: then it is fed instead, from byte 0
-  /// on.
-  bool is_fed(uint32_t file, std::span<const uint8_t> prefix) const noexcept;
-  /// The bytes that were asked for, or more from there on; answers which come next, 0 bytes: none. After that, the
-  /// files with external data are to be added in the order of onnx()->model().locations, or deflated(), inflated, as
-  /// files of their own.
-  Result<onnx::Skeleton::Need> feed(uint32_t file, std::span<const uint8_t> bytes);
-  /// Arrays of the .npz archive that was fed last.
-  const List<npz::Deflated>& deflated() const noexcept { return deflated_; }
+  /// Bytes of a file, first from offset 0 on, then from where they were asked for; file after file. Answers which come
+  /// next; 0 bytes: none. Its data_files() are then to be added, and its deflated() added and fed as files of their own.
+  Result<Need> feed(uint32_t file, std::span<const uint8_t> bytes);
+  /// FileIndex::data_files and ::deflated of a file that was fed.
+  const List<std::string>& data_files(uint32_t file) const noexcept { return indexes_[file].data_files; }
+  const List<DeflatedFile>& deflated(uint32_t file) const noexcept { return indexes_[file].deflated; }
   /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
@@ -75,17 +68,15 @@ class ModelIndex {
   bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
   /// Text of model.safetensors.index.json with an empty weight_map; "" where there is none.
   std::string_view shard_map_text() const noexcept { return shard_map_text_; }
-  /// Of the files: gguf, onnx, npy or safetensors.
-  std::string_view format() const noexcept;
-  /// Files are GGUF: the metadata of the first part.
-  bool is_gguf() const noexcept { return !parts_.empty(); }
-  const gguf::Metadata& gguf_metadata() const noexcept { return parts_.front().metadata; }
-
-  /// Files are NumPy's: arrays, or an archive of them.
-  bool is_npy() const noexcept { return is_npy_; }
-  /// Null: of another format.
-  const OnnxIndex* onnx() const noexcept { return onnx_.get(); }
-  /// Parallel to tensors() of an ONNX model.
+  /// Of the files.
+  const Format& format() const noexcept { return *format_; }
+  /// Where format().carries_config: the metadata of the first file.
+  const gguf::Metadata& gguf_metadata() const noexcept {
+    return static_cast<const gguf::FileMetadata&>(*indexes_.front().details).metadata;
+  }
+  /// Where format().has_graph.
+  const OnnxIndex& onnx() const noexcept { return *onnx_; }
+  /// Parallel to tensors(), where format().has_graph.
   const List<OnnxTensor>& onnx_tensors() const noexcept { return onnx_tensors_; }
 
   /// Tensors whose bytes are to be given once finish() has listed them (inline_tensors.h); indexes into tensors().
@@ -104,18 +95,15 @@ class ModelIndex {
   std::string tensors_json(size_t first, size_t last) const;
 
  private:
-  Status read_gguf(uint32_t file, std::span<const uint8_t> prefix);
-  Status read_npy(uint32_t file, std::span<const uint8_t> prefix);
-  Result<onnx::Skeleton::Need> feed_npz(uint32_t file, std::span<const uint8_t> bytes);
-  Status finish_onnx();
+  Result<Need> feed_reader(uint32_t file, std::span<const uint8_t> bytes);
+  Status finish_graph();
   void mark_input_major();
 
   List<File> files_;
-  List<FileIndex> indexes_;           // parallel to files_; finish() moves their tensors to tensors_
-  List<gguf::Index> parts_;           // of GGUF files, in the order of the files; tensors are moved out
-  std::unique_ptr<npz::Reader> npz_;  // of the archive that is being fed
-  List<npz::Deflated> deflated_;
-  bool is_npy_ = false;
+  List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
+  const Format* format_ = formats().front();
+  std::unique_ptr<IndexReader> reader_;  // of the file that is being fed
+  uint32_t reading_ = 0;                 // its number
   std::unique_ptr<OnnxIndex> onnx_;
   List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> companions_;

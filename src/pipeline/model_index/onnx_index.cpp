@@ -1,6 +1,6 @@
 #include "pipeline/model_index/onnx_index.h"
 
-#include "core/message.h"
+#include <optional>
 
 namespace wasmquant {
 namespace {
@@ -22,27 +22,11 @@ std::optional<StorageDtype> storage_dtype_of(uint32_t data_type) noexcept {
 
 }  // namespace
 
-bool looks_like_onnx(std::span<const uint8_t> prefix) noexcept {
-  constexpr uint8_t kIrVersion = 0x08;  // field 1, varint
-  return prefix.size() >= 8 && prefix[0] == kIrVersion && (prefix[4] | prefix[5] | prefix[6] | prefix[7]) != 0;
-}
-
-Status OnnxIndex::feed(std::span<const uint8_t> bytes) {
-  if (!skeleton_) return error_at(ErrorCode::state_invalid, "", "the model is read already");
-  TRY_VOID(skeleton_->feed(bytes));
-  if (skeleton_->need().bytes > 0) return {};
-  auto model = onnx::read_model(std::move(skeleton_));
-  if (!model) return std::move(model.error());
-  model_ = std::move(*model);
-  weights_ = conversion::list_weights(*model_);
-  return {};
-}
-
 List<OnnxTensor> OnnxIndex::tensors() const {
   List<OnnxTensor> listed;
   size_t next = 0;  // weights stand in the order of their tensors
-  for (uint32_t t = 0; t < model_->tensors.size(); ++t) {
-    const onnx::Tensor& tensor = model_->tensors[t];
+  for (uint32_t t = 0; t < model().tensors.size(); ++t) {
+    const onnx::Tensor& tensor = model().tensors[t];
     const bool is_weight = next < weights_.size() && weights_[next].tensor == t;
     const conversion::OnnxModelWeight* weight = is_weight ? &weights_[next++] : nullptr;
     const auto dtype = storage_dtype_of(tensor.data_type);

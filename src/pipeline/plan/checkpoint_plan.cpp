@@ -1,4 +1,3 @@
-#include "pipeline/plan/planners.h"
 
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
@@ -7,6 +6,7 @@
 #include "families/loader_names.h"
 #include "pipeline/model_index/expert_tensors.h"
 #include "pipeline/plan/file_layout.h"
+#include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
 #include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
@@ -287,8 +287,9 @@ class CheckpointPlanner final : public OutputPlanner {
 
 }  // namespace
 
-Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const CheckpointFormat& format,
+Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& output,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
+  const CheckpointFormat& format = *output.checkpoint;
   TRY(family, families::ModelFamily::read(model.companion("config.json")));
   ExpertStorage experts = format.expert_storage(family, options.include_experts);
   if (only_casts(config)) experts = ExpertStorage::as_stored;

@@ -113,7 +113,7 @@ void add_to_map(ShardMap& map, std::span<PlannedTensor* const> tensors, const st
 }  // namespace
 
 Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version) {
-  const bool one_file = model.is_npy();  // arrays have a file each, or are parts of one
+  const bool one_file = &model.format() != &safetensors_format();  // files of other formats are gathered in one
   List<List<PlannedTensor*>> by_file(one_file ? 1 : model.files().size());
   for (PlannedTensor& planned : plan.tensors)
     by_file[one_file ? 0 : model.tensors()[planned.tensor].file].push_back(&planned);

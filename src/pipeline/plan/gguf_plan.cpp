@@ -6,8 +6,8 @@
 #include "gguf_conversion/recipe.h"
 #include "pipeline/model_index/converted_model.h"
 #include "pipeline/plan/gguf_importance.h"
+#include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
-#include "pipeline/plan/planners.h"
 #include "pipeline/plan/tied_head.h"
 
 namespace wasmquant {
@@ -34,8 +34,9 @@ std::string upper(std::string_view text) {
 
 class GgufPlanner final : public OutputPlanner {
  public:
-  GgufPlanner(const ModelIndex& model, const Config& config, const PlanOptions& options, List<Diagnostic>& diagnostics)
-      : OutputPlanner("gguf", model, config, options, diagnostics),
+  GgufPlanner(const ModelIndex& model, const Config& config, const OutputFormat& format, const PlanOptions& options,
+              List<Diagnostic>& diagnostics)
+      : OutputPlanner(format.name, model, config, options, diagnostics),
         gguf_(config::gguf_config(config)),
         importance_(options) {
     for (const std::string& name : gguf_.exclude)
@@ -73,9 +74,10 @@ class GgufPlanner final : public OutputPlanner {
                         "autosmoothquant and awq change weights before. What it makes can be written as "
                         "fake-quantized, and a GGUF file be made of that",
                         name);
-      if (model_.is_gguf())
+      if (!model_.format().can_calibrate)
         return error_at(ErrorCode::format_unsupported, algorithm.where,
-                        "{q} needs the model's folder, with config.json; this is a GGUF file", name);
+                        "{q} needs the model's folder, with config.json; this is a {} file", name,
+                        model_.format().title);
     }
     if (const AskedAlgorithm* online = find_online_rotation(asked_))
       return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where),
@@ -137,7 +139,7 @@ class GgufPlanner final : public OutputPlanner {
   GgmlType own_type(const ConvertedTensor& tensor, bool excluded) const {
     const StorageDtype source = model_.tensors()[tensor.source].stored.dtype;
     if (excluded && small_float_of(source)) return GgmlType::bf16;  // holds all of their values
-    if (model_.is_gguf() || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
+    if (model_.format().has_ggml_names || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
     return GgmlType::f32;
   }
 
@@ -265,9 +267,9 @@ class GgufPlanner final : public OutputPlanner {
 
 }  // namespace
 
-Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const PlanOptions& options,
-                            List<Diagnostic>& diagnostics) {
-  return GgufPlanner(model, config, options, diagnostics).run();
+Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
+                            const PlanOptions& options, List<Diagnostic>& diagnostics) {
+  return GgufPlanner(model, config, format, options, diagnostics).run();
 }
 
 }  // namespace wasmquant

@@ -3,8 +3,8 @@
 #include "pipeline/plan/onnx_activations.h"
 #include "pipeline/plan/onnx_files.h"
 #include "pipeline/plan/onnx_folding.h"
+#include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
-#include "pipeline/plan/planners.h"
 
 namespace wasmquant {
 namespace {
@@ -14,9 +14,10 @@ using conversion::OnnxStyle;
 
 class OnnxPlanner final : public OutputPlanner {
  public:
-  OnnxPlanner(const ModelIndex& model, const Config& config, const PlanOptions& options, List<Diagnostic>& diagnostics)
-      : OutputPlanner("onnx", model, config, options, diagnostics),
-        folding_(model.onnx()->model(), model.onnx()->weights(), find_merge(asked_) != nullptr),
+  OnnxPlanner(const ModelIndex& model, const Config& config, const OutputFormat& format, const PlanOptions& options,
+              List<Diagnostic>& diagnostics)
+      : OutputPlanner(format.name, model, config, options, diagnostics),
+        folding_(model.onnx().model(), model.onnx().weights(), find_merge(asked_) != nullptr),
         onnx_(folding_.model()),
         resolver_(config),
         activations_(onnx_, options) {}
@@ -165,7 +166,7 @@ class OnnxPlanner final : public OutputPlanner {
   void report_norms() {
     const AskedAlgorithm* const merge = find_merge(asked_);
     if (merge == nullptr) return;
-    const uint32_t all = conversion::count_norms(model_.onnx()->model());
+    const uint32_t all = conversion::count_norms(model_.onnx().model());
     const size_t folded = folding_.norms().size();
     if (all == 0 && merge->is_implied) return;
     diagnostics_.push_back(
@@ -217,9 +218,9 @@ class OnnxPlanner final : public OutputPlanner {
 
 }  // namespace
 
-Result<Plan> make_onnx_plan(const ModelIndex& model, const Config& config, const PlanOptions& options,
-                            List<Diagnostic>& diagnostics) {
-  return OnnxPlanner(model, config, options, diagnostics).run();
+Result<Plan> make_onnx_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
+                            const PlanOptions& options, List<Diagnostic>& diagnostics) {
+  return OnnxPlanner(model, config, format, options, diagnostics).run();
 }
 
 }  // namespace wasmquant

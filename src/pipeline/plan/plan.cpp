@@ -1,9 +1,8 @@
 #include "pipeline/plan/plan.h"
 
 #include "config/config_api.h"
-#include "config/dialects/dialects.h"
 #include "pipeline/calibration/algorithm_list.h"
-#include "pipeline/plan/planners.h"
+#include "pipeline/plan/output_format.h"
 
 namespace wasmquant {
 namespace {
@@ -18,13 +17,6 @@ void warn_of_norms(const Config& config, List<Diagnostic>& diagnostics) {
                            ""});
 }
 
-// What is asked for by name, or follows from model and config.
-std::string format_of(const ModelIndex& model, bool is_recipe, const std::string& asked) {
-  if (!asked.empty()) return asked;
-  if (model.onnx() != nullptr) return "onnx";
-  return is_recipe || model.is_gguf() ? "gguf" : "compressed-tensors";
-}
-
 }  // namespace
 
 void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
@@ -36,44 +28,43 @@ void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
-  const std::string_view given = options.format.empty() && model.is_gguf() ? "gguf" : std::string_view(options.format);
-  TRY(parsed, config::parse_for_format(config_text, given, &diagnostics));
+  const Format& source = model.format();
+  const OutputFormat* const asked = output_format_named(options.format);
+  if (asked == nullptr && !options.format.empty())
+    return error_at(ErrorCode::argument_invalid, "format", "found {q}; allowed are {}", options.format,
+                    output_format_names());
+  const bool prefers_recipe = asked != nullptr ? asked->takes_recipes : source.has_ggml_names;
+  TRY(parsed, config::parse_for_format(config_text, prefers_recipe, &diagnostics));
   const Config& config = parsed.config;
-  const bool is_recipe = config.dialect == Dialect::gguf, is_onnx_model = model.onnx() != nullptr;
-  if (is_onnx_model && is_recipe)
+  const bool is_recipe = config.dialect == Dialect::gguf;
+  if (source.has_graph && is_recipe)
     return error_at(ErrorCode::format_unsupported, "/recipe",
-                    "{} is a recipe for GGUF files, and this is an ONNX model: take a preset like int4_wo_32, int8 or "
+                    "{} is a recipe for GGUF files, and this is an {} model: take a preset like int4_wo_32, int8 or "
                     "int8_dynamic",
-                    config.source["recipe"].as_string());
-  const std::string format = format_of(model, is_recipe, options.format);
-  const bool is_onnx = format == "onnx", is_gguf = format == "gguf";
-  if (is_onnx_model != is_onnx)
+                    config.source["recipe"].as_string(), source.title);
+  const OutputFormat& format = asked != nullptr ? *asked : usual_output_format(source, is_recipe);
+  if (source.has_graph != format.container->has_graph)
     return error_at(ErrorCode::format_unsupported, "format",
                     "ONNX files are made of ONNX models, and nothing else is: the model is {}, the format {}",
-                    model.format(), format);
-  if (options.gguf.shard_bytes != 0 && !is_gguf)
+                    source.name, format.name);
+  if (options.gguf.shard_bytes != 0 && !format.splits_by_size)
     return error_at(ErrorCode::format_unsupported, "shardBytes",
-                    "only gguf is cut into parts of a given size; {} has the files of its source", format);
-  if (is_onnx) return make_onnx_plan(model, config, options, diagnostics);
-  warn_of_norms(config, diagnostics);
-  if (is_gguf && is_recipe) return make_gguf_plan(model, config, options, diagnostics);
-  if (is_gguf)
+                    "only gguf is cut into parts of a given size; {} has the files of its source", format.name);
+  if (!source.has_graph) warn_of_norms(config, diagnostics);
+  if (format.takes_recipes && !is_recipe)
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF holds llama.cpp's types, which round by themselves: take a preset like q4_k_m or q8_0, or a "
         "config with \"dialect\": \"gguf\", which may list rotation, cle, smooth and awq; and calibration or an "
         "imatrix for importance. What gptq makes can be written as fake-quantized, and a GGUF file be made of that");
-  if (is_recipe)
+  if (is_recipe && !format.takes_recipes)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot hold it",
-                    config.source["recipe"].as_string(), format);
-  if (model.is_gguf())
+                    config.source["recipe"].as_string(), format.name);
+  if (!format.takes(source))
     return error_at(ErrorCode::format_unsupported, "format",
-                    "a GGUF model can be written as gguf alone: {} keeps names and parts that GGUF files lack", format);
-  const CheckpointFormat* checkpoint = checkpoint_format_named(format);
-  if (checkpoint == nullptr || checkpoint->is_read_only())
-    return error_at(ErrorCode::argument_invalid, "format", "found \"{}\"; allowed are {}, gguf and onnx", format,
-                    checkpoint_format_names());
-  return make_checkpoint_plan(model, config, *checkpoint, options, diagnostics);
+                    "a {} model can be written as {} alone: {} keeps names and parts that {} files lack", source.title,
+                    usual_output_format(source, true).name, format.name, source.title);
+  return format.plan(model, config, format, options, diagnostics);
 }
 
 }  // namespace wasmquant

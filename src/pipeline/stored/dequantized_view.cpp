@@ -7,7 +7,7 @@ namespace wasmquant {
 
 Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
   std::unique_ptr<ModelIndex> original;
-  if (model.is_gguf() || model.onnx() != nullptr) return original;
+  if (model.format().carries_config || model.format().has_graph) return original;
   TRY(reader, StoredWeightReader::create(model.companion("config.json"), model.companion("hf_quant_config.json")));
   if (!reader.has_codes(model)) return original;
   List<ModelTensor> tensors;

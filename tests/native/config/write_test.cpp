@@ -163,25 +163,24 @@ TEST_CASE("presets parse without a remark and survive writing") {
   CHECK_FALSE(uint4.global.weight.front().symmetric);
 }
 
-TEST_CASE("the name of a preset and of a recipe is one row, and the output's format says which is meant") {
+TEST_CASE("the name of a preset and of a recipe is one row, and what the output takes says which is meant") {
   size_t rows = 0;
   for (const config::Preset& preset : config::presets()) rows += preset.name == "mxfp4";
   CHECK(rows == 1);
-  const auto dialect_of = [](std::string_view text, std::string_view format) {
-    const auto parsed = config::parse_for_format(text, format);
+  const auto dialect_of = [](std::string_view text, bool prefers_recipe) {
+    const auto parsed = config::parse_for_format(text, prefers_recipe);
     REQUIRE_MESSAGE(parsed, parsed.error().message);
     CHECK(parsed->config.preset == (text.front() == '{' ? "" : text == "\"mxfp4\"" ? "mxfp4" : text));
     return parsed->config.dialect;
   };
-  for (const char* format : {"", "quark", "compressed-tensors", "onnx"})
-    CHECK(dialect_of("mxfp4", format) == Dialect::quark);
-  CHECK(dialect_of("mxfp4", "gguf") == Dialect::gguf);
-  CHECK(dialect_of("\"mxfp4\"", "gguf") == Dialect::gguf);
+  CHECK(dialect_of("mxfp4", false) == Dialect::quark);
+  CHECK(dialect_of("mxfp4", true) == Dialect::gguf);
+  CHECK(dialect_of("\"mxfp4\"", true) == Dialect::gguf);
   // No recipe has these names, so that the planner can say what GGUF holds.
-  CHECK(dialect_of("int8", "gguf") == Dialect::quark);
-  CHECK(dialect_of("aihwkit_int8", "gguf") == Dialect::aihwkit);
-  CHECK(dialect_of(config::preset_named("mxfp4")->config_text(), "gguf") == Dialect::quark);
-  CHECK(dialect_of("q4_k_m", "quark") == Dialect::gguf);
+  CHECK(dialect_of("int8", true) == Dialect::quark);
+  CHECK(dialect_of("aihwkit_int8", true) == Dialect::aihwkit);
+  CHECK(dialect_of(config::preset_named("mxfp4")->config_text(), true) == Dialect::quark);
+  CHECK(dialect_of("q4_k_m", false) == Dialect::gguf);
 }
 
 // Whatever the config, a reader that takes layer configs whole must find in the block what each layer became.

@@ -6,16 +6,24 @@ using namespace wasmquant;
 
 namespace {
 
-gguf::Index part(uint16_t number, uint16_t count, std::vector<const char*> names, int32_t tensors = 3) {
-  gguf::Index index;
-  index.metadata.set_u16("split.no", number);
-  index.metadata.set_u16("split.count", count);
-  index.metadata.set_i32("split.tensors.count", tensors);
+FileIndex file_of(std::vector<const char*> names, gguf::Metadata metadata) {
+  FileIndex index;
   for (const char* name : names) index.tensors.emplace_back().name = name;
+  auto details = std::make_shared<gguf::FileMetadata>();
+  details->metadata = std::move(metadata);
+  index.details = std::move(details);
   return index;
 }
 
-void gguf_split_check_refused(std::vector<gguf::Index> parts, ErrorCode code, const char* message) {
+FileIndex part(uint16_t number, uint16_t count, std::vector<const char*> names, int32_t tensors = 3) {
+  gguf::Metadata metadata;
+  metadata.set_u16("split.no", number);
+  metadata.set_u16("split.count", count);
+  metadata.set_i32("split.tensors.count", tensors);
+  return file_of(std::move(names), std::move(metadata));
+}
+
+void gguf_split_check_refused(std::vector<FileIndex> parts, ErrorCode code, const char* message) {
   const auto status = gguf::check_parts(parts);
   REQUIRE_FALSE(status);
   CHECK(name_of(status.error().code) == name_of(code));
@@ -35,7 +43,7 @@ TEST_CASE("gguf parts: several files are one model") {
   gguf_split_check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
                            "to have 3 tensors, its parts have 2");
   gguf_split_check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
-  gguf_split_check_refused({gguf::Index()}, ErrorCode::file_invalid, "split.no");
+  gguf_split_check_refused({file_of({}, {})}, ErrorCode::file_invalid, "split.no");
 }
 
 TEST_CASE("gguf parts: tensors are split by size") {

@@ -35,7 +35,7 @@ Status read_npy(const std::vector<uint8_t>& file, std::mt19937& random) {
 Status read_npz(const std::vector<uint8_t>& file, std::mt19937& random, List<std::string>& names) {
   npz::Reader reader(file.size());
   while (reader.need().bytes != 0) {
-    const npz::Reader::Need need = reader.need();
+    const Need need = reader.need();
     const uint64_t left = file.size() - need.offset;
     const uint64_t more = need.bytes + random() % (left - need.bytes + 1);
     TRY_VOID(reader.feed(piece(file, need.offset, more)));
@@ -45,7 +45,7 @@ Status read_npz(const std::vector<uint8_t>& file, std::mt19937& random, List<std
     CHECK(tensor.end <= file.size());
     names.push_back(tensor.name);
   }
-  for (const npz::Deflated& entry : reader.deflated()) {
+  for (const DeflatedFile& entry : reader.deflated()) {
     CHECK(entry.begin <= entry.end);
     CHECK(entry.end <= file.size());
     CHECK(entry.bytes <= npz::kMaxInflatedBytes);

@@ -45,7 +45,7 @@ struct ModelFolder {
     REQUIRE_MESSAGE(bytes, "no " << file);
     files.push_back(std::move(*bytes));
     const uint32_t number = index.add_file(file, files.back().size());
-    REQUIRE(bool(index.read(number, files.back())));
+    REQUIRE(bool(index.feed(number, files.back())));
     REQUIRE(bool(index.finish()));
   }
 

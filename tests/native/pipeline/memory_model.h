@@ -60,7 +60,7 @@ struct MemoryModel {
     ModelIndex index;
     for (size_t f = 0; f < files.size(); ++f) {
       const uint32_t number = index.add_file(names[f], files[f].size());
-      REQUIRE(bool(index.read(number, files[f])));
+      REQUIRE(bool(index.feed(number, files[f])));
     }
     const Status finished = index.finish();
     REQUIRE(bool(finished));

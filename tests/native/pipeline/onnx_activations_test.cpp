@@ -134,7 +134,7 @@ TEST_CASE("weighted observers get the importance of input channels, where rows a
 
 TEST_CASE("values of layers by their names in the graph") {
   const ModelIndex index = onnx_activations_network();
-  CHECK(json::write(layer_values(*index.onnx())) ==
+  CHECK(json::write(layer_values(index.onnx())) ==
         R"({"layers":[{"layer":"up","input":"x","output":"h","nested":false},)"
         R"({"layer":"down","input":"h","output":"g","nested":false}],)"
         R"("inputs":[{"name":"x","type":0,"optional":false},{"name":"ids","type":0,"optional":false}],)"

@@ -11,7 +11,7 @@ namespace wasmquant {
 inline ModelIndex onnx_index_of(const std::string& file) {
   ModelIndex index;
   index.add_file("model.onnx", file.size());
-  for (onnx::Skeleton::Need need{0, file.size()}; need.bytes > 0;) {
+  for (Need need{0, file.size()}; need.bytes > 0;) {
     const auto next =
         index.feed(0, {reinterpret_cast<const uint8_t*>(file.data()) + need.offset, static_cast<size_t>(need.bytes)});
     REQUIRE(bool(next));

@@ -19,7 +19,7 @@ namespace {
 ModelIndex index_of_header(const std::string& name, const std::string& header, uint64_t bytes) {
   ModelIndex index;
   const uint32_t file = index.add_file(name, bytes);
-  const Status read = index.read(file, {reinterpret_cast<const uint8_t*>(header.data()), header.size()});
+  const auto read = index.feed(file, {reinterpret_cast<const uint8_t*>(header.data()), header.size()});
   REQUIRE_MESSAGE(bool(read), read.error().message);
   const Status finished = index.finish();
   REQUIRE_MESSAGE(bool(finished), finished.error().message);

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../../lib/node.js';
-import { createQuantizer } from '../../lib/node.js';
+import { createQuantizer, outputFormatsOf } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../present/units.js';
 import {
@@ -138,8 +138,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const { terminal, signal } = context;
   await checkReportPath(options, [argument, options.output]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  if (/\.gguf$/i.test(options.output)) options.format ??= 'gguf';
-  if (/\.onnx$/i.test(options.output)) options.format ??= 'onnx';
+  const [named, ...others] = outputFormatsOf(options.output);
+  if (named && others.length === 0) options.format ??= named;
   const config = await configFor(quantizer, options, signal);
   await using model = await openModel(quantizer, argument, signal);
   await using calibration =

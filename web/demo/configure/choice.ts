@@ -1,6 +1,6 @@
 // The chosen preset or custom config, and the format. The plan follows both.
 import { computed, signal } from '@preact/signals';
-import type { OutputFormat, Plan } from 'wasmquant';
+import { formats, type OutputFormat, type Plan } from 'wasmquant';
 import { configOf } from '../../present/config_edits';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
@@ -27,7 +27,8 @@ export function isSameChoice(left: Choice, right: Choice): boolean {
 /** The config in effect; null while its text is not a JSON object. */
 export const chosenConfig = computed<Record<string, unknown> | null>(() => {
   const { configText, format } = choice.value;
-  if (configText === null) return chosenPreset.value && configOf(chosenPreset.value, format);
+  if (configText === null)
+    return chosenPreset.value && configOf(chosenPreset.value, formats.outputs[format].takesRecipes);
   try {
     const config: unknown = JSON.parse(configText);
     return typeof config === 'object' && config !== null && !Array.isArray(config)

@@ -1,3 +1,4 @@
+import { formats } from 'wasmquant';
 import { Diagnostics } from '../app/diagnostics';
 import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
@@ -5,28 +6,30 @@ import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { choice, chosenPreset, planned, presets } from './choice';
 import { ConfigText } from './config-text';
-import { firstPreset, firstRecipe, formatsOf, isRecipePreset } from './formats';
+import { firstPresetOf, formatFor, formatsOf, isRecipePreset } from './formats';
 import { predictionText } from './predictions';
 
 export function ChoosePanel() {
   const { preset, format, configText } = choice.value;
   const busy = !quantizer.value || isBusy.value;
-  const formats = formatsOf(opened.value?.model);
-  const isOnnx = format === 'onnx';
-  const chosenFormat = formats.find(({ name }) => name === format);
+  const model = opened.value?.model;
+  const offered = formatsOf(model);
+  const takes = (recipes: boolean) => offered.some((name) => formats.outputs[name].takesRecipes === recipes);
   const schemes = presets.value.filter((candidate) => !isRecipePreset(candidate));
   const recipes = presets.value.filter(isRecipePreset);
   const choosePreset = (name: string) => {
-    const forGguf = recipes.some((recipe) => recipe.name === name);
-    const kept = format === 'gguf' ? 'compressed-tensors' : format;
-    choice.value = { preset: name, format: forGguf ? 'gguf' : kept, configText: null };
+    const chosen = presets.value.find((candidate) => candidate.name === name);
+    choice.value = { preset: name, format: formatFor(chosen, format, model), configText: null };
   };
   const chooseFormat = (name: string) => {
-    const found = formats.find((candidate) => candidate.name === name);
+    const found = offered.find((candidate) => candidate === name);
     if (!found) return;
-    const fits = isRecipePreset(chosenPreset.value) === (found.name === 'gguf');
-    const other = found.name === 'gguf' ? firstRecipe : firstPreset;
-    choice.value = { preset: fits ? preset : other, format: found.name, configText: fits ? configText : null };
+    const fits = isRecipePreset(chosenPreset.value) === formats.outputs[found].takesRecipes;
+    choice.value = {
+      preset: fits ? preset : firstPresetOf(found),
+      format: found,
+      configText: fits ? configText : null,
+    };
   };
   return (
     <section class="step" aria-labelledby="step-choose">
@@ -42,15 +45,17 @@ export function ChoosePanel() {
           aria-describedby="preset-description"
           onChange={(event) => choosePreset(event.currentTarget.value)}
         >
-          <optgroup label="Schemes">
-            {schemes.map(({ name, title }) => (
-              <option key={name} value={name}>
-                {title}
-                {name !== preset && predictionText(name)}
-              </option>
-            ))}
-          </optgroup>
-          {!isOnnx && (
+          {takes(false) && (
+            <optgroup label="Schemes">
+              {schemes.map(({ name, title }) => (
+                <option key={name} value={name}>
+                  {title}
+                  {name !== preset && predictionText(name)}
+                </option>
+              ))}
+            </optgroup>
+          )}
+          {takes(true) && (
             <optgroup label="llama.cpp's recipes">
               {recipes.map(({ name, title }) => (
                 <option key={name} value={name}>
@@ -74,14 +79,14 @@ export function ChoosePanel() {
           aria-describedby="format-description"
           onChange={(event) => chooseFormat(event.currentTarget.value)}
         >
-          {formats.map(({ name, title }) => (
+          {offered.map((name) => (
             <option key={name} value={name}>
-              {title}
+              {formats.outputs[name].title}
             </option>
           ))}
         </select>
         <p class="fine" id="format-description">
-          {chosenFormat?.description}
+          {formats.outputs[format].description}
         </p>
       </div>
       <ConfigText />

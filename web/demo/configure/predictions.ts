@@ -6,7 +6,7 @@ import { bytesText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { opened } from '../open/opened';
 import { choice, presets } from './choice';
-import { isRecipePreset } from './formats';
+import { formatFor } from './formats';
 
 interface Predictions {
   model: Model;
@@ -17,17 +17,11 @@ interface Predictions {
 
 const predictions = signal<Predictions | null>(null);
 
-/** The format for a preset: GGUF for recipes, otherwise the chosen one or the default. */
-function formatOf(isForGguf: boolean, format: OutputFormat): OutputFormat {
-  if (isForGguf) return 'gguf';
-  return format === 'gguf' ? 'compressed-tensors' : format;
-}
-
 function predict(model: Model, name: string, format: OutputFormat): Totals | null {
   const preset = presets.value.find((candidate) => candidate.name === name);
   if (!quantizer.value || !preset) return null;
   try {
-    const own = formatOf(isRecipePreset(preset), format);
+    const own = formatFor(preset, format, model);
     return quantizer.value.plan(model, name, { format: own }).totals;
   } catch {
     return null; // choosing the preset shows the reason

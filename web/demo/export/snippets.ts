@@ -1,5 +1,5 @@
 // The same run as a command line and as JavaScript, ready to paste.
-import type { OutputFormat } from 'wasmquant';
+import { formats, type OutputFormat, weightFilePattern } from 'wasmquant';
 import type { Choice } from '../configure/choice';
 
 export interface Snippet {
@@ -16,12 +16,9 @@ function shellWord(text: string): string {
 }
 
 function outputOf(location: string, format: OutputFormat): string {
-  const stem =
-    location
-      .split('/')
-      .at(-1)
-      ?.replace(/\.(safetensors|gguf|onnx|np[yz])$/i, '') || 'model';
-  return format === 'gguf' || format === 'onnx' ? `${stem}-quantized.${format}` : `${stem}-quantized`;
+  const stem = location.split('/').at(-1)?.replace(weightFilePattern, '') || 'model';
+  const { container, isWholeFile } = formats.outputs[format];
+  return `${stem}-quantized${isWholeFile ? formats.inputs[container].extensions[0] : ''}`;
 }
 
 export function commandLine({ choice, location, calibration }: Snippet): string {

@@ -1,6 +1,6 @@
 // Improvements for the layers with the largest errors: every candidate is planned for its size and tried for its error.
 import { signal } from '@preact/signals';
-import type { Model, OutputFormat, PlannedTensor, TensorReport } from 'wasmquant';
+import { formats, type Model, type OutputFormat, type PlannedTensor, type TensorReport } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import type { FinishedRun } from '../run/runs';
 import { type Candidate, candidatesFor } from './candidates';
@@ -67,7 +67,7 @@ export async function findSuggestions(run: FinishedRun, signal: AbortSignal): Pr
     const row = plan.tensors.find(({ name }) => name === tensor.name);
     if (!row) continue;
     const options: Option[] = [];
-    for (const candidate of candidatesFor(row, format === 'gguf')) {
+    for (const candidate of candidatesFor(row, formats.outputs[format].takesRecipes)) {
       const option = await optionOf(context, row, before, candidate);
       const gain = (option?.sqnrDb ?? Number.POSITIVE_INFINITY) - (tensor.error?.sqnrDb ?? 0);
       if (option && gain > 0.1) options.push(option);

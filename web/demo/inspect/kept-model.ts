@@ -1,5 +1,5 @@
 // The output of the newest run, opened as a model to read values from.
-import type { Model } from 'wasmquant';
+import { formats, type Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { type FinishedRun, type RunFiles, runs } from '../run/runs';
 
@@ -24,7 +24,7 @@ export function canLookInto({ files }: FinishedRun): boolean {
 
 /** Whether a run's output can be run as a model. */
 export function canRun({ files, plan }: FinishedRun): boolean {
-  return files !== null && plan.format !== 'onnx';
+  return files !== null && !formats.inputs[formats.outputs[plan.format].container].hasGraph;
 }
 
 /** A model that could not be opened was reported by its caller. */

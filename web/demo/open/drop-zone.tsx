@@ -5,6 +5,7 @@ import { isBusy } from '../quality/job';
 import { droppedFiles } from './dropped-files';
 import { openDrop, openFiles, openSample } from './open-model';
 import { opened, opening } from './opened';
+import { acceptedFiles, extensionsText } from './wrong-files';
 
 export function DropZone() {
   const over = useSignal(false);
@@ -53,17 +54,10 @@ export function DropZone() {
 
   return (
     <div class={`drop-zone ${over.value ? 'drop-zone-over' : ''}`}>
-      <p>{over.value ? 'Let go to open' : 'Drop .safetensors, .gguf or .onnx files, or a model folder here'}</p>
+      <p>{over.value ? 'Let go to open' : `Drop ${extensionsText} files, or a model folder here`}</p>
       <div class="drop-zone-actions">
         <span class="file-button">
-          <input
-            id="files"
-            type="file"
-            multiple
-            accept=".safetensors,.gguf,.onnx,.npy,.npz,.onnx_data,.data,.json,.txt,.model,.jinja"
-            disabled={busy}
-            onChange={choose}
-          />
+          <input id="files" type="file" multiple accept={acceptedFiles} disabled={busy} onChange={choose} />
           <label for="files" class="button">
             Choose files…
           </label>

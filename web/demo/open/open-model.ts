@@ -1,14 +1,12 @@
 // Opens a model from files, however they arrived.
-import type { Model } from 'wasmquant';
+import { formats, type Model, weightFilePattern } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
-import { firstPreset, firstRecipe, formatsOf, perChannelPreset } from '../configure/formats';
+import { firstPresetOf, formatsOf, perChannelPreset } from '../configure/formats';
 import { isBusy } from '../quality/job';
 import { opened, openFailure, opening } from './opened';
-import { notWeights, withoutWeights } from './wrong-files';
-
-const weightFile = /\.(safetensors|gguf|onnx|np[yz])$/i;
+import { extensionsText, notWeights, withoutWeights } from './wrong-files';
 
 const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
 
@@ -33,15 +31,17 @@ function goesWith(model: Model, { preset, format }: Choice): boolean {
 /** Switches to another format and preset if the chosen one does not fit this kind of model. */
 function chooseFor(model: Model): void {
   const { format } = choice.value;
-  if (model.format === 'gguf' && format !== 'gguf')
-    choice.value = { preset: firstRecipe, format: 'gguf', configText: null };
-  else if (!formatsOf(model).some(({ name }) => name === format)) {
-    const kept = format === 'gguf' ? { preset: firstPreset, configText: null } : choice.value;
-    choice.value = { ...kept, format: formatsOf(model)[0]?.name ?? 'compressed-tensors' };
+  const offered = formatsOf(model);
+  const [usual] = offered;
+  if (usual && !offered.includes(format)) {
+    const kept = formats.outputs[format].takesRecipes === formats.outputs[usual].takesRecipes;
+    choice.value = kept
+      ? { ...choice.value, format: usual }
+      : { preset: firstPresetOf(usual), format: usual, configText: null };
   }
   // ONNX supports groups for matrices only: models of convolutions start with per-channel scales.
   const { configText } = choice.value;
-  if (model.format === 'onnx' && configText === null && !goesWith(model, choice.value))
+  if (formats.inputs[model.format].hasGraph && configText === null && !goesWith(model, choice.value))
     choice.value = { ...choice.value, preset: perChannelPreset };
 }
 
@@ -76,7 +76,7 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
 /** Errors: what is wrong with the files, in a sentence. */
 async function ofFiles(files: File[]): Promise<Given | null> {
   if (files.length === 0) return null;
-  const weights = files.filter((file) => weightFile.test(file.name));
+  const weights = files.filter((file) => weightFilePattern.test(file.name));
   if (weights.length === 0) throw new Error(withoutWeights(files));
   for (const file of weights) {
     const problem = await notWeights(file);
@@ -91,13 +91,13 @@ function addressOf(text: string): URL {
   try {
     url = new URL(text, document.baseURI);
   } catch {
-    throw new Error(`“${text}” is not a URL. Enter one that ends in .safetensors, .gguf or .onnx.`);
+    throw new Error(`“${text}” is not a URL. Enter one that ends in ${extensionsText}.`);
   }
   if (url.hostname === 'huggingface.co')
     url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
-  if (!/\.(safetensors|gguf|onnx|safetensors\.index\.json)$/i.test(url.pathname))
+  if (!weightFilePattern.test(url.pathname.replace(/\.index\.json$/i, '')))
     throw new Error(
-      `${url.href} is not a model file; the URL must end in .safetensors, .safetensors.index.json, .gguf or .onnx.`,
+      `${url.href} is not a model file; the URL must end in ${extensionsText}, or in .index.json for shards.`,
     );
   return url;
 }

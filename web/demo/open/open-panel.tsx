@@ -1,3 +1,4 @@
+import { formats } from 'wasmquant';
 import { bytesText, countText, elementsText } from '../../present/units';
 import { Diagnostics } from '../app/diagnostics';
 import { quantizer, startFailure } from '../app/engine';
@@ -30,7 +31,7 @@ function ModelFacts({ title, model }: OpenedModel) {
           <li key={fact}>{fact}</li>
         ))}
       </ul>
-      {!model.config && model.format === 'safetensors' && (
+      {!model.config && formats.inputs[model.format].hasSiblingFiles && (
         <p class="fine">The model has no config.json; the saved one contains only the quantization settings.</p>
       )}
       <Diagnostics items={model.diagnostics} />

@@ -1,4 +1,16 @@
 // Files that are not models this page can open, and what to do about each kind.
+import { formats, inputFormats } from 'wasmquant';
+
+const inputs = inputFormats.map((name) => formats.inputs[name]);
+/** As a file input accepts them: weights, what holds their values, and what stands beside them. */
+export const acceptedFiles = [
+  ...inputs.flatMap(({ extensions, dataExtensions }) => [...extensions, ...dataExtensions]),
+  ...['.json', '.txt', '.model', '.jinja'],
+].join(',');
+/** `.safetensors, .gguf, .onnx or .npy` */
+export const extensionsText = new Intl.ListFormat('en', { type: 'disjunction' }).format(
+  inputs.flatMap(({ extensions }) => extensions.slice(0, 1)),
+);
 
 interface Kind {
   pattern: RegExp;
@@ -29,7 +41,7 @@ export function withoutWeights(files: File[]): string {
     const kind = kinds.find(({ pattern }) => pattern.test(name));
     return kind ? [`${name} is ${kind.what}`] : [];
   });
-  return [`No .safetensors, .gguf or .onnx file among ${list}.`, ...known.slice(0, 1)].join(' ');
+  return [`No ${extensionsText} file among ${list}.`, ...known.slice(0, 1)].join(' ');
 }
 
 /** Longest file that can be a pointer or an error page instead of weights. */

@@ -1,13 +1,11 @@
 import { algorithms, hasAlgorithm, withAlgorithm } from '../configure/algorithms';
 import { choice, chosenConfig, useConfig } from '../configure/choice';
+import { holdsAlgorithms } from '../configure/formats';
 import { isBusy } from './job';
-
-/** Formats that can store the results of calibrated algorithms. */
-const holds = (format: string) => format !== 'gguf' && format !== 'onnx';
 
 export function AlgorithmChoice() {
   const config = chosenConfig.value;
-  const fits = config !== null && 'global_quant_config' in config && holds(choice.value.format);
+  const fits = config !== null && 'global_quant_config' in config && holdsAlgorithms(choice.value.format);
   return (
     <fieldset class="algorithms" disabled={isBusy.value || !fits}>
       <legend>Algorithms of the run</legend>

@@ -5,6 +5,7 @@ import { schemeText } from '../../present/spec_text';
 import { bytesText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { choice, useConfig } from '../configure/choice';
+import { holdsAlgorithms } from '../configure/formats';
 import { type OpenedModel, opened } from '../open/opened';
 import { isBusy, runJob } from './job';
 import { texts } from './texts';
@@ -81,7 +82,7 @@ export function AutoPlan() {
   const source = opened.value;
   if (!source) return null;
   const { format } = choice.value;
-  const fits = format !== 'gguf' && format !== 'onnx';
+  const fits = holdsAlgorithms(format);
   return (
     <div class="quality-part">
       <h3>Plan by budget</h3>

@@ -1,5 +1,6 @@
 // Llama-architecture models on real text: calibrated algorithms, a plan by budget, and the cost of quantization.
 import { signal } from '@preact/signals';
+import { formats } from 'wasmquant';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { FeedsView } from '../feeds/feeds-view';
 import { opened } from '../open/opened';
@@ -27,8 +28,9 @@ async function takeSampleTexts(): Promise<void> {
 
 export function QualityView() {
   const model = opened.value?.model;
-  if (model?.format === 'onnx') return <FeedsView model={model} />;
-  if (model && (model.format !== 'safetensors' || !model.config)) {
+  const format = model && formats.inputs[model.format];
+  if (model && format?.hasGraph) return <FeedsView model={model} />;
+  if (model && (!format?.hasSiblingFiles || !model.config)) {
     return (
       <section class="panel" aria-labelledby="quality">
         <h2 id="quality">Calibrate and measure</h2>

@@ -1,5 +1,6 @@
 // Where finished files go: browser storage with download links, or straight into a folder or a file on disk.
 import { computed, signal } from '@preact/signals';
+import { formats } from 'wasmquant';
 import { planned } from '../configure/choice';
 
 export type Destination = 'download' | 'folder';
@@ -9,7 +10,7 @@ const hasSavePicker = typeof window !== 'undefined' && 'showSaveFilePicker' in w
 /** Whether the output is a single file without a config.json, which can be named on disk. */
 export const isSingleFile = computed(() => {
   const { plan } = planned.value;
-  return hasSavePicker && plan?.files.length === 1 && (plan.format === 'gguf' || plan.format === 'onnx');
+  return hasSavePicker && plan?.files.length === 1 && formats.outputs[plan.format].isWholeFile;
 });
 
 /** Null until the user decides; see `destination`. */

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { formats } from 'wasmquant';
 import { bytesText } from '../../present/units';
 import { FailureMessage } from '../app/failure';
 import { needsCalibration } from '../configure/algorithms';
@@ -42,15 +43,16 @@ function Ready({ again }: { again: boolean }) {
   const button = useRef<HTMLButtonElement>(null);
   const { plan } = planned.value;
   const bytesWritten = plan?.files.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
-  const isOnnx = opened.value?.model.format === 'onnx';
+  const model = opened.value?.model;
+  const hasGraph = model !== undefined && formats.inputs[model.format].hasGraph;
   const config = chosenConfig.value;
-  const missing = !opened.value
+  const missing = !model
     ? 'Open a model first.'
     : !plan
       ? 'This config does not fit the model yet.'
-      : !isOnnx && config && needsCalibration(config) && texts.calibrate.value.trim() === ''
+      : !hasGraph && config && needsCalibration(config) && texts.calibrate.value.trim() === ''
         ? 'The algorithms of this config need a text to calibrate with: see “Calibrate and measure” below.'
-        : isOnnx && config && needsActivations(config) && !feeds()
+        : hasGraph && config && needsActivations(config) && !feeds()
           ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'
           : null;
   // After a run or a cancel the focused button disappears: move the focus.

@@ -1,5 +1,5 @@
 // One run from click to files: choose a destination, quantize in the workers, hand over the result.
-import type { Calibration, FormerRun, Model, Plan, Progress } from 'wasmquant';
+import { type Calibration, type FormerRun, formats, type Model, type Plan, type Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { needsCalibration } from '../configure/algorithms';
@@ -71,7 +71,7 @@ async function calibrationOf(
 ): Promise<Calibration | null> {
   const given = feeds();
   if (given && (needsActivations(config) || dialectOf(config) !== 'quark')) return activationsOf(given, signal);
-  return model.format !== 'onnx' && needsCalibration(config)
+  return !formats.inputs[model.format].hasGraph && needsCalibration(config)
     ? { tokens: await tokensOf(model, texts.calibrate.value, signal) }
     : null;
 }

@@ -1,7 +1,7 @@
 // Configs that are found for a budget.
 
 import type { TokenCalibration } from './calibration_types.js';
-import type { OutputFormat } from './output_formats.js';
+import type { OutputFormat } from './formats.js';
 import type { Totals } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { QuantizationSpec } from './tensor_types.js';

@@ -4,6 +4,6 @@ export * from './config_builders.js';
 export type * from './config_types.js';
 export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
 export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
-export { outputFormats } from './output_formats.js';
+export { formats, inputFormatOf, inputFormats, outputFormats, outputFormatsOf, weightFilePattern } from './formats.js';
 export { planJson, planOf } from './plan_json.js';
 export type * from './types.js';

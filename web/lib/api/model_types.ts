@@ -1,7 +1,7 @@
 // An opened model.
 
 import type { Diagnostic } from './diagnostic_types.js';
-import type { InputFormat } from './source_types.js';
+import type { InputFormat } from './formats.js';
 
 /** One tensor of an opened model. Offsets are absolute bytes of its file, end exclusive. */
 export interface TensorInfo {

@@ -1,8 +1,8 @@
 // What becomes of a model: plans, known before any weight is read, and reports.
 
 import type { Diagnostic } from './diagnostic_types.js';
+import type { OutputFormat } from './formats.js';
 import type { FileSize } from './model_types.js';
-import type { OutputFormat } from './output_formats.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
 /** Why a tensor got its spec. */

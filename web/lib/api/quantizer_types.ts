@@ -2,13 +2,14 @@
 
 import type { Diagnostic } from './diagnostic_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
+import type { InputFormat } from './formats.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
 import type { Dialect, Preset, QuantConfig } from './parsed_config_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
-import type { InputFormat, Source } from './source_types.js';
+import type { Source } from './source_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
 /** Options of {@link createQuantizer}. */

@@ -1,8 +1,8 @@
 // Options of plans and runs.
 
 import type { Calibration } from './calibration_types.js';
+import type { OutputFormat } from './formats.js';
 import type { Model } from './model_types.js';
-import type { OutputFormat } from './output_formats.js';
 import type { Report, ShardPart } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { Target } from './source_types.js';

@@ -1,8 +1,5 @@
 // What models are opened from, and where output goes.
 
-/** File formats that can be opened. */
-export type InputFormat = 'safetensors' | 'gguf' | 'onnx' | 'npy';
-
 /** Random access to bytes. `read` resolves to exactly `length` bytes from `offset` (both in bytes) or rejects. */
 export interface ByteSource {
   /** Size in bytes. */

@@ -3,6 +3,7 @@
 // as the plan says; everything else of the model is quantized as in any other run.
 
 import { failure } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type {
   Calibration,
   Diagnostic,
@@ -63,7 +64,7 @@ async function planCalibration(
 ): Promise<CalibrationPlan | null> {
   const all = algorithmsOf(workshop, config);
   // Graphs are no transformer blocks: what only comes along with folding norms is left out.
-  const algorithms = run.plan.format === 'onnx' ? all.filter(({ isImplied }) => !isImplied) : all;
+  const algorithms = formats.inputs[model.format].hasGraph ? all.filter(({ isImplied }) => !isImplied) : all;
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {

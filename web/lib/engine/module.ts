@@ -42,12 +42,8 @@ export interface StoredTile {
 export interface BoundModelIndex {
   /** Adds a file of that name and size (bytes as a number below 2^53) and returns its number. */
   addFile(name: string, bytes: number): number;
-  /** JSON `{need: bytes}`: how many bytes from offset 0 are needed, 0 = `read` can run on what was given. `{isFed: true}`: the file is fed instead. */
-  need(file: number, pointer: number, length: number): string;
-  /** Parses the header of a file. JSON null. */
-  read(file: number, pointer: number, length: number): string;
-  /** Bytes from where it asked for them, first from 0. JSON `{offset, bytes}`: what it needs next; 0 bytes: nothing, and
-   * `locations` are the files with external data, `deflated` the compressed arrays `{name, begin, end, bytes, crc}`, to be added in that order. */
+  /** Bytes of a file, first from its beginning, then from where they were asked for; file after file. JSON `{offset, bytes}`: what is needed next;
+   * 0 bytes: nothing, and `dataFiles` are names of files with its data, to be added, `deflated` the compressed files inside it `{name, begin, end, bytes, crc}`, to be added and fed. */
   feed(file: number, pointer: number, length: number): string;
   /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
   readShardMap(text: string): string;

@@ -2,6 +2,7 @@
 // files beside them (tokenizer, generation config, chat template) that folder outputs carry over.
 
 import { failure } from '../api/errors.js';
+import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
 import type { Folder } from './folder.js';
 import type { FileSource } from './source.js';
 
@@ -28,8 +29,10 @@ export interface ModelFiles {
 }
 
 const indexPattern = /\.safetensors\.index\.json$/i;
-const shardPattern = /-\d{5}-of-\d{5}\.safetensors$/i;
-const weightPattern = /\.(safetensors|gguf|onnx|npy|npz|bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
+const shardPattern = /-\d{5}-of-\d{5}\.[^.]+$/;
+/** Weights in formats that are not opened; a folder output does not take them over. */
+const otherWeightPattern = /\.(bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
+const isWeightName = (name: string) => weightFilePattern.test(name) || otherWeightPattern.test(name);
 const companionPattern =
   /(\.(json|jsonl|txt|model|jinja|py|md|tiktoken|vocab|bpe|spm)|^(licen[cs]e|notice|readme|merges|vocab)[^/]*)$/i;
 /** Usual names of a single weight file, best first. */
@@ -58,7 +61,7 @@ function isCompanion(name: string): boolean {
     name !== 'config.json' &&
     !name.startsWith('.') &&
     !isIndexName(name) &&
-    !weightPattern.test(name) &&
+    !isWeightName(name) &&
     companionPattern.test(name)
   );
 }
@@ -108,7 +111,7 @@ async function openCompanions(folder: Folder): Promise<FileSource[]> {
   return companions;
 }
 
-/** A folder's weights: its index, else a usual name, else all shards, else the only .safetensors file. */
+/** A folder's weights: its index, else a usual name, else all shards of a format, else the only file. */
 function weightsIn(folder: Folder): string[] {
   const names = folder.names ?? [];
   const indexes = names.filter(isIndexName);
@@ -117,14 +120,18 @@ function weightsIn(folder: Folder): string[] {
   if (index) return [index];
   const usual = usualNames.find((name) => names.includes(name));
   if (usual) return [usual];
-  const weights = names.filter((name) => /\.safetensors$/i.test(name));
-  const shards = weights.filter((name) => shardPattern.test(name));
-  if (shards.length > 0) return shards;
-  if (weights.length === 1) return weights;
-  const parts = names.filter((name) => /-\d{5}-of-\d{5}\.gguf$/i.test(name));
-  if (weights.length === 0 && parts.length > 0) return parts.sort();
-  if (weights.length === 0 && names.includes('model.onnx')) return ['model.onnx'];
-  const others = names.filter((name) => weightPattern.test(name));
+  for (const format of inputFormats) {
+    const { extensions, hasSiblingFiles } = formats.inputs[format];
+    const weights = names.filter((name) => inputFormatOf(name) === format);
+    const shards = weights.filter((name) => shardPattern.test(name));
+    if (shards.length > 0) return shards.sort();
+    const usual = `model${extensions[0]}`;
+    if (weights.includes(usual)) return [usual];
+    if (!hasSiblingFiles || weights.length === 0) continue;
+    if (weights.length === 1) return weights; // the folder is its: other formats are copies
+    break;
+  }
+  const others = names.filter(isWeightName);
   if (others.length === 1) return others;
   const found =
     others.length > 0 ? `it has ${others.slice(0, 8).join(', ')}; name one of them` : 'it has no weight file';
@@ -144,8 +151,11 @@ function weightsOfList(folder: Folder): string[] {
   if (index.length === 1) return index;
   const weights = names.filter((name) => name !== 'config.json' && !isCompanion(name));
   if (weights.length === 0) throw failure('source-invalid', folder.where, 'has no weight file');
-  const onnx = weights.filter((name) => /\.onnx$/i.test(name));
-  if (onnx.length === 1) return onnx; // which names the others
+  const naming = weights.filter((name) => {
+    const format = inputFormatOf(name);
+    return format !== null && formats.inputs[format].dataExtensions.length > 0;
+  });
+  if (naming.length === 1) return naming; // it names the others
   return weights;
 }
 

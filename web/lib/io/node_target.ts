@@ -6,6 +6,7 @@
 import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { failure, textOf } from '../api/errors.js';
+import { outputFormatsOf } from '../api/formats.js';
 import {
   beginJournal,
   differenceOf,
@@ -333,8 +334,8 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
 }
 
 /**
- * Opens a path for output: a file when it ends in `.safetensors`, `.gguf` or `.onnx`, else a folder (also with a slash at the end, or when
- * it is one already). `inputs` = paths that are read. `resumes`: OutputTarget.resume will be called. Errors: target-exists, target-invalid.
+ * Opens a path for output: a file when it has the extension of an output's files, else a folder (also with a slash at the end, or when it is
+ * one already). `inputs` = paths that are read. `resumes`: OutputTarget.resume will be called. Errors: target-exists, target-invalid.
  */
 export async function openPathTarget(
   path: string,
@@ -346,7 +347,7 @@ export async function openPathTarget(
   const final = resolve(path);
   await refuseInput(final, inputs);
   const found = await stat(final).catch(() => null);
-  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || !/\.(safetensors|gguf|onnx)$/i.test(path);
+  const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || outputFormatsOf(path).length === 0;
   try {
     if (!isFolder) {
       if (found && !overwrite) await refuseExisting(final);
@@ -378,7 +379,7 @@ export async function openSharedFolder(path: string, overwrite: boolean, inputs:
   const final = resolve(path);
   await refuseInput(final, inputs);
   const found = await stat(final).catch(() => null);
-  if (path === '' || (found ? !found.isDirectory() : /\.(safetensors|gguf|onnx)$/i.test(path)))
+  if (path === '' || (found ? !found.isDirectory() : outputFormatsOf(path).length > 0))
     throw failure('target-invalid', path, 'is not a folder; parts of a run are written to a folder');
   if (await exists(join(final, 'config.json')))
     throw failure('target-exists', path, 'holds a whole model already; choose another name, or remove it first');

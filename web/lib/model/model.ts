@@ -1,17 +1,15 @@
-// An opened model: its files, and the index that the core made of their headers. The core never reads: it says how
-// many bytes from the start of a file it needs, and this file fetches them.
+// An opened model: its files, and the index that the core made of them.
 
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
+import { formats, weightFilePattern } from '../api/formats.js';
 import type { Diagnostic, InputFormat, Model, TensorInfo } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
-import type { ModelFiles } from '../io/model_files.js';
+import { isIndexName, type ModelFiles } from '../io/model_files.js';
 import type { FileSource } from '../io/source.js';
+import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
-
-/** First read of each file, in bytes: most headers fit, and one request is enough. */
-const firstReadBytes = 256 * 1024;
 
 /** Tensors of a few bytes that are read at once. */
 const inlineReads = 16;
@@ -49,43 +47,6 @@ interface InlineTensor {
   bytes: number;
 }
 
-/** What belongs to a file: external data, and files with headers of their own. */
-interface Beside {
-  external: FileSource[];
-  inflated: FileSource[];
-}
-
-/** Feeds the header of one file to the index. */
-async function readHeader(
-  instance: Instance,
-  index: BoundModelIndex,
-  file: number,
-  source: FileSource,
-  files: ModelFiles,
-): Promise<Beside | undefined> {
-  let prefix = await source.read(0, Math.min(source.size, firstReadBytes));
-  for (;;) {
-    const known = prefix;
-    const { need, isFed } = instance.withBytes(known, (pointer) =>
-      instance.call<{ need: number; isFed?: true }>(() => index.need(file, pointer, known.byteLength)),
-    );
-    if (isFed) {
-      const { feedSkeleton } = await import('./skeleton.js'); // few pages need it
-      return feedSkeleton(instance, index, file, source, known, files);
-    }
-    if (need === 0) break;
-    if (need <= known.byteLength || need > source.size) {
-      throw failure('file-truncated', source.name, `its header needs ${need} bytes, the file has ${source.size}`);
-    }
-    const longer = new Uint8Array(need);
-    longer.set(known);
-    longer.set(await source.read(known.byteLength, need - known.byteLength), known.byteLength);
-    prefix = longer;
-  }
-  instance.withBytes(prefix, (pointer) => instance.call<null>(() => index.read(file, pointer, prefix.byteLength)));
-  return undefined;
-}
-
 /** Last part of a path or URL, without the ending of a weight file and the number of a part. */
 function nameOf(where: string): string {
   const last =
@@ -93,7 +54,8 @@ function nameOf(where: string): string {
       .replace(/[/\\]+$/, '')
       .split(/[/\\]/)
       .at(-1) ?? '';
-  return last.replace(/(-\d{5}-of-\d{5})?\.(safetensors(\.index\.json)?|gguf|onnx|np[yz])$/i, '') || 'model';
+  const stem = isIndexName(last) ? last.slice(0, last.toLowerCase().lastIndexOf('.index.json')) : last;
+  return stem.replace(weightFilePattern, '').replace(/-\d{5}-of-\d{5}$/, '') || 'model';
 }
 
 defineDisposeSymbols();
@@ -160,13 +122,13 @@ export class OpenedModel implements Model {
         return instance.run(() => index.addFile(source.name, source.size));
       };
       for (const source of weights) {
-        const beside = await readHeader(instance, index, add(source), source, files);
+        const { data, inflated } = await readIndex(instance, index, add(source), source, files);
         await source.close();
-        for (const data of beside?.external ?? []) add(data);
-        for (const array of beside?.inflated ?? []) await readHeader(instance, index, add(array), array, files);
+        for (const file of data) add(file);
+        for (const file of inflated) await readIndex(instance, index, add(file), file, files);
       }
       const model = new OpenedModel(instance, index, files, added);
-      if (model.format === 'safetensors') await model.#readCompanions();
+      if (formats.inputs[model.format].hasSiblingFiles) await model.#readCompanions();
       await model.#readInlineTensors();
       return model;
     } catch (error) {

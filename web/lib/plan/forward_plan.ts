@@ -1,6 +1,7 @@
 // The core's plan of a forward pass: what is read, step by step, and how much memory it takes.
 
 import { failure } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type { TokenCalibration } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
@@ -80,7 +81,7 @@ export function forwardPlanOf(
 ): ForwardPlanJson {
   const index = model.indexFor(instance);
   // A GGUF file describes itself; a config.json beside it may be of anything.
-  const config = model.format === 'gguf' ? (source?.configText ?? '') : model.configText;
+  const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
   const options = JSON.stringify({ ...comparedTiles, length, runs });
   return instance.call<ForwardPlanJson>((module) => module.forwardPlan(index, config, options));
 }

@@ -1,6 +1,7 @@
 // The first step of a run: its plan, and a target that takes what it will write.
 
 import { failure } from '../api/errors.js';
+import { formats, outputFormatsOf } from '../api/formats.js';
 import type { Diagnostic, Plan, QuantizeModelOptions } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import { sizesFor } from '../engine/memory.js';
@@ -22,10 +23,11 @@ const calibratedNote: Diagnostic = {
 
 /** What a target that takes a single file cannot hold. Errors: target-invalid. */
 function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
-  const ending = /\.(onnx|gguf|safetensors)$/i.exec(target.fileName ?? '')?.[1];
-  if (ending && (ending.toLowerCase() === 'onnx') !== (plan.format === 'onnx'))
+  const named = outputFormatsOf(target.fileName ?? '');
+  const container = formats.inputs[formats.outputs[plan.format].container];
+  if (named.length > 0 && !named.includes(plan.format))
     throw failure('target-invalid', target.fileName ?? '', `${plan.format} is not written to files of this ending`);
-  if (plan.files.length > 1 && !(plan.format === 'onnx' && target.takesData)) {
+  if (plan.files.length > 1 && !(container.dataExtensions.length > 0 && target.takesData)) {
     const detail = `takes a single file, the output has ${plan.files.length}; give a folder`;
     throw failure('target-invalid', 'target', detail);
   }
@@ -79,7 +81,7 @@ export async function prepare(order: Order): Promise<Prepared> {
   const part = options.shards && (await import('./shard_range.js')).partOf(workshop.instance, planned, options.shards);
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
   const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
-  const hasSmall = target.isFolder && plan.format !== 'gguf' && (options.shards?.part ?? 1) === 1;
+  const hasSmall = target.isFolder && formats.outputs[plan.format].hasSiblingFiles && (options.shards?.part ?? 1) === 1;
   const small = hasSmall ? await (await import('./sidecar_files.js')).smallFiles(model, planned.run) : [];
   await target.check(part?.names ?? [...plan.files, ...small].map((file) => file.name));
   return { ...order, ...planned, choices, sizes, part, small, notes };

@@ -116,7 +116,7 @@ async function report(
     format: plan.format,
     tensors,
     files: [
-      ...plan.files.map((file) => ({ ...file, name: (plan.format !== 'onnx' && target.fileName) || file.name })),
+      ...plan.files.map((file) => ({ ...file, name: (plan.files.length === 1 && target.fileName) || file.name })),
       ...small.map(({ name, bytes }) => ({ name, bytes })),
     ],
     totals: plan.totals,

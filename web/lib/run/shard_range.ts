@@ -3,6 +3,7 @@
 // the index and what is carried over; node_merge.ts makes a model of them when all are there.
 
 import { failure } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type { Diagnostic, Report, ShardPart, TensorError } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import type { Instance } from '../engine/instance.js';
@@ -100,7 +101,7 @@ function planDigest({ plan, files, shardMap }: PreparedRun, library: string): Pr
 
 /** Errors: argument-invalid, format-unsupported. */
 function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
-  if (plan.format === 'gguf' || plan.format === 'onnx') {
+  if (formats.outputs[plan.format].isWholeFile) {
     const detail = `${plan.format} output is one whole, whose header places every tensor; quantize it in one run, or write a format of safetensors shards`;
     throw failure('format-unsupported', 'shards', detail);
   }

@@ -2,6 +2,7 @@
 
 import type { Distribution, DistributionOptions } from '../api/distribution_types.js';
 import { failure } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type { Diagnostic, PlannedTensor } from '../api/types.js';
 import { comparedTiles } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
@@ -21,7 +22,7 @@ interface PairJson {
 
 /** Whether tiles of a pair are whole rows, one after another; others come as columns, or as an ONNX node has them. */
 function hasRows(model: OpenedModel, { left, right }: PairJson): boolean {
-  return model.format !== 'onnx' && ![left, right].some((task) => task.includes('"by_columns":true'));
+  return !formats.inputs[model.format].hasGraph && ![left, right].some((task) => task.includes('"by_columns":true'));
 }
 
 /** Errors: argument-invalid, tensor-missing (no such weight in both models), read-failed. */

@@ -1,0 +1,85 @@
+// Reads what a file says of its tensors, never their values. The core reads no files: it says which bytes it wants next,
+// and this file fetches them.
+
+import { failure } from '../api/errors.js';
+import type { Instance } from '../engine/instance.js';
+import type { BoundModelIndex } from '../engine/module.js';
+import type { ModelFiles } from '../io/model_files.js';
+import type { FileSource } from '../io/source.js';
+import type { DeflatedEntry } from './inflate.js';
+
+/** First read of each file, in bytes: most headers fit, and one request is enough. */
+const firstReadBytes = 256 * 1024;
+/** Bytes of a read at least: what follows is often wanted, too, and a request costs more. */
+const leastBytes = 64 * 1024;
+
+interface Answer {
+  offset: number;
+  bytes: number;
+  /** Once `bytes` is 0: names of the files with its data, and compressed files inside it. */
+  dataFiles?: string[];
+  deflated?: DeflatedEntry[];
+}
+
+/** Bytes of a file that are there. */
+interface Known {
+  begin: number;
+  bytes: Uint8Array;
+}
+
+/** What is known, or in its place what is asked for; of a prefix that is to be longer only the rest is read. */
+async function fetched(source: FileSource, known: Known, { offset, bytes }: Answer): Promise<Known> {
+  const end = known.begin + known.bytes.byteLength;
+  if (offset >= known.begin && offset + bytes <= end) return known;
+  if (offset + bytes > source.size)
+    throw failure(
+      'file-truncated',
+      source.name,
+      `its header needs ${offset + bytes} bytes, the file has ${source.size}`,
+    );
+  const length = Math.min(Math.max(bytes, leastBytes), source.size - offset);
+  if (offset !== known.begin) return { begin: offset, bytes: await source.read(offset, length) };
+  const longer = new Uint8Array(length);
+  longer.set(known.bytes);
+  longer.set(await source.read(end, length - known.bytes.byteLength), known.bytes.byteLength);
+  return { begin: offset, bytes: longer };
+}
+
+/** What belongs to a file: those with its data, and those inside it. */
+interface Beside {
+  data: FileSource[];
+  inflated: FileSource[];
+}
+
+async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, files: ModelFiles): Promise<Beside> {
+  const beside: Beside = { data: [], inflated: [] };
+  for (const name of dataFiles ?? []) {
+    const data = await files.openBeside(name);
+    if (!data) throw failure('source-invalid', name, `is missing; ${source.name} keeps weights in it`);
+    beside.data.push(data);
+  }
+  if (!deflated || deflated.length === 0) return beside;
+  const { inflate } = await import('./inflate.js'); // few pages need it
+  for (const entry of deflated) beside.inflated.push(await inflate(source, entry));
+  return beside;
+}
+
+/** Feeds a file to the index. Errors: those of the core, file-truncated, source-invalid, read-failed. */
+export async function readIndex(
+  instance: Instance,
+  index: BoundModelIndex,
+  file: number,
+  source: FileSource,
+  files: ModelFiles,
+): Promise<Beside> {
+  let known: Known = { begin: 0, bytes: await source.read(0, Math.min(source.size, firstReadBytes)) };
+  for (let at = 0; ; ) {
+    const rest = known.bytes.subarray(at - known.begin);
+    const next = instance.withBytes(rest, (pointer) =>
+      instance.call<Answer>(() => index.feed(file, pointer, rest.byteLength)),
+    );
+    if (next.bytes === 0) return filesOf(source, next, files);
+    known = await fetched(source, known, next);
+    at = next.offset;
+  }
+}
