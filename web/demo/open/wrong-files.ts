@@ -8,7 +8,7 @@ export const acceptedFiles = [
   ...['.json', '.txt', '.model', '.jinja'],
 ].join(',');
 /** `.safetensors, .gguf, .onnx or .npy` */
-export const extensionsText = new Intl.ListFormat('en', { type: 'disjunction' }).format(
+export const extensionsText = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
   inputs.flatMap(({ extensions }) => extensions.slice(0, 1)),
 );
 
