@@ -22,8 +22,7 @@ class CompressedTensors final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "compressed-tensors"; }
   FormatText text() const noexcept override {
-    return {"compressed-tensors", "Packed weights for vLLM and transformers.",
-            "transformers compressed-tensors", ""};
+    return {"compressed-tensors", "Packed weights for vLLM and transformers.", "transformers compressed-tensors", ""};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis).
