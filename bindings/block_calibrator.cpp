@@ -47,12 +47,12 @@ Result<std::shared_ptr<Calibration>> calibration_of(const BoundForwardPass& pass
 }
 
 /// Tasks of the block that is loaded, by slot.
-Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const std::string& text) {
+Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text) {
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
   for (const json::Value& row : rows.items()) {
     const int64_t slot = row["slot"].as_integer();
-    TRY(task, read_task(row["task"].as_string()));
+    TRY(task, work.task(static_cast<uint32_t>(row["task"].as_integer())));
     if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
       return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
     tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
@@ -80,7 +80,8 @@ class BoundCalibration : Counted {
 
 class BoundBlockCalibrator : Counted {
  public:
-  BoundBlockCalibrator(const BoundCalibration& calibration, std::string tasks) : status_(begin(calibration, tasks)) {}
+  BoundBlockCalibrator(const BoundCalibration& calibration, const BoundWork& work, std::string tasks)
+      : status_(begin(calibration, work, tasks)) {}
 
   std::string parts() const {
     if (!status_) return fail(status_.error());
@@ -115,10 +116,10 @@ class BoundBlockCalibrator : Counted {
   }
 
  private:
-  Status begin(const BoundCalibration& calibration, const std::string& text) {
+  Status begin(const BoundCalibration& calibration, const BoundWork& work, const std::string& text) {
     if (!calibration.get()) return calibration.get().error();
     calibration_ = *calibration.get();
-    TRY(tasks, tasks_of(text));
+    TRY(tasks, tasks_of(work, text));
     return blocks().begin(calibration_->session->pass().block(), std::move(tasks));
   }
   BlockCalibration& blocks() const noexcept { return calibration_->blocks; }
@@ -140,8 +141,8 @@ class BoundBlockCalibrator : Counted {
 
 class BoundEmbeddingRotation : Counted {
  public:
-  BoundEmbeddingRotation(const BoundCalibration& calibration, uint32_t slot, std::string task)
-      : status_(begin(calibration, slot, task)) {}
+  BoundEmbeddingRotation(const BoundCalibration& calibration, uint32_t slot, const BoundWork& work, uint32_t task)
+      : status_(begin(calibration, slot, work, task)) {}
   std::string error() const { return reply(status_); }
 
   std::string store() {
@@ -155,11 +156,11 @@ class BoundEmbeddingRotation : Counted {
   }
 
  private:
-  Status begin(const BoundCalibration& calibration, uint32_t slot, const std::string& text) {
+  Status begin(const BoundCalibration& calibration, uint32_t slot, const BoundWork& work, uint32_t number) {
     if (!calibration.get()) return calibration.get().error();
     calibration_ = *calibration.get();
     if (!calibration_->tables) return error_at(ErrorCode::state_invalid, "calibration", "the config has no rotation");
-    TRY(task, read_task(text));
+    TRY(task, work.task(number));
     return calibration_->tables->begin(slot, std::move(task));
   }
 
@@ -178,13 +179,13 @@ EMSCRIPTEN_BINDINGS(block_calibrator) {
       .constructor<const BoundForwardPass&, std::string>()
       .function("error", &BoundCalibration::error);
   class_<BoundBlockCalibrator>("BlockCalibrator")
-      .constructor<const BoundCalibration&, std::string>()
+      .constructor<const BoundCalibration&, const BoundWork&, std::string>()
       .function("parts", &BoundBlockCalibrator::parts)
       .function("capture", &BoundBlockCalibrator::capture)
       .function("optimize", &BoundBlockCalibrator::optimize)
       .function("store", &BoundBlockCalibrator::store);
   class_<BoundEmbeddingRotation>("EmbeddingRotation")
-      .constructor<const BoundCalibration&, uint32_t, std::string>()
+      .constructor<const BoundCalibration&, uint32_t, const BoundWork&, uint32_t>()
       .function("error", &BoundEmbeddingRotation::error)
       .function("store", &BoundEmbeddingRotation::store);
 }

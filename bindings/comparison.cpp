@@ -20,7 +20,12 @@ std::string comparison(const BoundModelIndex& reference, std::string reference_c
   if (!options) return fail(options.error());
   const auto compared =
       compare_models(reference.index(), reference_config, quantized.index(), quantized_config, tile_bytes_of(*options));
-  return compared ? ok(comparison_json(*compared)) : fail(compared.error());
+  if (!compared) return fail(compared.error());
+  static std::string work;
+  work = packed_tasks(*compared);
+  json::Value out = comparison_json(*compared);
+  out.set("work", bytes_json(work));
+  return ok(std::move(out));
 }
 
 std::string error_between(Address x, Address y, double count) {

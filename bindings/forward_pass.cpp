@@ -33,9 +33,11 @@ std::string BoundForwardPass::portions() const {
   return session_ ? ok(static_cast<uint64_t>((*session_)->pass().portions())) : fail(session_.error());
 }
 
-std::string BoundForwardPass::begin(uint32_t step, uint32_t slot, std::string task) {
+std::string BoundForwardPass::begin(uint32_t step, uint32_t slot, const BoundWork& work, uint32_t number) {
   if (!session_) return fail(session_.error());
-  const Status begun = (*session_)->begin(step, slot, task);
+  auto task = work.task(number);
+  if (!task) return fail(task.error());
+  const Status begun = (*session_)->begin(step, slot, std::move(*task));
   has_tensor_ = bool(begun);
   return reply(begun);
 }

@@ -7,6 +7,7 @@
 #include "core/list.h"
 #include "marshal.h"
 #include "pipeline/forward/forward_session.h"
+#include "work.h"
 
 namespace wasmquant::bindings {
 
@@ -15,7 +16,7 @@ class BoundForwardPass : Counted {
   /// `options`: {"activations": "float32" | "int8"}; `tokens`: int32 [count / length, length].
   BoundForwardPass(std::string config, std::string options, Address tokens, double count, uint32_t length);
   std::string portions() const;
-  std::string begin(uint32_t step, uint32_t slot, std::string task);
+  std::string begin(uint32_t step, uint32_t slot, const BoundWork& work, uint32_t task);
   std::string reads(uint32_t tile);
   std::string load(uint32_t tile);
   std::string run(uint32_t portion);

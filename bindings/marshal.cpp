@@ -33,4 +33,11 @@ std::string reply(const Status& status) { return status ? ok(nullptr) : fail(sta
 
 json::Value address(const void* at) { return json::Value(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at))); }
 
+json::Value bytes_json(std::string_view bytes) {
+  json::Value out;
+  out.set("pointer", address(bytes.data()));
+  out.set("bytes", static_cast<uint64_t>(bytes.size()));
+  return out;
+}
+
 }  // namespace wasmquant::bindings

@@ -31,6 +31,8 @@ T* pointer(Address address) {
   return reinterpret_cast<T*>(address);
 }
 json::Value address(const void* at);
+/// {"pointer", "bytes"}
+json::Value bytes_json(std::string_view bytes);
 
 /// Counts the objects that JavaScript holds, for leak tests.
 struct Counted {

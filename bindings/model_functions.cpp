@@ -59,7 +59,12 @@ std::string forward_plan(const BoundModelIndex& model, std::string config, std::
   const ForwardUse use = (*options)["runs"].as_bool() ? ForwardUse::run : ForwardUse::calibrate;
   const auto plan = plan_forward(model.index(), config, tile_bytes_of(*options), use);
   if (!plan) return fail(plan.error());
-  return ok(forward_plan_json(*plan, static_cast<size_t>(std::max<int64_t>((*options)["length"].as_integer(), 1))));
+  static std::string work;
+  work = packed_tasks(*plan);
+  const int64_t length = std::max<int64_t>((*options)["length"].as_integer(), 1);
+  json::Value out = forward_plan_json(*plan, static_cast<size_t>(length));
+  out.set("work", bytes_json(work));
+  return ok(std::move(out));
 }
 
 /// The algorithms of a config that go through a model block by block. Errors: those of parse_text.

@@ -55,10 +55,7 @@ std::string BoundModelIndex::added_outputs(std::string text) {
   List<std::string> values;
   for (const json::Value& name : names->items()) values.push_back(name.as_string());
   outputs_ = conversion::added_outputs({values.data(), values.size()});
-  json::Value out;
-  out.set("pointer", address(outputs_.data()));
-  out.set("bytes", static_cast<uint64_t>(outputs_.size()));
-  return ok(std::move(out));
+  return ok(bytes_json(outputs_));
 }
 
 }  // namespace wasmquant::bindings

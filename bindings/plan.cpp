@@ -14,6 +14,7 @@
 #include "pipeline/plan_output/output_config.h"
 #include "pipeline/plan_output/plan_json.h"
 #include "pipeline/stored/dequantized_view.h"
+#include "pipeline/task/packed_tasks.h"
 #include "tile_json.h"
 #include "version.h"
 
@@ -67,12 +68,12 @@ class BoundPlan : Counted {
 
   std::string work() const { return plan_ ? ok(work_json(*plan_)) : error(); }
 
-  std::string task(uint32_t index) const {
-    if (!plan_ || index >= plan_->task_count()) return "";
-    const size_t work = plan_->work_of(index);
-    static const WeightDescription kNone;
-    return write_task(plan_->task_of(work), plan_->format,
-                      work < plan_->tensors.size() ? plan_->tensors[work].weight : kNone);
+  std::string pack() {
+    if (!plan_) return error();
+    TaskPacker packer;
+    for (size_t i = 0; i < plan_->task_count(); ++i) packer.add(plan_->task_of(plan_->work_of(i)));
+    packed_ = packer.bytes();
+    return ok(bytes_json(packed_));
   }
 
   std::string file_literals(uint32_t file) const {
@@ -88,9 +89,7 @@ class BoundPlan : Counted {
     };
     for (const Literal& literal : planned.literals) add(literal);
     if (planned.literals.empty()) add({0, 0, planned.prefix.size()});
-    json::Value out;
-    out.set("pointer", address(planned.prefix.data()));
-    out.set("bytes", static_cast<uint64_t>(planned.prefix.size()));
+    json::Value out = bytes_json(planned.prefix);
     out.set("places", std::move(places));
     return ok(std::move(out));
   }
@@ -120,10 +119,7 @@ class BoundPlan : Counted {
     auto written = write_imatrix(*plan_, (*options)["found"], given);
     if (!written) return fail(written.error());
     imatrix_ = std::move(*written);
-    json::Value out;
-    out.set("pointer", address(imatrix_.data()));
-    out.set("bytes", static_cast<uint64_t>(imatrix_.size()));
-    return ok(std::move(out));
+    return ok(bytes_json(imatrix_));
   }
 
   std::string shard_map() const { return plan_ ? plan_->shard_map : std::string(); }
@@ -140,7 +136,7 @@ class BoundPlan : Counted {
   List<Diagnostic> diagnostics_;
   Result<Plan> plan_;
   std::optional<PlanRows> rows_;
-  std::string imatrix_;
+  std::string imatrix_, packed_;
 };
 
 BoundPlan* plan_of(const BoundModelIndex& model, std::string config, std::string options) {
@@ -158,7 +154,7 @@ EMSCRIPTEN_BINDINGS(plan) {
       .function("json", &BoundPlan::to_json)
       .function("tensors", &BoundPlan::tensors)
       .function("work", &BoundPlan::work)
-      .function("task", &BoundPlan::task)
+      .function("pack", &BoundPlan::pack)
       .function("fileLiterals", &BoundPlan::file_literals)
       .function("activationRequests", &BoundPlan::activation_requests)
       .function("constants", &BoundPlan::constants)

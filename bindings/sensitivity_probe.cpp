@@ -31,13 +31,13 @@ class BoundSensitivityProbe : Counted {
     return reply(status);
   }
 
-  std::string measure(uint32_t slot, std::string text) {
+  std::string measure(uint32_t slot, const BoundWork& work, uint32_t number) {
     if (!sensitivity_) return fail(error_);
     if (!is_finished_)
       if (const Status finished = sensitivity_->finish(session_->pass().stream_energy()); !finished)
         return fail(finished.error());
     is_finished_ = true;
-    const auto task = read_task(text);
+    const auto task = work.task(number);
     if (!task) return fail(task.error());
     const auto measured = sensitivity_->measure(static_cast<model::Slot>(slot), *task);
     return measured ? ok(*measured) : fail(measured.error());

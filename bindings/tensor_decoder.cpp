@@ -7,25 +7,17 @@
 #include "marshal.h"
 #include "pipeline/task/decoder.h"
 #include "tile_json.h"
+#include "work.h"
 
 namespace wasmquant::bindings {
 namespace {
 
 class BoundTensorDecoder : Counted {
  public:
-  explicit BoundTensorDecoder(std::string text) {
-    // {"task", "by_columns", and of ValueChange what there is}, as comparison() writes it.
-    const auto outer = json::parse(text);
-    if (!outer) {
-      error_ = outer.error();
-      return;
-    }
-    auto task = read_task((*outer)["task"].as_string());
+  BoundTensorDecoder(const BoundWork& work, uint32_t number) {
+    auto task = work.task(number);
     if (task) {
-      task->change.interleaved_rows = static_cast<uint32_t>((*outer)["interleaved_rows"].as_integer());
-      task->change.is_transposed = (*outer)["is_transposed"].as_bool();
-      task->change.adds_one = (*outer)["adds_one"].as_bool();
-      decoder_.emplace(std::move(*task), (*outer)["by_columns"].as_bool());
+      decoder_.emplace(std::move(*task));
     } else {
       error_ = std::move(task.error());
     }
@@ -56,7 +48,7 @@ EMSCRIPTEN_BINDINGS(tensor_decoder) {
   using namespace emscripten;
   using namespace wasmquant::bindings;
   class_<BoundTensorDecoder>("TensorDecoder")
-      .constructor<std::string>()
+      .constructor<const BoundWork&, uint32_t>()
       .function("error", &BoundTensorDecoder::error)
       .function("reads", &BoundTensorDecoder::reads)
       .function("decode", &BoundTensorDecoder::decode);

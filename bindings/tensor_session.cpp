@@ -8,14 +8,15 @@
 #include "marshal.h"
 #include "pipeline/task/session.h"
 #include "tile_json.h"
+#include "work.h"
 
 namespace wasmquant::bindings {
 namespace {
 
 class BoundTensorSession : Counted {
  public:
-  explicit BoundTensorSession(std::string text) {
-    auto task = read_task(text);
+  BoundTensorSession(const BoundWork& work, uint32_t number) {
+    auto task = work.task(number);
     if (task) {
       session_.emplace(std::move(*task));
     } else {
@@ -68,7 +69,7 @@ EMSCRIPTEN_BINDINGS(tensor_session) {
   using namespace emscripten;
   using namespace wasmquant::bindings;
   class_<BoundTensorSession>("TensorSession")
-      .constructor<std::string>()
+      .constructor<const BoundWork&, uint32_t>()
       .function("observePasses", &BoundTensorSession::observe_passes)
       .function("reads", &BoundTensorSession::reads)
       .function("observe", &BoundTensorSession::observe)

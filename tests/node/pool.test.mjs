@@ -50,7 +50,7 @@ test('a job whose worker dies is done once more on a fresh worker', async () => 
     return 'result';
   };
   const pool = new Pool(() => scriptedPort(answer, log), null, 1);
-  const context = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
   assert.equal(await pool.run(context, job('a'), never), 'result');
   assert.deepEqual(
     log.filter((type) => type === 'start' || type === 'terminate' || type === 'context'),
@@ -66,7 +66,7 @@ test('a job that kills two workers is an error with its tensors and the reason',
     return label;
   };
   const pool = new Pool(() => scriptedPort(answer, []), null, 2);
-  const context = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
   const running = [
     pool.run(context, job('good'), never),
     pool.run(context, job('bad.weight'), never),
@@ -87,7 +87,7 @@ test('no more workers than allowed, and jobs wait their turn', async () => {
     return label;
   };
   const pool = new Pool(() => scriptedPort(answer, []), null, 3);
-  const context = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
   const labels = Array.from({ length: 20 }, (_, number) => `job ${number}`);
   assert.deepEqual(await Promise.all(labels.map((label) => pool.run(context, job(label), never))), labels);
   assert.equal(most, 3);
@@ -97,7 +97,7 @@ test('no more workers than allowed, and jobs wait their turn', async () => {
 test('abort ends the worker of a running job and forgets a waiting one', async () => {
   const log = [];
   const pool = new Pool(() => scriptedPort(() => new Promise(() => {}), log), null, 1);
-  const context = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
   const abort = new AbortController();
   const jobs = [pool.run(context, job('running'), abort.signal), pool.run(context, job('waiting'), abort.signal)];
   await new Promise((resolve) => setTimeout(resolve, 5));
@@ -113,14 +113,14 @@ test('idle workers are ended after ten seconds, and started anew for the next ru
   const log = [];
   const pool = new Pool(() => scriptedPort(async ({ label }) => label, log), null, 2);
   const counts = () => ['start', 'terminate'].map((type) => log.filter((entry) => entry === type).length);
-  const context = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
   await Promise.all(['a', 'b'].map((label) => pool.run(context, job(label), never)));
   await pool.release(context);
   t.mock.timers.tick(9_999);
   assert.deepEqual(counts(), [2, 0]);
   t.mock.timers.tick(1);
   assert.deepEqual(counts(), [2, 2]);
-  const next = pool.context({ inputs: [], outputs: [] }, async () => new Uint8Array(0));
+  const next = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
   assert.equal(await pool.run(next, job('c'), never), 'c');
   t.mock.timers.tick(60_000);
   assert.deepEqual(counts(), [3, 2], 'a run that is not released keeps its workers');

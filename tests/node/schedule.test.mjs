@@ -10,7 +10,7 @@ const item = (name, bytes, tiles, observePasses = 0, observedInParts = true) => 
   name,
   bytes,
   tiles,
-  task: { quantize: `task of ${name}`, observePasses, observedInParts },
+  task: { quantize: { work: 0, task: 0 }, observePasses, observedInParts },
   merge: (states) => Uint8Array.from(states.flatMap((state) => [...state])),
 });
 const parts = (job) => job.parts.map(({ kind, item: number, first, last }) => `${kind} ${number} ${first}-${last}`);

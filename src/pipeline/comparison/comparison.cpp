@@ -39,12 +39,12 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   if (is_transposed && !is_plain(by_left ? l : r))
     return error_at(ErrorCode::format_unsupported, "",
                     "a quantized weight that is stored transposed cannot be compared");
-  pair.by_columns = by_left || (r.column_tiles() && !l.column_tiles() && is_plain(l));
-  pair.right_by_columns = right.change.is_transposed || (l.column_tiles() && !r.column_tiles() && is_plain(r));
+  left.by_columns = by_left || (r.column_tiles() && !l.column_tiles() && is_plain(l));
+  right.by_columns = right.change.is_transposed || (l.column_tiles() && !r.column_tiles() && is_plain(r));
   set_tiles(right, tile_bytes);
   uint64_t lines = right.tile_lines;
-  const bool by_columns_left = pair.by_columns || l.column_tiles();
-  const bool by_columns_right = pair.right_by_columns || r.column_tiles();
+  const bool by_columns_left = left.by_columns || l.column_tiles();
+  const bool by_columns_right = right.by_columns || r.column_tiles();
   const uint64_t head = std::max(left.change.interleaved_rows, right.change.interleaved_rows);
   if (by_columns_left != (by_columns_right != is_transposed) || (head != 0 && by_columns_left)) {
     if (l.rows * l.columns > kMaxWholeElements)
@@ -83,10 +83,8 @@ Status Comparer::add_pair(std::string_view name, StoredPair stored) {
   pair.name = name;
   pair.left = std::move(stored.left.task);
   pair.right = std::move(stored.right.task);
-  pair.left_format = std::move(stored.left.format);
   pair.right_format = std::move(stored.right.format);
   pair.weight = std::move(stored.left.weight);
-  pair.right_weight = std::move(stored.right.weight);
   TRY_VOID(set_common_tiles(pair, tile_bytes_));
   pair.bytes_before = stored_bytes(pair.left);
   pair.bytes_after = stored_bytes(pair.right);

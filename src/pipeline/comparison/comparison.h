@@ -16,9 +16,8 @@ namespace wasmquant {
 struct ComparedPair {
   std::string name;
   TensorTask left, right;
-  std::string left_format, right_format;
-  WeightDescription weight, right_weight;             // as each side has it
-  bool by_columns = false, right_by_columns = false;  // the left or the right one is plain beside one with column tiles
+  std::string right_format;
+  WeightDescription weight;  // as the left side has it
   uint64_t bytes_before = 0, bytes_after = 0;
 };
 

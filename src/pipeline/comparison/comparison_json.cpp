@@ -1,23 +1,13 @@
 #include "pipeline/comparison/comparison_json.h"
 
 #include "pipeline/plan_output/plan_json.h"
+#include "pipeline/task/packed_tasks.h"
 
 namespace wasmquant {
 
 json::Value comparison_json(const Comparison& comparison) {
   json::Array pairs;
   for (const ComparedPair& pair : comparison.pairs) {
-    const auto task_text = [](const TensorTask& task, const std::string& format, WeightDescription weight,
-                              bool by_columns) {
-      weight.source = task.layout.source;
-      json::Value outer;
-      outer.set("task", write_task(task, format, weight));
-      outer.set("by_columns", by_columns);
-      outer.set("interleaved_rows", static_cast<int64_t>(task.change.interleaved_rows));
-      outer.set("is_transposed", task.change.is_transposed);
-      outer.set("adds_one", task.change.adds_one);
-      return json::write(outer);
-    };
     json::Value report;
     report.set("name", pair.name);
     report.set("layer", pair.weight.layer);
@@ -32,10 +22,9 @@ json::Value comparison_json(const Comparison& comparison) {
     report.set("bytesAfter", pair.bytes_after);
     json::Value row;
     row.set("name", pair.name);
-    row.set("left", task_text(pair.left, pair.left_format, pair.weight, pair.by_columns));
-    row.set("right", task_text(pair.right, pair.right_format, pair.right_weight, pair.right_by_columns));
     row.set("tiles", pair.right.tiles);
     row.set("bytes", pair.bytes_before);
+    row.set("byColumns", pair.left.has_column_tiles() || pair.right.has_column_tiles());
     row.set("report", std::move(report));
     pairs.push_back(std::move(row));
   }
@@ -43,6 +32,15 @@ json::Value comparison_json(const Comparison& comparison) {
   out.set("pairs", std::move(pairs));
   out.set("diagnostics", to_json(comparison.diagnostics));
   return out;
+}
+
+std::string packed_tasks(const Comparison& comparison) {
+  TaskPacker packer;
+  for (const ComparedPair& pair : comparison.pairs) {
+    packer.add(pair.left);
+    packer.add(pair.right);
+  }
+  return packer.bytes();
 }
 
 }  // namespace wasmquant

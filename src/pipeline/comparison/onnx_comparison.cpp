@@ -66,8 +66,8 @@ class OnnxComparer {
     if (same != nullptr && onnx::weight_dtype_of(same->data_type) && same->shape == tensor.shape) {
       TRY_VOID(set_plain(pair.right, quantized_, *same));
     } else {
-      TRY_VOID(set_quantized(pair.right.task, weight, tensor));
-      pair.right.format = name_of(pair.right.task.onnx->form);
+      TRY(form, set_quantized(pair.right.task, weight, tensor));
+      pair.right.format = name_of(form);
     }
     return pair;
   }
@@ -93,9 +93,10 @@ class OnnxComparer {
     return {};
   }
 
-  Status set_quantized(TensorTask& task, const OnnxModelWeight& weight, const Tensor& tensor) const {
-    OnnxTask& onnx = task.onnx.emplace();
-    onnx.swapped = weight.swapped;
+  /// Errors: tensor-missing; those of onnx_layout.
+  Result<OnnxForm> set_quantized(TensorTask& task, const OnnxModelWeight& weight, const Tensor& tensor) const {
+    OnnxForm form = OnnxForm::mat_mul_n_bits;
+    QuantizationSpec spec;
     const Tensor *codes = nullptr, *scale = nullptr, *zero_point = nullptr;
     const std::pair<const char*, uint32_t> blocks[] = {{"_Q4", 4}, {"_Q8", 8}, {"_Q2", 2}};
     for (const auto& [suffix, bits] : blocks) {
@@ -105,11 +106,11 @@ class OnnxComparer {
       zero_point = named(tensor.name, "_zero_points", tensor.graph);
       if (scale == nullptr || scale->shape.empty() || scale->shape.back() == 0 || codes->shape.empty())
         return not_compared("its codes stand without scales");
-      onnx.form = codes->shape.size() == 3 ? OnnxForm::mat_mul_n_bits : OnnxForm::gather_block_quantized;
+      form = codes->shape.size() == 3 ? OnnxForm::mat_mul_n_bits : OnnxForm::gather_block_quantized;
       const uint64_t row_bytes =
           codes->shape.size() == 3 ? codes->shape.back() : codes->shape.back() / scale->shape.back();
-      set_groups(onnx.spec, 1, row_bytes * 8 / bits);
-      onnx.spec.dtype = *integer_of(bits, zero_point == nullptr);
+      set_groups(spec, 1, row_bytes * 8 / bits);
+      spec.dtype = *integer_of(bits, zero_point == nullptr);
       break;
     }
     if (codes == nullptr) {
@@ -120,16 +121,16 @@ class OnnxComparer {
         return not_compared("is not in the quantized model, or under another name");
       const auto dtype = integer_of(onnx::bits_of(codes->data_type), is_signed(codes->data_type));
       if (!dtype) return not_compared("does not hold integers of 2, 4 or 8 bits");
-      onnx.spec.dtype = *dtype;
+      spec.dtype = *dtype;
       const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
-      onnx.form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;
-      set_scheme(onnx, node, scale->shape, tensor.shape);
+      form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;
+      set_scheme(spec, form, weight.swapped, node, scale->shape, tensor.shape);
     }
-    onnx.spec.symmetric = zero_point == nullptr;
+    spec.symmetric = zero_point == nullptr;
     TRY(layout,
-        onnx_layout(onnx.form,
+        onnx_layout(form,
                     {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type), weight.swapped},
-                    onnx.spec));
+                    spec));
     task.layout = std::move(layout);
     for (const Component& component : task.layout.components) {
       const Tensor* stored = component.role == Role::codes ? codes : component.role == Role::scale ? scale : zero_point;
@@ -138,7 +139,7 @@ class OnnxComparer {
         return not_compared("its codes, scales and zero points have other sizes than its shape needs");
       task.components.push_back(location_of(quantized_, *stored));
     }
-    return {};
+    return form;
   }
 
   static void set_groups(QuantizationSpec& spec, int64_t axis, uint64_t size) {
@@ -149,20 +150,19 @@ class OnnxComparer {
   }
 
   // Axes of a spec are those of [out, in].
-  static void set_scheme(OnnxTask& onnx, const onnx::Node& node, const std::vector<uint64_t>& scale,
-                         const std::vector<uint64_t>& shape) {
-    const auto as_config = [&](int64_t axis) { return onnx.swapped && (axis == 0 || axis == 1) ? 1 - axis : axis; };
+  static void set_scheme(QuantizationSpec& spec, OnnxForm form, bool swapped, const onnx::Node& node,
+                         const std::vector<uint64_t>& scale, const std::vector<uint64_t>& shape) {
+    const auto as_config = [&](int64_t axis) { return swapped && (axis == 0 || axis == 1) ? 1 - axis : axis; };
     if (scale.empty()) return;  // per_tensor
-    const bool is_linear = onnx.form == OnnxForm::dequantize_linear;
+    const bool is_linear = form == OnnxForm::dequantize_linear;
     if (is_linear && scale.size() == 2 && shape.size() == 2) {
       const size_t axis = scale[0] == shape[0] ? 1 : 0;
-      return set_groups(onnx.spec, as_config(static_cast<int64_t>(axis)),
-                        scale[axis] == 0 ? 0 : shape[axis] / scale[axis]);
+      return set_groups(spec, as_config(static_cast<int64_t>(axis)), scale[axis] == 0 ? 0 : shape[axis] / scale[axis]);
     }
-    onnx.spec.qscheme = QScheme::per_channel;
-    onnx.spec.observer = ObserverId::PerChannelMinMaxObserver;
+    spec.qscheme = QScheme::per_channel;
+    spec.observer = ObserverId::PerChannelMinMaxObserver;
     const onnx::Attribute* axis = node.find("axis");
-    onnx.spec.ch_axis = is_linear ? as_config(axis == nullptr ? 1 : axis->integer) : 0;
+    spec.ch_axis = is_linear ? as_config(axis == nullptr ? 1 : axis->integer) : 0;
   }
 
   const onnx::Model& reference_;

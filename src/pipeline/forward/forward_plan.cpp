@@ -8,6 +8,7 @@
 #include "model/forward_pass.h"
 #include "pipeline/calibration/block_calibration.h"
 #include "pipeline/stored/quantized_weight_reader.h"
+#include "pipeline/task/packed_tasks.h"
 
 namespace wasmquant {
 namespace {
@@ -55,7 +56,8 @@ class Planner {
       return wrong_shape(*plain, weight.shape);
     TRY(found, reader_.find(index_, weight));
     set_change(found.task, at.change);
-    return add(step, slot, found.task, found.format, found.weight, can_stream && !found.task.layout.column_tiles());
+    const bool is_streamed = can_stream && !found.task.layout.column_tiles();
+    return add(step, slot, std::move(found.task), is_streamed);
   }
 
   /// A norm's weight or a bias, [length].
@@ -78,7 +80,7 @@ class Planner {
     task.components.push_back({tensor->file, stored.begin});
     task.layout = std::move(layout);
     set_change(task, at.change);
-    return add(step, slot, task, kBiasFormat, weight, false);
+    return add(step, slot, std::move(task), false);
   }
 
  private:
@@ -106,18 +108,14 @@ class Planner {
     return error_at(ErrorCode::tensor_missing, name, "is not in the model");
   }
 
-  Status add(ForwardStep& step, uint32_t slot, TensorTask& task, std::string_view format,
-             const WeightDescription& weight, bool is_streamed) {
+  Status add(ForwardStep& step, uint32_t slot, TensorTask task, bool is_streamed) {
     set_tiles(task, tile_bytes_);
-    ForwardTensor tensor;
+    ForwardTensor& tensor = step.tensors.emplace_back();
     tensor.slot = slot;
-    tensor.tiles = task.tiles;
     tensor.is_streamed = is_streamed;
     for (const Component& component : task.layout.components) tensor.bytes += component.bytes;
     if (!is_streamed) step.float_bytes += task.layout.rows * task.layout.columns * sizeof(float);
-    tensor.name = task.name;
-    tensor.task = write_task(task, format, weight);
-    step.tensors.push_back(std::move(tensor));
+    tensor.task = std::move(task);
     return {};
   }
 
@@ -216,14 +214,15 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
 
 json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
   json::Array steps;
+  uint64_t task = 0;
   for (const ForwardStep& step : plan.steps) {
     json::Array tensors;
     for (const ForwardTensor& tensor : step.tensors) {
       json::Value row;
       row.set("slot", static_cast<int64_t>(tensor.slot));
-      row.set("name", tensor.name);
-      row.set("task", tensor.task);
-      row.set("tiles", tensor.tiles);
+      row.set("name", tensor.task.name);
+      row.set("task", task++);
+      row.set("tiles", tensor.task.tiles);
       row.set("bytes", tensor.bytes);
       row.set("streamed", tensor.is_streamed);
       tensors.push_back(std::move(row));
@@ -245,6 +244,13 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
   out.set("workingBytes", model::ForwardPass::working_bytes(a, length));
   out.set("steps", std::move(steps));
   return out;
+}
+
+std::string packed_tasks(const ForwardPlan& plan) {
+  TaskPacker packer;
+  for (const ForwardStep& step : plan.steps)
+    for (const ForwardTensor& tensor : step.tensors) packer.add(tensor.task);
+  return packer.bytes();
 }
 
 }  // namespace wasmquant

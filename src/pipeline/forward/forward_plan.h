@@ -17,9 +17,7 @@ namespace wasmquant {
 
 struct ForwardTensor {
   uint32_t slot = 0;
-  std::string name;
-  std::string task;  // JSON for a session
-  uint64_t tiles = 0;
+  TensorTask task;
   uint64_t bytes = 0;        // stored
   bool is_streamed = false;  // run on every portion after each tile, and not kept
 };
@@ -49,7 +47,9 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
 
 /// {"config", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
 /// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes" for sequences of
-/// `length`}
+/// `length`}; task: number of packed_tasks.
 json::Value forward_plan_json(const ForwardPlan& plan, size_t length);
+/// The tasks of all steps, packed in their order.
+std::string packed_tasks(const ForwardPlan& plan);
 
 }  // namespace wasmquant

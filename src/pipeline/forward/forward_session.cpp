@@ -29,8 +29,7 @@ uint64_t ForwardSession::expected_count(uint32_t slot) const noexcept {
   return 0;
 }
 
-Status ForwardSession::begin(uint32_t step, uint32_t slot, std::string_view task_text) {
-  TRY(task, read_task(task_text));
+Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   const WeightLayout& layout = task.layout;
   if (task.is_copy || layout.rows * layout.columns != expected_count(slot) || step > pass_.architecture().layers + 1)
     return error_at(ErrorCode::argument_invalid, task.name, "does not belong to this model's forward pass");
@@ -41,7 +40,7 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, std::string_view task
   is_streamed_ = is_table && !layout.column_tiles();
   if (!is_streamed_) target_of(slot)->resize(layout.rows * layout.columns);
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
-  decoder_.emplace(std::move(task), false);
+  decoder_.emplace(std::move(task));
   return {};
 }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -34,7 +33,7 @@ class ForwardSession {
   }
 
   /// The next tensor. Errors: argument-invalid for a task that does not belong there.
-  Status begin(uint32_t step, uint32_t slot, std::string_view task_text);
+  Status begin(uint32_t step, uint32_t slot, TensorTask task);
   List<TileRead> reads(uint64_t tile) { return decoder_->reads(tile); }
   /// Decodes the tile whose bytes were read last.
   void load(uint64_t tile);

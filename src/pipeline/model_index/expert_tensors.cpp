@@ -31,37 +31,6 @@ ModelTensor part_of(const ModelTensor& tensor, std::string name, std::vector<uin
   return part;
 }
 
-// The codes of one expert. Components of a stack of experts are stacked alike; tables of the whole tensor are not cut.
-// Null where they cannot be told apart.
-std::shared_ptr<const QuantizedSource> codes_of_expert(const QuantizedSource& all, uint64_t expert, uint64_t experts) {
-  auto text = json::parse(all.text);
-  if (!text) return nullptr;
-  const auto cut = [](json::Value& value, uint64_t to) { value = json::Value(to); };
-  json::Object& members = text->members();
-  for (auto& [key, value] : members) {
-    if (key == "shape") {
-      if (value.items().size() != 3 || value.items()[0].as_integer() != static_cast<int64_t>(experts)) return nullptr;
-      cut(value.items()[0], 1);
-    }
-    if (key != "components") continue;
-    const List<Component>& components = all.task.layout.components;
-    if (value.items().size() != components.size()) return nullptr;
-    for (size_t c = 0; c < components.size(); ++c) {
-      const Component& component = components[c];
-      if (is_of_whole_tensor(component.role) || is_known(component.role)) continue;
-      if (component.shape.empty() || component.shape[0] != experts || component.bytes % experts != 0) return nullptr;
-      json::Value& offset = value.items()[c].items()[1];
-      cut(offset, static_cast<uint64_t>(offset.as_integer()) + component.bytes / experts * expert);
-    }
-  }
-  auto one = std::make_shared<QuantizedSource>();
-  one->text = json::write(*text);
-  auto task = read_task(one->text);
-  if (!task) return nullptr;
-  one->task = std::move(*task);
-  return one;
-}
-
 // Of a tensor that is stored in codes. False where its experts cannot be told apart.
 bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTensor& tensor, List<ModelTensor>& out) {
   if (experts.is_gate_up) return false;
@@ -70,7 +39,7 @@ bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTens
   for (uint64_t e = 0; e < experts.experts; ++e) {
     const families::ExpertMatrix& matrix = matrices[e];
     ModelTensor& part = parts.emplace_back();
-    part.quantized = codes_of_expert(*tensor.quantized, e, experts.experts);
+    part.quantized = expert_of(*tensor.quantized, e, experts.experts);
     if (part.quantized == nullptr) return false;
     part.is_part = true;
     part.file = tensor.file;

@@ -20,14 +20,14 @@
 
 namespace wasmquant {
 
-struct QuantizedSource;
+struct StoredWeight;
 
 struct ModelTensor {
   uint32_t file = 0;
   StoredTensor stored;
-  std::shared_ptr<const QuantizedSource> quantized;  // of original_model(): codes stand for it, `stored` says what of
-  std::string layer;                                 // module name
-  std::string layer_type;                            // Linear, Embedding, ..., "" when unknown
+  std::shared_ptr<const StoredWeight> quantized;  // of original_model(): codes stand for it, `stored` says what of
+  std::string layer;                              // module name
+  std::string layer_type;                         // Linear, Embedding, ..., "" when unknown
   // Of a matrix that is part of a tensor of the file (expert_tensors.h): elements from one stored row to the next, and
   // whether those rows are inputs.
   bool is_part = false;

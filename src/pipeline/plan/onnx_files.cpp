@@ -40,10 +40,10 @@ std::string OnnxFiles::model_name() const {
   if (!options_.onnx.file.empty()) return options_.onnx.file;
   const char* suffix = nullptr;
   for (const PlannedTensor& planned : plan_.tensors) {
-    if (!planned.task.onnx) continue;
+    if (!planned.onnx_form) continue;
     const WeightLayout& layout = planned.task.layout;
     const bool is_half = layout.source == StorageDtype::F16;
-    const bool computes = planned.task.onnx->form == OnnxForm::integer_operator;
+    const bool computes = *planned.onnx_form == OnnxForm::integer_operator;
     const char* own = computes                            ? "quantized"
                       : layout.bits == 2                  ? is_half ? "q2f16" : "q2"
                       : layout.bits == 4                  ? is_half ? "q4f16" : "q4"

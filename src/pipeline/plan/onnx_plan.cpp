@@ -39,7 +39,8 @@ class OnnxPlanner final : public OutputPlanner {
 
   Status choose(PlannedTensor& planned, const OnnxTensor& listed) {
     if (Status quantized = quantize(planned, listed); !quantized) {
-      planned.task.onnx.reset();
+      planned.onnx_form.reset();
+      planned.task.is_varints = false;
       // A preset is for many models: what it cannot be used on stays. A config means what it says.
       Error& error = quantized.error();
       if (!has_fallback() || error.code != ErrorCode::format_unsupported) return quantized;
@@ -48,7 +49,7 @@ class OnnxPlanner final : public OutputPlanner {
                         text_of("{}; it stays as it is: {}", planned.reason.text, error.message)};
     }
     folding_.apply(listed.tensor, planned);
-    if (planned.task.onnx) return {};
+    if (planned.onnx_form) return {};
     keep_bytes(planned);
     if (!folding_.is_needless(listed.tensor)) return {};
     planned.reason.text = "belongs to a batch norm that the layer before it takes up";
@@ -56,7 +57,7 @@ class OnnxPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Leaves task.onnx empty where the tensor stays.
+  // Leaves onnx_form empty where the tensor stays.
   Status quantize(PlannedTensor& planned, const OnnxTensor& listed) {
     planned.weight.layer_type = resolver_.type_of(planned.weight.layer, planned.weight.layer_type);
     if (listed.weight == nullptr) {
@@ -113,21 +114,16 @@ class OnnxPlanner final : public OutputPlanner {
 
   Status set_layout(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked,
                     OnnxStyle style) {
-    OnnxTask chosen;
-    chosen.spec = asked;
     TRY(form, onnx_form_of(onnx_, weight, asked, style));
-    chosen.form = form;
-    chosen.swapped = weight.swapped;
-    chosen.is_varints = onnx_.tensors[weight.tensor].encoding == onnx::Encoding::varints;
     const OnnxWeight described = describe(onnx_, weight);
     auto layout = onnx_layout(form, described, asked);
     if (!layout && layout.error().code == ErrorCode::group_size_invalid && has_fallback()) {
-      chosen.spec = fall_back(asked, axis_length(described, asked), planned);
-      layout = onnx_layout(form, described, chosen.spec);
+      layout = onnx_layout(form, described, fall_back(asked, axis_length(described, asked), planned));
     }
     if (!layout) return std::move(layout.error());
     planned.task.layout = std::move(*layout);
-    planned.task.onnx = chosen;
+    planned.task.is_varints = onnx_.tensors[weight.tensor].encoding == onnx::Encoding::varints;
+    planned.onnx_form = form;
     planned.reason.text += text_of("; as {}", name_of(form));
     return {};
   }
@@ -185,9 +181,9 @@ class OnnxPlanner final : public OutputPlanner {
     for (uint32_t i = 0; i < plan_.tensors.size(); ++i) {
       PlannedTensor& planned = plan_.tensors[i];
       planned.task.components.resize(planned.outputs().size());
-      const bool is_float = !planned.task.onnx;
+      const bool is_float = !planned.onnx_form;
       if (is_float && !planned.task.factors.any()) continue;
-      const OnnxForm form = is_float ? OnnxForm::dequantize_linear : planned.task.onnx->form;
+      const OnnxForm form = is_float ? OnnxForm::dequantize_linear : *planned.onnx_form;
       conversion::OnnxChoice& choice = choices.emplace_back(
           conversion::OnnxChoice{model_.onnx_tensors()[i].tensor, form, &planned.task.layout, {}, {}, is_float});
       if (!is_float) activations_.apply(choice);

@@ -3,10 +3,12 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "checkpoint/onnx_layout.h"
 #include "config/resolve.h"
 #include "core/list.h"
 #include "pipeline/calibration/activation_calibration.h"
@@ -55,7 +57,8 @@ struct PlannedTensor {
   WeightDescription weight;
   Reason reason;
   TensorTask task;
-  bool is_left = false;  // its values go over as they are, decoded or rearranged
+  std::optional<OnnxForm> onnx_form;  // of weights that ONNX holds in codes
+  bool is_left = false;               // its values go over as they are, decoded or rearranged
   uint64_t bytes_after = 0;
   List<KnownTensor> activations;  // static scales of the layer's inputs and outputs
 

@@ -174,11 +174,15 @@ json::Value work_json(const Plan& plan) {
     const TensorTask& planned = plan.task_of(work);
     json::Value task;
     task.set("tensor", work < plan.tensors.size() ? static_cast<int64_t>(work) : int64_t{-1});
-    task.set("file", static_cast<int64_t>(planned.source.file));
     task.set("bytes", planned.source_bytes);
     task.set("tiles", planned.tiles);
     task.set("observePasses", planned.is_copy ? 0 : static_cast<int64_t>(TensorScales::passes(planned.layout)));
     task.set("observedInParts", !planned.is_copy && TensorScales::shared(planned.layout));
+    json::Array outputs;
+    for (const Location& at : planned.components)
+      if (json::Value file(uint64_t{at.file}); std::find(outputs.begin(), outputs.end(), file) == outputs.end())
+        outputs.push_back(std::move(file));
+    task.set("outputs", std::move(outputs));
     tasks.push_back(std::move(task));
   }
   return tasks;

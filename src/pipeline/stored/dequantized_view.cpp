@@ -25,10 +25,7 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
     tensor.stored.shape = each.weight.shape;
     tensor.file = found.task.components.front().file;
     for (const Component& component : found.task.layout.components) tensor.stored.end += component.bytes;
-    auto source = std::make_shared<QuantizedSource>();
-    source->text = write_task(found.task, found.format, found.weight);
-    source->task = std::move(found.task);
-    tensor.quantized = std::move(source);
+    tensor.quantized = std::make_shared<StoredWeight>(std::move(found));
   }
   original = std::make_unique<ModelIndex>(model.with_tensors(std::move(tensors)));
   return original;

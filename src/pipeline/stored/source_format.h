@@ -15,12 +15,6 @@
 
 namespace wasmquant {
 
-struct StoredWeight {
-  std::string format;        // of checkpoint_format_named
-  WeightDescription weight;  // as write_task takes it
-  TensorTask task;           // components located; tiles not set
-};
-
 /// codes: of a weight; part: scales and the like of a weight that is stored in codes; plain: values.
 enum class TensorUse : uint8_t { plain, codes, part };
 

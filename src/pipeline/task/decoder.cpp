@@ -7,14 +7,13 @@
 
 namespace wasmquant {
 
-TensorDecoder::TensorDecoder(TensorTask task, bool by_columns)
-    : task_(std::move(task)), by_columns_(by_columns), slices_(task_.layout.components.size()) {
+TensorDecoder::TensorDecoder(TensorTask task) : task_(std::move(task)), slices_(task_.layout.components.size()) {
   task_.layout.is_stored = true;
   stages_ = progressive_stages(task_.layout);
 }
 
 TileRange TensorDecoder::range_of(uint64_t tile) const noexcept {
-  const uint64_t lines = by_columns_ ? task_.layout.columns : task_.layout.lines();
+  const uint64_t lines = task_.has_column_tiles() ? task_.layout.columns : task_.layout.rows;
   const uint64_t begin = std::min(tile * task_.tile_lines, lines);
   return {begin, std::min(begin + task_.tile_lines, lines)};
 }
@@ -26,7 +25,7 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
   for (size_t c = 0; c < slices_.size(); ++c) {
     const Component& component = layout.components[c];
     TileRead read{static_cast<uint32_t>(c), task_.components[c].file, 0, 0, 0, 1, nullptr};
-    if (by_columns_) {
+    if (task_.by_columns) {
       const uint64_t element = info_of(component.dtype).bits / 8;
       read.begin = task_.components[c].offset + range.begin * element;
       read.row_bytes = range.count() * element;

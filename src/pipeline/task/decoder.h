@@ -16,9 +16,8 @@ namespace wasmquant {
 
 class TensorDecoder {
  public:
-  /// `task.components` say where the stored components lie. `by_columns`: tiles of a plain weight are columns, to go
-  /// with those of a transposed layout; task.source_pitch is kept to there.
-  TensorDecoder(TensorTask task, bool by_columns);
+  /// `task.components` say where the stored components lie; task.source_pitch is kept to where task.by_columns.
+  explicit TensorDecoder(TensorTask task);
 
   const TensorTask& task() const noexcept { return task_; }
   /// What the tile needs; the memory is the decoder's and good until the next call.
@@ -43,7 +42,6 @@ class TensorDecoder {
   std::span<const float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
 
   TensorTask task_;
-  bool by_columns_;
   List<const uint8_t*> slice_pointers() const;
 
   List<Bytes> slices_;

@@ -26,8 +26,7 @@ List<const uint8_t*> TensorDecoder::slice_pointers() const {
 
 std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
   const WeightLayout& layout = task_.layout;
-  const bool columns = by_columns_ || layout.column_tiles();
-  const uint64_t count = range.count() * (columns ? layout.rows : layout.columns);
+  const uint64_t count = range.count() * (task_.has_column_tiles() ? layout.rows : layout.columns);
   values_.resize(count);
   if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
     widen(layout.components.front().dtype, slices_.front().data(), count, values_.data());

@@ -35,7 +35,7 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(v
     TensorTask source = task_.quantized->task;
     const bool is_across = source.layout.column_tiles() != layout.column_tiles();
     source.tile_lines = is_across ? source.layout.lines() : source_lines(layout, task_.tile_lines, source.layout);
-    decoder_ = std::make_unique<TensorDecoder>(std::move(source), false);
+    decoder_ = std::make_unique<TensorDecoder>(std::move(source));
   }
   if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout, largest_scale());
   stages_ = progressive_stages(layout);
@@ -76,7 +76,7 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
   } else {
     const WeightLayout& layout = task_.layout;
     const StorageDtypeInfo& source = info_of(source_dtype());
-    if (task_.onnx && task_.onnx->is_varints) {
+    if (task_.is_varints) {
       read.begin = task_.source.offset;
       read.row_bytes = task_.source_bytes;
     } else {

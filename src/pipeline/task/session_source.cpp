@@ -35,7 +35,7 @@ Status TensorSession::arrange(const TileRange& tile) {
     }
     return {};
   }
-  if (task_.onnx && task_.onnx->is_varints) {
+  if (task_.is_varints) {
     std::vector<uint16_t> bits(layout.rows * layout.columns);
     TRY_VOID(onnx::decode_varints({input_.data(), input_.size()}, bits, task_.name));
     input_.resize(2 * bits.size());

@@ -79,7 +79,7 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
   stored.change = {};
   if (stored.layout.codes == CodeStorage::ggml_rows)
     stored.layout.codes = CodeStorage::source_values;  // as files have it
-  TensorDecoder decoder(std::move(stored), false);
+  TensorDecoder decoder(std::move(stored));
   for (const TileRead& read : decoder.reads(tile))
     for (const StoredPiece& piece : out.pieces)
       if (piece.at.file == read.file && piece.at.offset == read.begin)

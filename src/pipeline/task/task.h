@@ -1,16 +1,13 @@
-// One tensor's work, self-contained, so that any worker can do any part of it: a plan writes tasks as JSON, sessions
-// read them.
+// One tensor's work, self-contained, so that any worker can do any part of it: plans make tasks, packed_tasks.h brings
+// them to workers, sessions and decoders run them.
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "checkpoint/checkpoint_format.h"
-#include "checkpoint/onnx_layout.h"
 #include "core/list.h"
-#include "core/result.h"
 
 namespace wasmquant {
 
@@ -43,29 +40,22 @@ struct ChannelFactors {
   float of(uint64_t element) const noexcept { return values[element / repeat * cycle + element / inner % cycle]; }
 };
 
-/// What the layout of a weight of an ONNX model is made of, besides name, shape and dtype.
-struct OnnxTask {
-  OnnxForm form = OnnxForm::dequantize_linear;
-  bool swapped = false;     // OnnxWeight::swapped
-  bool is_varints = false;  // the source is onnx::Encoding::varints, and is read whole
-  QuantizationSpec spec;    // as the config has it: its axes are those of [out, in, ...]
-};
-
-struct QuantizedSource;
+struct StoredWeight;
 
 struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: where the weight's bytes are read
   uint64_t source_bytes = 0;
   uint64_t source_pitch = 0;  // elements from one stored row of the source to the next; 0: they follow each other
-  std::shared_ptr<const QuantizedSource> quantized;  // the source is codes: decoded on the way, tile by tile
-  List<Location> components;                         // parallel to layout.components
+  std::shared_ptr<const StoredWeight> quantized;  // the source is codes: decoded on the way, tile by tile
+  List<Location> components;                      // parallel to layout.components
   bool is_copy = false;  // bytes go over as they are: of the layout only the component counts, the tensor itself
   WeightLayout layout;
-  std::optional<OnnxTask> onnx;
-  ValueChange change;      // with CodeStorage::ggml_rows, and what decoders make of source_values
-  ChannelFactors factors;  // multiply the values as they are read; of ONNX models
-  uint32_t padding = 0;    // zero bytes that follow the only component
+  bool is_varints = false;  // the source is onnx::Encoding::varints, and is read whole
+  bool by_columns = false;  // decoding: tiles of a plain weight are columns, to go with those of a transposed layout
+  ValueChange change;       // with CodeStorage::ggml_rows, and what decoders make of source_values
+  ChannelFactors factors;   // multiply the values as they are read; of ONNX models
+  uint32_t padding = 0;     // zero bytes that follow the only component
   NonFinite non_finite = NonFinite::error;
   // Of input channels, for weighted observers and GGUF types; of stacked experts [experts, columns]; else empty.
   std::vector<float> importance;
@@ -76,13 +66,20 @@ struct TensorTask {
 
   /// The source lies as [columns, rows].
   bool is_transposed() const noexcept { return change.is_transposed || layout.source_transposed; }
+  /// Decoding: tiles are columns.
+  bool has_column_tiles() const noexcept { return by_columns || layout.column_tiles(); }
 };
 
-/// A weight that a checkpoint stores in codes, for a decoder.
-struct QuantizedSource {
-  TensorTask task;   // without tiles: those of the task that reads it
-  std::string text;  // the same, as write_task has it
+/// A weight as a checkpoint stores it, for a decoder.
+struct StoredWeight {
+  std::string format;        // of checkpoint_format_named, or of an ONNX operator
+  WeightDescription weight;  // what `format` made the layout of
+  TensorTask task;           // components located; without tiles where it is the source of another task
 };
+
+/// One of the matrices that are stacked along the first axis; null where `stack` does not hold so many, or its components
+/// cannot be told apart.
+std::shared_ptr<const StoredWeight> expert_of(const StoredWeight& stack, uint64_t expert, uint64_t experts);
 
 /// Source bytes that a tile may have. Row tiles are small, to stay in the second-level cache from reading to packing;
 /// column tiles are large, because each of their reads is one short piece of a row.
@@ -98,8 +95,5 @@ inline constexpr uint64_t kMaxTileElements = uint64_t{1} << 26;
 void set_tiles(TensorTask& task, const TileBytes& tile_bytes) noexcept;
 /// The range of one tile: lines (bytes, for a copy).
 TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept;
-
-std::string write_task(const TensorTask& task, std::string_view format, const WeightDescription& weight);
-Result<TensorTask> read_task(std::string_view text);
 
 }  // namespace wasmquant

@@ -11,6 +11,7 @@
 #include "kernels/arch.h"
 #include "pipeline/forward/forward_plan.h"
 #include "pipeline/forward/forward_session.h"
+#include "pipeline/packed_task.h"
 
 namespace wasmquant::testing {
 
@@ -90,8 +91,8 @@ inline std::unique_ptr<ForwardSession> run_forward(const ModelFolder& model, std
   for (uint32_t step = 0; step < plan->steps.size(); ++step) {
     bool has_run = false;
     for (const ForwardTensor& tensor : plan->steps[step].tensors) {
-      REQUIRE(bool(session->begin(step, tensor.slot, tensor.task)));
-      for (uint64_t tile = 0; tile < tensor.tiles; ++tile) {
+      REQUIRE(bool(session->begin(step, tensor.slot, in_worker(tensor.task))));
+      for (uint64_t tile = 0; tile < tensor.task.tiles; ++tile) {
         model.fill(session->reads(tile));
         session->load(tile);
         if (!tensor.is_streamed) continue;

@@ -21,8 +21,8 @@ using Loaded = std::function<void(const ForwardTensor&)>;
 inline void load_step(const ModelFolder& model, ForwardSession& session, const ForwardStep& step, uint32_t number,
                       const Loaded& loaded = {}) {
   for (const ForwardTensor& tensor : step.tensors) {
-    REQUIRE(bool(session.begin(number, tensor.slot, tensor.task)));
-    for (uint64_t tile = 0; tile < tensor.tiles; ++tile) {
+    REQUIRE(bool(session.begin(number, tensor.slot, in_worker(tensor.task))));
+    for (uint64_t tile = 0; tile < tensor.task.tiles; ++tile) {
       model.fill(session.reads(tile));
       session.load(tile);
       if (loaded) loaded(tensor);
@@ -74,17 +74,14 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   if (calibration.needs_reference()) session.set_reference(&calibration.reference(), &calibration.reference_sink());
   const auto task_of = [&](const std::string& name) {
     for (const PlannedTensor& planned : plan->tensors)
-      if ((planned.name.empty() ? model.index.tensors()[planned.tensor].stored.name : planned.name) == name) {
-        auto task = read_task(write_task(planned.task, plan->format, planned.weight));
-        REQUIRE(bool(task));
-        return std::move(*task);
-      }
+      if ((planned.name.empty() ? model.index.tensors()[planned.tensor].stored.name : planned.name) == name)
+        return in_worker(planned.task);
     FAIL("no task for ", name);
     return TensorTask();
   };
   // A head that is the embedding gets a tensor of its own.
   const auto name_of = [&](const ForwardTensor& tensor) {
-    return tensor.slot == kHeadSlot ? forward->steps.back().name + ".weight" : tensor.name;
+    return tensor.slot == kHeadSlot ? forward->steps.back().name + ".weight" : tensor.task.name;
   };
   std::optional<EmbeddingRotation> tables;
   if (!steps->empty() && steps->front().rotation.rotates_stream()) tables.emplace(steps->front().rotation);
@@ -149,7 +146,7 @@ inline double loss_with(const ModelFolder& model, const CalibratedModel& found, 
   REQUIRE(bool(session.pass().set_tokens(tokens, length)));
   const Loaded replace = [&](const ForwardTensor& tensor) {
     const bool is_head = tensor.slot == kHeadSlot && found.tables.contains(forward->steps.back().name + ".weight");
-    const auto table = found.tables.find(is_head ? forward->steps.back().name + ".weight" : tensor.name);
+    const auto table = found.tables.find(is_head ? forward->steps.back().name + ".weight" : tensor.task.name);
     if (table == found.tables.end()) return;
     if (tensor.slot == kFinalNormSlot) session.pass().final_norm() = table->second;
     const auto first = table->second.begin() + session.first_row() * forward->architecture.hidden;

@@ -12,6 +12,7 @@
 #include "kernels/kernels.h"
 #include "pipeline/comparison/comparison.h"
 #include "pipeline/model_index/model_index.h"
+#include "pipeline/packed_task.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/task/decoder.h"
 #include "pipeline/task/session.h"
@@ -82,7 +83,7 @@ struct RunResult {
   std::vector<kernels::ErrorSums> sums;  // one per task, units in order
 };
 
-/// Runs every task of a plan through its text form. `reverse` runs the tiles of each tensor last to first.
+/// Runs every task of a plan through its packed form. `reverse` runs the tiles of each tensor last to first.
 inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, bool reverse = false) {
   RunResult out;
   for (const PlannedFile& file : plan.files) {
@@ -94,16 +95,13 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
   }
   for (size_t i = 0; i < plan.task_count(); ++i) {
     const size_t work = plan.work_of(i);
-    const WeightDescription weight = work < plan.tensors.size() ? plan.tensors[work].weight : WeightDescription{};
-    const std::string text = write_task(plan.task_of(work), plan.format, weight);
-    TRY(task, read_task(text));
-    TensorSession session(std::move(task));
+    TRY(task, read_in_worker(plan.task_of(work)));
+    TensorSession session(task);
     const uint64_t tiles = session.task().tiles;
     if (session.observe_passes() != 0) {
       // Another worker observes the odd tiles, or all of them when that cannot be shared.
       const bool shared = TensorScales::shared(session.task().layout);
-      TRY(other_task, read_task(text));
-      TensorSession other(std::move(other_task));
+      TensorSession other(task);
       for (uint32_t pass = 1; pass <= session.observe_passes(); ++pass) {
         if (pass == 2) TRY_VOID(other.next_pass());
         for (uint64_t t = 0; t < tiles; ++t) {
@@ -136,15 +134,15 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
 }
 
 /// All values of a decoder's tensor in row order.
-inline std::vector<float> decode_all(const MemoryModel& model, TensorTask task, bool by_columns) {
-  TensorDecoder decoder(std::move(task), by_columns);
+inline std::vector<float> decode_all(const MemoryModel& model, const TensorTask& task) {
+  TensorDecoder decoder(in_worker(task));
   const WeightLayout& layout = decoder.task().layout;
   std::vector<float> values(layout.rows * layout.columns);
   for (uint64_t tile = 0; tile < decoder.task().tiles; ++tile) {
     model.fill(decoder.reads(tile));
     const std::span<const float> tile_values = decoder.decode(tile);
     const uint64_t first = tile * decoder.task().tile_lines;
-    if (by_columns || layout.column_tiles()) {
+    if (task.has_column_tiles()) {
       const uint64_t width = tile_values.size() / layout.rows;
       for (uint64_t row = 0; row < layout.rows; ++row)
         std::copy_n(tile_values.begin() + static_cast<ptrdiff_t>(row * width), width,

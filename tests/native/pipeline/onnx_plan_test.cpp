@@ -78,7 +78,7 @@ void check_comparison(const OnnxFiles& source, const std::string& written, uint6
   CHECK(compared->diagnostics.empty());
   double sum = 0;
   for (const ComparedPair& pair : compared->pairs) {
-    TensorDecoder left(pair.left, pair.by_columns), right(pair.right, false);
+    TensorDecoder left(in_worker(pair.left)), right(in_worker(pair.right));
     for (uint64_t tile = 0; tile < pair.right.tiles; ++tile) {
       source.fill(left.reads(tile));
       other.fill(right.reads(tile));

@@ -148,7 +148,7 @@ export async function observeInputs(
   workshop: Workshop,
   model: OpenedModel,
   requests: string,
-  { tokens, plan: { steps: all } }: ForwardBatch,
+  { tokens, plan: { steps: all, work } }: ForwardBatch,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
   const asked = parsed(requests);
@@ -164,9 +164,10 @@ export async function observeInputs(
     config: model.configText,
     requests,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    reads: 0,
     tokens: tokens.ids,
     length: tokens.length,
   };
   const bytes = steps.reduce((sum, step) => sum + step.tensors.reduce((all, tensor) => all + tensor.bytes, 0), 0);
-  return runOne(workshop, [model], { label: 'inputs of linear layers', bytes, part }, signal);
+  return runOne(workshop, { models: [model], work: [work] }, { label: 'inputs of linear layers', bytes, part }, signal);
 }

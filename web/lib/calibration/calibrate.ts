@@ -35,6 +35,8 @@ import {
 /** What a run does with calibration. */
 export interface CalibrationPlan {
   work: CalibrationWork;
+  /** The tasks that the forward pass reads, packed: the second of `ContextFiles.work`, after those of the plan. */
+  reads: Uint8Array;
   /** Bytes of the blocks as they are stored. */
   bytes: number;
   /** Numbers, in the plan, of the tensors that calibration stores. */
@@ -89,13 +91,12 @@ async function planCalibration(
     (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read }) => {
       const name = stored(step, read);
       const item = numbers.get(name);
-      const task = item === undefined ? undefined : run.items[item]?.task;
-      if (item === undefined || !task || !('quantize' in task)) {
+      if (item === undefined) {
         const detail = 'is not stored as plain numbers; calibration needs the model as it was before quantization';
         throw failure('tensor-missing', name, detail);
       }
       items.add(item);
-      return { slot, item, task: task.quantize };
+      return { slot, item };
     }),
   );
   const bytes = (rotatesStream ? steps : steps.slice(1)).reduce(
@@ -106,6 +107,7 @@ async function planCalibration(
     config: model.configText,
     quantization: config,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    reads: 1,
     layers,
     blocks,
     tokens: tokens.ids,
@@ -116,7 +118,7 @@ async function planCalibration(
         .flatMap(({ tensors }, step) => tensors.map(({ name }) => stored(step, name)))
         .filter((name) => copied.has(name))
     : [];
-  return { work, bytes, items, rewritten };
+  return { work, reads: plan.work, bytes, items, rewritten };
 }
 
 /** Runs it. Returns the error of each of its tensors, by number in the plan. */

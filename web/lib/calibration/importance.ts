@@ -34,12 +34,9 @@ export async function observeImportance(
       ? await observeInputs(workshop, model, requests, batch, signal)
       : await observeActivations(instance, model, requests, activations ?? [], signal);
     const options = { found, dat: format === 'dat', dataset, chunkSize: batch?.tokens.length };
-    return planned({ activations: found }, (bound) => {
-      const file = instance.call<{ pointer: number; bytes: number }>(() =>
-        bound.importanceMatrix(JSON.stringify(options)),
-      );
-      return instance.copyOut(file.pointer, file.bytes);
-    });
+    return planned({ activations: found }, (bound) =>
+      instance.bytes(() => bound.importanceMatrix(JSON.stringify(options))),
+    );
   } finally {
     await close();
   }

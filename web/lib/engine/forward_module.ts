@@ -2,13 +2,14 @@
  * The part of the WebAssembly module that runs a model on tokens. A class has the methods of one stage; its constructor
  * takes what the stage before it made, so that they cannot be called out of order. Stages may be deleted in any order.
  */
+import type { BoundWork } from './bound_work.js';
 
 /** A batch of sequences on its way through a model: steps of the plan in order, tensors of a step in order. */
 export interface BoundForwardPass {
   /** JSON number; ask for it first, it has the error of the constructor. */
   portions(): string;
   /** The next tensor of a step. JSON null. */
-  begin(step: number, slot: number, task: string): string;
+  begin(step: number, slot: number, work: BoundWork, task: number): string;
   /** JSON `TileRead[]`. */
   reads(tile: number): string;
   /** Decodes the tile whose bytes were read last. JSON null. */
@@ -80,9 +81,9 @@ export interface BoundEmbeddingRotation {
 export interface BoundSensitivityProbe {
   /** Runs a portion, and sees what the layers of the block read. JSON null. */
   run(portion: number): string;
-  /** After every portion: relative squared error of the residual stream if this layer alone were stored as `task` says.
+  /** After every portion: relative squared error of the residual stream if this layer alone were stored as the task says.
    * JSON number. */
-  measure(slot: number, task: string): string;
+  measure(slot: number, work: BoundWork, task: number): string;
   delete(): void;
 }
 
@@ -105,11 +106,17 @@ export interface ForwardModule {
     pass: BoundForwardPass,
     config: string,
   ) => BoundCalibration;
-  /** `tasks`: JSON `[{slot, task}]` of the plan. */
+  /** `work`: of the plan; `tasks`: JSON `[{slot, task}]`. */
   BlockCalibrator: new (
     calibration: BoundCalibration,
+    work: BoundWork,
     tasks: string,
   ) => BoundBlockCalibrator;
-  EmbeddingRotation: new (calibration: BoundCalibration, slot: number, task: string) => BoundEmbeddingRotation;
+  EmbeddingRotation: new (
+    calibration: BoundCalibration,
+    slot: number,
+    work: BoundWork,
+    task: number,
+  ) => BoundEmbeddingRotation;
   SensitivityProbe: new (pass: BoundForwardPass) => BoundSensitivityProbe;
 }

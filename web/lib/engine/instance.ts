@@ -6,7 +6,8 @@ import type { CoreErrorCode } from '../api/errors.js';
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Diagnostic } from '../api/types.js';
 import createWasmquantModule from '../engine.js';
-import type { WasmquantModule } from './module.js';
+import type { BoundWork } from './bound_work.js';
+import type { HeapBytes, WasmquantModule } from './module.js';
 
 interface CoreFailure {
   code: CoreErrorCode;
@@ -55,6 +56,12 @@ export class Instance {
     return result.ok;
   }
 
+  /** Runs a bound call that answers with `HeapBytes`, and copies these. */
+  bytes(bound: (module: WasmquantModule) => string): Uint8Array<ArrayBuffer> {
+    const { pointer, bytes } = this.call<HeapBytes>(bound);
+    return this.copyOut(pointer, bytes);
+  }
+
   /** Runs a bound call whose answer is plain (a number, text, an object). */
   run<T>(bound: (module: WasmquantModule) => T): T {
     if (this.#trap !== null) throw this.#crashed();
@@ -87,6 +94,18 @@ export class Instance {
       return await use(object);
     } finally {
       this.free(object);
+    }
+  }
+
+  /** Tasks that were packed; whoever asks for them frees them. Errors: argument-invalid. */
+  unpack(packed: Uint8Array): BoundWork {
+    const work = this.withBytes(packed, (pointer) => this.run((module) => new module.Work(pointer, packed.byteLength)));
+    try {
+      this.call<null>(() => work.error());
+      return work;
+    } catch (error) {
+      this.free(work);
+      throw error;
     }
   }
 

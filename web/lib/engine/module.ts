@@ -4,6 +4,7 @@
  * Every `string` result is JSON: `{"ok": value}` or `{"error": {"code", "where", "message", "diagnostics"?}}`.
  * Pointers are byte offsets into `memory.buffer`; memory may grow in any call, so views are taken anew after each.
  */
+import type { BoundWork } from './bound_work.js';
 import type { ForwardModule } from './forward_module.js';
 
 /** One read a tile needs: `rows` pieces of `rowBytes` bytes, `stride` bytes apart, the first at file offset `begin`. They land one after another. */
@@ -36,6 +37,12 @@ export interface StoredTile {
   writes: TileWrite[];
   sums: number;
   units: number;
+}
+
+/** Bytes in the module's memory. */
+export interface HeapBytes {
+  pointer: number;
+  bytes: number;
 }
 
 /** Index of an opened model; feed it header bytes, then ask for `json()`. */
@@ -73,8 +80,8 @@ export interface BoundPlan {
   tensors(first: number, last: number): string;
   /** JSON `PlanTask[]`. */
   work(): string;
-  /** JSON of one task, to be given to `TensorSession` in any worker. */
-  task(index: number): string;
+  /** The tasks in the order of `work`, for `Work` in any worker. JSON `HeapBytes`; valid until the plan is deleted. */
+  pack(): string;
   /** What is known of an output file: JSON `{pointer, bytes, places: [offset in the file, offset in these bytes, bytes][]}`;
    * valid until the plan is deleted. */
   fileLiterals(file: number): string;
@@ -174,9 +181,15 @@ export interface WasmquantModule extends ForwardModule {
   /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers, include_experts, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
    * whether static inputs and outputs will get their scales, and which were found; ask `error()` before anything else. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
-  TensorSession: new (task: string) => BoundTensorSession;
-  /** JSON `{pairs: [{name, left: task, right: task, tiles, bytes, report: TensorReport without error}], diagnostics}`; configs are the text of
-   * config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Left and right tiles have the same elements. */
+  /** `pointer`: packed tasks, which are copied. Ask `error()` before anything else. */
+  Work: new (
+    pointer: number,
+    bytes: number,
+  ) => BoundWork;
+  TensorSession: new (work: BoundWork, task: number) => BoundTensorSession;
+  /** JSON `{pairs: [{name, tiles, bytes, byColumns, report: TensorReport without error}], diagnostics, work: HeapBytes}`; configs are the text of
+   * config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Pair p is of the tasks 2p and 2p + 1, whose tiles have the same elements, and
+   * are columns of one of them where byColumns. `work`: valid until the next call. */
   comparison(
     reference: BoundModelIndex,
     referenceConfig: string,
@@ -184,13 +197,13 @@ export interface WasmquantModule extends ForwardModule {
     quantizedConfig: string,
     options: string,
   ): string;
-  TensorDecoder: new (task: string) => BoundTensorDecoder;
+  TensorDecoder: new (work: BoundWork, task: number) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `StoredTile` without writes. */
   errorBetween(x: number, y: number, count: number): string;
   /** JSON `{config, constants: [{path: (string | number)[], value}]}` of the text of a config.json: numbers that JSON has no
    * words for (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
   modelConfig(text: string): string;
-  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}`.
+  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}], work: HeapBytes}`; `work`: valid until the next call.
    * `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: nothing is calibrated, so that GGUF goes, too. */
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;
   /** JSON `CalibratedAlgorithm[]`: algorithms of a config that go through a model block by block. */
@@ -219,8 +232,6 @@ export interface CalibratedAlgorithm {
 export interface PlanTask {
   /** Tensor number in `Plan.tensors`; -1: a range that is copied. */
   tensor: number;
-  /** Source file number. */
-  file: number;
   /** Source bytes. */
   bytes: number;
   /** Tiles for the `tileBytes` the plan was made with; any worker may run any range of them. */
@@ -229,4 +240,6 @@ export interface PlanTask {
   observePasses: 0 | 1 | 2;
   /** Several sessions may share an observe pass, and their states be merged; else one sees the whole tensor. */
   observedInParts: boolean;
+  /** Output files that it writes to. */
+  outputs: number[];
 }

@@ -8,7 +8,7 @@ import type { OpenedModel } from '../model/model.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
 import { withPlan } from '../plan/plan.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { runOne, type Workshop } from '../pool/workshop.js';
+import { type Materials, runOne, type Workshop } from '../pool/workshop.js';
 import type { SensitivityWork } from '../worker/jobs.js';
 import { spend } from './bit_budget.js';
 
@@ -51,8 +51,9 @@ function budgetOf(options: AutoConfigOptions): Budget {
 interface Candidate {
   spec: QuantizationSpec;
   plan: Plan;
-  /** The core's tasks by name of the weight. */
-  tasks: Map<string, string>;
+  /** Tasks by name of the weight: their numbers in the packed ones. */
+  tasks: Map<string, number>;
+  work: Uint8Array;
 }
 
 /** What the options ask for, measured. Errors: argument-invalid, those of forwardPlanOf and of plans, memory-budget. */
@@ -76,7 +77,8 @@ export async function findConfig(
     const tasks = instance.call<PlanTask[]>(() => bound.work());
     return {
       plan,
-      tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', bound.task(number)])),
+      tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', number])),
+      work: instance.bytes(() => bound.pack()),
     };
   };
   const base = { exclude: [...exclude], indivisible_groups: 'fallback', default_exclusions: true };
@@ -102,7 +104,10 @@ export async function findConfig(
         choices: rows.map((row) => row && { bytes: row.bytesAfter, loss: 0 }),
         chosen: 0,
       });
-      const tasks = candidates.flatMap(({ tasks }, i) => (rows[i] ? [tasks.get(name) ?? ''] : []));
+      const tasks = candidates.flatMap(({ tasks }, i) => {
+        const task = rows[i] ? tasks.get(name) : undefined;
+        return task === undefined ? [] : [{ work: 1 + i, task }];
+      });
       return [{ slot, tasks }];
     }),
   );
@@ -117,9 +122,11 @@ export async function findConfig(
     plan.tensors.filter(({ name, action }) => action === 'quantize' && !measured.has(name)),
   );
   base.exclude.push(...new Set(others.map(({ layer }) => layer)));
-  const losses = await measure(workshop, model, options, {
+  const work = [forward.work, ...candidates.map((each) => each.work)];
+  const losses = await measure(workshop, { models: [model], work }, options, {
     config: model.configText,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    reads: 0,
     blocks,
     tokens: tokens.ids,
     length: tokens.length,
@@ -151,7 +158,7 @@ function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Ca
 
 async function measure(
   workshop: Workshop,
-  model: OpenedModel,
+  materials: Materials,
   { signal, onProgress }: AutoConfigOptions,
   work: SensitivityWork,
 ): Promise<number[]> {
@@ -165,7 +172,7 @@ async function measure(
   const part = { kind: 'sensitivity' as const, ...work };
   const losses = await runOne(
     workshop,
-    [model],
+    materials,
     { label: `sensitivity of ${layers} layers`, bytes, part },
     signal,
     (done) => progress.advance({ ...done, phase: 'calibrate' }),

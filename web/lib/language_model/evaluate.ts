@@ -11,7 +11,7 @@ import type { TokenBatch } from '../model/tokens.js';
 import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { type Workshop, withFiles } from '../pool/workshop.js';
+import { type Workshop, withMaterials } from '../pool/workshop.js';
 import type { ForwardStep, ForwardWork } from '../worker/jobs.js';
 
 /** How many sequences go together. Errors: memory-budget. */
@@ -74,6 +74,7 @@ export async function evaluateModel(
       config: plan.config,
       activations,
       steps,
+      reads: 0,
       tokens: tokens.ids.slice(first * tokens.length, last * tokens.length),
       length: tokens.length,
     });
@@ -82,7 +83,9 @@ export async function evaluateModel(
   const tensors = steps.flatMap((step) => step.tensors);
   const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const progress = new ProgressMeter(options.onProgress, tensors.length * batches.length, modelBytes * batches.length);
-  const losses = await withFiles(pool, [model], [], (context) => runBatches(batches, context));
+  const losses = await withMaterials(pool, { models: [model], work: [plan.work] }, (context) =>
+    runBatches(batches, context),
+  );
   progress.finish('evaluate');
   return summary(losses);
 

@@ -73,9 +73,13 @@ export async function continueText(
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const ends = endsOf(instance, plan.config);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
-  const part = { kind: 'continue' as const, config: plan.config, steps, tokens, count, ends };
-  const added = await runOne(workshop, [model], { label: 'the prompt', bytes, part }, signal, (done) =>
-    progress.advance({ ...done, phase: 'evaluate' }),
+  const part = { kind: 'continue' as const, config: plan.config, steps, reads: 0, tokens, count, ends };
+  const added = await runOne(
+    workshop,
+    { models: [model], work: [plan.work] },
+    { label: 'the prompt', bytes, part },
+    signal,
+    (done) => progress.advance({ ...done, phase: 'evaluate' }),
   );
   progress.finish('evaluate');
   const isEnd = ends.includes(added.at(-1) ?? -1);

@@ -5,6 +5,7 @@ import { formats } from '../api/formats.js';
 import type { TokenCalibration } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
+import type { HeapBytes } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { type TokenBatch, tokenBatch } from '../model/tokens.js';
 import type { ForwardStep } from '../worker/jobs.js';
@@ -24,6 +25,8 @@ export interface ForwardPlanJson {
     floatBytes: number;
     tensors: (ForwardStep['tensors'][number] & { name: string })[];
   }[];
+  /** The tasks of all steps, packed. */
+  work: Uint8Array;
 }
 
 /** A worker's own code and heap, a tile as stored and as float32, packed matrices. */
@@ -83,5 +86,8 @@ export function forwardPlanOf(
   // A GGUF file describes itself; a config.json beside it may be of anything.
   const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
   const options = JSON.stringify({ ...comparedTiles, length, runs });
-  return instance.call<ForwardPlanJson>((module) => module.forwardPlan(index, config, options));
+  const { work, ...plan } = instance.call<Omit<ForwardPlanJson, 'work'> & { work: HeapBytes }>((module) =>
+    module.forwardPlan(index, config, options),
+  );
+  return { ...plan, work: instance.copyOut(work.pointer, work.bytes) };
 }

@@ -2,9 +2,10 @@
 
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlanOptions } from '../api/types.js';
+import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
-import type { BoundPlan, PlanTask } from '../engine/module.js';
+import type { BoundPlan, HeapBytes, PlanTask } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { PlannedFile } from './output_files.js';
@@ -69,17 +70,19 @@ export function withPlan<T>(
   }
 }
 
-interface Literals {
-  pointer: number;
-  bytes: number;
+interface Literals extends HeapBytes {
   places: [offset: number, begin: number, bytes: number][];
 }
+
+/** Work of a plan, by number of its task; `tensor` and `outputs`: of PlanTask. */
+export type PlannedItem = WorkItem & Pick<PlanTask, 'tensor' | 'outputs'>;
 
 /** All that a run needs of its plan. */
 export interface PreparedRun {
   plan: Plan;
-  tasks: PlanTask[];
-  items: WorkItem[];
+  items: PlannedItem[];
+  /** The tasks as the core packs them. */
+  work: Uint8Array<ArrayBuffer>;
   files: PlannedFile[];
   /** Text of config.json of a folder output, and of the index of its shards; "" for none. */
   outputConfig: string;
@@ -125,7 +128,6 @@ export async function prepareRun(
 
 /** Copies literals, tasks and the index out of a bound plan. */
 function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan: Plan): PreparedRun {
-  const tasks = instance.call<PlanTask[]>(() => bound.work());
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = instance.copyOut(known.pointer, known.bytes);
@@ -135,21 +137,21 @@ function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan:
     }));
     return { name, bytes, literals };
   });
-  const items = tasks.map(({ tensor, bytes, tiles, observePasses, observedInParts }, number): WorkItem => {
-    const task = instance.run(() => bound.task(number));
-    const name = plan.tensors[tensor]?.name ?? '';
-    return {
-      name,
-      bytes,
-      tiles,
-      task: { quantize: task, observePasses, observedInParts },
-      merge: (states) => mergedState(instance, task, states),
-    };
-  });
+  const work = instance.bytes(() => bound.pack());
+  const items = instance
+    .call<PlanTask[]>(() => bound.work())
+    .map(
+      ({ observePasses, observedInParts, ...planned }, task): PlannedItem => ({
+        ...planned,
+        name: plan.tensors[planned.tensor]?.name ?? '',
+        task: { quantize: { work: 0, task }, observePasses, observedInParts },
+        merge: (states) => withWork(instance, work, (unpacked) => mergedState(instance, unpacked, task, states)),
+      }),
+    );
   return {
     plan,
-    tasks,
     items,
+    work,
     files,
     outputConfig: instance.call<string>(() => bound.outputConfig(model.configText)),
     shardMap: instance.run(() => bound.shardMap()),
@@ -157,16 +159,25 @@ function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan:
   };
 }
 
+/** Lends `use` tasks that were packed. */
+export function withWork<T>(instance: Instance, packed: Uint8Array, use: (work: BoundWork) => T): T {
+  const work = instance.unpack(packed);
+  try {
+    return use(work);
+  } finally {
+    instance.free(work);
+  }
+}
+
 /** Observer states of one task, merged by the core. */
-function mergedState(instance: Instance, task: string, states: Uint8Array[]): Uint8Array {
-  const session = instance.run((module) => new module.TensorSession(task));
+function mergedState(instance: Instance, work: BoundWork, task: number, states: Uint8Array[]): Uint8Array {
+  const session = instance.run((module) => new module.TensorSession(work, task));
   try {
     instance.call<number>(() => session.observePasses());
     for (const state of states) {
       instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
     }
-    const { pointer, bytes } = instance.call<{ pointer: number; bytes: number }>(() => session.state());
-    return instance.copyOut(pointer, bytes);
+    return instance.bytes(() => session.state());
   } finally {
     instance.free(session);
   }

@@ -4,7 +4,7 @@
 // order, so that output arrives nearly in order.
 
 import type { TensorError } from '../api/types.js';
-import type { Job, JobPart, JobResult, TileKind } from '../worker/jobs.js';
+import type { Job, JobPart, JobResult, TaskNumber, TileKind } from '../worker/jobs.js';
 import type { Advance } from './progress.js';
 import { ErrorSums } from './report.js';
 
@@ -17,8 +17,8 @@ export interface WorkItem {
   /** Input bytes. */
   bytes: number;
   tiles: number;
-  /** The core's JSON; two of them are compared. */
-  task: { quantize: string; observePasses: number; observedInParts: boolean } | { left: string; right: string };
+  /** What is quantized, or the pair that is compared. */
+  task: { quantize: TaskNumber; observePasses: number; observedInParts: boolean } | { pair: number };
   /** Merges the states of several observe parts. */
   merge(states: Uint8Array[]): Uint8Array;
 }
@@ -129,7 +129,7 @@ export class Schedule {
       if ('quantize' in task) {
         entries.push({
           order,
-          job: this.#job(item, { kind: 'run', item: order, task: task.quantize, first, last, state: merged }),
+          job: this.#job(item, { kind: 'run', item: order, ...task.quantize, first, last, state: merged }),
         });
       }
     }
@@ -189,14 +189,14 @@ function observesWhole({ task }: WorkItem): boolean {
 
 /** What a part does of all passes over its tiles. */
 function share({ task }: WorkItem, { kind }: JobPart<TileKind>): number {
-  if (kind === 'compare' || kind === 'observe-and-run' || 'left' in task) return 1;
+  if (kind === 'compare' || kind === 'observe-and-run' || 'pair' in task) return 1;
   return (kind === 'observe' ? task.observePasses : 1) / (task.observePasses + 1);
 }
 
 /** `isLarge`: running is split into several jobs. */
 function firstPass({ task }: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart<TileKind> {
-  if ('left' in task) return { kind: 'compare', item, left: task.left, right: task.right, first, last };
-  const range = { item, task: task.quantize, first, last };
+  if ('pair' in task) return { kind: 'compare', item, pair: task.pair, first, last };
+  const range = { item, ...task.quantize, first, last };
   if (task.observePasses === 0) return { kind: 'run', ...range, state: null };
   return { kind: isLarge ? 'observe' : 'observe-and-run', ...range };
 }

@@ -24,15 +24,21 @@ interface Weights {
   weights: readonly FileSource[];
 }
 
-/** Lends workers the files of some models, and `outputs` by path (as in `ContextFiles`), until `use` is done. */
-export async function withFiles<T>(
+/** What workers get for a run: files of some models, packed tasks, and outputs by path (as in `ContextFiles`). */
+export interface Materials {
+  models: readonly Weights[];
+  work: Uint8Array[];
+  outputs?: (OutputPath | null)[];
+}
+
+/** Lends them to workers until `use` is done. */
+export async function withMaterials<T>(
   pool: Pool,
-  models: readonly Weights[],
-  outputs: (OutputPath | null)[],
+  { models, work, outputs = [] }: Materials,
   use: (context: RunContext) => Promise<T>,
 ): Promise<T> {
   const inputs = models.map(({ weights }) => weights.map(({ remote }) => remote));
-  const context = pool.context({ inputs, outputs }, async (input, file, offset, length) => {
+  const context = pool.context({ inputs, outputs, work }, async (input, file, offset, length) => {
     const source = models[input]?.weights[file];
     if (!source) throw new RangeError(`file ${file} of model ${input} does not exist`);
     return source.read(offset, length);
@@ -47,7 +53,7 @@ export async function withFiles<T>(
 /** Runs the work of tensors whose errors alone are of interest. `bytes`: of the input in all, and in a job at most. */
 export async function measureItems(
   { pool, memory }: Workshop,
-  models: readonly Weights[],
+  materials: Materials,
   items: WorkItem[],
   bytes: { input: number; job: number },
   signal: AbortSignal | undefined,
@@ -56,7 +62,9 @@ export async function measureItems(
   const { workers, shareBytes } = sizesFor(memory, bytes.input);
   const schedule = new Schedule(items, Math.min(bytes.job, shareBytes), workers);
   const sink = { accept() {}, hasRoom: () => true, changed: () => new Promise<void>(() => {}) };
-  await withFiles(pool, models, [], (context) => dispatch(pool, context, schedule, workers, sink, onAdvance, signal));
+  await withMaterials(pool, materials, (context) =>
+    dispatch(pool, context, schedule, workers, sink, onAdvance, signal),
+  );
   return schedule;
 }
 
@@ -67,16 +75,16 @@ interface SingleJob<K extends JobKind> {
   part: JobPart<K>;
 }
 
-/** Runs one job on the files of some models; nothing is written. Errors: those of the job, worker-crashed. */
+/** Runs one job; nothing is written. Errors: those of the job, worker-crashed. */
 export function runOne<K extends JobKind>(
   { pool }: Workshop,
-  models: readonly Weights[],
+  materials: Materials,
   { part, ...job }: SingleJob<K>,
   signal: AbortSignal | undefined,
   onProgress?: (progress: WorkProgress) => void,
 ): Promise<JobKinds[K]['result']> {
   signal?.throwIfAborted();
-  return withFiles(pool, models, [], async (context) => {
+  return withMaterials(pool, materials, async (context) => {
     const { parts } = await pool.run(context, { ...job, parts: [part] }, signal, onProgress);
     return parts[0] as JobKinds[K]['result'];
   });

@@ -1,23 +1,30 @@
 // Error per tensor between two models: both are decoded to float32 tile by tile and compared.
 
 import type { Diagnostic, PlannedTensor, Progress, Report } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
 import { comparedTiles } from '../engine/memory.js';
+import type { HeapBytes } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { nonFiniteRemarks, tensorReport, totalsOf } from '../pool/report.js';
 import { measureItems, type Workshop } from '../pool/workshop.js';
 
-interface ComparisonJson {
-  pairs: {
-    name: string;
-    left: string;
-    right: string;
-    tiles: number;
-    bytes: number;
-    report: PlannedTensor;
-  }[];
+/** The core's comparison of two models. */
+interface Comparison {
+  /** Pair p is of tasks 2p and 2p + 1 of `work`; `byColumns`: tiles of either are columns. */
+  pairs: { name: string; tiles: number; bytes: number; byColumns: boolean; report: PlannedTensor }[];
   diagnostics: Diagnostic[];
+  work: Uint8Array;
+}
+
+/** In tiles of one fixed size: sums are taken per tile, and a report must not depend on the budget. */
+export function comparisonOf(instance: Instance, reference: OpenedModel, quantized: OpenedModel): Comparison {
+  const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
+  const { work, ...found } = instance.call<Omit<Comparison, 'work'> & { work: HeapBytes }>((module) =>
+    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
+  );
+  return { ...found, work: instance.copyOut(work.pointer, work.bytes) };
 }
 
 const nothingCompared: Diagnostic = {
@@ -38,17 +45,13 @@ export async function compareModels(
   const { instance, memory } = workshop;
   options.signal?.throwIfAborted();
   const inputBytes = [...reference.files, ...quantized.files].reduce((sum, file) => sum + file.bytes, 0);
-  const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
-  // Tiles of one fixed size: sums are taken per tile, and a report must not depend on the budget.
-  const { pairs, diagnostics } = instance.call<ComparisonJson>((module) =>
-    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
-  );
+  const { pairs, diagnostics, work } = comparisonOf(instance, reference, quantized);
   const items = pairs.map(
-    (pair): WorkItem => ({
-      name: pair.name,
-      bytes: pair.bytes,
-      tiles: pair.tiles,
-      task: { left: pair.left, right: pair.right },
+    ({ name, bytes, tiles }, pair): WorkItem => ({
+      name,
+      bytes,
+      tiles,
+      task: { pair },
       merge: () => new Uint8Array(0),
     }),
   );
@@ -59,7 +62,7 @@ export async function compareModels(
   );
   const schedule = await measureItems(
     workshop,
-    [reference, quantized],
+    { models: [reference, quantized], work: [work] },
     items,
     { input: inputBytes, job: memory.jobBytes },
     options.signal,

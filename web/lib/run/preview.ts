@@ -17,16 +17,16 @@ export async function tryTensors(
 ): Promise<TensorReport[]> {
   options.signal?.throwIfAborted();
   const { instance, memory } = workshop;
-  const { plan, items, tasks } = await prepareRun(instance, model, config, options, memory.tiles);
+  const { plan, items, work } = await prepareRun(instance, model, config, options, memory.tiles);
   const numbers = tensors.map((name) => plan.tensors.findIndex((tensor) => tensor.name === name));
   const missing = numbers.indexOf(-1);
   if (missing >= 0) throw failure('tensor-missing', tensors[missing] ?? '', 'is not in the model');
-  const positions = tasks.flatMap(({ tensor }, item) => (numbers.includes(tensor) ? [item] : []));
+  const positions = items.flatMap(({ tensor }, item) => (numbers.includes(tensor) ? [item] : []));
   const tried = positions.flatMap((position) => items[position] ?? []);
   const bytes = tried.reduce((sum, item) => sum + item.bytes, 0);
   const sizes = { input: bytes, job: memory.transferJobBytes };
-  const schedule = await measureItems(workshop, [model], tried, sizes, options.signal);
-  const errorOf = new Map(positions.map((position, item) => [tasks[position]?.tensor, schedule.error(item)]));
+  const schedule = await measureItems(workshop, { models: [model], work: [work] }, tried, sizes, options.signal);
+  const errorOf = new Map(positions.map((position, item) => [items[position]?.tensor, schedule.error(item)]));
   return numbers.flatMap((number) => {
     const tensor = plan.tensors[number];
     return tensor ? [tensorReport(tensor, errorOf.get(number) ?? null)] : [];

@@ -12,7 +12,7 @@ import { Schedule, type WorkItem } from '../pool/job_queue.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { errorRemarks, tensorReport } from '../pool/report.js';
-import { type Workshop, withFiles } from '../pool/workshop.js';
+import { type Workshop, withMaterials } from '../pool/workshop.js';
 import { type Order, type Prepared, prepare, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
@@ -47,7 +47,7 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
   let resumed: Resumed | null = null;
   if (options.resume && calibration === null) {
     const { takeUp } = await import('./resume.js');
-    resumed = await takeUp(target, options.library, weights, run, options.gguf?.imatrix);
+    resumed = await takeUp(prepared.workshop.instance, target, options.library, weights, run, options.gguf?.imatrix);
   }
   const others = run.items.flatMap((item, number) =>
     calibration?.items.has(number) || resumed?.errors.has(number) || part?.items.has(number) === false
@@ -79,7 +79,10 @@ async function write(prepared: Prepared, done: TakenOver, progress: ProgressMete
   const items = others.map(({ item }) => item);
   const queue = new Schedule(items, Math.min(jobBytes, sizes.shareBytes), sizes.workers);
   schedule = queue;
-  const calibrated = await withFiles(pool, [{ weights }], output.paths, async (context) => {
+  const second = reused?.work ?? calibration?.reads; // never both
+  const work = second ? [run.work, second] : [run.work];
+  const materials = { models: [{ weights }], work, outputs: output.paths };
+  const calibrated = await withMaterials(pool, materials, async (context) => {
     await dispatch(pool, context, queue, sizes.workers, output, (done) => progress.advance(done), signal);
     // Last, so that nothing but a block at a time waits for an append-only target.
     return calibrate(prepared, calibration, context, output, progress);
@@ -110,7 +113,7 @@ async function report(
   started: number,
 ): Promise<Report> {
   const { plan } = run;
-  const errors = new Map(run.tasks.map(({ tensor }, number) => [tensor, errorOf(number)]));
+  const errors = new Map(run.items.map(({ tensor }, number) => [tensor, errorOf(number)]));
   const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null));
   const whole: Report = {
     format: plan.format,

@@ -3,11 +3,11 @@
 
 import { failure } from '../api/errors.js';
 import type { TensorError } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
 import type { FileSource } from '../io/source.js';
 import type { OutputTarget, Work } from '../io/target.js';
 import type { PlannedFile } from '../plan/output_files.js';
-import type { PreparedRun } from '../plan/plan.js';
-import type { WorkItem } from '../pool/job_queue.js';
+import { type PreparedRun, withWork } from '../plan/plan.js';
 
 export interface Resumed {
   /** Numbers of the output files that need not be made again. */
@@ -18,25 +18,12 @@ export interface Resumed {
   keep(file: number, errorOf: (task: number) => TensorError | null): Promise<void>;
 }
 
-/** Output files that a task writes to. */
-function filesOf({ task }: WorkItem): number[] {
-  if (!('quantize' in task)) return [];
-  const { components } = JSON.parse(task.quantize) as { components: [file: number, offset: number][] };
-  return [...new Set(components.map(([file]) => file))];
-}
-
-/** A task without what says how it is done, but not what it gives: its tiles. */
-function outcomeOf({ task }: WorkItem): string {
-  if (!('quantize' in task)) return '';
-  return JSON.stringify({ ...JSON.parse(task.quantize), tiles: 0, tile_lines: 0 });
-}
-
 function* partsOf(
-  items: WorkItem[],
+  tasks: Uint8Array,
   files: PlannedFile[],
   imatrix: Uint8Array | undefined,
 ): Generator<string | Uint8Array> {
-  for (const item of items) yield outcomeOf(item);
+  yield tasks;
   for (const { name, bytes, literals } of files) {
     yield `${name} ${bytes}`;
     for (const { offset, bytes: known } of literals) {
@@ -72,17 +59,19 @@ function errorOfText(text: string[] | null): TensorError | null {
  * Errors: argument-invalid (a target or inputs that cannot be resumed), target-invalid (an interrupted run of other work).
  */
 export async function takeUp(
+  instance: Instance,
   target: OutputTarget,
   library: string,
   inputs: readonly FileSource[],
-  { items, files }: PreparedRun,
+  { work: packed, items, files }: PreparedRun,
   imatrix: Uint8Array | undefined,
 ): Promise<Resumed> {
   if (!target.resume || !target.keep)
     throw failure('argument-invalid', 'resume', 'only runs into a folder, by its path in Node, can be resumed');
-  const work: Work = { library, inputs: inputs.map(inputOf), plan: partsOf(items, files, imatrix) };
+  const tasks = withWork(instance, packed, (work) => instance.bytes(() => work.identity()));
+  const work: Work = { library, inputs: inputs.map(inputOf), plan: partsOf(tasks, files, imatrix) };
   const notes = await target.resume(work);
-  const written = items.map(filesOf);
+  const written = items.map(({ outputs }) => outputs);
   const isFinished = (file: number) => notes.has(files[file]?.name ?? '');
   const finished = new Set([...files.keys()].filter(isFinished));
   // A tensor in two files is made again, and both files with it.

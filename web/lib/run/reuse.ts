@@ -1,13 +1,14 @@
 // Tensors that a former run of the same model made the same: their bytes are copied from its output, range by range, by
-// the workers that do the rest. Two tensors are made the same when the core's tasks for them differ in nothing but where
-// the bytes go.
+// the workers that do the rest. Whether two tasks make the same is the core's to say.
 
 import { failure } from '../api/errors.js';
 import type { FormerRun, TensorError } from '../api/types.js';
+import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
+import type { HeapBytes } from '../engine/module.js';
 import type { FileSource } from '../io/source.js';
 import { OpenedModel } from '../model/model.js';
-import { type PlanChoices, type PreparedRun, prepareRun } from '../plan/plan.js';
+import { type PlanChoices, type PreparedRun, prepareRun, withWork } from '../plan/plan.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { Workshop } from '../pool/workshop.js';
 
@@ -18,17 +19,14 @@ export interface Reused {
   errors: Map<number, TensorError | null>;
   /** Files of the former output; tasks number them after the model's. */
   sources: readonly FileSource[];
+  /** The copies, packed: the second of `ContextFiles.work`, after those of the plan. */
+  work: Uint8Array;
 }
 
-interface TaskJson {
-  components: [file: number, offset: number][];
-  padding?: number;
-}
-
-function taskOf({ task }: WorkItem): { same: string; json: TaskJson } | null {
-  if (!('quantize' in task)) return null;
-  const json = JSON.parse(task.quantize) as TaskJson;
-  return { same: JSON.stringify({ ...json, components: json.components.length }), json };
+/** The core's answer about some pairs of tasks, now and then; null where they make something else. */
+interface Copies {
+  copies: ({ bytes: number; tiles: number }[] | null)[];
+  work: HeapBytes;
 }
 
 const notThis = (where: string, detail: string) =>
@@ -50,10 +48,14 @@ async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<Fil
   return found;
 }
 
-/** Whether what stands there follows from the plan, such as the shape of a packed weight. */
-function isKnown({ files }: PreparedRun, [file, at]: [file: number, offset: number]): boolean {
-  const literals = files[file]?.literals ?? [];
-  return literals.some(({ offset, bytes }) => at >= offset && at < offset + bytes.byteLength);
+/** What stands in for the first task of each pair, and the packed tasks of all. */
+function copiesOf(instance: Instance, now: PreparedRun, then: PreparedRun, pairs: [number, number][], options: object) {
+  return withWork(instance, now.work, (work) =>
+    withWork(instance, then.work, (former) => {
+      const found = instance.call<Copies>(() => work.copies(former, JSON.stringify(pairs), JSON.stringify(options)));
+      return { copies: found.copies, work: instance.copyOut(found.work.pointer, found.work.bytes) };
+    }),
+  );
 }
 
 /** `config`: text of the former run's. Errors: those of the plan, argument-invalid. */
@@ -69,36 +71,27 @@ export async function reuseTensors(
   if (!(output instanceof OpenedModel)) throw notThis('output', 'was not made by open() of this library');
   const former = await prepareRun(instance, model, config, choices, tiles);
   const sources = await filesOf(former, output);
-  const before = new Map(former.items.map((item) => [item.name, item]));
+  const before = new Map(former.items.map(({ name }, number) => [name, number]));
   const measured = new Map(report.tensors.map(({ name, error }) => [name, error]));
+  const pairs = run.items.flatMap(({ name, tensor }, number): [number, number][] => {
+    const planned = run.plan.tensors[tensor];
+    const known = before.get(name);
+    return !planned || planned.action === 'copy' || known === undefined || !measured.has(name) ? [] : [[number, known]];
+  });
+  const options = { ...tiles, firstFile: model.weights.length };
+  const { copies: found, work } = copiesOf(instance, run, former, pairs, options);
   const copies = new Map<number, WorkItem[]>();
   const errors = new Map<number, TensorError | null>();
-  for (const [number, item] of run.items.entries()) {
-    const planned = run.plan.tensors[run.tasks[number]?.tensor ?? -1];
-    const known = before.get(item.name);
-    const error = measured.get(item.name);
-    if (!planned || planned.action === 'copy' || !known || error === undefined) continue;
-    const [now, then] = [taskOf(item), taskOf(known)];
-    if (!now || !then || now.same !== then.same) continue;
-    const items = now.json.components.flatMap((to, component): (WorkItem | null)[] => {
-      if (isKnown(run, to)) return [];
-      const from = then.json.components[component];
-      const bytes = planned.outputs[component]?.bytes;
-      if (!from || bytes === undefined) return [null];
-      const padding = now.json.padding ?? 0;
-      const source = [model.weights.length + from[0], from[1]];
-      const task = { name: item.name, source, bytes, components: [to], padding, tile_lines: tiles.tileBytes };
-      const count = Math.ceil(bytes / tiles.tileBytes);
-      const quantize = JSON.stringify({ ...task, tiles: count });
-      const work = { quantize, observePasses: 0, observedInParts: false };
-      return [{ name: item.name, bytes, tiles: count, task: work, merge: item.merge }];
+  let copied = 0;
+  for (const [place, [number]] of pairs.entries()) {
+    const [item, pieces] = [run.items[number], found[place]];
+    if (!item || !pieces) continue;
+    const items = pieces.map((piece) => {
+      const quantize = { work: 1, task: copied++ };
+      return { ...item, ...piece, task: { quantize, observePasses: 0, observedInParts: false } };
     });
-    if (items.some((copy) => copy === null)) continue;
-    copies.set(
-      number,
-      items.filter((copy) => copy !== null),
-    );
-    errors.set(number, error);
+    copies.set(number, items);
+    errors.set(number, measured.get(item.name) ?? null);
   }
-  return { copies, errors, sources };
+  return { copies, errors, sources, work };
 }

@@ -117,10 +117,10 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
   checkPart(which);
   checkShardable(planned);
   const { run } = planned;
-  const { plan, tasks, items } = run;
+  const { plan, items } = run;
   const numbers = new Map(plan.files.map(({ name }, file) => [name, file]));
   const fileOf = (tensor: number) => numbers.get(plan.tensors[tensor]?.outputs[0]?.file ?? '') ?? 0;
-  const fileOfItem = (number: number) => fileOf(tasks[number]?.tensor ?? -1);
+  const fileOfItem = (number: number) => fileOf(items[number]?.tensor ?? -1);
   const work = plan.files.map(() => 0);
   for (const [number, { bytes }] of items.entries()) {
     const file = fileOfItem(number);

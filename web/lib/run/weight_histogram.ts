@@ -3,27 +3,12 @@
 import type { Distribution, DistributionOptions } from '../api/distribution_types.js';
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { Diagnostic, PlannedTensor } from '../api/types.js';
-import { comparedTiles } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
 import { runOne, type Workshop } from '../pool/workshop.js';
+import { comparisonOf } from './compare.js';
 
 const usualBins = 200;
 const mostBins = 4096;
-
-interface PairJson {
-  name: string;
-  left: string;
-  right: string;
-  tiles: number;
-  bytes: number;
-  report: PlannedTensor;
-}
-
-/** Whether tiles of a pair are whole rows, one after another; others come as columns, or as an ONNX node has them. */
-function hasRows(model: OpenedModel, { left, right }: PairJson): boolean {
-  return !formats.inputs[model.format].hasGraph && ![left, right].some((task) => task.includes('"by_columns":true'));
-}
 
 /** Errors: argument-invalid, tensor-missing (no such weight in both models), read-failed. */
 export async function distributionOf(
@@ -33,32 +18,30 @@ export async function distributionOf(
   tensor: string,
   { bins = usualBins, signal }: DistributionOptions = {},
 ): Promise<Distribution> {
-  const { instance } = workshop;
   signal?.throwIfAborted();
   if (!Number.isInteger(bins) || bins < 1 || bins > mostBins)
     throw failure('argument-invalid', 'bins', `${bins} is not a whole number from 1 to ${mostBins}`);
-  const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
-  const { pairs, diagnostics } = instance.call<{ pairs: PairJson[]; diagnostics: Diagnostic[] }>((module) =>
-    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
-  );
-  const pair = pairs.find(({ name }) => name === tensor);
+  const { pairs, diagnostics, work } = comparisonOf(workshop.instance, reference, quantized);
+  const number = pairs.findIndex(({ name }) => name === tensor);
+  const pair = pairs[number];
   if (!pair) {
     const reason = diagnostics.find(({ where }) => where === tensor)?.message;
     throw failure('tensor-missing', tensor, reason ?? 'is not a weight that both models have');
   }
   const [outer = 1, ...rest] = pair.report.shape;
-  const isByRows = hasRows(reference, pair) && pair.report.shape.length > 1;
+  // Tiles of ONNX's weights lie as their node has them.
+  const { hasGraph } = formats.inputs[reference.format];
+  const isByRows = !hasGraph && !pair.byColumns && pair.report.shape.length > 1;
   const part = {
     kind: 'distribution' as const,
-    left: pair.left,
-    right: pair.right,
+    pair: number,
     tiles: pair.tiles,
     channels: isByRows ? outer : 1,
     inner: rest.reduce((product, size) => product * size, 1),
     bins,
   };
   const job = { label: tensor, bytes: pair.bytes, part };
-  const { sums, ...found } = await runOne(workshop, [reference, quantized], job, signal);
+  const { sums, ...found } = await runOne(workshop, { models: [reference, quantized], work: [work] }, job, signal);
   return { ...found, channelSqnrDb: isByRows ? channelSqnr(sums) : null };
 }
 

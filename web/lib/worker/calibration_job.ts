@@ -58,10 +58,10 @@ async function rotateTables(
 ): Promise<void> {
   const { instance } = host;
   for (const [index, tensor] of read.entries()) {
-    const { slot, item, task } = tensors[index] as (typeof tensors)[number];
-    instance.call<null>(() => pass.bound.begin(number, tensor.slot, tensor.task));
+    const { slot, item } = tensors[index] as (typeof tensors)[number];
+    instance.call<null>(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     await instance.withObject(
-      (module) => new module.EmbeddingRotation(calibration, slot, task),
+      (module) => new module.EmbeddingRotation(calibration, slot, host.work(0), item),
       async (rotation) => {
         instance.call<null>(() => rotation.error());
         const sums: Float64Array[] = [];
@@ -86,9 +86,9 @@ async function calibrateBlock(
 ): Promise<void> {
   const { instance } = host;
   const bytes = read.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const tasks = JSON.stringify(tensors.map(({ slot, task }) => ({ slot, task })));
+  const tasks = JSON.stringify(tensors.map(({ slot, item }) => ({ slot, task: item })));
   await instance.withObject(
-    (module) => new module.BlockCalibrator(calibration, tasks),
+    (module) => new module.BlockCalibrator(calibration, host.work(0), tasks),
     async (block) => {
       const parts = instance.call<boolean[]>(() => block.parts());
       const pieces = parts.reduce((sum, captures) => sum + (captures ? pass.portions : 0) + 1, 0);

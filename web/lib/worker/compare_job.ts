@@ -11,16 +11,17 @@ interface DecodedPair {
   count: number;
 }
 
-/** The tiles of both models, which have the same elements. `left` and `right`: the core's tasks. */
+/** The tiles of both models, which have the same elements. */
 export async function* decodedPairs(
   host: JobHost,
-  { left, right, first, last }: Omit<JobKinds['compare']['work'], 'item'>,
+  { pair, first, last }: Omit<JobKinds['compare']['work'], 'item'>,
 ): AsyncGenerator<DecodedPair> {
   const { instance } = host;
   const decoders: BoundTensorDecoder[] = [];
   try {
-    for (const task of [left, right]) {
-      const decoder = instance.run((module) => new module.TensorDecoder(task));
+    const work = host.work(0);
+    for (const task of [2 * pair, 2 * pair + 1]) {
+      const decoder = instance.run((module) => new module.TensorDecoder(work, task));
       decoders.push(decoder);
       instance.call<null>(() => decoder.error());
     }

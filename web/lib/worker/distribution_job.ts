@@ -54,9 +54,9 @@ class Ranges {
 }
 
 /** Both models tile by tile. */
-async function eachTile(host: JobHost, { left, right, tiles }: DistributionWork, visit: Visit): Promise<void> {
+async function eachTile(host: JobHost, { pair, tiles }: DistributionWork, visit: Visit): Promise<void> {
   let first = 0;
-  for await (const { x, y, count } of decodedPairs(host, { left, right, first: 0, last: tiles })) {
+  for await (const { x, y, count } of decodedPairs(host, { pair, first: 0, last: tiles })) {
     visit(host.instance.float32(x, count), host.instance.float32(y, count), first);
     first += count;
   }

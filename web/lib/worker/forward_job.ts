@@ -2,32 +2,36 @@
 // A continuation is one sequence that goes through again and again, each time with the token that was found last.
 
 import { failure } from '../api/errors.js';
+import type { BoundWork } from '../engine/bound_work.js';
 import type { BoundForwardPass } from '../engine/forward_module.js';
 import type { JobHost } from './job_host.js';
 import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
 
-/** A forward pass, and into how many portions its batch is cut. */
+/** A forward pass, into how many portions its batch is cut, and the tasks of its steps. */
 export interface Pass {
   bound: BoundForwardPass;
   portions: number;
+  work: BoundWork;
 }
 
 /** Lends `use` a pass of a batch. */
 export function withPass<T>(
-  { instance }: JobHost,
+  host: JobHost,
   {
     config,
+    reads,
     tokens,
     length,
     activations = 'float32',
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
+  const { instance } = host;
   const options = JSON.stringify({ activations });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length, length)),
-    (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()) }),
+    (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()), work: host.work(reads) }),
   );
 }
 
@@ -45,7 +49,7 @@ export async function runContinuation(host: JobHost, work: ContinuationWork): Pr
   const known = [...work.tokens];
   while (known.length < work.tokens.length + work.count) {
     const tokens = Int32Array.from(known);
-    const next = await withPass(host, { config: work.config, tokens, length: tokens.length }, async (pass) => {
+    const next = await withPass(host, { ...work, tokens, length: tokens.length }, async (pass) => {
       await runSteps(host, pass, work.steps);
       return host.instance.run(() => pass.bound.nextToken(0));
     });
@@ -82,7 +86,7 @@ export async function loadStep(
 ): Promise<void> {
   const { instance } = host;
   for (const tensor of step.tensors) {
-    instance.call<null>(() => pass.bound.begin(number, tensor.slot, tensor.task));
+    instance.call<null>(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     for (let tile = 0; tile < tensor.tiles; ++tile) {
       await loadTile(host, pass, tile);
       if (tensor.streamed) await runPortions(host, pass);
@@ -101,7 +105,7 @@ export async function loadTile(host: JobHost, { bound }: Pass, tile: number): Pr
 /** Runs the step that is loaded on the whole batch. */
 export async function runPortions(
   host: JobHost,
-  { bound, portions }: { bound: Pick<BoundForwardPass, 'run'>; portions: number },
+  { bound, portions }: Pick<Pass, 'portions'> & { bound: Pick<BoundForwardPass, 'run'> },
   done: () => void = () => {},
 ): Promise<void> {
   for (let portion = 0; portion < portions; ++portion) {

@@ -1,5 +1,7 @@
-// The files of one run in a worker, opened when first used.
+// The files and tasks of one run in a worker, opened and unpacked when first used.
 
+import type { BoundWork } from '../engine/bound_work.js';
+import type { Instance } from '../engine/instance.js';
 import type { ContextFiles } from './protocol.js';
 import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
 
@@ -8,15 +10,32 @@ type ReadInput = (model: number, file: number, offset: number, length: number) =
 
 export class JobFiles {
   readonly #host: WorkerHost;
-  readonly #files: ContextFiles;
+  readonly #files: Omit<ContextFiles, 'work'>;
   readonly #ask: ReadInput;
   readonly #inputs = new Map<string, TileInput>();
   readonly #outputs = new Map<number, TileOutput>();
+  /** Packed until they are used; null afterwards. */
+  readonly #packed: (Uint8Array | null)[];
+  readonly #work = new Map<number, { instance: Instance; bound: BoundWork }>();
 
-  constructor(host: WorkerHost, files: ContextFiles, ask: ReadInput) {
+  constructor(host: WorkerHost, { work, ...files }: ContextFiles, ask: ReadInput) {
     this.#host = host;
     this.#files = files;
+    this.#packed = [...work];
     this.#ask = ask;
+  }
+
+  /** Errors: argument-invalid. */
+  work(instance: Instance, number: number): BoundWork {
+    let work = this.#work.get(number);
+    if (!work) {
+      const packed = this.#packed[number];
+      if (!packed) throw new RangeError(`a job names tasks ${number}, which the run does not have`);
+      work = { instance, bound: instance.unpack(packed) };
+      this.#work.set(number, work);
+      this.#packed[number] = null;
+    }
+    return work.bound;
   }
 
   input(model: number, file: number): TileInput {
@@ -51,7 +70,9 @@ export class JobFiles {
   close(): void {
     for (const input of this.#inputs.values()) input.close();
     for (const output of this.#outputs.values()) output.close();
+    for (const { instance, bound } of this.#work.values()) instance.free(bound);
     this.#inputs.clear();
     this.#outputs.clear();
+    this.#work.clear();
   }
 }

@@ -1,5 +1,6 @@
 // What a job works with: the engine, tiles of the run's files, and a word to the pool now and then.
 
+import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
 import type { StoredTile, TileRead, TileWrite } from '../engine/module.js';
 import type { JobFiles } from './job_files.js';
@@ -24,6 +25,11 @@ export class JobHost {
     this.#files = files;
     this.pause = pause;
     this.progress = progress;
+  }
+
+  /** Tasks of the run: `ContextFiles.work`. */
+  work(number: number): BoundWork {
+    return this.#files.work(this.instance, number);
   }
 
   /** Brings the bytes of a tile. `following`: tiles that come next, one after the other. */

@@ -15,7 +15,7 @@ export interface JobKinds {
   /** All tiles of a task that is observed first: observed, then run, in one session. */
   'observe-and-run': { work: QuantizeWork; result: TileResult };
   /** Tiles of two models. */
-  compare: { work: TileRange & { left: string; right: string }; result: TileResult };
+  compare: { work: TileRange & { pair: number }; result: TileResult };
   /** One tensor of two models. */
   distribution: { work: DistributionWork; result: FoundDistribution };
   /** Sequences through a whole model: the loss of each, in nats. */
@@ -70,10 +70,12 @@ export interface TileRange {
   first: number;
   last: number;
 }
-/** `task` is the core's JSON. */
-export interface QuantizeWork extends TileRange {
-  task: string;
+/** A task that the core packed: number of its array in `ContextFiles.work`, and its own number there. */
+export interface TaskNumber {
+  work: number;
+  task: number;
 }
+export type QuantizeWork = TileRange & TaskNumber;
 
 export interface TileResult {
   /** Units × 7 float64 in tile order (`sumsPerUnit`). */
@@ -82,10 +84,9 @@ export interface TileResult {
   state: Uint8Array | null;
 }
 
-/** Tasks of the core's comparison of two models. Elements of a channel: `inner`. */
+/** A pair of the core's comparison of two models. Elements of a channel: `inner`. */
 export interface DistributionWork {
-  left: string;
-  right: string;
+  pair: number;
   tiles: number;
   /** 1 where tiles are not whole rows. */
   channels: number;
@@ -103,6 +104,8 @@ export interface ForwardWork {
   config: string;
   activations: 'float32' | 'int8';
   steps: ForwardStep[];
+  /** Which of `ContextFiles.work` has the tasks of the steps. */
+  reads: number;
   /** Whole sequences of `length` tokens. */
   tokens: Int32Array;
   length: number;
@@ -110,11 +113,11 @@ export interface ForwardWork {
 export interface ForwardStep {
   name: string;
   /** `bytes`: as stored. Streamed tensors are worked on after each tile and not kept. */
-  tensors: { slot: number; task: string; tiles: number; bytes: number; streamed: boolean }[];
+  tensors: { slot: number; task: number; tiles: number; bytes: number; streamed: boolean }[];
 }
 
 /** A sequence, and how many tokens are to be added to it at most; one of `ends` is the last. */
-export interface ContinuationWork extends Pick<ForwardWork, 'config' | 'steps' | 'tokens'> {
+export interface ContinuationWork extends Pick<ForwardWork, 'config' | 'steps' | 'reads' | 'tokens'> {
   count: number;
   ends: number[];
 }
@@ -131,13 +134,14 @@ export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
   quantization: string;
   /** Blocks of the model; step 0 is the embedding. */
   layers: number;
-  /** By step; empty for steps that stay as they are. `item`: the tensor's number in the plan. */
-  blocks: { slot: number; item: number; task: string }[][];
+  /** By step; empty for steps that stay as they are. `item`: number of the task in the plan, the first of
+   * `ContextFiles.work`. */
+  blocks: { slot: number; item: number }[][];
 }
 /** A batch of sequences, and what the linear layers of the blocks might be stored as. */
 export interface SensitivityWork extends Omit<ForwardWork, 'activations'> {
   /** By step; empty for steps that are no block. */
-  blocks: { slot: number; tasks: string[] }[][];
+  blocks: { slot: number; tasks: TaskNumber[] }[][];
 }
 /** A block whose tensors are finished, or a tile of the embedding or the head. */
 export interface StoredBlock extends WrittenBytes {

@@ -3,7 +3,7 @@
 //
 //   pool → worker                        worker → pool
 //   start    compiled module             ready      or failed
-//   context  files of a run
+//   context  files and tasks of a run
 //   job      tile ranges, or sequences   done | failed | crashed, one each; progress before that, with calibrated blocks
 //   bytes    answer to read              read       a range of a file that only the main thread can read
 //   release  end of a run                released   its files are closed
@@ -12,12 +12,14 @@ import type { PlainError } from '../api/errors.js';
 import type { RemoteSource } from '../io/source.js';
 import type { Job, JobResult, WorkProgress } from './jobs.js';
 
-/** Files of one run. */
+/** Files and tasks of one run. */
 export interface ContextFiles {
   /** Models: the one to quantize, or reference and quantized. */
   inputs: RemoteSource[][];
   /** Paths that a worker writes itself; null = output is sent back. */
   outputs: (OutputPath | null)[];
+  /** Tasks as the core packs them: a job says which of these it means, and the number of the task there. */
+  work: Uint8Array[];
 }
 export interface OutputPath {
   name: string;

@@ -2,16 +2,17 @@
 
 import type { BoundTensorSession, StoredTile } from '../engine/module.js';
 import { type JobHost, joined } from './job_host.js';
-import type { QuantizeWork, TileRange, TileResult } from './jobs.js';
+import type { QuantizeWork, TaskNumber, TileRange, TileResult } from './jobs.js';
 
 /** Lends `use` a session of the task, which observes every tile so many times. */
 function withSession(
-  { instance }: JobHost,
-  task: string,
+  host: JobHost,
+  { work, task }: TaskNumber,
   use: (session: BoundTensorSession, passes: number) => Promise<TileResult>,
 ): Promise<TileResult> {
+  const { instance } = host;
   return instance.withObject(
-    (module) => new module.TensorSession(task),
+    (module) => new module.TensorSession(host.work(work), task),
     (session) =>
       use(
         session,
@@ -20,30 +21,29 @@ function withSession(
   );
 }
 
-export function observeTiles(host: JobHost, { task, ...range }: QuantizeWork): Promise<TileResult> {
-  return withSession(host, task, async (session, passes) => {
-    await observe(host, session, range, passes);
-    const { pointer, bytes } = host.instance.call<{ pointer: number; bytes: number }>(() => session.state());
-    return { sums: new Float64Array(0), state: host.instance.copyOut(pointer, bytes) };
+export function observeTiles(host: JobHost, work: QuantizeWork): Promise<TileResult> {
+  return withSession(host, work, async (session, passes) => {
+    await observe(host, session, work, passes);
+    return { sums: new Float64Array(0), state: host.instance.bytes(() => session.state()) };
   });
 }
 
 export function quantizeTiles(
   host: JobHost,
-  { task, state, ...range }: QuantizeWork & { state: Uint8Array | null },
+  { state, ...work }: QuantizeWork & { state: Uint8Array | null },
 ): Promise<TileResult> {
   const { instance } = host;
-  return withSession(host, task, async (session) => {
+  return withSession(host, work, async (session) => {
     if (state)
       instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
-    return quantize(host, session, range, false);
+    return quantize(host, session, work, false);
   });
 }
 
-export function observeAndQuantizeTiles(host: JobHost, { task, ...range }: QuantizeWork): Promise<TileResult> {
-  return withSession(host, task, async (session, passes) => {
-    await observe(host, session, range, passes);
-    return quantize(host, session, range, isSingle(range));
+export function observeAndQuantizeTiles(host: JobHost, work: QuantizeWork): Promise<TileResult> {
+  return withSession(host, work, async (session, passes) => {
+    await observe(host, session, work, passes);
+    return quantize(host, session, work, isSingle(work));
   });
 }
 

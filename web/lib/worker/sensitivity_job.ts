@@ -35,9 +35,9 @@ function measureBlock(
       const losses: number[] = [];
       await runPortions(host, { bound: probe, portions: pass.portions }, done);
       for (const { slot, tasks } of layers) {
-        for (const task of tasks) {
+        for (const { work, task } of tasks) {
           await host.pause();
-          losses.push(instance.call<number>(() => probe.measure(slot, task)));
+          losses.push(instance.call<number>(() => probe.measure(slot, host.work(work), task)));
           done();
         }
       }

@@ -1,0 +1,133 @@
+// Values to bytes, or bytes to values: one pass over the fields that packed_fields.h lists, in the encoding of
+// packed_tasks.h.
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/message.h"
+#include "core/result.h"
+#include "pipeline/task/packed_fields.h"
+
+namespace wasmquant {
+
+class PackStream {
+ public:
+  /// Appends to `out`. `specs`: where specs are listed, to be written by number; null: they are written where they stand.
+  PackStream(std::string& out, List<QuantizationSpec>* specs) : out_(&out), specs_(specs) {}
+  /// Reads bytes [at, end) of `in`; specs as they were written. After the first problem all values are 0.
+  PackStream(std::string_view in, size_t at, size_t end, List<QuantizationSpec>* specs)
+      : in_(in), at_(at), end_(end), specs_(specs) {}
+
+  /// Writes the value, or sets it.
+  template <class T>
+  void pack(T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      bytes(&value, sizeof(T));
+    } else if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T>) {
+      const auto last = static_cast<uint64_t>(std::get<T>(kLastValues));
+      value = static_cast<T>(at_most(last, number(static_cast<uint64_t>(value)), "a choice is not one of its list"));
+    } else if constexpr (std::is_integral_v<T>) {
+      const uint64_t read = number(static_cast<uint64_t>(value));
+      value = static_cast<T>(read);
+      if (static_cast<uint64_t>(value) != read) fail("a number is out of its range");
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<float>>) {
+      value.resize(count(value.size(), sizeof(value[0])));
+      bytes(value.data(), value.size() * sizeof(value[0]));
+    } else if constexpr (std::is_same_v<T, std::shared_ptr<const StoredWeight>>) {
+      source(value);
+    } else if constexpr (requires { value.begin(); }) {
+      value.resize(count(value.size(), 1));
+      for (auto& item : value) pack(item);
+    } else {
+      if constexpr (std::is_same_v<T, QuantizationSpec>)
+        if (specs_ != nullptr) return spec(value);
+      std::apply([&](auto&... field) { (pack(field), ...); }, fields_of(value));
+    }
+  }
+
+  /// The size of a list whose items have so many bytes at least: writes `size`, or answers what was read; 0 where the
+  /// bytes that are left cannot hold so many.
+  size_t count(size_t size, size_t item_bytes) {
+    const uint64_t count = number(size);
+    return out_ ? size : static_cast<size_t>(at_most((end_ - at_) / item_bytes, count, "a list is cut off"));
+  }
+  size_t at() const noexcept { return at_; }
+  void skip(size_t bytes) noexcept { at_ += bytes; }
+  /// Reading: that all was read. Errors: argument-invalid.
+  Status finish(std::string_view what) {
+    if (at_ != end_) fail("bytes are left");
+    if (problem_ == nullptr) return {};
+    return error_at(ErrorCode::argument_invalid, text_of("byte {}", failed_at_), "{} cannot be read: {}", what,
+                    std::string_view(problem_));
+  }
+
+ private:
+  void source(std::shared_ptr<const StoredWeight>& source) {
+    bool is_given = source != nullptr;
+    pack(is_given);
+    if (!is_given) return;
+    if (std::exchange(is_nested_, true)) return fail("a stored weight is made of another");
+    auto weight = out_ ? std::make_shared<StoredWeight>(*source) : std::make_shared<StoredWeight>();
+    pack(weight->task);
+    source = std::move(weight);
+    is_nested_ = false;
+  }
+  void spec(QuantizationSpec& spec) {
+    auto place = static_cast<uint64_t>(std::find(specs_->begin(), specs_->end(), spec) - specs_->begin());
+    if (out_ && place == specs_->size()) specs_->push_back(spec);
+    place = number(place);
+    if (place >= specs_->size()) return fail("a spec has a number that is not in the list");
+    if (!out_) spec = (*specs_)[static_cast<size_t>(place)];
+  }
+  uint64_t number(uint64_t value) {
+    if (out_) {
+      for (uint64_t left = value;; left >>= 7) {
+        *out_ += static_cast<char>(left < 0x80 ? left : left | 0x80);
+        if (left < 0x80) return value;
+      }
+    }
+    value = 0;
+    for (unsigned shift = 0; shift < 64 && at_ < end_; shift += 7) {
+      const auto byte = static_cast<uint8_t>(in_[at_++]);
+      if (shift == 63 && byte > 1) break;
+      value |= uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    fail("a number is cut off, or has more than 64 bits");
+    return 0;
+  }
+  void bytes(void* at, size_t size) {
+    if (out_) {
+      out_->append(static_cast<const char*>(at), size);
+    } else if (end_ - at_ < size) {
+      fail("a float is cut off");
+    } else if (size != 0) {
+      std::memcpy(at, in_.data() + at_, size);
+      at_ += size;
+    }
+  }
+  uint64_t at_most(uint64_t last, uint64_t value, const char* problem) noexcept {
+    if (value <= last) return value;
+    fail(problem);
+    return 0;
+  }
+  void fail(const char* problem) noexcept {
+    if (problem_ == nullptr) {
+      problem_ = problem;
+      failed_at_ = at_;
+    }
+    at_ = end_;
+  }
+
+  std::string* out_ = nullptr;
+  std::string_view in_;
+  size_t at_ = 0, end_ = 0, failed_at_ = 0;
+  List<QuantizationSpec>* specs_;
+  const char* problem_ = nullptr;
+  bool is_nested_ = false;
+};
+
+}  // namespace wasmquant

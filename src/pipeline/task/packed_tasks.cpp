@@ -1,0 +1,144 @@
+#include "pipeline/task/packed_tasks.h"
+
+#include <algorithm>
+
+#include "pipeline/task/pack_stream.h"
+
+namespace wasmquant {
+namespace {
+
+constexpr std::string_view kHead = "wqtk\1";  // the last byte is the version
+
+const char* problem_of(const WeightLayout& layout) noexcept {
+  uint64_t elements = 1, matrix = 0, counted = 0;
+  for (const uint64_t extent : layout.shape)
+    if (__builtin_mul_overflow(elements, extent, &elements)) return "a shape is too large";
+  if (__builtin_mul_overflow(layout.rows, layout.columns, &matrix) || matrix != elements)
+    return "rows and columns are not those of the shape";
+  const Granularity& g = layout.granularity;
+  if (g.block == 0 || g.outer_block == 0 || __builtin_mul_overflow(g.outer, g.axis, &counted) ||
+      __builtin_mul_overflow(counted, g.inner, &counted))
+    return "scales do not cover the shape";
+  if (layout.bits == 0 || layout.bits > 32 || layout.whole_lines == 0) return "codes or lines have no size";
+  if (layout.stages.size() != 0 && layout.stages.size() != 2) return "there are neither one nor two stages";
+  if (layout.reads_group_index && layout.codes != CodeStorage::columns_words) return "codes have no group index";
+  if (layout.codes == CodeStorage::ggml_rows && !ggml_type_of(layout.components.front().dtype))
+    return "blocks have no GGUF type";
+  for (const Component& component : layout.components) {
+    uint64_t bits = info_of(component.dtype).bits;
+    for (const uint64_t extent : component.shape)
+      if (__builtin_mul_overflow(bits, extent, &bits)) return "a shape is too large";
+    // Smaller ones hold codes of less than a byte under a dtype of bytes.
+    if (!info_of(component.dtype).is_ggml() && component.bytes > bits / 8 + (bits % 8 != 0))
+      return "a component is larger than its shape";
+  }
+  return nullptr;
+}
+
+// Null where sessions and decoders can run it: its shapes, components, scales and factors have sizes that agree.
+const char* problem_of(const TensorTask& task) noexcept {
+  const WeightLayout& layout = task.layout;
+  if (task.padding > 1 << 20) return "the padding is too large";
+  if (task.is_copy) {
+    if (task.components.size() != 1 || layout.components.size() > 1) return "a copy has one output";
+    if (!task.factors.any()) return nullptr;
+    const uint32_t bits = layout.components.empty() ? 0 : info_of(layout.components.front().dtype).bits;
+    if (bits != 16 && bits != 32) return "factors multiply floats of 16 or 32 bits";
+    return task.factors.fit(task.source_bytes * 8 / bits) ? nullptr : "factors do not fit";
+  }
+  if (layout.components.empty() || task.components.size() != layout.components.size())
+    return "places are not as many as components";
+  if (const char* problem = problem_of(layout)) return problem;
+  const uint64_t elements = layout.rows * layout.columns, weights = task.importance.size();
+  if (task.source_pitch != 0 && task.source_pitch < (layout.source_transposed ? layout.rows : layout.columns))
+    return "the pitch is shorter than a row";
+  if (task.factors.any() && !task.factors.fit(elements)) return "factors do not fit";
+  // Of GGUF's stacked experts, each has its own.
+  const uint64_t columns = std::max<uint64_t>(layout.columns, 1);
+  const uint64_t experts = layout.codes == CodeStorage::ggml_rows ? weights / columns : 1;
+  if (weights != 0 && (experts == 0 || weights != experts * columns || layout.rows % experts != 0))
+    return "the importance does not fit";
+  if (!task.quantized) return nullptr;
+  const WeightLayout& source = task.quantized->task.layout;
+  if (task.quantized->task.is_copy || source.rows * source.columns != elements)
+    return "the stored weight has another size";
+  return problem_of(task.quantized->task);
+}
+
+}  // namespace
+
+void TaskPacker::add(TensorTask task) {
+  std::string fields;
+  PackStream(fields, &specs_).pack(task);
+  PackStream(tasks_, nullptr).pack(fields);
+  ++count_;
+}
+
+std::string TaskPacker::bytes() {
+  std::string bytes(kHead);
+  PackStream out(bytes, nullptr);
+  out.pack(specs_);
+  out.pack(count_);
+  return bytes += tasks_;
+}
+
+Result<PackedTasks> PackedTasks::open(std::string bytes) {
+  PackedTasks tasks;
+  tasks.bytes_ = std::move(bytes);
+  if (!tasks.bytes_.starts_with(kHead))
+    return error_at(ErrorCode::argument_invalid, "byte 0",
+                    "is not the beginning of tasks that this version packs; use module and worker of one version");
+  PackStream in(tasks.bytes_, kHead.size(), tasks.bytes_.size(), nullptr);
+  in.pack(tasks.specs_);
+  for (size_t left = in.count(0, 1); left > 0; --left) {
+    tasks.begins_.push_back(in.at());
+    in.skip(in.count(0, 1));
+  }
+  TRY_VOID(in.finish("the list of tasks"));
+  return tasks;
+}
+
+Result<TensorTask> PackedTasks::at(size_t number) const {
+  if (number >= size())
+    return error_at(ErrorCode::argument_invalid, text_of("task {}", number), "does not exist; there are {}", size());
+  PackStream head(bytes_, begins_[number], bytes_.size(), nullptr);
+  const size_t size = head.count(0, 1);
+  PackStream in(bytes_, head.at(), head.at() + size, &specs_);
+  TensorTask task;
+  in.pack(task);
+  TRY_VOID(in.finish(text_of("task {}", number)));
+  const char* const problem = problem_of(task);
+  if (problem == nullptr) return task;
+  return error_at(ErrorCode::argument_invalid, task.name, "task {} cannot be run: {}", number,
+                  std::string_view(problem));
+}
+
+std::string identity_of(TensorTask task) {
+  task.tiles = task.tile_lines = 0;
+  std::string bytes;
+  PackStream(bytes, nullptr).pack(task);
+  return bytes;
+}
+
+std::optional<List<TensorTask>> copies_of(const TensorTask& task, const TensorTask& stored, uint32_t first_file,
+                                          const TileBytes& tile_bytes) {
+  TensorTask elsewhere = stored;
+  if (stored.components.size() == task.components.size()) elsewhere.components = task.components;
+  if (identity_of(task) != identity_of(std::move(elsewhere))) return std::nullopt;
+  List<TensorTask> copies;
+  for (size_t c = 0; c < task.components.size(); ++c) {
+    const Component& component = task.layout.components[c];
+    if (is_known(component.role)) continue;
+    TensorTask& copy = copies.emplace_back();
+    copy.name = task.name;
+    copy.source = {first_file + stored.components[c].file, stored.components[c].offset};
+    copy.source_bytes = component.bytes;
+    copy.components = {task.components[c]};
+    copy.is_copy = true;
+    copy.padding = task.padding;
+    set_tiles(copy, tile_bytes);
+  }
+  return copies;
+}
+
+}  // namespace wasmquant
