@@ -73,5 +73,5 @@ EMSCRIPTEN_BINDINGS(model_index) {
       .function("layerValues", &BoundModelIndex::layer_values)
       .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)
-      .function("setCompanion", &BoundModelIndex::set_companion);
+      .function("setSiblingFile", &BoundModelIndex::set_sibling_file);
 }

@@ -17,27 +17,27 @@ OutputError::OutputError(std::span<const float> x, size_t columns)
     for (size_t j = 0; j < columns_; ++j) x_[j * tokens_ + t] = x[t * columns_ + j];
 }
 
-Result<OutputError> OutputError::of_gram(std::vector<float> gram, size_t columns) {
+Result<OutputError> OutputError::of_hessian(std::vector<float> hessian, size_t columns) {
   const size_t n = columns;
   std::vector<float> diagonal(n);
   double sum = 0;
-  for (size_t j = 0; j < n; ++j) sum += diagonal[j] = gram[j * n + j];
+  for (size_t j = 0; j < n; ++j) sum += diagonal[j] = hessian[j * n + j];
   // The lower triangle keeps the matrix while the upper one is factored.
   double damping = std::max(1e-6 * sum / static_cast<double>(n), 0x1p-100);
   for (int attempt = 0; attempt < kDampingTries; ++attempt, damping *= 10) {
     for (size_t i = 0; i < n; ++i) {
-      gram[i * n + i] = static_cast<float>(diagonal[i] + damping);
-      for (size_t j = i + 1; j < n; ++j) gram[i * n + j] = gram[j * n + i];
+      hessian[i * n + i] = static_cast<float>(diagonal[i] + damping);
+      for (size_t j = i + 1; j < n; ++j) hessian[i * n + j] = hessian[j * n + i];
     }
-    if (!factor_cholesky(gram, n)) continue;
-    for (size_t i = 0; i < n; ++i) std::fill_n(gram.data() + i * n, i, 0.0f);
+    if (!factor_cholesky(hessian, n)) continue;
+    for (size_t i = 0; i < n; ++i) std::fill_n(hessian.data() + i * n, i, 0.0f);
     OutputError out;  // X^T X = R R^T: row j of R is feature j of all inputs
     out.tokens_ = out.columns_ = n;
-    out.x_ = std::move(gram);
+    out.x_ = std::move(hessian);
     return out;
   }
   return Error{ErrorCode::argument_invalid, "",
-               "the inputs' Gram matrix has no Cholesky factor; use more, or other, calibration data"};
+               "the inputs' Hessian has no Cholesky factor; use more, or other, calibration data"};
 }
 
 void OutputError::sum_squares(ConstMatrix d, size_t first, size_t count, std::span<double> sums) const noexcept {

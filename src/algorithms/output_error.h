@@ -17,7 +17,7 @@ class OutputError {
   /// From a Hessian, X^T X [columns, columns] times any factor: its Cholesky factor acts as `columns` inputs with the
   /// same squares up to that factor. The diagonal is damped by 1e-6 of its mean, or 10, 100, ... times as much if
   /// needed. Error: argument-invalid if no damping suffices.
-  static Result<OutputError> of_gram(std::vector<float> gram, size_t columns);
+  static Result<OutputError> of_hessian(std::vector<float> hessian, size_t columns);
 
   size_t tokens() const noexcept { return tokens_; }
   size_t columns() const noexcept { return columns_; }

@@ -4,21 +4,21 @@
 
 namespace wasmquant {
 
-using kernels::Part;
+using kernels::Region;
 using kernels::Update;
 
 void add_product(float sign, ConstMatrix a, ConstMatrix b, size_t depth, size_t rows, size_t columns,
                  Matrix c) noexcept {
   std::vector<float> workspace(kernels::matmul_workspace(rows, columns, depth));
   kernels::matmul({a.data, 1, a.stride}, {b.data, 1, b.stride}, depth, rows, columns,
-                  sign > 0 ? Update::add : Update::subtract, Part::all, c.data, c.stride, workspace.data());
+                  sign > 0 ? Update::add : Update::subtract, Region::all, c.data, c.stride, workspace.data());
 }
 
 void add_symmetric_product(float sign, ConstMatrix a, size_t depth, size_t n, Matrix c) noexcept {
   std::vector<float> workspace(kernels::matmul_workspace(n, n, depth));
   const kernels::Factor factor{a.data, 1, a.stride};
-  kernels::matmul(factor, factor, depth, n, n, sign > 0 ? Update::add : Update::subtract, Part::upper, c.data, c.stride,
-                  workspace.data());
+  kernels::matmul(factor, factor, depth, n, n, sign > 0 ? Update::add : Update::subtract, Region::upper, c.data,
+                  c.stride, workspace.data());
 }
 
 void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept {

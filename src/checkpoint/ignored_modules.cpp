@@ -13,10 +13,10 @@ namespace {
 // have a pattern, too: the loader creates one head per decoder layer, while the file has one for all.
 std::string_view tower_of(std::string_view layer) {
   for (const std::string_view head : {"class_embed", "bbox_embed"})
-    if (families::has_part(layer, head) && families::last_part(layer) != head) return head;
+    if (families::has_component(layer, head) && families::last_component(layer) != head) return head;
   const size_t end = families::tower_end(layer);
   return end == std::string_view::npos || end == layer.size() ? std::string_view()
-                                                              : families::last_part(layer.substr(0, end));
+                                                              : families::last_component(layer.substr(0, end));
 }
 
 // Groups of layers covered by one pattern.
@@ -39,7 +39,7 @@ class Patterns {
 
  private:
   static std::string_view group_of(std::string_view layer) {
-    return families::has_part(layer, "experts") ? std::string_view("experts") : tower_of(layer);
+    return families::has_component(layer, "experts") ? std::string_view("experts") : tower_of(layer);
   }
   static bool contains(const List<std::string_view>& list, std::string_view item) {
     return std::find(list.begin(), list.end(), item) != list.end();
@@ -66,12 +66,12 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
   for (const LayerOutcome& layer : layers) {
     const bool is_experts = layer.layer_type == "Experts";
     if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
-    if (families::ends_with_parts(layer.layer, "Wqkv") &&
+    if (families::ends_with_components(layer.layer, "Wqkv") &&
         (family.is("nomic_bert") || family.is("jina_embeddings_v3"))) {
       add_once(patterned, "re:(.*\\.)?self_attn\\.[qkv]_proj$");  // the modules that the loader splits it into
-    } else if (family.is("hrm_text") && families::ends_with_parts(layer.layer, "gqkv_proj")) {
+    } else if (family.is("hrm_text") && families::ends_with_components(layer.layer, "gqkv_proj")) {
       add_once(patterned, "re:(.*\\.)?self_attn\\.(gate|q|k|v)_proj$");
-    } else if (family.is("hrm_text") && families::ends_with_parts(layer.layer, "gate_up_proj")) {
+    } else if (family.is("hrm_text") && families::ends_with_components(layer.layer, "gate_up_proj")) {
       add_once(patterned, "re:(.*\\.)?mlp\\.(gate|up)_proj$");
     } else if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
       add_once(patterned, pattern);

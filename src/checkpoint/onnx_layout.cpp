@@ -26,14 +26,15 @@ class Builder {
     if (is_matrix_form) TRY_VOID(check_matrix());
     QuantizationSpec& spec = layout_.spec;
     // MatMulNBits needs [N, K], MatMulInteger [K, N].
-    const bool is_swapped = form_ == OnnxForm::mat_mul_n_bits                                  ? false
-                            : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2 ? true
-                                                                                               : weight_.swapped;
-    if (is_swapped != weight_.swapped) {
+    const bool stores_input_major = form_ == OnnxForm::mat_mul_n_bits ? false
+                                    : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2
+                                        ? true
+                                        : weight_.is_input_major;
+    if (stores_input_major != weight_.is_input_major) {
       std::swap(layout_.shape[0], layout_.shape[1]);
       layout_.source_transposed = true;
     }
-    if (is_swapped && spec.qscheme != QScheme::per_tensor && (spec.ch_axis == 0 || spec.ch_axis == 1))
+    if (stores_input_major && spec.qscheme != QScheme::per_tensor && (spec.ch_axis == 0 || spec.ch_axis == 1))
       spec.ch_axis = 1 - spec.ch_axis;
     layout_.rows = layout_.shape.empty() ? 1 : layout_.shape[0];
     layout_.columns = 1;

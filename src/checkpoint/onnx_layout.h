@@ -31,7 +31,7 @@ struct OnnxWeight {
   StorageDtype source = StorageDtype::F32;
   /// The first two dimensions are [in, out] instead of the configs' [out, in]: MatMul, Gemm without transB,
   /// ConvTranspose. Axes 0 and 1 of the spec are then exchanged.
-  bool swapped = false;
+  bool is_input_major = false;
 };
 
 /// Layout of the weight under `spec`, whose ch_axis refers to [out, in, …] as in configs. mat_mul_n_bits: the layout of

@@ -19,14 +19,14 @@ constexpr DefaultExclusion kRows[] = {
 constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major", kHead = "head";
 
 bool has_ending(std::string_view words, std::string_view layer) {
-  return any_word(words, [&](std::string_view word) { return ends_with_parts(layer, word); });
+  return any_word(words, [&](std::string_view word) { return ends_with_components(layer, word); });
 }
 
 // PART of FAMILY:PART.
 std::string_view part_of(std::string_view word) { return word.substr(word.find(':') + 1); }
 bool is_of_family(std::string_view word, const ModelFamily& family, std::string_view layer) {
   const std::string_view part = part_of(word);
-  return family.is(word.substr(0, word.size() - part.size() - 1)) && (part == "*" || has_part(layer, part));
+  return family.is(word.substr(0, word.size() - part.size() - 1)) && (part == "*" || has_component(layer, part));
 }
 
 /// The rows that list each part of a name, a bit each: names have six parts, the table 80 words.
@@ -63,8 +63,8 @@ bool DefaultExclusions::applies(const DefaultExclusion& row) const noexcept {
 // their two stacks separately, and so do towers.
 bool DefaultExclusions::is_behind_last(std::string_view layer) const noexcept {
   return family_.hidden_layers > 0 && family_.architecture.ends_with("ForCausalLM") &&
-         tower_end(layer) == std::string_view::npos && !has_part(layer, "encoder") && !has_part(layer, "decoder") &&
-         layer_index_of(layer) >= family_.hidden_layers;
+         tower_end(layer) == std::string_view::npos && !has_component(layer, "encoder") &&
+         !has_component(layer, "decoder") && layer_index_of(layer) >= family_.hidden_layers;
 }
 
 bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
@@ -75,7 +75,7 @@ bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
 
 const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const noexcept {
   uint32_t listed = 0;
-  for (std::string_view rest = layer; !rest.empty();) listed |= rows_of_part(next_part(rest));
+  for (std::string_view rest = layer; !rest.empty();) listed |= rows_of_part(next_component(rest));
   for (const DefaultExclusion& row : kRows) {
     const bool is_listed = listed >> (&row - kRows) & 1;
     bool matches = false;
@@ -91,7 +91,7 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
         matches = is_word(row.words, type);
         break;
       case Match::experts:
-        matches = type == "Experts" || has_part(layer, "experts");
+        matches = type == "Experts" || has_component(layer, "experts");
         break;
       case Match::family:
         matches = any_word(row.words, [&](std::string_view word) { return is_of_family(word, family_, layer); });
@@ -108,7 +108,7 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
 size_t tower_end(std::string_view layer) noexcept {
   std::string_view rest = layer;
   while (!rest.empty()) {
-    const uint32_t rows = rows_of_part(next_part(rest));
+    const uint32_t rows = rows_of_part(next_component(rest));
     for (size_t i = 0; i < std::size(kRows); ++i)
       if (rows >> i & 1 && kRows[i].id == kTower) return layer.size() - rest.size() - (rest.empty() ? 0 : 1);
   }

@@ -25,7 +25,7 @@ std::string_view module_of(std::string_view name) {
 }
 
 const FusedName* fused_name(std::string_view name) {
-  const std::string_view part = last_part(module_of(name));
+  const std::string_view part = last_component(module_of(name));
   for (const FusedName& row : kFusedNames)
     if (row.name == part) return &row;
   return nullptr;
@@ -37,11 +37,11 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
   const FusedName* const row = shape.size() == 3 ? fused_name(name) : nullptr;
   if (row == nullptr) return false;
   const std::string_view module = module_of(name);
-  return !row->parent.empty() || has_part(module, kExpertsPart) || has_part(module, kMlxPart);
+  return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);
 }
 
 ExpertSiblings expert_siblings(std::string_view name) {
-  const std::string_view module = module_of(name), part = last_part(module);
+  const std::string_view module = module_of(name), part = last_component(module);
   const std::string parent(module.substr(0, module.size() - part.size()));
   const std::string ending(name.substr(module.size()));
   const bool is_granite = part == "input_linear" || part == "output_linear";

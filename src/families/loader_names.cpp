@@ -138,7 +138,7 @@ std::string with_base_prefix(const ModelFamily& family, std::string_view layer) 
   for (const BasePrefix& row : kBasePrefixes) {
     if (!row.types.empty() && !is_word(row.types, family.model_type)) continue;
     std::string_view rest = layer;
-    const std::string_view first = next_part(rest);
+    const std::string_view first = next_component(rest);
     if (has_head(family))
       return is_word(row.first, first) ? std::string(row.prefix) + "." + std::string(layer) : std::string(layer);
     return std::string(first == row.prefix && !rest.empty() ? rest : layer);
@@ -160,7 +160,7 @@ std::string loader_name(const ModelFamily& family, std::string_view layer) {
 bool is_converted(const ModelFamily& family, std::string_view layer) {
   for (const std::string_view old : kOldNames)
     if (layer.ends_with(old)) return true;
-  return has_part(layer, "experts") || loader_name(family, layer) != layer;
+  return has_component(layer, "experts") || loader_name(family, layer) != layer;
 }
 
 List<std::string_view> tied_heads(const ModelFamily& family) {
@@ -174,7 +174,7 @@ List<std::string_view> tied_heads(const ModelFamily& family) {
 
 bool needs_plain_weight(const ModelFamily& family, std::string_view layer) noexcept {
   for (const PlainWeight& row : kPlainWeights)
-    if (is_word(row.types, family.model_type) && (row.part.empty() || has_part(layer, row.part))) return true;
+    if (is_word(row.types, family.model_type) && (row.part.empty() || has_component(layer, row.part))) return true;
   return false;
 }
 

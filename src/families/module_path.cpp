@@ -4,32 +4,32 @@
 
 namespace wasmquant::families {
 
-std::string_view next_part(std::string_view& rest) noexcept {
+std::string_view next_component(std::string_view& rest) noexcept {
   const size_t dot = rest.find('.');
   const std::string_view part = rest.substr(0, dot);
   rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
   return part;
 }
 
-std::string_view last_part(std::string_view path) noexcept { return path.substr(path.rfind('.') + 1); }
+std::string_view last_component(std::string_view path) noexcept { return path.substr(path.rfind('.') + 1); }
 
-bool has_part(std::string_view path, std::string_view part) noexcept {
+bool has_component(std::string_view path, std::string_view part) noexcept {
   while (!path.empty())
-    if (next_part(path) == part) return true;
+    if (next_component(path) == part) return true;
   return false;
 }
 
-bool ends_with_parts(std::string_view path, std::string_view ending) noexcept {
+bool ends_with_components(std::string_view path, std::string_view ending) noexcept {
   return path.ends_with(ending) && (path.size() == ending.size() || path[path.size() - ending.size() - 1] == '.');
 }
 
 int64_t layer_index_of(std::string_view path) noexcept {
   while (!path.empty()) {
-    const std::string_view part = next_part(path);
+    const std::string_view part = next_component(path);
     for (const std::string_view list : {"layers", "layer", "blocks", "block", "h"}) {
       if (part != list) continue;
       std::string_view rest = path;
-      const std::string_view number = next_part(rest);
+      const std::string_view number = next_component(rest);
       int64_t index = -1;
       const auto parsed = std::from_chars(number.data(), number.data() + number.size(), index);
       if (parsed.ec == std::errc() && parsed.ptr == number.data() + number.size()) return index;

@@ -6,13 +6,13 @@
 namespace wasmquant::families {
 
 /// Removes and returns the component before the first dot: "model" of "model.layers.0". "" when nothing is left.
-std::string_view next_part(std::string_view& rest) noexcept;
+std::string_view next_component(std::string_view& rest) noexcept;
 /// "gate" of "model.layers.0.mlp.gate".
-std::string_view last_part(std::string_view path) noexcept;
+std::string_view last_component(std::string_view path) noexcept;
 /// Whether a component of the path equals `part`.
-bool has_part(std::string_view path, std::string_view part) noexcept;
+bool has_component(std::string_view path, std::string_view part) noexcept;
 /// Whether the path ends with `ending`, at the start of a component: "mlp.gate" ends "model.layers.0.mlp.gate".
-bool ends_with_parts(std::string_view path, std::string_view ending) noexcept;
+bool ends_with_components(std::string_view path, std::string_view ending) noexcept;
 /// The number after the first component called `layers`, `layer`, `blocks`, `block` or `h`; -1 without one.
 int64_t layer_index_of(std::string_view path) noexcept;
 

@@ -28,14 +28,14 @@ struct Factor {
 enum class Update : uint8_t { set, add, subtract };
 
 /// Which elements of c are computed; the others are neither read nor written.
-enum class Part : uint8_t { all, upper /* j >= i */ };
+enum class Region : uint8_t { all, upper /* j >= i */ };
 
 /// Floats of working memory that a product needs.
 size_t matmul_workspace(size_t rows, size_t columns, size_t depth) noexcept;
 
 /// `c_stride`: elements from row to row of c, which overlaps neither factor. `workspace`: at least matmul_workspace()
 /// floats. Depth 0 sets c to zero (set) or leaves it unchanged.
-void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Part part,
+void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Region region,
             float* c, size_t c_stride, float* workspace) noexcept;
 
 }  // namespace wasmquant::kernels

@@ -9,7 +9,7 @@
 namespace wasmquant::model {
 namespace {
 
-using kernels::Part;
+using kernels::Region;
 using kernels::Update;
 
 constexpr size_t kRows = 128;
@@ -43,7 +43,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
         for (size_t i = 0; i < dim; ++i) memory.queries[row * dim + i] = from[i] * a.attention_scale;
       }
       const size_t at = begin * kv_stride + head * dim;
-      matmul({memory.queries.data(), dim, 1}, {k + at, kv_stride, 1}, dim, rows, keys, Update::set, Part::all, scores,
+      matmul({memory.queries.data(), dim, 1}, {k + at, kv_stride, 1}, dim, rows, keys, Update::set, Region::all, scores,
              keys, memory.product.data());
       for (size_t row = 0; row < rows; ++row) {
         const size_t token = first + row / group;
@@ -55,7 +55,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
         std::fill(line, line + seen, 0.0f);
         std::fill(line + unseen, line + keys, 0.0f);
       }
-      matmul({scores, keys, 1}, {v + at, 1, kv_stride}, keys, rows, dim, Update::set, Part::all, memory.output.data(),
+      matmul({scores, keys, 1}, {v + at, 1, kv_stride}, keys, rows, dim, Update::set, Region::all, memory.output.data(),
              dim, memory.product.data());
       for (size_t row = 0; row < rows; ++row)
         std::copy_n(memory.output.data() + row * dim, dim,

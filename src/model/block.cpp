@@ -52,8 +52,8 @@ void BlockRunner::linear(const std::vector<float>& x, const std::vector<float>& 
                          size_t in, size_t out, std::vector<float>& y) {
   y.resize(tokens_ * out);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
-  kernels::matmul({x.data(), in, 1}, {weight.data(), in, 1}, in, tokens_, out, kernels::Update::set, kernels::Part::all,
-                  y.data(), out, product_.data());
+  kernels::matmul({x.data(), in, 1}, {weight.data(), in, 1}, in, tokens_, out, kernels::Update::set,
+                  kernels::Region::all, y.data(), out, product_.data());
   if (bias.empty()) return;
   for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % out];
 }

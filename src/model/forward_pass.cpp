@@ -107,7 +107,7 @@ std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows
   scratch_.resize(tokens * width);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens, width, hidden)));
   kernels::matmul({x_.data() + range.begin * hidden, hidden, 1}, {rows.data(), hidden, 1}, hidden, tokens, width,
-                  kernels::Update::set, kernels::Part::all, scratch_.data(), width, product_.data());
+                  kernels::Update::set, kernels::Region::all, scratch_.data(), width, product_.data());
   if (architecture_.logit_cap > 0) kernels::soft_cap(scratch_, architecture_.logit_cap);
   return scratch_;
 }

@@ -17,7 +17,7 @@ constexpr LinearLayer kLayers[kLinearLayers] = {
 
 std::span<const LinearLayer> linear_layers() noexcept { return kLayers; }
 
-std::span<const LinearLayer> readers_of(LinearInput input) noexcept {
+std::span<const LinearLayer> consumers_of(LinearInput input) noexcept {
   size_t first = 0, end = kLinearLayers;
   while (first < end && kLayers[first].reads != input) ++first;
   while (end > first && kLayers[end - 1].reads != input) --end;

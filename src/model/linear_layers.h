@@ -20,6 +20,6 @@ inline constexpr size_t kLinearLayers = 7;
 std::span<const LinearLayer> linear_layers() noexcept;
 
 /// The layers that read an input of a block; none for the head's.
-std::span<const LinearLayer> readers_of(LinearInput input) noexcept;
+std::span<const LinearLayer> consumers_of(LinearInput input) noexcept;
 
 }  // namespace wasmquant::model

@@ -3,7 +3,7 @@
 //                 (percentile p, percentile 100 - p)
 //   moving_range  first batch: its own; then (1 - momentum) * new + momentum * old, in float32
 #include "observers/observer.h"
-#include "observers/scale_slices.h"
+#include "observers/scale_groups.h"
 #include "observers/statistics/order_statistics.h"
 
 namespace wasmquant {
@@ -46,9 +46,9 @@ void BatchRangeObserver::move(Observation& observation) const noexcept {
 }
 
 void BatchRangeObserver::cut_tails(Observation& observation) const {
-  const ScaleSlices slices(observation.granularity, data(batch_count() - 1));
-  for (size_t scale = 0; scale < slices.count(); ++scale) {
-    std::vector<float> values(slices[scale].begin(), slices[scale].end());
+  const ScaleGroups groups(observation.granularity, data(batch_count() - 1));
+  for (size_t scale = 0; scale < groups.count(); ++scale) {
+    std::vector<float> values(groups[scale].begin(), groups[scale].end());
     if (values.empty()) continue;
     observation.min[scale] = static_cast<float>(interpolated_percentile(values, options_.tail_percent));
     if (spec().qscheme == QScheme::per_tensor) continue;

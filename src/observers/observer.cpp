@@ -12,7 +12,7 @@ bool Observer::replaces() const noexcept {
   switch (info_of(spec_.observer).method) {
     case ObserverMethod::last_range:
     case ObserverMethod::mx_diffs:
-    case ObserverMethod::slice_mse:
+    case ObserverMethod::per_scale_mse:
     case ObserverMethod::half_quadratic:
       return true;
     case ObserverMethod::block_max:
@@ -24,7 +24,7 @@ bool Observer::replaces() const noexcept {
 
 Status Observer::weigh(std::span<const float> importance) {
   const ObserverMethod method = info_of(spec_.observer).method;
-  if (!batches_.empty() || (method != ObserverMethod::slice_mse && method != ObserverMethod::half_quadratic))
+  if (!batches_.empty() || (method != ObserverMethod::per_scale_mse && method != ObserverMethod::half_quadratic))
     return error_at(ErrorCode::state_invalid, "", "{} takes no importance of input channels{}",
                     info_of(spec_.observer).name, batches_.empty() ? "" : " after its first data");
   for (size_t i = 0; i < importance.size(); ++i)

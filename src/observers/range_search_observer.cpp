@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "observers/observer.h"
-#include "observers/scale_slices.h"
+#include "observers/scale_groups.h"
 #include "observers/search/bounded_minimum.h"
 #include "observers/search/cross_entropy.h"
 #include "observers/search/squared_error.h"
@@ -117,8 +117,8 @@ class Loss {
 };
 
 // Elements per row of sums: one index of the first dimension; for a channel, all (grid) or each (sections).
-size_t row_of(std::span<const uint64_t> shape, size_t count, bool is_flat_slice, bool by_grid) noexcept {
-  if (is_flat_slice) return by_grid ? count : 1;
+size_t row_of(std::span<const uint64_t> shape, size_t count, bool is_flat_group, bool by_grid) noexcept {
+  if (is_flat_group) return by_grid ? count : 1;
   uint64_t elements = 1;
   for (const uint64_t length : shape) elements *= length;
   return shape.empty() || elements != count ? count : count / static_cast<size_t>(shape[0]);
@@ -145,19 +145,19 @@ void RangeSearchObserver::choose(Observation& observation) const {
   const Bounds bounds(range(0), spec(), options_);
   const size_t scales = observation.min.size(), last = batch_count() - 1;
   const bool by_grid = options_.search == SearchMethod::grid;
-  const bool has_slices = scales > 1 && shape(last).size() > 2 && spec().ch_axis == 0 && !by_grid;
-  const bool is_whole = by_cross_entropy_ && !has_slices;                 // one range for all
+  const bool has_groups = scales > 1 && shape(last).size() > 2 && spec().ch_axis == 0 && !by_grid;
+  const bool is_whole = by_cross_entropy_ && !has_groups;                 // one range for all
   std::vector<double> table(by_grid ? bounds.table_size() * scales : 0);  // [scales][candidates]
   for (size_t batch = by_grid ? 0 : last; batch <= last; ++batch) {
     if (range(batch).min().size() != scales || range(batch).granularity().element_count() == 0) continue;
     const Granularity one;
-    const ScaleSlices slices(is_whole ? one : range(batch).granularity(), data(batch));
-    for (size_t scale = 0; scale < slices.count(); ++scale) {
-      const std::span<const float> x = slices[scale];
+    const ScaleGroups groups(is_whole ? one : range(batch).granularity(), data(batch));
+    for (size_t scale = 0; scale < groups.count(); ++scale) {
+      const std::span<const float> x = groups[scale];
       if (x.empty()) continue;
-      const std::span<const uint64_t> dimensions = std::span<const uint64_t>(shape(batch)).subspan(has_slices ? 1 : 0);
+      const std::span<const uint64_t> dimensions = std::span<const uint64_t>(shape(batch)).subspan(has_groups ? 1 : 0);
       Loss loss = by_cross_entropy_ ? Loss(spec(), x, classes_of(dimensions, x.size()))
-                                    : Loss(spec(), x, row_of(dimensions, x.size(), scales > 1 && !has_slices, by_grid));
+                                    : Loss(spec(), x, row_of(dimensions, x.size(), scales > 1 && !has_groups, by_grid));
       Range found{};
       if (by_grid) {
         double* const sums = table.data() + scale * bounds.table_size();

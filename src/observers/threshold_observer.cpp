@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "observers/observer.h"
-#include "observers/scale_slices.h"
+#include "observers/scale_groups.h"
 #include "observers/search/threshold_search.h"
 #include "observers/statistics/order_statistics.h"
 
@@ -74,7 +74,7 @@ std::vector<float> ThresholdObserver::thresholds_of(size_t index, const std::vec
   QuantizationSpec searched = spec();
   if (method_ == ObserverMethod::mean_threshold_mse) searched.grid.threshold_rounding = ThresholdRounding::none;
   std::vector<float> thresholds(2 * scales);
-  const ScaleSlices slices(ranges.granularity(),
+  const ScaleGroups groups(ranges.granularity(),
                            method_ == ObserverMethod::mean_max ? std::vector<float>() : data(index));
   for (size_t i = 0; i < scales; ++i) {
     const float min = ranges.min()[i], max = ranges.max()[i], low = std::min(min, 0.0f);
@@ -82,9 +82,9 @@ std::vector<float> ThresholdObserver::thresholds_of(size_t index, const std::vec
     Threshold found{std::max(-min, max), 0};
     if (!is_magnitude) found = {std::fabs(max - low), low};
     if (method_ == ObserverMethod::mean_percentile)
-      found = percentile_of(slices[i], is_magnitude, options_.percentile);
+      found = percentile_of(groups[i], is_magnitude, options_.percentile);
     else if (method_ != ObserverMethod::mean_max)
-      found = search_threshold(slices[i], searched, found, left ? (*left)[scales + i] : found.low, options_.search);
+      found = search_threshold(groups[i], searched, found, left ? (*left)[scales + i] : found.low, options_.search);
     thresholds[i] = std::max(found.length, spec().grid.smallest_threshold);
     thresholds[scales + i] = found.low;
   }

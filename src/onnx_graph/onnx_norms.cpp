@@ -81,16 +81,16 @@ class Finder {
     const onnx::Consumer& consumer = weight.consumers[0];
     const Node& layer = model_.nodes[consumer.node];
     if (layer.outputs.size() != 1 || !set_channels(weight, consumer.use, layer, out)) return false;
-    const uint32_t reader = only_reader(layer.outputs[0]);
-    if (reader == kNone) return false;
-    const Node& norm = model_.nodes[reader];
+    const uint32_t norm_node = only_consumer(layer.outputs[0]);
+    if (norm_node == kNone) return false;
+    const Node& norm = model_.nodes[norm_node];
     if (!is_norm(norm) || !is_inference(norm) || norm.graph != layer.graph || norm.inputs[0] != layer.outputs[0])
       return false;
-    out.node = reader;
+    out.node = norm_node;
     out.layer = consumer.node;
     out.weight = listed.tensor;
     for (uint32_t v = 0; v < kValues; ++v) {
-      out.values[v] = constant(reader, kFirstValue + v);
+      out.values[v] = constant(norm_node, kFirstValue + v);
       if (!fits(out.values[v], out.channels, false)) return false;
     }
     if (const onnx::Attribute* epsilon = norm.find("epsilon")) out.epsilon = double{epsilon->real};
@@ -131,7 +131,7 @@ class Finder {
     return use != Use::gemm ? out.channels != 0 : shape.size() == 2 && is_plain_gemm(layer);
   }
 
-  uint32_t only_reader(std::string_view value) const {
+  uint32_t only_consumer(std::string_view value) const {
     const size_t first = place_of(value, order_, [&](uint32_t i) { return reads_[i].name; });
     const auto is_read = [&](size_t at) { return at < order_.size() && reads_[order_[at]].name == value; };
     if (value.empty() || !is_read(first) || is_read(first + 1)) return kNone;

@@ -60,12 +60,12 @@ bool is_one(const Node& node, std::string_view attribute) noexcept {
   return found == nullptr || found->real == 1.0f;
 }
 
-bool is_swapped(const Node& node, Use use) noexcept {
+bool reads_input_major(const Node& node, Use use) noexcept {
   if (use == Use::gemm) return integer_of(node, "transB") == 0;
   return use == Use::mat_mul || use == Use::conv_transpose;
 }
 
-const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, bool swapped) {
+const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, bool is_input_major) {
   if (tensor.encoding == onnx::Encoding::none) return "it has no elements";
   if (tensor.encoding == onnx::Encoding::scattered) return "its values are spread over many fields of the file";
   if (tensor.is_output) return "its graph gives it out";
@@ -74,7 +74,7 @@ const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, bool 
   for (const Consumer& consumer : tensor.consumers) {
     if (consumer.use == Use::quantized) return "the model quantizes it itself";
     if (consumer.use == Use::mat_mul && tensor.shape.size() != 2) return "MatMul takes it as a batch of matrices";
-    if (consumer.use != Use::other && is_swapped(model.nodes[consumer.node], consumer.use) != swapped)
+    if (consumer.use != Use::other && reads_input_major(model.nodes[consumer.node], consumer.use) != is_input_major)
       return "nodes use it both as it is and transposed";
   }
   return nullptr;
@@ -98,8 +98,8 @@ List<OnnxModelWeight> list_weights(const onnx::Model& model) {
     weight.tensor = t;
     weight.layer = layer_of(model, tensor, *first);
     weight.layer_type = layer_type_of(node, first->use, tensor.shape.size());
-    weight.swapped = is_swapped(node, first->use);
-    weight.kept = reason_to_keep(model, tensor, weight.swapped);
+    weight.is_input_major = reads_input_major(node, first->use);
+    weight.kept = reason_to_keep(model, tensor, weight.is_input_major);
   }
   return weights;
 }
@@ -156,7 +156,7 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
 
 OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight) {
   const Tensor& tensor = model.tensors[weight.tensor];
-  return {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type), weight.swapped};
+  return {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type), weight.is_input_major};
 }
 
 }  // namespace wasmquant::conversion

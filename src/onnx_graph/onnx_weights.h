@@ -18,7 +18,7 @@ struct OnnxModelWeight {
   std::string layer;            // "model.layers.0.mlp.up_proj": by the tensor's name if that ends in ".weight", else by
                                 // that of the first node that uses it ("/model/layers.0/mlp/up_proj/MatMul")
   const char* layer_type = "";  // PyTorch's class: Linear, Conv2d, ConvTranspose1d, Embedding, LSTM …
-  bool swapped = false;         // OnnxWeight::swapped
+  bool is_input_major = false;  // OnnxWeight::is_input_major
   const char* kept = nullptr;   // why it cannot be quantized, a sentence; null: it can
 };
 /// The weights of a model, by ascending tensor.

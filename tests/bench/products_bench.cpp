@@ -47,7 +47,7 @@ Product layer(std::string name, size_t tokens, size_t out, size_t in) {
   return {std::move(name), 2.0 * static_cast<double>(tokens) * static_cast<double>(out) * static_cast<double>(in),
           [=]() mutable {
             kernels::matmul({x.data(), in, 1}, {w.data(), in, 1}, in, tokens, out, kernels::Update::set,
-                            kernels::Part::all, y.data(), out, workspace.data());
+                            kernels::Region::all, y.data(), out, workspace.data());
           }};
 }
 

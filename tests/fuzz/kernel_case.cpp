@@ -173,18 +173,18 @@ void KernelCase::product() {
   const Factor left{a.data() + offset_, turned ? 1 : wide, turned ? wide : 1};
   const Factor right{b.data() + offset_, turned ? 1 : wide, turned ? wide : 1};
   const auto update = static_cast<Update>(choose_.below(3));
-  const auto part = static_cast<Part>(choose_.below(2));
+  const auto region = static_cast<Region>(choose_.below(2));
   std::vector<float> workspace(matmul_workspace(rows, columns, depth));
   const auto begin = [&](float* c) { std::copy(before.begin(), before.end(), c); };
   same<float>(
       rows * stride,
       [&](float* c) {
         begin(c);
-        matmul(left, right, depth, rows, columns, update, part, c, stride, workspace.data());
+        matmul(left, right, depth, rows, columns, update, region, c, stride, workspace.data());
       },
       [&](float* c) {
         begin(c);
-        reference::matmul(left, right, depth, rows, columns, update, part, c, stride);
+        reference::matmul(left, right, depth, rows, columns, update, region, c, stride);
       });
 }
 

@@ -11,7 +11,7 @@ import { wordModel } from '../node/onnx_model.mjs';
 import { main, root } from '../setup/command.mjs';
 import { ort, transformersModule } from './onnx_peers.mjs';
 
-const companions = join(root, 'tests/files/tiny-llama');
+const siblingFiles = join(root, 'tests/files/tiny-llama');
 const words = 288;
 /** Least SQNR of the logits in dB; 4 bits in groups have near 20 for each weight, and q8 rounds inputs with outliers, too. */
 const cases = [
@@ -23,7 +23,7 @@ const cases = [
 function modelFolder(folder) {
   mkdirSync(folder);
   for (const name of ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'])
-    copyFileSync(join(companions, name), join(folder, name));
+    copyFileSync(join(siblingFiles, name), join(folder, name));
   const path = process.env.WASMQUANT_TINY_LLAMA_ONNX;
   if (path) copyFileSync(path, join(folder, 'model.onnx'));
   else writeFileSync(join(folder, 'model.onnx'), wordModel(words));

@@ -61,8 +61,8 @@ test('texts that cannot be cut are refused', () => {
 test('text is evaluated as its token file is', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const model = await modelFor(t, quantizer, tinyLlama);
-  const json = async (name) => JSON.parse(new TextDecoder().decode(await model.companion(name)));
-  assert.equal(await model.companion('nothing.json'), null);
+  const json = async (name) => JSON.parse(new TextDecoder().decode(await model.siblingFile(name)));
+  assert.equal(await model.siblingFile('nothing.json'), null);
   const tokenizer = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'));
   const { data, shape } = tokensOfText({ text, tokenizer, length: 256 }, 256);
   assert.deepEqual(shape, [16, 256]);

@@ -77,6 +77,7 @@ const sections = {
   lint: {
     title: 'format, lint and types',
     run: () => {
+      buildAll(); // types of the built package, and tables that the core generates
       const commands = [
         [bin('biome'), ['check', '.']],
         ...['tsconfig.json', 'web/cli/tsconfig.json', 'web/demo/tsconfig.json'].map((project) => {

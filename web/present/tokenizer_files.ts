@@ -10,9 +10,9 @@ export interface TokenizerFiles {
 }
 
 /** Sibling files of the model's weights; null without tokenizer.json. */
-export async function tokenizerFiles(model: Pick<Model, 'companion'>): Promise<TokenizerFiles | null> {
+export async function tokenizerFiles(model: Pick<Model, 'siblingFile'>): Promise<TokenizerFiles | null> {
   const names = ['tokenizer.json', 'tokenizer_config.json'];
-  const files = await Promise.all(names.map((name) => model.companion(name)));
+  const files = await Promise.all(names.map((name) => model.siblingFile(name)));
   const [tokenizer, config] = files.map((file) => file && new TextDecoder().decode(file));
   return tokenizer ? { tokenizer, config: config ?? '{}' } : null;
 }

@@ -49,7 +49,7 @@ double largest_eigenvalue(std::span<const float> matrix, size_t n) {
 }
 
 Status correct_for_drift(const ErrorFeedback& feedback, std::span<const float> drift, std::span<float> weight) {
-  using kernels::Part, kernels::Update;
+  using kernels::Region, kernels::Update;
   const size_t n = feedback.columns();
   if (n == 0 || drift.size() != n * n || weight.size() % n != 0)
     return error_at(ErrorCode::shape_mismatch, "", "{} weights and a drift of {} values are not of {} columns",
@@ -57,7 +57,7 @@ Status correct_for_drift(const ErrorFeedback& feedback, std::span<const float> d
   const size_t rows = weight.size() / n;
   const float* const u = feedback.factor.data();
   std::vector<float> change(weight.size()), ordered(weight.size()), workspace(kernels::matmul_workspace(rows, n, n));
-  kernels::matmul({weight.data(), n, 1}, {drift.data(), 1, n}, n, rows, n, Update::set, Part::all, change.data(), n,
+  kernels::matmul({weight.data(), n, 1}, {drift.data(), 1, n}, n, rows, n, Update::set, Region::all, change.data(), n,
                   workspace.data());
   for (size_t at = 0; at < weight.size(); at += n)
     for (size_t i = 0; i < n; ++i) ordered[at + i] = change[at + feedback.order[i]];
@@ -65,9 +65,9 @@ Status correct_for_drift(const ErrorFeedback& feedback, std::span<const float> d
   const double diagonal = first_diagonal(feedback);
   for (size_t row = 0; row < rows; ++row) first[row] = static_cast<float>(ordered[row * n] / diagonal);
   // s = H^-1 c, except for the first element: H_22^-1 H_21 = -U_1j / U_11.
-  kernels::matmul({ordered.data(), n, 1}, {u, n, 1}, n, rows, n, Update::set, Part::all, change.data(), n,
+  kernels::matmul({ordered.data(), n, 1}, {u, n, 1}, n, rows, n, Update::set, Region::all, change.data(), n,
                   workspace.data());
-  kernels::matmul({change.data(), n, 1}, {u, 1, n}, n, rows, n, Update::set, Part::all, ordered.data(), n,
+  kernels::matmul({change.data(), n, 1}, {u, 1, n}, n, rows, n, Update::set, Region::all, ordered.data(), n,
                   workspace.data());
   for (size_t row = 0; row < rows; ++row) {
     const float* const s = ordered.data() + row * n;

@@ -22,9 +22,9 @@ double output_loss(std::span<const float> x, std::span<const float> rounded_x, s
   const size_t tokens = x.size() / columns, rows = w.size() / columns;
   std::vector<float> y(tokens * rows), workspace(kernels::matmul_workspace(tokens, rows, columns));
   kernels::matmul({rounded_x.data(), columns, 1}, {rounded_w.data(), columns, 1}, columns, tokens, rows,
-                  kernels::Update::set, kernels::Part::all, y.data(), rows, workspace.data());
+                  kernels::Update::set, kernels::Region::all, y.data(), rows, workspace.data());
   kernels::matmul({x.data(), columns, 1}, {w.data(), columns, 1}, columns, tokens, rows, kernels::Update::subtract,
-                  kernels::Part::all, y.data(), rows, workspace.data());
+                  kernels::Region::all, y.data(), rows, workspace.data());
   double sum = 0;
   for (const float value : y) sum += loss == ScaleLoss::mae ? std::fabs(value) : double{value} * value;
   return sum;

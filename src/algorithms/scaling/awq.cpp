@@ -166,7 +166,7 @@ Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpe
 
 Result<bool> awq_scaling(const ScaleSearch& search, std::span<float> scales) {
   if (search.layers.empty()) return false;
-  TRY(inputs, OutputError::of_gram(search.input.gram, scales.size()));
+  TRY(inputs, OutputError::of_hessian(search.input.hessian, scales.size()));
   TRY(choice, search_awq_scales(search.input.mean, search.layers, inputs, scales));
   return choice.step != 0;
 }

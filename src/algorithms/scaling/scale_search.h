@@ -17,7 +17,7 @@ namespace wasmquant {
 struct SeenInput {
   std::vector<float> largest;  // [columns], max |x|
   std::vector<double> mean;    // [columns], mean |x|
-  std::vector<float> gram;     // [columns, columns], 2 / tokens X^T X; only if the row requests it
+  std::vector<float> hessian;  // [columns, columns], 2 / tokens X^T X; only if the row requests it
   std::vector<float> sample;   // [some tokens, columns]; likewise
   uint64_t tokens = 0;
 };

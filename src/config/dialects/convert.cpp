@@ -233,7 +233,7 @@ bool is_search(const QuantizationSpec& spec) noexcept {
     case ObserverMethod::threshold_mse:
     case ObserverMethod::mean_threshold_mse:
     case ObserverMethod::mx_diffs:
-    case ObserverMethod::slice_mse:
+    case ObserverMethod::per_scale_mse:
     case ObserverMethod::half_quadratic:
       return true;
     default:

@@ -9,7 +9,7 @@
 namespace wasmquant {
 namespace {
 
-using families::last_part;
+using families::last_component;
 
 // Last components of module names, lower case. Endings match after any prefix; exact names match alone, because longer
 // names with the same ending are something else (x_embedder and embed_out are Linear).
@@ -82,16 +82,16 @@ bool is_number(std::string_view text) noexcept {
 std::string_view before_number(std::string_view layer) noexcept {
   const size_t at = layer.find_last_of("._");
   if (at == std::string_view::npos || !is_number(layer.substr(at + 1))) return {};
-  return last_part(layer.substr(0, at));
+  return last_component(layer.substr(0, at));
 }
 
 bool is_embedding(std::string_view layer) noexcept {
-  const std::string_view part = last_part(layer), numbered = before_number(layer);
+  const std::string_view part = last_component(layer), numbered = before_number(layer);
   if (part.starts_with("patch_embed")) return false;  // a matrix is multiplied, as a convolution would be
   for (std::string_view name : kEmbeddingLayers)
     if (layer == name) return true;
   for (std::string_view name : kLinearNames)
-    if (families::ends_with_parts(layer, name)) return false;
+    if (families::ends_with_components(layer, name)) return false;
   for (std::string_view ending : kNumberedEndings)
     if (ends_with(numbered, ending) && !numbered.starts_with("patch_embed")) return true;
   for (std::string_view name : kEmbeddingNames)
@@ -127,7 +127,7 @@ LayerName layer_name_of(std::string_view tensor_name) noexcept {
 
 std::string_view layer_type_of(std::string_view tensor_name, std::span<const uint64_t> shape) noexcept {
   const LayerName name = layer_name_of(tensor_name);
-  const std::string_view part = last_part(name.layer);
+  const std::string_view part = last_component(name.layer);
   if (shape.size() == 3 && families::is_expert_tensor(tensor_name, {shape.begin(), shape.end()})) return kExperts;
   if (name.role == TensorRole::other) return "";
   if (name.role == TensorRole::bias || shape.size() == 1) return is_norm_name(part) ? "Norm" : "";

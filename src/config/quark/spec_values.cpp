@@ -65,7 +65,7 @@ void SpecParser::read_numbers() {
   if (const json::Value* options = in_.find("observer_options"))
     spec_.observer_options = read_observer_options(*options, in_.at("observer_options"), in_.out());
   const ObserverMethod method = info_of(spec_.observer).method;
-  if (spec_.observer_options.weighted && method != ObserverMethod::slice_mse &&
+  if (spec_.observer_options.weighted && method != ObserverMethod::per_scale_mse &&
       method != ObserverMethod::half_quadratic)
     in_.error("value-invalid", "observer_options", text_of("{} weighs no errors", info_of(spec_.observer).name),
               "take PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");

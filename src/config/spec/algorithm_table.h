@@ -13,7 +13,7 @@ enum class CalibrationMethod : uint8_t {
 /// What a calibration method does (algorithms.def).
 enum class AlgorithmKind : uint8_t { rotates, equalizes, scales, rounds, corrects };
 /// What a calibration method sees of inputs (algorithms.def).
-enum class AlgorithmSees : uint8_t { nothing, ranges, sample, gram, reference };
+enum class AlgorithmSees : uint8_t { nothing, ranges, sample, hessian, reference };
 
 /// What calibration needs to know about a method.
 struct CalibrationInfo {

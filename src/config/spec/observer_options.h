@@ -20,12 +20,12 @@ struct ObserverOptions {
   double tail_percent = 0;  // last_range: what is cut off below; per_channel: also above
   double momentum = 0.9;    // moving_range: the share of the old range
   SearchMethod search = SearchMethod::sections;
-  uint32_t candidates = 100;     // range searches: steps of the grid
-  double range_margin = 0.5;     // range searches: added to the largest magnitude
-  double norm = 0.7;             // half_quadratic: p of |x - y|^p, 0 <= p < 1
-  uint32_t iterations = 20;      // half_quadratic: steps at most
-  bool weighted = false;         // slice_mse, half_quadratic's first guess: weight squared errors by the mean square of
-                                 // their input channel, which calibration measures
+  uint32_t candidates = 100;  // range searches: steps of the grid
+  double range_margin = 0.5;  // range searches: added to the largest magnitude
+  double norm = 0.7;          // half_quadratic: p of |x - y|^p, 0 <= p < 1
+  uint32_t iterations = 20;   // half_quadratic: steps at most
+  bool weighted = false;  // per_scale_mse, half_quadratic's first guess: weight squared errors by the mean square of
+                          // their input channel, which calibration measures
   bool relative_margin = false;  // range_margin is a share of the largest magnitude; aihwkit's is absolute
 
   friend bool operator==(const ObserverOptions&, const ObserverOptions&) = default;

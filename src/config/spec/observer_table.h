@@ -37,7 +37,7 @@ struct ObserverInfo {
   }
   /// Whether a scale depends on its own elements alone, all at once.
   constexpr bool is_per_scale() const {
-    return finds_range() || method == ObserverMethod::slice_mse || method == ObserverMethod::half_quadratic;
+    return finds_range() || method == ObserverMethod::per_scale_mse || method == ObserverMethod::half_quadratic;
   }
   /// Whether minimum and maximum suffice.
   constexpr bool finds_range() const {

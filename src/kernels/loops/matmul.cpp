@@ -24,9 +24,9 @@ constexpr size_t round_up(size_t n, size_t step) noexcept { return (n + step - 1
 struct Matmul {
   template <class Arch>
   void operator()(Arch, const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update,
-                  Part part, float* c, size_t c_stride, float* workspace) const noexcept {
+                  Region region, float* c, size_t c_stride, float* workspace) const noexcept {
     constexpr size_t kColumns = kTileRegisters * simd::lanes<Arch>;
-    const bool upper = part == Part::upper;
+    const bool upper = region == Region::upper;
     for (size_t p0 = 0; p0 < depth; p0 += kProductDepth) {
       const size_t deep = std::min(kProductDepth, depth - p0);
       const Update how = p0 > 0 && update == Update::set ? Update::add : update;
@@ -137,12 +137,12 @@ size_t matmul_workspace(size_t rows, size_t columns, size_t depth) noexcept {
          (round_up(std::min(columns, kBlockColumns), kWidestTile) + round_up(std::min(rows, kBlockRows), kTileRows));
 }
 
-void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Part part,
+void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Region region,
             float* c, size_t c_stride, float* workspace) noexcept {
   if (depth == 0 && update == Update::set)
     for (size_t i = 0; i < rows; ++i)
-      for (size_t j = part == Part::upper ? i : 0; j < columns; ++j) c[i * c_stride + j] = 0;
-  kernels::run<Matmul>(a, b, depth, rows, columns, update, part, c, c_stride, workspace);
+      for (size_t j = region == Region::upper ? i : 0; j < columns; ++j) c[i * c_stride + j] = 0;
+  kernels::run<Matmul>(a, b, depth, rows, columns, update, region, c, c_stride, workspace);
 }
 
 }  // namespace WASMQUANT_ENTRY_NAMESPACE

@@ -56,7 +56,7 @@ void pack_nibbles(std::span<const uint8_t> codes, uint32_t offset, uint8_t* byte
 void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offset, bool is_signed,
                     uint8_t* codes) noexcept;
 
-void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Part part,
+void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Region region,
             float* c, size_t c_stride) noexcept;
 
 /// exp(x) for x clamped to -87..88.

@@ -5,10 +5,10 @@
 
 namespace wasmquant::kernels::reference {
 
-void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Part part,
+void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Region region,
             float* c, size_t c_stride) noexcept {
   for (size_t i = 0; i < rows; ++i)
-    for (size_t j = part == Part::upper ? i : 0; j < columns; ++j) {
+    for (size_t j = region == Region::upper ? i : 0; j < columns; ++j) {
       float& out = c[i * c_stride + j];
       if (depth == 0 && update == Update::set) out = 0;
       for (size_t begin = 0; begin < depth; begin += kProductDepth) {

@@ -17,8 +17,8 @@ constexpr int kPatience = 2;  // steps without gain: one of each kind
 HalfQuadraticSearch::Step HalfQuadraticSearch::step(const QParams& candidate, double beta) const noexcept {
   const kernels::Affine grid = grid_of_(candidate);
   kernels::HalfQuadratic at;
-  at.scale = grid.scale * slice_.unit();
-  at.inverse = (spec_.grid.divides ? 1 / grid.scale : grid.inverse) * slice_.inverse_unit();
+  at.scale = grid.scale * group_.unit();
+  at.inverse = (spec_.grid.divides ? 1 / grid.scale : grid.inverse) * group_.inverse_unit();
   at.zero_point = grid.zero_point;
   at.quant_min = grid.quant_min;
   at.quant_max = grid.quant_max;
@@ -26,9 +26,9 @@ HalfQuadraticSearch::Step HalfQuadraticSearch::step(const QParams& candidate, do
   at.exponent = static_cast<float>(options_.norm - 1);
   // |d/s| - |d/s|^(p - 1) / beta, times s.
   at.shrink = static_cast<float>(exp2_of((2 - options_.norm) * log2_of(static_cast<double>(at.scale))) / beta);
-  const kernels::HalfQuadraticSums sums = kernels::half_quadratic(slice_.values(), at);
-  return {sums.loss, sums.zero / static_cast<double>(slice_.values().size()),
-          sums.squares > 0 ? sums.cross / sums.squares * static_cast<double>(slice_.inverse_unit()) : 0};
+  const kernels::HalfQuadraticSums sums = kernels::half_quadratic(group_.values(), at);
+  return {sums.loss, sums.zero / static_cast<double>(group_.values().size()),
+          sums.squares > 0 ? sums.cross / sums.squares * static_cast<double>(group_.inverse_unit()) : 0};
 }
 
 // What ScaleRule gives for a range scaled by the same factor as the first one.

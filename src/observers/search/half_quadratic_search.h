@@ -14,8 +14,8 @@ namespace wasmquant {
 class HalfQuadraticSearch {
  public:
   HalfQuadraticSearch(const QuantizationSpec& spec, const ObserverOptions& options, const ScaleRule& rule,
-                      const AffineRule& grid_of, const SearchSlice& slice) noexcept
-      : spec_(spec), options_(options), rule_(rule), grid_of_(grid_of), slice_(slice) {}
+                      const AffineRule& grid_of, const SearchGroup& group) noexcept
+      : spec_(spec), options_(options), rule_(rule), grid_of_(grid_of), group_(group) {}
 
   /// The best candidate met from either start.
   SearchCandidate operator()(SearchCandidate whole, SearchCandidate other) const;
@@ -34,7 +34,7 @@ class HalfQuadraticSearch {
   const ObserverOptions& options_;
   const ScaleRule& rule_;
   const AffineRule& grid_of_;
-  const SearchSlice& slice_;
+  const SearchGroup& group_;
 };
 
 }  // namespace wasmquant

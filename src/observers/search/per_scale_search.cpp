@@ -35,7 +35,7 @@ int exponent_of(float v) noexcept { return v > 0 ? std::clamp(std::ilogb(v), -12
 
 }  // namespace
 
-void SearchSlice::take(std::span<const float> x, const float* weights) {
+void SearchGroup::take(std::span<const float> x, const float* weights) {
   const kernels::Extent extent = kernels::reduce_extent(x);
   min_ = extent.min;
   max_ = extent.max;
@@ -54,8 +54,8 @@ void SearchSlice::take(std::span<const float> x, const float* weights) {
   }
 }
 
-SliceSearch::SliceSearch(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options,
-                         float second_scale) noexcept
+PerScaleSearch::PerScaleSearch(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options,
+                               float second_scale) noexcept
     : spec_(spec),
       method_(method),
       options_(options),
@@ -63,7 +63,7 @@ SliceSearch::SliceSearch(const QuantizationSpec& spec, ObserverMethod method, co
       grid_of_(spec),
       has_kernel_(fits_kernel(spec)) {}
 
-double SliceSearch::error_of(const QParams& candidate) {
+double PerScaleSearch::error_of(const QParams& candidate) {
   Granularity g;
   g.inner = original_.size();
   if (spec_.zero_point_type == ZeroPointType::float32) {  // codes exist on the real path only
@@ -75,12 +75,12 @@ double SliceSearch::error_of(const QParams& candidate) {
   double sum = 0;
   for (size_t i = 0; i < original_.size(); ++i) {
     const double difference = static_cast<double>(original_[i]) - static_cast<double>(quantized_[i]);
-    sum += difference * difference * (slice_.weights() != nullptr ? static_cast<double>(slice_.weights()[i]) : 1.0);
+    sum += difference * difference * (group_.weights() != nullptr ? static_cast<double>(group_.weights()[i]) : 1.0);
   }
   return sum;
 }
 
-void SliceSearch::measure(std::span<const QParams> candidates, double* errors) {
+void PerScaleSearch::measure(std::span<const QParams> candidates, double* errors) {
   if (!has_kernel_) {
     for (size_t i = 0; i < candidates.size(); ++i) errors[i] = error_of(candidates[i]);
     return;
@@ -89,22 +89,22 @@ void SliceSearch::measure(std::span<const QParams> candidates, double* errors) {
       error[kMostCandidates];
   for (size_t i = 0; i < candidates.size(); ++i) {
     const kernels::Affine grid = grid_of_(candidates[i]);
-    scale[i] = grid.scale * slice_.unit();
-    inverse[i] = grid.inverse * slice_.inverse_unit();
+    scale[i] = grid.scale * group_.unit();
+    inverse[i] = grid.inverse * group_.inverse_unit();
     low[i] = grid.quant_min - grid.zero_point;
     high[i] = grid.quant_max - grid.zero_point;
     errors[i] = 0;
   }
-  const std::span<const float> x = slice_.values();
+  const std::span<const float> x = group_.values();
   for (size_t at = 0; at < x.size(); at += kPiece) {
     kernels::search_errors(x.subspan(at, std::min(kPiece, x.size() - at)),
-                           slice_.weights() != nullptr ? slice_.weights() + at : nullptr,
+                           group_.weights() != nullptr ? group_.weights() + at : nullptr,
                            {scale, inverse, low, high, candidates.size()}, error);
     for (size_t i = 0; i < candidates.size(); ++i) errors[i] += static_cast<double>(error[i]);
   }
 }
 
-void SliceSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors) {
+void PerScaleSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors) {
   QParams candidates[kMostCandidates];
   for (size_t i = 0; i < ranges.size(); ++i) candidates[i] = rule_(ranges[i].min, ranges[i].max);
   measure({candidates, ranges.size()}, errors);
@@ -113,7 +113,7 @@ void SliceSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, d
     if (errors[i] < best.loss) best = {candidates[i], ranges[i].min, ranges[i].max, errors[i]};
 }
 
-SearchCandidate SliceSearch::least_error() {
+SearchCandidate PerScaleSearch::least_error() {
   SearchCandidate whole = whole_range();
   // If zero has no code, ranges shrink to the end nearest to it.
   const float anchor = spec_.zero_point_type == ZeroPointType::float32 && !spec_.symmetric
@@ -144,7 +144,7 @@ SearchCandidate SliceSearch::least_error() {
   return best.loss < whole.loss * kLeastGain ? best : whole;
 }
 
-SearchCandidate SliceSearch::mx_diffs() {
+SearchCandidate PerScaleSearch::mx_diffs() {
   QuantizationSpec ceiled = spec_;
   ceiled.scale_format = ScaleFormat::e8m0;
   ceiled.scale_calculation_mode = ScaleCalculationMode::ceil;
@@ -156,9 +156,9 @@ SearchCandidate SliceSearch::mx_diffs() {
   return error < best.loss ? SearchCandidate{half, best.min, best.max, error} : best;
 }
 
-SearchCandidate SliceSearch::operator()(std::span<const float> x, const float* weights) {
-  slice_.take(x, weights);
-  if (slice_.empty()) return {};
+SearchCandidate PerScaleSearch::operator()(std::span<const float> x, const float* weights) {
+  group_.take(x, weights);
+  if (group_.empty()) return {};
   if (info_of(spec_.dtype).is_block()) return whole_range();
   if (!has_kernel_) {
     original_.clear();
@@ -169,8 +169,8 @@ SearchCandidate SliceSearch::operator()(std::span<const float> x, const float* w
   }
   if (method_ == ObserverMethod::mx_diffs) return mx_diffs();
   const SearchCandidate best = least_error();
-  if (method_ == ObserverMethod::slice_mse) return best;
-  return HalfQuadraticSearch(spec_, options_, rule_, grid_of_, slice_)(whole_range(), best);
+  if (method_ == ObserverMethod::per_scale_mse) return best;
+  return HalfQuadraticSearch(spec_, options_, rule_, grid_of_, group_)(whole_range(), best);
 }
 
 }  // namespace wasmquant

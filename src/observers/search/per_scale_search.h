@@ -1,5 +1,5 @@
 // Searches the scale and zero point of elements that share them.
-//   slice_mse       the range with the least squared error: the ends of the data times k / 100, k = 1..112, both alike;
+//   per_scale_mse       the range with the least squared error: the ends of the data times k / 100, k = 1..112, both alike;
 //                   then, for asymmetric specs, each end separately, in 48 steps. Elements may have weights.
 //   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, the one with the smaller squared error (AMD Quark's
 //                   PerBlockMXDiffs, spec 4.11)
@@ -25,7 +25,7 @@ struct SearchCandidate {
 inline constexpr double kLeastGain = 1 - 0x1p-16;
 
 /// The elements of one scale, laid out for repeated passes.
-class SearchSlice {
+class SearchGroup {
  public:
   /// Skips non-finite elements. `weights`: null, or one per element, finite and >= 0; all zero counts as none.
   void take(std::span<const float> x, const float* weights);
@@ -47,13 +47,13 @@ class SearchSlice {
 };
 
 /// One search method for one spec.
-class SliceSearch {
+class PerScaleSearch {
  public:
   /// `method` is one of the above. `second_scale` as for ScaleRule; `spec` is that for the data (spec_for_data).
-  SliceSearch(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options,
-              float second_scale = 1.0f) noexcept;
+  PerScaleSearch(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options,
+                 float second_scale = 1.0f) noexcept;
 
-  /// The elements of one scale, as for SearchSlice::take.
+  /// The elements of one scale, as for SearchGroup::take.
   SearchCandidate operator()(std::span<const float> x, const float* weights);
 
  private:
@@ -63,7 +63,7 @@ class SliceSearch {
   static constexpr size_t kMostCandidates = 112;
 
   SearchCandidate whole_range() const noexcept {
-    return {rule_(slice_.min(), slice_.max()), slice_.min(), slice_.max()};
+    return {rule_(group_.min(), group_.max()), group_.min(), group_.max()};
   }
   SearchCandidate least_error();
   SearchCandidate mx_diffs();
@@ -79,7 +79,7 @@ class SliceSearch {
   ScaleRule rule_;
   AffineRule grid_of_;
   bool has_kernel_;  // whether kernels::search_errors supports the spec
-  SearchSlice slice_;
+  SearchGroup group_;
   std::vector<float> original_, quantized_;  // without the kernel
   std::vector<uint8_t> codes_;
 };

@@ -9,9 +9,9 @@
 namespace wasmquant {
 namespace {
 
+using model::consumers_of;
 using model::LinearInput;
 using model::LinearLayer;
-using model::readers_of;
 using model::Slot;
 
 // Tokens that a search for scales runs layers on, from several portions of the batch.
@@ -68,7 +68,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   for (const LinearInput input : kInputs) {
     if (rounds) {
       bool any = false;
-      for (const LinearLayer& layer : readers_of(input)) any |= is_rounded(step, layer.weight);
+      for (const LinearLayer& layer : consumers_of(input)) any |= is_rounded(step, layer.weight);
       if (any) add(Work::round, input);
     } else if ((step.inputs & bit(input)) != 0) {
       add(Work::scale, input);
@@ -142,7 +142,7 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
   const bool is_pair = part_->work == Work::round && wasmquant::needs_reference(part_->step->method);
   if (!statistics_[i]) {
     seen_[i].sample.clear();
-    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::gram) && !is_pair);
+    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::hessian) && !is_pair);
     if (is_pair) pairs_[i] = std::make_unique<GpfqInputs>(columns);
   }
   Status added = statistics_[i]->add(x);
@@ -153,7 +153,7 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
         std::min({x.size(), kSampleTokensOfPortion * columns, kSampleTokens * columns - sample.size()});
     sample.insert(sample.end(), x.begin(), x.begin() + static_cast<ptrdiff_t>(count));
   }
-  if (!added) return at(name(readers_of(input).front().weight), std::move(added.error()));
+  if (!added) return at(name(consumers_of(input).front().weight), std::move(added.error()));
   return {};
 }
 
@@ -172,8 +172,8 @@ Status BlockCalibration::finish_capture(uint32_t captured) {
     input.largest = statistics->largest();
     const std::vector<float> mean = statistics->mean();
     input.mean.assign(mean.begin(), mean.end());
-    input.gram.clear();
-    if (auto gram = statistics->finish_hessian()) input.gram = std::move(*gram);
+    input.hessian.clear();
+    if (auto hessian = statistics->finish_hessian()) input.hessian = std::move(*hessian);
     statistics_[i].reset();
   }
   return {};
@@ -225,7 +225,7 @@ uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept 
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
   const uint64_t widest = std::max({hidden, queries, wide});
   const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
-  // Each Gram matrix once, the largest of them twice more while it is factored, and the largest weight four times.
+  // Each Hessian once, the largest of them twice more while it is factored, and the largest weight four times.
   return sizeof(float) * (grams + 2 * widest * widest + 4 * widest * hidden);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 // By the first layer that reads the input.
 Error at(uint32_t block, LinearInput input, Error error) {
-  if (error.where.empty()) error.where = text_of("layers.{}.{}", block, model::readers_of(input).front().name);
+  if (error.where.empty()) error.where = text_of("layers.{}.{}", block, model::consumers_of(input).front().name);
   return error;
 }
 
@@ -33,9 +33,9 @@ Status BlockSensitivity::finish(double stream_energy) {
   for (Seen& seen : seen_) {
     if (!seen.statistics) return error_at(ErrorCode::state_invalid, "calibration", "no inputs were seen");
     const size_t columns = seen.statistics->largest().size();
-    TRY(gram, seen.statistics->finish_hessian());
+    TRY(hessian, seen.statistics->finish_hessian());
     seen.statistics.reset();
-    auto outputs = OutputError::of_gram(std::move(gram), columns);
+    auto outputs = OutputError::of_hessian(std::move(hessian), columns);
     if (!outputs) return at(number_, static_cast<LinearInput>(&seen - seen_.data()), std::move(outputs.error()));
     seen.outputs.emplace(std::move(*outputs));
   }
@@ -52,7 +52,7 @@ double BlockSensitivity::energy(LinearInput input, std::span<const float> w) con
   outputs.sum_squares({w.data(), outputs.columns()}, 0, outputs.columns(), sums);
   double sum = 0;
   for (const double row : sums) sum += row;
-  return sum / 2;  // the Gram matrix is twice the mean over tokens
+  return sum / 2;  // the Hessian is twice the mean over tokens
 }
 
 Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) const {

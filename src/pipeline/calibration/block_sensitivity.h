@@ -22,7 +22,7 @@ class BlockSensitivity final : public model::InputSink {
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
 
   /// `stream_energy`: mean over tokens of the squared norm of the block's output. Errors: state-invalid when no inputs
-  /// were seen, those of OutputError::of_gram at the layer whose inputs they are.
+  /// were seen, those of OutputError::of_hessian at the layer whose inputs they are.
   Status finish(double stream_energy);
 
   /// Relative squared error of the residual stream, estimated for the layer alone stored as `task` says:

@@ -46,8 +46,8 @@ double number_or(const json::Value& value, double standard) { return value.is_nu
 bool bool_or(const json::Value& value, bool standard) { return value.is_bool() ? value.as_bool() : standard; }
 
 bool reads(LinearInput input, std::string_view layer) noexcept {
-  for (const model::LinearLayer& reader : model::readers_of(input))
-    if (layer == reader.name) return true;
+  for (const model::LinearLayer& consumer : model::consumers_of(input))
+    if (layer == consumer.name) return true;
   return false;
 }
 
@@ -59,23 +59,23 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
   for (size_t i = 0; i < list.items().size(); ++i) {
     const json::Value &entry = list.items()[i], &layers = entry["layers"];
     const std::string where = text_of("{}/scaling_layers/{}", step.where, i);
-    const std::string& maker = entry["prev_op"].as_string();
+    const std::string& producer = entry["prev_op"].as_string();
     std::optional<LinearInput> found;
     for (const LinearInput input : kInputs)
-      if (maker == maker_of(input, architecture)) found = input;
+      if (producer == producer_of(input, architecture)) found = input;
     if (!found)
       return error_at(ErrorCode::config_invalid, text_of("{}/prev_op", where),
                       "{q} makes no input of linear layers in a block of {}; input_layernorm, self_attn.v_proj, {} and "
                       "mlp.up_proj do",
-                      maker, architecture.family, maker_of(LinearInput::feed_forward, architecture));
+                      producer, architecture.family, producer_of(LinearInput::feed_forward, architecture));
     for (const json::Value& layer : layers.items())
       if (!reads(*found, layer.as_string()))
         return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
-                        "{q} does not read what {} makes, or is not in a block of {}", layer.as_string(), maker,
+                        "{q} does not read what {} makes, or is not in a block of {}", layer.as_string(), producer,
                         architecture.family);
-    if (layers.items().size() != model::readers_of(*found).size())
+    if (layers.items().size() != model::consumers_of(*found).size())
       return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
-                      "must name every layer that reads what {} makes, else the others would change", maker);
+                      "must name every layer that reads what {} makes, else the others would change", producer);
     step.inputs |= 1u << static_cast<uint32_t>(*found);
   }
   return {};
@@ -157,7 +157,7 @@ Status read_strength(const json::Value& value, CalibrationStep& step) {
 
 }  // namespace
 
-const char* maker_of(LinearInput input, const model::Architecture& architecture) noexcept {
+const char* producer_of(LinearInput input, const model::Architecture& architecture) noexcept {
   switch (input) {
     case LinearInput::attention:
       return "input_layernorm";

@@ -63,6 +63,6 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config);
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture);
 
 /// Name below "layers.N." of the layer that makes an input, so that its outputs can be scaled.
-const char* maker_of(model::LinearInput input, const model::Architecture& architecture) noexcept;
+const char* producer_of(model::LinearInput input, const model::Architecture& architecture) noexcept;
 
 }  // namespace wasmquant

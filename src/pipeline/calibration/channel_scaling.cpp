@@ -15,9 +15,9 @@ namespace wasmquant {
 
 namespace {
 
+using model::consumers_of;
 using model::LinearInput;
 using model::LinearLayer;
-using model::readers_of;
 using model::Slot;
 
 void divide(SeenInput& input, std::span<const float> scales) noexcept {
@@ -25,7 +25,7 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
   for (size_t i = 0; i < n; ++i) {
     input.largest[i] /= scales[i];
     input.mean[i] /= double{scales[i]};
-    for (size_t j = 0; j < n && !input.gram.empty(); ++j) input.gram[i * n + j] /= scales[i] * scales[j];
+    for (size_t j = 0; j < n && !input.hessian.empty(); ++j) input.hessian[i * n + j] /= scales[i] * scales[j];
   }
   for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
 }
@@ -89,7 +89,7 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
     else
       divide_rows(norm, 1, scales);
   }
-  for (const LinearLayer& layer : readers_of(input)) scale_columns(block[layer.weight], scales);
+  for (const LinearLayer& layer : consumers_of(input)) scale_columns(block[layer.weight], scales);
   divide(seen(input), scales);
   return {};
 }
@@ -122,7 +122,7 @@ Status BlockCalibration::equalize_pairs(const Part& part) {
 
 Status BlockCalibration::scale(const Part& part) {
   const CalibrationStep& step = *part.step;
-  const Slot first = readers_of(part.input).front().weight;
+  const Slot first = consumers_of(part.input).front().weight;
   if (!can_scale(part)) {
     if (!step.names_inputs) return {};
     return error_at(ErrorCode::shape_mismatch, name(first),
@@ -133,7 +133,7 @@ Status BlockCalibration::scale(const Part& part) {
   const SeenInput& input = seen(part.input);
   std::vector<float> of_weights(input.largest.size()), scales(input.largest.size());
   List<AwqLayer> layers;
-  for (const LinearLayer& layer : readers_of(part.input)) {
+  for (const LinearLayer& layer : consumers_of(part.input)) {
     const Slot slot = layer.weight;
     if (Status status = accumulate_column_absmax((*block_)[slot], of_weights); !status)
       return at(name(slot), std::move(status.error()));
@@ -152,7 +152,7 @@ Status BlockCalibration::scale(const Part& part) {
 
 Status BlockCalibration::clip(const Part& part) {
   std::optional<OutputError> inputs;
-  for (const LinearLayer& layer : readers_of(part.input)) {
+  for (const LinearLayer& layer : consumers_of(part.input)) {
     const Slot slot = layer.weight;
     // Queries and keys meet in a product: their outputs' error says little about what clipping does.
     if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) continue;
@@ -160,7 +160,7 @@ Status BlockCalibration::clip(const Part& part) {
     if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) continue;
     const SeenInput& input = seen(part.input);
     if (!inputs) {
-      auto made = OutputError::of_gram(input.gram, input.mean.size());
+      auto made = OutputError::of_hessian(input.hessian, input.mean.size());
       if (!made) return at(task.name, std::move(made.error()));
       inputs.emplace(std::move(*made));
     }

@@ -15,10 +15,10 @@ using model::LinearLayer;
 using model::Slot;
 
 // damp_percent that adds alpha times the largest eigenvalue; columns without input count as 1 in the diagonal's mean.
-double relative_damping(std::span<const float> gram, size_t columns, double alpha) {
+double relative_damping(std::span<const float> hessian, size_t columns, double alpha) {
   double trace = 0;
-  for (size_t j = 0; j < columns; ++j) trace += gram[j * columns + j] == 0 ? 1.0f : gram[j * columns + j];
-  return alpha * largest_eigenvalue(gram, columns) * static_cast<double>(columns) / trace;
+  for (size_t j = 0; j < columns; ++j) trace += hessian[j * columns + j] == 0 ? 1.0f : hessian[j * columns + j];
+  return alpha * largest_eigenvalue(hessian, columns) * static_cast<double>(columns) / trace;
 }
 
 }  // namespace
@@ -35,17 +35,17 @@ Status BlockCalibration::round(const Part& part) {
     if (pair) {
       const double factor = 2 / static_cast<double>(input.tokens);
       drift = input_drift(*pair, factor);
-      input.gram.assign(pair->square().begin(), pair->square().end());
-      for (float& value : input.gram) value = static_cast<float>(value * factor);
+      input.hessian.assign(pair->square().begin(), pair->square().end());
+      for (float& value : input.hessian) value = static_cast<float>(value * factor);
     }
-    if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.gram, columns, step.alpha);
-    auto found = error_feedback_of(std::move(input.gram), columns, damping, step.gptq.desc_act);
-    input.gram.clear();
-    if (!found) return at(name(model::readers_of(part.input).front().weight), std::move(found.error()));
+    if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
+    auto found = error_feedback_of(std::move(input.hessian), columns, damping, step.gptq.desc_act);
+    input.hessian.clear();
+    if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
     feedback = std::move(*found);
     if (step.method == CalibrationMethod::gptaq) add_drift(feedback, drift, step.alpha);
   }
-  for (const LinearLayer& layer : model::readers_of(part.input)) {
+  for (const LinearLayer& layer : model::consumers_of(part.input)) {
     if (!is_rounded(step, layer.weight)) continue;
     if (Status status = round_layer(layer.weight, step, feedback, drift, pair.get()); !status)
       return at(name(layer.weight), std::move(status.error()));

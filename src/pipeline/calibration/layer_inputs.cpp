@@ -14,8 +14,8 @@ Status LayerInputs::show(std::string_view ending, std::span<const float> x, size
 
 Status LayerInputs::accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) {
   if (input == model::LinearInput::head) return show("lm_head", x, columns);
-  for (const model::LinearLayer& reader : model::readers_of(input))
-    TRY_VOID(show(text_of("layers.{}.{}", layer, reader.name), x, columns));
+  for (const model::LinearLayer& consumer : model::consumers_of(input))
+    TRY_VOID(show(text_of("layers.{}.{}", layer, consumer.name), x, columns));
   return {};
 }
 

@@ -96,11 +96,11 @@ void ModelRotation::rotate_block(model::BlockValues& block) {
   if (!rotates_stream()) return;
   for (const LinearInput input : {LinearInput::attention, LinearInput::feed_forward}) {
     std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];
-    for (const model::LinearLayer& layer : model::readers_of(input)) rotate_rows(block[layer.weight], norm, stream_);
+    for (const model::LinearLayer& layer : model::consumers_of(input)) rotate_rows(block[layer.weight], norm, stream_);
     clear_norm(norm);
   }
   for (const LinearInput input : {LinearInput::attention_output, LinearInput::feed_forward_output}) {
-    const model::LinearLayer& layer = model::readers_of(input).front();
+    const model::LinearLayer& layer = model::consumers_of(input).front();
     rotate_columns(block[layer.weight], block[layer.weight].size() / hidden_, stream_);
     rotate_columns(block[layer.bias], 1, stream_);
   }

@@ -124,13 +124,13 @@ class OnnxComparer {
       spec.dtype = *dtype;
       const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
       form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;
-      set_scheme(spec, form, weight.swapped, node, scale->shape, tensor.shape);
+      set_scheme(spec, form, weight.is_input_major, node, scale->shape, tensor.shape);
     }
     spec.symmetric = zero_point == nullptr;
-    TRY(layout,
-        onnx_layout(form,
-                    {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type), weight.swapped},
-                    spec));
+    TRY(layout, onnx_layout(form,
+                            {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type),
+                             weight.is_input_major},
+                            spec));
     task.layout = std::move(layout);
     for (const Component& component : task.layout.components) {
       const Tensor* stored = component.role == Role::codes ? codes : component.role == Role::scale ? scale : zero_point;
@@ -150,9 +150,9 @@ class OnnxComparer {
   }
 
   // Axes of a spec are those of [out, in].
-  static void set_scheme(QuantizationSpec& spec, OnnxForm form, bool swapped, const onnx::Node& node,
+  static void set_scheme(QuantizationSpec& spec, OnnxForm form, bool is_input_major, const onnx::Node& node,
                          const std::vector<uint64_t>& scale, const std::vector<uint64_t>& shape) {
-    const auto as_config = [&](int64_t axis) { return swapped && (axis == 0 || axis == 1) ? 1 - axis : axis; };
+    const auto as_config = [&](int64_t axis) { return is_input_major && (axis == 0 || axis == 1) ? 1 - axis : axis; };
     if (scale.empty()) return;  // per_tensor
     const bool is_linear = form == OnnxForm::dequantize_linear;
     if (is_linear && scale.size() == 2 && shape.size() == 2) {

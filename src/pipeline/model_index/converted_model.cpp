@@ -8,12 +8,12 @@ namespace wasmquant {
 conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
   conversion::ModelFiles files;
   files.name = name;
-  files.config = model.companion("config.json");
-  files.pooling = model.companion("1_Pooling/config.json");
-  files.tokenizer.tokenizer = model.companion("tokenizer.json");
-  files.tokenizer.tokenizer_config = model.companion("tokenizer_config.json");
-  files.tokenizer.chat_template = model.companion("chat_template.jinja");
-  const std::string_view pieces = model.companion("tokenizer.model");
+  files.config = model.sibling_file("config.json");
+  files.pooling = model.sibling_file("1_Pooling/config.json");
+  files.tokenizer.tokenizer = model.sibling_file("tokenizer.json");
+  files.tokenizer.tokenizer_config = model.sibling_file("tokenizer_config.json");
+  files.tokenizer.chat_template = model.sibling_file("chat_template.jinja");
+  const std::string_view pieces = model.sibling_file("tokenizer.model");
   files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
   return files;
 }

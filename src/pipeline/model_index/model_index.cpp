@@ -101,12 +101,12 @@ Status ModelIndex::finish_graph() {
   return {};
 }
 
-void ModelIndex::set_companion(std::string name, std::string bytes) {
-  companions_.emplace_back(std::move(name), std::move(bytes));
+void ModelIndex::set_sibling_file(std::string name, std::string bytes) {
+  sibling_files_.emplace_back(std::move(name), std::move(bytes));
 }
 
-std::string_view ModelIndex::companion(std::string_view name) const noexcept {
-  for (const auto& [known, bytes] : companions_)
+std::string_view ModelIndex::sibling_file(std::string_view name) const noexcept {
+  for (const auto& [known, bytes] : sibling_files_)
     if (known == name) return bytes;
   return {};
 }
@@ -177,7 +177,7 @@ ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
   ModelIndex out;
   out.files_ = files_;
   for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
-  out.companions_ = companions_;
+  out.sibling_files_ = sibling_files_;
   out.is_sharded_ = is_sharded();
   out.shard_map_text_ = shard_map_text_;
   out.format_ = format_;

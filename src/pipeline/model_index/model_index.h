@@ -55,7 +55,7 @@ class ModelIndex {
   /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
   Status finish();
 
-  /// The same files, companions and metadata with other tensors.
+  /// The same files, sibling files and metadata with other tensors.
   ModelIndex with_tensors(List<ModelTensor> tensors) const;
 
   const List<File>& files() const noexcept { return files_; }
@@ -86,9 +86,9 @@ class ModelIndex {
   std::optional<std::string_view> inline_bytes(std::string_view name) const noexcept;
 
   /// Files beside the weights that a conversion reads (config.json, tokenizer.json, ...); may come at any time.
-  void set_companion(std::string name, std::string bytes);
+  void set_sibling_file(std::string name, std::string bytes);
   /// Empty when it is not there.
-  std::string_view companion(std::string_view name) const noexcept;
+  std::string_view sibling_file(std::string_view name) const noexcept;
   /// {format, tensors: their number, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
   /// JSON text of the tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts, `file` as a number.
@@ -106,7 +106,7 @@ class ModelIndex {
   uint32_t reading_ = 0;                 // its number
   std::unique_ptr<OnnxIndex> onnx_;
   List<OnnxTensor> onnx_tensors_;
-  List<std::pair<std::string, std::string>> companions_;
+  List<std::pair<std::string, std::string>> sibling_files_;
   InlineTensors inline_tensors_;
   std::optional<safetensors::ShardMap> shard_map_;
   std::string shard_map_text_;

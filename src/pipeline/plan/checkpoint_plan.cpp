@@ -290,7 +290,7 @@ class CheckpointPlanner final : public OutputPlanner {
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& output,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
   const CheckpointFormat& format = *output.checkpoint;
-  TRY(family, families::ModelFamily::read(model.companion("config.json")));
+  TRY(family, families::ModelFamily::read(model.sibling_file("config.json")));
   ExpertStorage experts = format.expert_storage(family, options.include_experts);
   if (only_casts(config)) experts = ExpertStorage::as_stored;
   std::unique_ptr<ModelIndex> split = experts == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;

@@ -23,7 +23,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
     request.importance = is_input && task.layout.spec.observer_options.weighted;
     if (request.importance) {
       // Rows of the layout must be those of [out, in].
-      if (!is_linear || weight.swapped != task.layout.source_transposed)
+      if (!is_linear || weight.is_input_major != task.layout.source_transposed)
         return error_at(ErrorCode::not_implemented, task.name,
                         "\"weighted\" is for MatMulNBits, and for DequantizeLinear before Gemm with transB; "
                         "exclude this layer");

@@ -132,7 +132,7 @@ class OnnxPlanner final : public OutputPlanner {
   static uint64_t axis_length(const OnnxWeight& weight, const QuantizationSpec& spec) {
     auto axis =
         static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis);
-    if (weight.swapped && axis < 2) axis = 1 - axis;
+    if (weight.is_input_major && axis < 2) axis = 1 - axis;
     return weight.shape[axis];
   }
 

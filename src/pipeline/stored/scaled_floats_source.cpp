@@ -44,7 +44,7 @@ class ScaledFloatsSource final : public SourceFormat {
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     const ScaledTensors t = tensors_of(model, weight.layer);
     if (t.codes == nullptr) return std::optional<StoredWeight>();
-    TRY_VOID(check_companions(model, weight, t));
+    TRY_VOID(check_sibling_tensors(model, weight, t));
     WeightDescription stored = weight;
     stored.shape = shape_of(t);
     if (stored.shape != weight.shape)
@@ -135,7 +135,7 @@ class ScaledFloatsSource final : public SourceFormat {
     return t.second != nullptr && is_number(*t.second);
   }
 
-  Status check_companions(const ModelIndex& model, const WeightDescription& weight, const ScaledTensors& t) const {
+  Status check_sibling_tensors(const ModelIndex& model, const WeightDescription& weight, const ScaledTensors& t) const {
     if (const ModelTensor* branch = tensor_of(model, weight.layer, "svdquant_lora_a"))
       return error_at(ErrorCode::dtype_unsupported, branch->stored.name,
                       "is a branch of low rank that the layer adds (NVFP4_SVD), which is not decoded");

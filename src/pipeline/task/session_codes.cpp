@@ -32,7 +32,7 @@ void TensorSession::search_scales(std::span<const float> x, uint64_t length, uin
                                   std::span<QParams> qparams) {
   const QuantizationSpec& spec = task_.layout.spec;
   const std::vector<float>& importance = task_.importance;
-  SliceSearch search(spec, info_of(spec.observer).method, spec.observer_options);
+  PerScaleSearch search(spec, info_of(spec.observer).method, spec.observer_options);
   for (size_t i = 0; i < qparams.size(); ++i) {
     const uint64_t column = (first_element + i * length) % task_.layout.columns;
     qparams[i] =

@@ -167,7 +167,7 @@ TEST_CASE("DequantizeLinear: any axis, groups along both, four bits a nibble") {
     QScheme qscheme;
     int64_t axis;
     std::vector<uint64_t> shape, scale_shape;
-    bool swapped = false;
+    bool is_input_major = false;
     int64_t stored_axis = 0;
   };
   const Case cases[] = {
@@ -189,7 +189,7 @@ TEST_CASE("DequantizeLinear: any axis, groups along both, four bits a nibble") {
         QuantizationSpec spec = spec_of(c.dtype, c.qscheme, symmetric);
         spec.ch_axis = c.axis;
         const auto layout =
-            onnx_layout(OnnxForm::dequantize_linear, {"w", c.shape, StorageDtype::F32, c.swapped}, spec);
+            onnx_layout(OnnxForm::dequantize_linear, {"w", c.shape, StorageDtype::F32, c.is_input_major}, spec);
         REQUIRE_MESSAGE(layout, layout.error().message);
         CHECK(layout->components[0].shape == c.shape);
         CHECK(layout->components[1].shape == c.scale_shape);

@@ -393,7 +393,7 @@ TEST_CASE("weights and their layers") {
   const auto weights = conversion::list_weights(*model);
   REQUIRE(weights.size() == 5);
   CHECK(weights[0].layer == "model.layers.0.up");
-  CHECK(weights[0].swapped);
+  CHECK(weights[0].is_input_major);
   CHECK(weights[0].kept == nullptr);
   CHECK(weights[1].layer == "head");
   CHECK(std::string_view(weights[3].layer_type) == "Embedding");

@@ -121,12 +121,12 @@ TEST_CASE("a pattern names a row when one of its words stands in it") {
 }
 
 TEST_CASE("parts of module names") {
-  CHECK(last_part("a.b.c") == "c");
-  CHECK(last_part("c") == "c");
-  CHECK(has_part("a.b.c", "b"));
-  CHECK_FALSE(has_part("a.bb.c", "b"));
-  CHECK(ends_with_parts("x.mlp.gate", "mlp.gate"));
-  CHECK_FALSE(ends_with_parts("xmlp.gate", "mlp.gate"));
+  CHECK(last_component("a.b.c") == "c");
+  CHECK(last_component("c") == "c");
+  CHECK(has_component("a.b.c", "b"));
+  CHECK_FALSE(has_component("a.bb.c", "b"));
+  CHECK(ends_with_components("x.mlp.gate", "mlp.gate"));
+  CHECK_FALSE(ends_with_components("xmlp.gate", "mlp.gate"));
   CHECK(layer_index_of("model.layers.12.mlp") == 12);
   CHECK(layer_index_of("transformer.h.3.attn") == 3);
   CHECK(layer_index_of("model.layers.x.mlp") == -1);

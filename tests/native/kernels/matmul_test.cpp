@@ -37,18 +37,18 @@ TEST_CASE("products equal their oracle to the bit: any shape, layout and update"
       std::vector<float> workspace(matmul_workspace(rows, columns, depth) + 1, -77.0f);
       for (const bool transposed : {false, true})
         for (const Update update : {Update::set, Update::add, Update::subtract})
-          for (const Part part : {Part::all, Part::upper}) {
+          for (const Region region : {Region::all, Region::upper}) {
             const Factor left = transposed ? Factor{a.data(), 1, a_step} : Factor{a.data(), a_step, 1};
             const Factor right = transposed ? Factor{b.data(), 1, b_step} : Factor{b.data(), b_step, 1};
             check_same<float>(
                 rows * stride, 1,
                 [&](float* c) {
                   std::copy(before.begin(), before.end(), c);
-                  matmul(left, right, depth, rows, columns, update, part, c, stride, workspace.data());
+                  matmul(left, right, depth, rows, columns, update, region, c, stride, workspace.data());
                 },
                 [&](float* c) {
                   std::copy(before.begin(), before.end(), c);
-                  reference::matmul(left, right, depth, rows, columns, update, part, c, stride);
+                  reference::matmul(left, right, depth, rows, columns, update, region, c, stride);
                 });
             REQUIRE(workspace.back() == -77.0f);
           }
@@ -63,7 +63,7 @@ TEST_CASE("rows may be computed in any portions") {
   std::vector<float> workspace(matmul_workspace(kRows, kColumns, kDepth));
   const auto rows_from = [&](size_t begin, size_t end, float* c) {
     matmul({a.data() + begin * kDepth, kDepth, 1}, {b.data(), kDepth, 1}, kDepth, end - begin, kColumns, Update::set,
-           Part::all, c + begin * kColumns, kColumns, workspace.data());
+           Region::all, c + begin * kColumns, kColumns, workspace.data());
   };
   for_each_arch([&] {
     rows_from(0, kRows, whole.data());
@@ -78,7 +78,7 @@ TEST_CASE("products are close to those in float64") {
   constexpr size_t kRows = 9, kColumns = 20, kDepth = 2000;
   const std::vector<float> a = numbers(kRows * kDepth, 6), b = numbers(kColumns * kDepth, 7);
   std::vector<float> c(kRows * kColumns), workspace(matmul_workspace(kRows, kColumns, kDepth));
-  matmul({a.data(), kDepth, 1}, {b.data(), kDepth, 1}, kDepth, kRows, kColumns, Update::set, Part::all, c.data(),
+  matmul({a.data(), kDepth, 1}, {b.data(), kDepth, 1}, kDepth, kRows, kColumns, Update::set, Region::all, c.data(),
          kColumns, workspace.data());
   for (size_t i = 0; i < kRows; ++i)
     for (size_t j = 0; j < kColumns; ++j) {

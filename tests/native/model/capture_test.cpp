@@ -55,8 +55,8 @@ TEST_CASE("tiny-llama: statistics of the inputs of linear layers") {
   };
   for (size_t layer = 0; layer < kLayers; ++layer)
     for (size_t input = 0; input < model::kBlockInputs; ++input)
-      for (const model::LinearLayer& reader : model::readers_of(static_cast<model::LinearInput>(input)))
-        compare("model.layers." + std::to_string(layer) + "." + reader.name, *statistics.of[layer][input]);
+      for (const model::LinearLayer& consumer : model::consumers_of(static_cast<model::LinearInput>(input)))
+        compare("model.layers." + std::to_string(layer) + "." + consumer.name, *statistics.of[layer][input]);
   compare("lm_head", *statistics.of[kLayers][static_cast<size_t>(model::LinearInput::head)]);
   CHECK(compared == kLayers * 7 + 1 + 2);
 }

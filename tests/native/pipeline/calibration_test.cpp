@@ -343,25 +343,25 @@ TEST_CASE("calibration: classes of Brevitas become the same steps") {
   CHECK(none->empty());
 }
 
-TEST_CASE("calibration: the factor of a Gram matrix stands for its inputs") {
+TEST_CASE("calibration: the factor of a Hessian stands for its inputs") {
   constexpr size_t kTokens = 40, kColumns = 9, kRows = 5;
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
-  std::vector<float> x(kTokens * kColumns), d(kRows * kColumns), gram(kColumns * kColumns);
+  std::vector<float> x(kTokens * kColumns), d(kRows * kColumns), hessian(kColumns * kColumns);
   for (float& value : x) value = normal(random);
   for (float& value : d) value = normal(random);
   for (size_t t = 0; t < kTokens; ++t)
     for (size_t i = 0; i < kColumns; ++i)
-      for (size_t j = 0; j < kColumns; ++j) gram[i * kColumns + j] += x[t * kColumns + i] * x[t * kColumns + j];
+      for (size_t j = 0; j < kColumns; ++j) hessian[i * kColumns + j] += x[t * kColumns + i] * x[t * kColumns + j];
   std::vector<double> expected(kRows), found(kRows);
   OutputError(x, kColumns).sum_squares({d.data() + 2, kColumns}, 2, 4, expected);
-  const auto factor = OutputError::of_gram(gram, kColumns);
+  const auto factor = OutputError::of_hessian(hessian, kColumns);
   REQUIRE(bool(factor));
   factor->sum_squares({d.data() + 2, kColumns}, 2, 4, found);
   for (size_t row = 0; row < kRows; ++row) CHECK(found[row] == doctest::Approx(expected[row]).epsilon(1e-4));
   // Fewer inputs than columns, and none at all: the diagonal gets something.
-  CHECK(bool(OutputError::of_gram(std::vector<float>(kColumns * kColumns, 1.0f), kColumns)));
-  CHECK(bool(OutputError::of_gram(std::vector<float>(kColumns * kColumns), kColumns)));
+  CHECK(bool(OutputError::of_hessian(std::vector<float>(kColumns * kColumns, 1.0f), kColumns)));
+  CHECK(bool(OutputError::of_hessian(std::vector<float>(kColumns * kColumns), kColumns)));
 }
 
 }  // namespace

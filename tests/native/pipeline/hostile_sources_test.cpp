@@ -153,7 +153,7 @@ TEST_CASE("hostile sources: what was not read is an error, and bytes that were n
   QuantizedModel model = model_of(nf4(kNf4), hostile_sources_config_of("bitsandbytes"));
   CHECK(bool(original_model(model.index)));
   ModelIndex unread = model.memory.index();
-  unread.set_companion("config.json", hostile_sources_config_of("bitsandbytes"));
+  unread.set_sibling_file("config.json", hostile_sources_config_of("bitsandbytes"));
   const auto original = original_model(unread);
   REQUIRE_FALSE(bool(original));
   CHECK_FALSE(bool(unread.set_inline_bytes(0, "too few")));

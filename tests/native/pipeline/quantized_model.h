@@ -31,7 +31,7 @@ struct QuantizedModel {
 /// Adds the sibling files and gives the bytes that the index asks for.
 inline void finish(QuantizedModel& model, const std::vector<std::pair<std::string, std::string>>& siblings) {
   model.index = model.memory.index();
-  for (const auto& [name, text] : siblings) model.index.set_companion(name, text);
+  for (const auto& [name, text] : siblings) model.index.set_sibling_file(name, text);
   for (const uint32_t tensor : model.index.inline_tensors()) {
     const StoredTensor& stored = model.index.tensors()[tensor].stored;
     const std::vector<uint8_t>& file = model.memory.files[model.index.tensors()[tensor].file];

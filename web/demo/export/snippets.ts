@@ -55,7 +55,7 @@ export function javaScript({ choice, location, calibration }: Snippet): string {
     ...(opened ? [`const feeds = feedsOf(ort, model, ${opened.join(', ')});`] : []),
     ...(isText
       ? [
-          'const json = async (name) => JSON.parse(new TextDecoder().decode(await model.companion(name)));',
+          'const json = async (name) => JSON.parse(new TextDecoder().decode(await model.siblingFile(name)));',
           "const text = process.getBuiltinModule('fs').readFileSync('text.txt', 'utf8');",
           "const tokenizer = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'));",
         ]

@@ -28,7 +28,7 @@ export function nvfp4(rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return perGroup('fp4', 16, { scale_format: 'e4m3', ...rest });
 }
 
-/** Codes of codes: first `outer` (a floating dtype, per tensor), then `inner`. */
+/** Two stages: first `outer` (a floating dtype, per tensor), then `inner` on its quantized values. */
 export function progressive(outer: QuantizationSpec, inner: QuantizationSpec): QuantizationSpec[] {
   return [outer, inner];
 }

@@ -48,7 +48,7 @@ export interface Model extends AsyncDisposable {
   /** Remarks on the files, such as tensors that an index does not mention. */
   diagnostics: Diagnostic[];
   /** A small file beside the weights, such as `tokenizer.json`; null when there is none of that name. */
-  companion(name: string): Promise<Uint8Array | null>;
+  siblingFile(name: string): Promise<Uint8Array | null>;
   /** Releases the files; the model cannot be used afterwards. */
   close(): Promise<void>;
 }

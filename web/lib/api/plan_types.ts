@@ -54,7 +54,7 @@ export interface PlannedTensor {
   action: 'quantize' | 'cast' | 'copy';
   /** The spec; null for tensors that are not quantized. */
   spec: QuantizationSpec | null;
-  /** The list that `spec` is part of, where two stages make the codes. */
+  /** The list that `spec` is part of, if there are two stages. */
   stages?: QuantizationSpec[];
   /** Why it got this spec. */
   reason: Reason;

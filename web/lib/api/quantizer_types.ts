@@ -58,7 +58,7 @@ export interface Quantizer extends AsyncDisposable {
   convertConfig(config: string | object, to: Dialect): ConvertedConfig;
   /**
    * One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). A list of two specs is two
-   * stages: the second quantizes the codes of the first, or with `is_scale_quant` its scales.
+   * stages: the second quantizes the output of the first, or with `is_scale_quant` its scales.
    */
   quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor;
   /** Values of a quantized tensor. */

@@ -52,9 +52,9 @@ export interface QuantizationSpec {
   enable_buffer_reuse?: boolean | null;
   /** Accepted and ignored. */
   max_input_numel?: number | null;
-  /** Second of two stages: quantizes the scales of the first instead of its codes. */
+  /** Second of two stages: quantizes the scales of the first instead of its quantized values. */
   is_scale_quant?: boolean;
-  /** How scales, floors and codes are computed where that is not Quark's way, as plans of other dialects have it. */
+  /** How scales, floors and quantized values are computed if not as in Quark, in plans of other dialects. */
   grid?: Record<string, string | number | boolean>;
   /** Choices of the observer, such as `percentile`, `bins`, `candidates`. */
   observer_options?: Record<string, string | number>;

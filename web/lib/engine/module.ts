@@ -65,7 +65,7 @@ export interface BoundModelIndex {
   /** JSON `{pointer, bytes}`: what makes values outputs of an ONNX graph when it follows the file's last byte. `names`: JSON list. */
   addedOutputs(names: string): string;
   /** A file beside the weights that a conversion reads. */
-  setCompanion(name: string, pointer: number, bytes: number): void;
+  setSiblingFile(name: string, pointer: number, bytes: number): void;
   delete(): void;
 }
 

@@ -25,7 +25,7 @@ export interface ModelFiles {
   /** A file of the same folder; null where there is none, or the folder cannot be listed. */
   beside(name: string): Promise<Uint8Array | null>;
   /** Opens the small files; only a folder output needs them. */
-  companions(): Promise<FileSource[]>;
+  siblingFiles(): Promise<FileSource[]>;
 }
 
 const indexPattern = /\.safetensors\.index\.json$/i;
@@ -33,12 +33,12 @@ const shardPattern = /-\d{5}-of-\d{5}\.[^.]+$/;
 /** Weights in formats that are not opened; a folder output does not take them over. */
 const otherWeightPattern = /\.(bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
 const isWeightName = (name: string) => weightFilePattern.test(name) || otherWeightPattern.test(name);
-const companionPattern =
+const siblingFilePattern =
   /(\.(json|jsonl|txt|model|jinja|py|md|tiktoken|vocab|bpe|spm)|^(licen[cs]e|notice|readme|merges|vocab)[^/]*)$/i;
 /** Usual names of a single weight file, best first. */
 const usualNames = ['model.safetensors', 'diffusion_pytorch_model.safetensors', 'adapter_model.safetensors'];
 /** Tried one by one where a host cannot list (URLs). */
-const usualCompanions = [
+const usualSiblingFiles = [
   'generation_config.json',
   'tokenizer.json',
   'tokenizer_config.json',
@@ -56,13 +56,13 @@ const maxTextBytes = 256 * 1024 * 1024;
 export const isIndexName = (name: string) => indexPattern.test(name);
 
 /** Files that a folder output takes over as they are. */
-function isCompanion(name: string): boolean {
+function isSiblingFile(name: string): boolean {
   return (
     name !== 'config.json' &&
     !name.startsWith('.') &&
     !isIndexName(name) &&
     !isWeightName(name) &&
-    companionPattern.test(name)
+    siblingFilePattern.test(name)
   );
 }
 
@@ -100,15 +100,15 @@ async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Ar
 }
 
 /** What ModelOpt says of its weights is no longer true of others. */
-const isCarried = (name: string) => isCompanion(name) && name !== 'hf_quant_config.json';
+const isCarried = (name: string) => isSiblingFile(name) && name !== 'hf_quant_config.json';
 
-async function openCompanions(folder: Folder): Promise<FileSource[]> {
-  const companions: FileSource[] = [];
-  for (const name of folder.names?.filter(isCarried) ?? usualCompanions) {
+async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
+  const siblingFiles: FileSource[] = [];
+  for (const name of folder.names?.filter(isCarried) ?? usualSiblingFiles) {
     const file = await folder.open(name);
-    if (file) companions.push(file);
+    if (file) siblingFiles.push(file);
   }
-  return companions;
+  return siblingFiles;
 }
 
 /** A folder's weights: its index, else a usual name, else all shards of a format, else the only file. */
@@ -142,14 +142,14 @@ function weightsIn(folder: Folder): string[] {
   );
 }
 
-/** A list's weights: its index, else every file that is no companion. */
+/** A list's weights: its index, else every file that is not a sibling file. */
 function weightsOfList(folder: Folder): string[] {
   const names = folder.names ?? [];
   const index = names.filter(isIndexName);
   if (index.length > 1)
     throw failure('source-invalid', folder.where, `has ${index.length} index files (${index.join(', ')}); give one`);
   if (index.length === 1) return index;
-  const weights = names.filter((name) => name !== 'config.json' && !isCompanion(name));
+  const weights = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
   if (weights.length === 0) throw failure('source-invalid', folder.where, 'has no weight file');
   const naming = weights.filter((name) => {
     const format = inputFormatOf(name);
@@ -181,7 +181,7 @@ async function filesNamed(folder: Folder, names: string[], name: string | null):
     config,
     openBeside: (name) => folder.open(name),
     beside: (name) => bytesBeside(folder, name),
-    companions: () => openCompanions(folder),
+    siblingFiles: () => openSiblingFiles(folder),
   };
 }
 
@@ -215,6 +215,6 @@ export async function filesOfSingle(file: FileSource, folder: Folder | null): Pr
     config,
     openBeside: async (name) => folder?.open(name) ?? null,
     beside: (name) => bytesBeside(folder, name),
-    companions: async () => [],
+    siblingFiles: async () => [],
   };
 }

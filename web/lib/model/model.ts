@@ -128,7 +128,7 @@ export class OpenedModel implements Model {
         for (const file of inflated) await readIndex(instance, index, add(file), file, files);
       }
       const model = new OpenedModel(instance, index, files, added);
-      if (formats.inputs[model.format].hasSiblingFiles) await model.#readCompanions();
+      if (formats.inputs[model.format].hasSiblingFiles) await model.#readSiblingFiles();
       await model.#readInlineTensors();
       return model;
     } catch (error) {
@@ -158,10 +158,10 @@ export class OpenedModel implements Model {
   get weights(): readonly FileSource[] {
     return this.#weights;
   }
-  async #readCompanions(): Promise<void> {
+  async #readSiblingFiles(): Promise<void> {
     const add = (name: string, bytes: Uint8Array) =>
       this.#instance.withBytes(bytes, (pointer) =>
-        this.#instance.run(() => this.#index.setCompanion(name, pointer, bytes.byteLength)),
+        this.#instance.run(() => this.#index.setSiblingFile(name, pointer, bytes.byteLength)),
       );
     if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
     for (const name of siblingFiles) {
@@ -186,17 +186,17 @@ export class OpenedModel implements Model {
   }
 
   /** Small files that folder outputs carry over. */
-  companions(): Promise<FileSource[]> {
-    return this.#files.companions();
+  siblingFiles(): Promise<FileSource[]> {
+    return this.#files.siblingFiles();
   }
   /** config.json as it was read, or "". */
   get configText(): string {
     return this.#files.config ?? '';
   }
 
-  async companion(name: string): Promise<Uint8Array | null> {
+  async siblingFile(name: string): Promise<Uint8Array | null> {
     let found: Uint8Array | null = null;
-    for (const file of await this.companions()) {
+    for (const file of await this.siblingFiles()) {
       try {
         if (file.name === name) found = (await file.read(0, file.size)).slice();
       } finally {

@@ -35,7 +35,7 @@ export function tokenBytes(tokenizer: TokenizerJson): Map<number, number> {
 /** The same of a model's tokenizer.json; null when there is none that can be understood. */
 export async function tokenBytesOf(model: OpenedModel): Promise<Map<number, number> | null> {
   try {
-    const file = await model.companion('tokenizer.json');
+    const file = await model.siblingFile('tokenizer.json');
     const bytes = file && tokenBytes(JSON.parse(new TextDecoder().decode(file)) as TokenizerJson);
     return bytes && bytes.size > 0 ? bytes : null;
   } catch {

@@ -63,7 +63,7 @@ export async function smallFiles(
   model: OpenedModel,
   { plan, shardMap, outputConfig }: PreparedRun,
 ): Promise<SmallFile[]> {
-  const files = (await model.companions()).map(carriedFile);
+  const files = (await model.siblingFiles()).map(carriedFile);
   if (shardMap !== '') files.push(textFile(indexName(plan.files[0]?.name ?? ''), shardMap));
   if (outputConfig !== '') files.push(textFile('config.json', outputConfig));
   return files;

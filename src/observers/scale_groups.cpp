@@ -1,4 +1,4 @@
-#include "observers/scale_slices.h"
+#include "observers/scale_groups.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace wasmquant {
 
-ScaleSlices::ScaleSlices(const Granularity& g, std::vector<float> x)
+ScaleGroups::ScaleGroups(const Granularity& g, std::vector<float> x)
     : values_(std::move(x)), begin_(static_cast<size_t>(g.scale_count()) + 1) {
   std::vector<uint64_t> scales;  // of each element
   if (count() != 1) {

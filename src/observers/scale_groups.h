@@ -10,10 +10,10 @@
 namespace wasmquant {
 
 /// Sorts the elements by scale.
-class ScaleSlices {
+class ScaleGroups {
  public:
   /// `x` is a whole tensor; non-finite elements are skipped.
-  ScaleSlices(const Granularity& granularity, std::vector<float> x);
+  ScaleGroups(const Granularity& granularity, std::vector<float> x);
 
   size_t count() const noexcept { return begin_.size() - 1; }
   /// The elements of one scale, in the order of the tensor.

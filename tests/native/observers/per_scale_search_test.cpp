@@ -16,7 +16,7 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec slice_search_spec_of(ObserverId observer, Dtype dtype, bool symmetric) {
+QuantizationSpec per_scale_search_spec_of(ObserverId observer, Dtype dtype, bool symmetric) {
   QuantizationSpec spec = test_observers::spec_of(observer, dtype, symmetric);
   spec.ch_axis = spec.qscheme == QScheme::per_group ? -1 : 0;
   spec.group_size = spec.qscheme == QScheme::per_group ? 32 : 0;
@@ -49,8 +49,8 @@ double loss(const std::vector<float>& x, const std::vector<float>& y, size_t beg
   return sum;
 }
 
-Observation slice_search_observed(QuantizationSpec spec, ObserverId observer, const std::vector<float>& x,
-                                  const std::vector<uint64_t>& shape) {
+Observation per_scale_search_observed(QuantizationSpec spec, ObserverId observer, const std::vector<float>& x,
+                                      const std::vector<uint64_t>& shape) {
   spec.observer = observer;
   auto found = observe_tensor(spec, x, shape);
   REQUIRE(found);
@@ -75,13 +75,14 @@ TEST_CASE("the squared error of every channel and group is that of min-max or le
       for (const float width : {1e-25f, 0.02f, 3e5f}) {
         CAPTURE(info_of(c.dtype).name);
         CAPTURE(width);
-        QuantizationSpec spec = slice_search_spec_of(observer, c.dtype, c.symmetric);
+        QuantizationSpec spec = per_scale_search_spec_of(observer, c.dtype, c.symmetric);
         const bool is_group = spec.qscheme == QScheme::per_group;
         const std::vector<float> x = weights_like(random, kRows * kColumns, width);
         const ObserverId min_max = *min_max_observer_for(spec.qscheme);
-        const Observation found = slice_search_observed(spec, observer, x, {kRows, kColumns});
+        const Observation found = per_scale_search_observed(spec, observer, x, {kRows, kColumns});
         const std::vector<float> y = values_of(spec, found, x);
-        const std::vector<float> plain = values_of(spec, slice_search_observed(spec, min_max, x, {kRows, kColumns}), x);
+        const std::vector<float> plain =
+            values_of(spec, per_scale_search_observed(spec, min_max, x, {kRows, kColumns}), x);
         const size_t unit = is_group ? 32 : kColumns;
         bool is_better = false;
         for (size_t at = 0; at < x.size(); at += unit) {
@@ -94,15 +95,15 @@ TEST_CASE("the squared error of every channel and group is that of min-max or le
 
 TEST_CASE("a fractional zero point is searched on the path of files") {
   std::mt19937 random(12);
-  QuantizationSpec spec = slice_search_spec_of(ObserverId::PerGroupMSEObserver, Dtype::uint4, false);
+  QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerGroupMSEObserver, Dtype::uint4, false);
   spec.zero_point_type = ZeroPointType::float32;
   for (const float offset : {0.0f, 3.0f, -3.0f}) {
     std::vector<float> x = weights_like(random, 256, 0.1f);
     for (float& v : x) v += offset;
     const std::vector<float> plain =
-        values_of(spec, slice_search_observed(spec, ObserverId::PerGroupMinMaxObserver, x, {2, 128}), x);
+        values_of(spec, per_scale_search_observed(spec, ObserverId::PerGroupMinMaxObserver, x, {2, 128}), x);
     for (const ObserverId observer : {ObserverId::PerGroupMSEObserver, ObserverId::HQQObserver}) {
-      const std::vector<float> y = values_of(spec, slice_search_observed(spec, observer, x, {2, 128}), x);
+      const std::vector<float> y = values_of(spec, per_scale_search_observed(spec, observer, x, {2, 128}), x);
       const double p = observer == ObserverId::HQQObserver ? spec.observer_options.norm : 2;
       CHECK(loss(x, y, 0, x.size(), p) <= loss(x, plain, 0, x.size(), p));
     }
@@ -117,13 +118,13 @@ TEST_CASE("HQQ is not worse than min-max and MSE by its own loss") {
       for (const ZeroPointType zero : {ZeroPointType::int32, ZeroPointType::float32}) {
         if (zero == ZeroPointType::float32 && (c.symmetric || info_of(c.dtype).is_signed)) continue;
         CAPTURE(info_of(c.dtype).name);
-        QuantizationSpec spec = slice_search_spec_of(observer, c.dtype, c.symmetric);
+        QuantizationSpec spec = per_scale_search_spec_of(observer, c.dtype, c.symmetric);
         spec.zero_point_type = zero;
         const bool is_group = spec.qscheme == QScheme::per_group;
         const double p = spec.observer_options.norm;
         const std::vector<float> x = weights_like(random, kCount, 0.05f);
         const auto y_of = [&](ObserverId other) {
-          return values_of(spec, slice_search_observed(spec, other, x, {4, 128}), x);
+          return values_of(spec, per_scale_search_observed(spec, other, x, {4, 128}), x);
         };
         const std::vector<float> y = y_of(observer), plain = y_of(*min_max_observer_for(spec.qscheme));
         const std::vector<float> mse =
@@ -140,7 +141,7 @@ TEST_CASE("weights say which elements matter") {
   std::mt19937 random(14);
   constexpr uint64_t kColumns = 64;
   for (const int64_t axis : {int64_t{0}, int64_t{1}}) {
-    QuantizationSpec spec = slice_search_spec_of(ObserverId::PerChannelMSEObserver, Dtype::int4, true);
+    QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerChannelMSEObserver, Dtype::int4, true);
     spec.ch_axis = axis;
     const std::vector<float> x = weights_like(random, 4 * kColumns, 1.0f);
     std::vector<float> importance(kColumns);
@@ -162,7 +163,7 @@ TEST_CASE("weights say which elements matter") {
 
 TEST_CASE("weights repeat over the positions of a convolution, and over parts of its rows") {
   std::mt19937 random(15);
-  QuantizationSpec spec = slice_search_spec_of(ObserverId::PerChannelMSEObserver, Dtype::int4, true);
+  QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerChannelMSEObserver, Dtype::int4, true);
   const std::vector<float> x = weights_like(random, 2 * 4 * 9, 1.0f), importance = {1, 100, 0, 5};
   const auto flat = make_observer(spec), deep = make_observer(spec), parts = make_observer(spec);
   std::vector<float> each;
@@ -181,7 +182,7 @@ TEST_CASE("weights repeat over the positions of a convolution, and over parts of
 }
 
 TEST_CASE("weights that do not fit are refused") {
-  const QuantizationSpec spec = slice_search_spec_of(ObserverId::PerChannelMSEObserver, Dtype::int4, true);
+  const QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerChannelMSEObserver, Dtype::int4, true);
   const std::vector<float> x(8, 1.0f), good(4, 1.0f);
   const auto observer = make_observer(spec);
   for (const float bad : {-1.0f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
@@ -202,28 +203,28 @@ TEST_CASE("weights that do not fit are refused") {
 }
 
 TEST_CASE("MX: the power of two above, or the one below where that has the smaller error") {
-  QuantizationSpec spec = slice_search_spec_of(ObserverId::PerBlockMXDiffsObserver, Dtype::fp4, true);
+  QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerBlockMXDiffsObserver, Dtype::fp4, true);
   spec.scale_format = ScaleFormat::e8m0;
   std::vector<float> x(32, 1.0f);
   x[5] = 4.1f;  // 2^(3 - 2) is exact for ones and gives 4; 1 has 1 and 4
-  Observation found = slice_search_observed(spec, spec.observer, x, {1, 32});
+  Observation found = per_scale_search_observed(spec, spec.observer, x, {1, 32});
   CHECK(found.qparams[0].scale == 2.0f);
   for (float& v : x) v = v == 1.0f ? 0.5f : 3.0f;  // 1: 0.5 and 3 exact; 0.5 as well: the larger stays
-  found = slice_search_observed(spec, spec.observer, x, {1, 32});
+  found = per_scale_search_observed(spec, spec.observer, x, {1, 32});
   CHECK(found.qparams[0].scale == 1.0f);
   for (float& v : x) v = v == 0.5f ? 0.25f : 3.0f;  // 0.25 needs the finer one
-  found = slice_search_observed(spec, spec.observer, x, {1, 32});
+  found = per_scale_search_observed(spec, spec.observer, x, {1, 32});
   CHECK(found.qparams[0].scale == 0.5f);
 }
 
 TEST_CASE("NVFP4: scales under that of the whole tensor are searched, too") {
   std::mt19937 random(16);
-  QuantizationSpec spec = slice_search_spec_of(ObserverId::PerGroupMSEObserver, Dtype::fp4, true);
+  QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerGroupMSEObserver, Dtype::fp4, true);
   spec.group_size = 16;
   spec.scale_format = ScaleFormat::e4m3;
   const std::vector<float> x = weights_like(random, 512, 0.05f);
-  const std::vector<float> y = values_of(spec, slice_search_observed(spec, spec.observer, x, {4, 128}), x);
+  const std::vector<float> y = values_of(spec, per_scale_search_observed(spec, spec.observer, x, {4, 128}), x);
   const std::vector<float> plain =
-      values_of(spec, slice_search_observed(spec, ObserverId::PerGroupMinMaxObserver, x, {4, 128}), x);
+      values_of(spec, per_scale_search_observed(spec, ObserverId::PerGroupMinMaxObserver, x, {4, 128}), x);
   CHECK(loss(x, y, 0, x.size(), 2) < loss(x, plain, 0, x.size(), 2));
 }

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "observers/observer.h"
-#include "observers/scale_slices.h"
+#include "observers/scale_groups.h"
 #include "observers/search/per_scale_search.h"
 
 namespace wasmquant {
@@ -17,9 +17,9 @@ constexpr size_t kNumbers = 4;
 
 }  // namespace
 
-class SliceSearchObserver final : public Observer {
+class PerScaleSearchObserver final : public Observer {
  public:
-  SliceSearchObserver(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options)
+  PerScaleSearchObserver(const QuantizationSpec& spec, ObserverMethod method, const ObserverOptions& options)
       : Observer(spec, 1, false, Data::last_batch),
         method_(method),
         options_(options),
@@ -35,16 +35,16 @@ class SliceSearchObserver final : public Observer {
 
   ObserverMethod method_;
   ObserverOptions options_;
-  SliceSearch search_;
+  PerScaleSearch search_;
   std::vector<float> row_;  // weights of one index of dimension 0
 };
 
-uint64_t SliceSearchObserver::settling_elements(const Granularity& granularity) const noexcept {
+uint64_t PerScaleSearchObserver::settling_elements(const Granularity& granularity) const noexcept {
   if (spec().scale_format == ScaleFormat::e4m3 || spec().grid.sign_by_data) return 0;
   return granularity.contiguous_elements();
 }
 
-std::vector<float> SliceSearchObserver::weights(size_t index, uint64_t count) const {
+std::vector<float> PerScaleSearchObserver::weights(size_t index, uint64_t count) const {
   std::vector<float> weights;
   if (importance().empty()) return weights;
   uint64_t inner = 1;
@@ -55,7 +55,7 @@ std::vector<float> SliceSearchObserver::weights(size_t index, uint64_t count) co
   return weights;
 }
 
-void SliceSearchObserver::settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) {
+void PerScaleSearchObserver::settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) {
   const Granularity& g = range(index).granularity();
   const uint64_t unit = g.contiguous_elements();
   if (summary.empty())
@@ -73,7 +73,7 @@ void SliceSearchObserver::settle(size_t index, std::span<const float> x, uint64_
   }
 }
 
-void SliceSearchObserver::choose(Observation& observation) const {
+void PerScaleSearchObserver::choose(Observation& observation) const {
   const size_t last = batch_count() - 1, scales = observation.min.size();
   const Granularity& g = observation.granularity;
   observation.qparams.assign(scales, QParams{1.0f, 0.0f});
@@ -92,21 +92,21 @@ void SliceSearchObserver::choose(Observation& observation) const {
   }
   const float second_scale =
       spec().scale_format == ScaleFormat::e4m3 ? second_scale_of(observation.min, observation.max, spec()) : 1.0f;
-  SliceSearch search(spec_for_data(spec(), observation.min), method_, options_, second_scale);
+  PerScaleSearch search(spec_for_data(spec(), observation.min), method_, options_, second_scale);
   std::vector<float> values = data(last), weights_of_values = weights(last, values.size());
   for (size_t i = 0; i < weights_of_values.size(); ++i)  // removed together with its element
     if (!std::isfinite(values[i])) weights_of_values[i] = values[i];
-  const ScaleSlices slices(g, std::move(values));
+  const ScaleGroups groups(g, std::move(values));
   const bool is_weighted = !weights_of_values.empty();
-  const ScaleSlices slices_of_weights(is_weighted ? g : Granularity(), std::move(weights_of_values));
+  const ScaleGroups groups_of_weights(is_weighted ? g : Granularity(), std::move(weights_of_values));
   for (size_t i = 0; i < scales; ++i) {
-    const SearchCandidate found = search(slices[i], is_weighted ? slices_of_weights[i].data() : nullptr);
+    const SearchCandidate found = search(groups[i], is_weighted ? groups_of_weights[i].data() : nullptr);
     set(i, found.qparams, found.min, found.max);
   }
 }
 
-std::unique_ptr<Observer> make_slice_search_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
-  return std::make_unique<SliceSearchObserver>(spec, info_of(spec.observer).method, options);
+std::unique_ptr<Observer> make_per_scale_search_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  return std::make_unique<PerScaleSearchObserver>(spec, info_of(spec.observer).method, options);
 }
 
 }  // namespace wasmquant
