@@ -64,7 +64,7 @@ std::string BoundForwardPass::losses() {
     losses_.push_back(pass.loss_of(i));
     if (!std::isfinite(losses_.back()))
       return fail(error_at(ErrorCode::value_not_finite, "logits",
-                           "are NaN or infinite in a sequence; the weights hold such values, or overflow float32"));
+                           "are NaN or infinite in a sequence; the weights contain such values, or overflow float32"));
   }
   json::Value out;
   out.set("pointer", address(losses_.data()));

@@ -189,7 +189,8 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
   if (!part.empty()) {
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
-        "compressed-tensors cannot hold {}; it holds int2, int4, uint4, int8 and uint8 per channel or per group, int8, "
+        "compressed-tensors cannot store {}; it stores int2, int4, uint4, int8 and uint8 per channel or per group, "
+        "int8, "
         "uint8 and fp8_e4m3 per tensor or per channel, fp8_e4m3 per whole block, and fp4 and fp8_e4m3 in the groups of "
         "mxfp4, nvfp4 and mxfp8. Change the spec, exclude the layer, or write quark or fake-quantized",
         part);

@@ -66,7 +66,7 @@ class Builder {
     if (spec.qscheme == QScheme::per_block) return unsupported("{} has no scales of two-dimensional blocks");
     if (spec.scale_format != ScaleFormat::float32) return unsupported("{} has scales of float types only");
     if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} has whole zero points only");
-    if (!dtype_.is_integer) return unsupported("{} holds integers only");
+    if (!dtype_.is_integer) return unsupported("{} stores integers only");
     if (spec.qscheme == QScheme::per_group && rank != 2) return unsupported("{} in groups is for matrices only");
     if (form_ == OnnxForm::integer_operator) {
       if (layout_.bits != 8) return unsupported("{} works on 8 bits");
@@ -84,7 +84,7 @@ class Builder {
 
   Status check_matrix() const {
     const QuantizationSpec& spec = layout_.spec;
-    if (weight_.shape.size() != 2) return unsupported("{} holds matrices only");
+    if (weight_.shape.size() != 2) return unsupported("{} stores matrices only");
     if (spec.qscheme != QScheme::per_group || spec.ch_axis != 1)
       return unsupported("{} has a scale per group of inputs (qscheme per_group, ch_axis 1)");
     const auto size = static_cast<uint64_t>(spec.group_size);
@@ -92,7 +92,7 @@ class Builder {
       return unsupported("{} has groups of 16, 32, 64, 128 or 256 elements, not of {}", size);
     const bool is_gather = form_ == OnnxForm::gather_block_quantized;
     if (is_gather ? layout_.bits != 4 : layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
-      return unsupported(is_gather ? "{} holds 4 bits, not {}" : "{} holds 2, 4 or 8 bits, not {}", layout_.bits);
+      return unsupported(is_gather ? "{} stores 4 bits, not {}" : "{} stores 2, 4 or 8 bits, not {}", layout_.bits);
     return {};
   }
 
@@ -126,7 +126,7 @@ class Builder {
     const QuantizationSpec& spec = layout_.spec;
     const Granularity& g = layout_.granularity;
     if (layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
-      return unsupported("{} holds 2, 4 or 8 bits, not {}", layout_.bits);
+      return unsupported("{} stores 2, 4 or 8 bits, not {}", layout_.bits);
     if (layout_.columns * layout_.bits % 8 != 0)
       return unsupported("{}: rows of {} codes do not fill whole bytes", layout_.columns);
     const uint64_t elements = g.element_count(), scales = g.scale_count();

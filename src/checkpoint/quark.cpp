@@ -122,7 +122,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   if (const std::string part = unsupported_part(weight, layout); !part.empty()) {
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
-        "the quark format cannot hold {}; it holds int2, int3, int4, uint4, int8, uint8, fp8, fp6, fp4 and block "
+        "the quark format cannot store {}; it stores int2, int3, int4, uint4, int8, uint8, fp8, fp6, fp4 and block "
         "dtypes, "
         "with scales per tensor, per channel of axis 0 or per group along the last axis. Change the spec, exclude the "
         "layer, or write fake-quantized",

@@ -46,7 +46,7 @@ struct AbortingAllocator {
 // RapidJSON counts in 32 bits; this also keeps its 1.5-fold growing string buffer below 4 GiB.
 constexpr uint64_t kReaderMaxBytes = 0x7fff'ffff;
 
-constexpr char kLoneSurrogate[] = "a string holds a lone surrogate escape; surrogates come in pairs";
+constexpr char kLoneSurrogate[] = "a string contains a lone surrogate escape; surrogates come in pairs";
 constexpr char kNoValue[] = "expected a JSON value";
 constexpr char kNumberTooBig[] = "a number is too large for a double (at most 1.797e308)";
 
@@ -209,7 +209,7 @@ std::string_view syntax_message(rapidjson::ParseErrorCode code) {
     case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
       return kLoneSurrogate;
     case rapidjson::kParseErrorStringEscapeInvalid:
-      return "a string holds a control character or an unknown escape";
+      return "a string contains a control character or an unknown escape";
     case rapidjson::kParseErrorStringMissQuotationMark:
       return "a string is not closed";
     case rapidjson::kParseErrorStringInvalidEncoding:

@@ -47,7 +47,7 @@ Result<Pieces> Edits::apply(std::string& literals) {
   if (overlap_)
     return error_at(
         ErrorCode::format_unsupported, text_of("byte {}", *overlap_),
-        "quantizing this graph would change what stands here twice; check the model, or exclude its weights");
+        "quantizing this graph would change what appears here twice; check the model, or exclude its weights");
   return whole;
 }
 

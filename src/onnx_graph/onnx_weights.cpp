@@ -145,7 +145,7 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
     for (const Consumer& consumer : tensor.consumers)
       if (takes_form(model, consumer, OnnxForm::integer_operator)) return OnnxForm::integer_operator;
     return error_at(ErrorCode::format_unsupported, tensor.name,
-                    "{} has no integer operator that quantizes its input; weight-only forms can hold it",
+                    "{} has no integer operator that quantizes its input; weight-only forms support it",
                     model.nodes[tensor.consumers[0].node].op_type);
   }
   if (style == OnnxStyle::weight_only)

@@ -64,7 +64,7 @@ bad('40-nested-too-deep', message(number(1, 8), bytes(7, nested), opset), invali
 
 // 41 · the model
 bad('41-no-graph', message(number(1, 8), opset), 'format-unknown', 'a graph, and here is none', '', 'nothing to read');
-bad('41-graph-twice', message(number(1, 8), bytes(7, matMul), bytes(7, matMul), opset), invalid, 'the graph stands twice', 'byte', 'protobuf would merge them');
+bad('41-graph-twice', message(number(1, 8), bytes(7, matMul), bytes(7, matMul), opset), invalid, 'the graph appears twice', 'byte', 'protobuf would merge them');
 bad('41-no-opset', message(number(1, 8), bytes(7, message(matMul, bytes(5, raw('w', [2, 2]))))), invalid, 'which versions of operators', '', 'operators without meaning');
 bad('41-opset-twice', message(number(1, 8), bytes(7, matMul), opset, bytes(8, message(bytes(1, ''), number(2, 12)))), invalid, 'two versions of the operators', 'byte', 'which one counts?');
 bad('41-name-twice', model(matMul, bytes(5, raw('w', [2, 2])), bytes(5, raw('w', [2, 2]))), 'tensor-duplicate', 'defined twice', 'w', 'which one counts?');
@@ -83,7 +83,7 @@ bad('42-dims-cut', model(matMul, bytes(5, message(bytes(1, Buffer.from([2, 0x82]
 // 43 · data that do not fit
 bad('43-raw-short', weight(bytes(9, floats(3))), invalid, '12 bytes of data, type and shape need 16', 'w', 'a number less');
 bad('43-raw-long', weight(bytes(9, floats(5))), invalid, '20 bytes of data, type and shape need 16', 'w', 'a number more');
-bad('43-raw-twice', weight(bytes(9, floats(2)), bytes(9, floats(2))), invalid, 'raw data stand twice', 'w', 'which one counts?');
+bad('43-raw-twice', weight(bytes(9, floats(2)), bytes(9, floats(2))), invalid, 'raw data appear twice', 'w', 'which one counts?');
 bad('43-raw-and-floats', weight(bytes(9, floats(4)), bytes(4, floats(4))), invalid, 'values in fields 9 and 4', 'w', 'one kind is allowed');
 bad('43-floats-short', weight(bytes(4, floats(3))), invalid, '12 bytes of data, type and shape need 16', 'w', 'a number less');
 bad('43-no-data', weight(), invalid, '4 elements are declared and none are there', 'w', 'nothing there');

@@ -100,18 +100,18 @@ bad('06-metadata-number', metadata('{"format":1}'), invalid, "'format' must be a
 bad('06-metadata-nested', metadata('{"a":{"b":"c"}}'), invalid, "'a' must be a string, found an object", '__metadata__', 'value is an object');
 bad('06-metadata-array', metadata('["a"]'), invalid, 'must be an object of strings or null, found an array', '__metadata__', 'not a map');
 bad('06-metadata-string', metadata('"a"'), invalid, 'must be an object of strings or null, found a string', '__metadata__', 'not a map');
-bad('06-metadata-twice', file(`{"__metadata__":{},${tensor('w', 'U8', [2], 0, 2)},"__metadata__":{}}`, 2), invalid, 'stands twice', '__metadata__', 'repeated key');
-bad('06-metadata-twice-escaped', file(`{"__metadata__":null,"\\u005f_metadata__":null}`), invalid, 'stands twice', '__metadata__', 'repeated key, by escape');
-bad('06-metadata-key-twice', metadata('{"a":"1","\\u0061":"2"}'), invalid, "'a' stands twice", '__metadata__', 'which one counts?');
+bad('06-metadata-twice', file(`{"__metadata__":{},${tensor('w', 'U8', [2], 0, 2)},"__metadata__":{}}`, 2), invalid, 'appears twice', '__metadata__', 'repeated key');
+bad('06-metadata-twice-escaped', file(`{"__metadata__":null,"\\u005f_metadata__":null}`), invalid, 'appears twice', '__metadata__', 'repeated key, by escape');
+bad('06-metadata-key-twice', metadata('{"a":"1","\\u0061":"2"}'), invalid, "'a' appears twice", '__metadata__', 'which one counts?');
 bad('06-metadata-is-tensor', file(`{${tensor('__metadata__', 'U8', [2], 0, 2)}}`, 2), invalid, 'must be a string', '__metadata__', 'the reserved name as a tensor');
 
 // 7 · dtype, shape and data_offsets, each once; other fields are ignored
 bad('07-no-dtype', file(one(`${shape},${offsets}`), 2), invalid, 'dtype is missing', 'w', 'field missing');
 bad('07-no-shape', file(one(`${dtype},${offsets}`), 2), invalid, 'shape is missing', 'w', 'field missing');
 bad('07-no-offsets', file(one(`${dtype},${shape}`), 2), invalid, 'data_offsets is missing', 'w', 'field missing');
-bad('07-dtype-twice', file(one(`${dtype},${shape},${offsets},${dtype}`), 2), invalid, 'dtype stands twice', 'w', 'repeated field');
-bad('07-shape-twice', file(one(`${dtype},${shape},"sh\\u0061pe":[2],${offsets}`), 2), invalid, 'shape stands twice', 'w', 'repeated field, by escape');
-bad('07-offsets-twice', file(one(`${dtype},${offsets},${shape},${offsets}`), 2), invalid, 'data_offsets stands twice', 'w', 'repeated field');
+bad('07-dtype-twice', file(one(`${dtype},${shape},${offsets},${dtype}`), 2), invalid, 'dtype appears twice', 'w', 'repeated field');
+bad('07-shape-twice', file(one(`${dtype},${shape},"sh\\u0061pe":[2],${offsets}`), 2), invalid, 'shape appears twice', 'w', 'repeated field, by escape');
+bad('07-offsets-twice', file(one(`${dtype},${offsets},${shape},${offsets}`), 2), invalid, 'data_offsets appears twice', 'w', 'repeated field');
 bad('07-tensor-string', file('{"w":"U8"}', 2), invalid, 'must be an object with dtype', 'w', 'not an object');
 bad('07-tensor-null', file('{"w":null}'), invalid, 'found null', 'w', 'not an object');
 good('07-extra-fields', file(one(`"a":{"dtype":"F64","x":[{}]},${dtype},"b":[[1.5],null],${shape},"c":-1e3,${offsets},"a":0`), 2), ['w'], 'unknown fields are ignored, whatever they hold');
@@ -181,10 +181,10 @@ bad('14-data-without-tensors', file('{}', 1), invalid, 'has 1 bytes of data, the
 bad('14-beyond-2-53', file(`{${tensor('w', 'U8', ['1152921504606846976'], 0, '1152921504606846976')}}`), 'file-truncated', 'need 1152921504606846976 bytes', 'w', 'offsets near the top of 64 bits');
 
 // duplicate names: forbidden by the format's documentation, where some readers keep the first and some the last
-bad('15-name-twice', file(`{${tensor('a', 'U8', [2], 0, 2)},${tensor('a', 'U8', [2], 2, 4)}}`, 4), 'tensor-duplicate', 'stands twice', 'a', 'parser differential');
-bad('15-name-twice-escaped', file(`{${tensor('a', 'U8', [2], 0, 2)},"\\u0061":["U8",[2],[2,4]]}`, 4), 'tensor-duplicate', 'stands twice', 'a', 'equal after unescaping');
-bad('15-empty-tensor-twice', file(`{${tensor('a', 'U8', [0], 0, 0)},${tensor('a', 'U8', [0], 0, 0)}}`), 'tensor-duplicate', 'stands twice', 'a', 'tiles, still twice');
-bad('15-long-name-twice', file(`{${tensor('n'.repeat(999), 'U8', [0], 0, 0)},${tensor('n'.repeat(999), 'U8', [0], 0, 0)}}`), 'tensor-duplicate', 'stands twice', 'nn…', 'errors show the first 200 bytes');
+bad('15-name-twice', file(`{${tensor('a', 'U8', [2], 0, 2)},${tensor('a', 'U8', [2], 2, 4)}}`, 4), 'tensor-duplicate', 'appears twice', 'a', 'parser differential');
+bad('15-name-twice-escaped', file(`{${tensor('a', 'U8', [2], 0, 2)},"\\u0061":["U8",[2],[2,4]]}`, 4), 'tensor-duplicate', 'appears twice', 'a', 'equal after unescaping');
+bad('15-empty-tensor-twice', file(`{${tensor('a', 'U8', [0], 0, 0)},${tensor('a', 'U8', [0], 0, 0)}}`), 'tensor-duplicate', 'appears twice', 'a', 'tiles, still twice');
+bad('15-long-name-twice', file(`{${tensor('n'.repeat(999), 'U8', [0], 0, 0)},${tensor('n'.repeat(999), 'U8', [0], 0, 0)}}`), 'tensor-duplicate', 'appears twice', 'nn…', 'errors show the first 200 bytes');
 
 // accepted on purpose
 good('16-no-tensors', file('{}'), [], 'an empty model');
@@ -222,7 +222,7 @@ shards('21-shard-broken', index(agree), { '1.safetensors': shardA, '2.safetensor
 shards('21-tensor-not-in-shard', index({ ...agree, c: '2.safetensors' }), both, fail('tensor-missing', 'which does not hold it', 'c', 'the index names a tensor that is nowhere'));
 shards('21-tensor-in-other-shard', index({ a: '2.safetensors', b: '1.safetensors' }), both, fail('tensor-missing', 'but it is in 1.safetensors', 'a', 'the index confuses two files'));
 shards('21-name-in-two-shards', index(agree), { '1.safetensors': shardA, '2.safetensors': file(`{${tensor('a', 'U8', [1], 0, 1)},${tensor('b', 'U8', [3], 1, 4)}}`, 4) }, fail('tensor-duplicate', 'in 1.safetensors and in 2.safetensors', 'a', 'two files hold one name'));
-shards('21-name-mapped-twice', index('{"a":"1.safetensors","\\u0061":"2.safetensors"}'), both, fail('tensor-duplicate', 'stands twice in the weight_map', 'a', 'repeated key, by escape'));
+shards('21-name-mapped-twice', index('{"a":"1.safetensors","\\u0061":"2.safetensors"}'), both, fail('tensor-duplicate', 'appears twice in the weight_map', 'a', 'repeated key, by escape'));
 
 const plain = 'not a plain file name';
 const escape = (name, file, why) => shards(name, index({ a: file }), {}, fail(invalid, plain, 'a', why));
@@ -242,7 +242,7 @@ const text = (name, content, code, message, where, why) => shards(name, content,
 text('23-not-json', 'weight_map', 'json-invalid', "found 'w'", 'byte 0', 'text');
 text('23-array', '[]', invalid, 'must be a JSON object, found an array', 'byte 0', 'not an object');
 text('23-no-weight-map', '{"metadata":{"total_size":0}}', invalid, 'is missing', 'weight_map', 'field missing');
-text('23-weight-map-twice', '{"weight_map":{},"weight_map":{}}', invalid, 'stands twice', 'weight_map', 'repeated field');
+text('23-weight-map-twice', '{"weight_map":{},"weight_map":{}}', invalid, 'appears twice', 'weight_map', 'repeated field');
 text('23-weight-map-array', index('["a"]'), invalid, 'must be an object of tensor names', 'weight_map', 'wrong type');
 text('23-file-number', index({ a: 1 }), invalid, 'must be a string, found an integer', 'a', 'wrong type');
 text('23-file-object', index('{"a":{"b":"1.safetensors"}}'), invalid, 'must be a string, found an object', 'a', 'wrong type');

@@ -296,7 +296,7 @@ test('bad configs and formats leave no file', async (t) => {
   await assert.rejects(run(int4, { format: 'gguf' }), { code: 'format-unsupported', message: /q4_k_m/ });
   await assert.rejects(run('q4_k_m', { format: 'quark' }), {
     code: 'format-unsupported',
-    message: /quark cannot hold/,
+    message: /quark cannot store/,
   });
   await assert.rejects(run({ dialect: 'gguf', recipe: 'q4_k_x' }), { code: 'config-invalid' });
   await assert.rejects(run(int4, { format: 'zip' }), { name: 'QuantizationError' });

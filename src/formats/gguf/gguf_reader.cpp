@@ -51,7 +51,8 @@ class HeaderScan {
   // The next `bytes` bytes: null when they are not in the prefix, or not in the file.
   const char* take(uint64_t bytes) {
     if (bytes > left()) {
-      fail(ErrorCode::file_truncated, "the header goes on for {} bytes, the file for {} (byte {})", bytes, left(), at_);
+      fail(ErrorCode::file_truncated, "the header needs {} more bytes, but the file has {} (byte {})", bytes, left(),
+           at_);
       return nullptr;
     }
     const uint64_t end = at_ + bytes;
@@ -228,11 +229,11 @@ class HeaderScan {
 Status check_unique(const Index& index) {
   const List<Entry>& entries = index.metadata.entries();
   if (const auto twice = first_repeated(entries.size(), [&](uint32_t i) -> std::string_view { return entries[i].key; }))
-    return error_at(ErrorCode::file_invalid, shown_name(entries[*twice].key), "this metadata key stands twice");
+    return error_at(ErrorCode::file_invalid, shown_name(entries[*twice].key), "this metadata key appears twice");
   const List<Tensor>& tensors = index.tensors;
   if (const auto twice =
           first_repeated(tensors.size(), [&](uint32_t i) -> std::string_view { return tensors[i].name; }))
-    return error_at(ErrorCode::tensor_duplicate, tensors[*twice].name, "this name stands twice in the file");
+    return error_at(ErrorCode::tensor_duplicate, tensors[*twice].name, "this name appears twice in the file");
   return {};
 }
 

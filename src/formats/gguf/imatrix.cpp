@@ -92,7 +92,7 @@ class DatReader {
         first_repeated(matrix.entries.size(), [&](uint32_t i) -> std::string_view { return matrix.entries[i].name; });
     if (twice)
       return error_at(ErrorCode::tensor_duplicate, shown_name(matrix.entries[*twice].name),
-                      "this weight stands twice in the importance matrix");
+                      "this weight appears twice in the importance matrix");
     if (left() == 0) return matrix;
     TRY(chunks, number("the number of chunks", 0));
     matrix.chunks = chunks;

@@ -154,7 +154,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
     entry.bytes = u32(bytes, at + 24);
     entry.begin = u32(bytes, at + 42);
     if (!widen(bytes.subspan(at + kCentralBytes + name, extra), {&entry.bytes, &entry.packed, &entry.begin}))
-      return invalid(entry.name, "its zip64 sizes are missing or stand there twice");
+      return invalid(entry.name, "its zip64 sizes are missing or appear twice");
     if ((entry.flags & kEncrypted) != 0) return invalid(entry.name, "is encrypted; save it without a password");
     if (entry.method != kStored && entry.method != kDeflated)
       return invalid(entry.name, text_of("is compressed by method {}; numpy writes 0, stored, and 8, deflated",
@@ -175,7 +175,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
   if (at != bytes.size()) return invalid("", "the directory has more bytes than entries");
   if (const auto twice =
           first_repeated(entries.size(), [&](uint32_t e) -> std::string_view { return entries[e].name; }))
-    return error_at(ErrorCode::tensor_duplicate, shown_name(entries[*twice].name), "stands twice in the archive");
+    return error_at(ErrorCode::tensor_duplicate, shown_name(entries[*twice].name), "appears twice in the archive");
   const auto before = [&](uint32_t a, uint32_t b) { return entries[a].begin < entries[b].begin; };
   for (const uint32_t e : sorted_order(entries.size(), before)) entries_.push_back(std::move(entries[e]));
   stage_ = Stage::entries;

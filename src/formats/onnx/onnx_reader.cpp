@@ -38,7 +38,7 @@ class Reader {
         return {};
       case 7:
         if (!model_.graphs.empty())
-          return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin), "the graph stands twice");
+          return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin), "the graph appears twice");
         return graph(field, kNone, kNone, {});
       case 8:
         return opset(field);

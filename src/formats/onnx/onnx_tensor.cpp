@@ -219,7 +219,7 @@ class TensorReader {
 
   Status place_raw() {
     if (tensor_.data_type == kText) return invalid("texts cannot be raw data");
-    if (value_fields_ > 1) return invalid("raw data stand twice");
+    if (value_fields_ > 1) return invalid("raw data appear twice");
     if (values_.bytes() != bytes_) return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
     tensor_.encoding = Encoding::bytes;
     tensor_.begin = values_.begin;

@@ -78,7 +78,7 @@ class HeaderListener final : public json::Listener {
     switch (event.kind) {
       case EventKind::key:
         if (event.text == kMetadataName) {
-          if (has_metadata_) return invalid(kMetadataName, "stands twice in the header; keep one");
+          if (has_metadata_) return invalid(kMetadataName, "appears twice in the header; keep one");
           in_metadata_ = has_metadata_ = true;
         } else {
           index_.tensors.emplace_back().name = event.text;
@@ -179,7 +179,7 @@ class HeaderListener final : public json::Listener {
 
   Status see_field() {
     const auto bit = static_cast<uint8_t>(1 << field_);
-    if (seen_ & bit) return invalid_tensor(text_of("{} stands twice in this tensor; keep one", kFieldNames[field_]));
+    if (seen_ & bit) return invalid_tensor(text_of("{} appears twice in this tensor; keep one", kFieldNames[field_]));
     seen_ |= bit;
     return {};
   }
@@ -196,14 +196,14 @@ class HeaderListener final : public json::Listener {
     if (const auto twice =
             first_repeated(tensors.size(), [&](uint32_t i) -> std::string_view { return tensors[i].name; }))
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].name),
-                      "this name stands twice in the header (compared after unescaping)");
+                      "this name appears twice in the header (compared after unescaping)");
     return {};
   }
   Status check_unique_metadata() const {
     const auto& entries = index_.metadata;
     if (const auto twice =
             first_repeated(entries.size(), [&](uint32_t i) -> std::string_view { return entries[i].first; }))
-      return invalid(kMetadataName, text_of("the key '{}' stands twice; keep one", shown_name(entries[*twice].first)));
+      return invalid(kMetadataName, text_of("the key '{}' appears twice; keep one", shown_name(entries[*twice].first)));
     return {};
   }
 

@@ -43,7 +43,7 @@ class ShardMapListener final : public json::Listener {
     }
     if (event.depth == 1 && event.kind == EventKind::key) {
       in_weight_map_ = event.text == "weight_map";
-      if (in_weight_map_ && has_weight_map_) return invalid("weight_map", "stands twice in the index; keep one");
+      if (in_weight_map_ && has_weight_map_) return invalid("weight_map", "appears twice in the index; keep one");
       has_weight_map_ |= in_weight_map_;
       return {};
     }
@@ -70,7 +70,7 @@ class ShardMapListener final : public json::Listener {
     if (const auto twice =
             first_repeated(tensors.size(), [&](uint32_t i) -> std::string_view { return tensors[i].first; }))
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].first),
-                      "this name stands twice in the weight_map");
+                      "this name appears twice in the weight_map");
     // Shards by name, which is their order in the model, whatever order the map mentions them in.
     List<std::string> files(sorted_.size());
     List<uint32_t> place(sorted_.size());

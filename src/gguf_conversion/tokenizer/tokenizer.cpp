@@ -62,7 +62,7 @@ class TokenizerWriter {
     if (!from_sentencepiece() && !from_json()) {
       metadata_.set_text("tokenizer.ggml.model", "no_vocab");
       diagnostics_.warning("tokenizer-missing", kAt,
-                           "no tokenizer that GGUF can hold was found; the file has none (no_vocab)",
+                           "found no tokenizer that GGUF supports; the file has none (no_vocab)",
                            "put tokenizer.json or tokenizer.model into the folder of the model");
       return {};
     }

@@ -205,7 +205,7 @@ Status ActivationCalibration::finish_scales(const Entry& entry, json::Value& row
   if (!found) return error_at(found.error().code, entry.where(), "{}", found.error().message);
   if (found->spec.dtype != spec.dtype)
     return error_at(ErrorCode::format_unsupported, entry.where(),
-                    "no value is below zero, so this dialect makes codes of {}; make the spec asymmetric",
+                    "no value is below zero, so this dialect uses {}; make the spec asymmetric",
                     info_of(found->spec.dtype).name);
   if (found->qparams.size() != entry.scales)
     return error_at(ErrorCode::shape_mismatch, entry.where(),

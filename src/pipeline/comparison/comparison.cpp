@@ -108,7 +108,7 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
   Comparison out = comparer.take();
   if (is_quantized)
     out.diagnostics.push_back({Severity::note, "reference-quantized", "/quantization_config",
-                               "the reference is a quantized model: errors are differences from what it holds",
+                               "the reference is a quantized model: errors are differences from its dequantized values",
                                "compare against the model it was made from to see what quantizing lost"});
   return out;
 }

@@ -105,7 +105,7 @@ class OnnxComparer {
       scale = named(tensor.name, "_scales", tensor.graph);
       zero_point = named(tensor.name, "_zero_points", tensor.graph);
       if (scale == nullptr || scale->shape.empty() || scale->shape.back() == 0 || codes->shape.empty())
-        return not_compared("its codes stand without scales");
+        return not_compared("its quantized values have no scales");
       form = codes->shape.size() == 3 ? OnnxForm::mat_mul_n_bits : OnnxForm::gather_block_quantized;
       const uint64_t row_bytes =
           codes->shape.size() == 3 ? codes->shape.back() : codes->shape.back() / scale->shape.back();
@@ -120,7 +120,7 @@ class OnnxComparer {
       if (codes == nullptr || scale == nullptr || codes->consumers.empty())
         return not_compared("is not in the quantized model, or under another name");
       const auto dtype = integer_of(onnx::bits_of(codes->data_type), is_signed(codes->data_type));
-      if (!dtype) return not_compared("does not hold integers of 2, 4 or 8 bits");
+      if (!dtype) return not_compared("does not contain integers of 2, 4 or 8 bits");
       spec.dtype = *dtype;
       const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
       form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;

@@ -67,7 +67,7 @@ void ForwardSession::load(uint64_t tile) {
 }
 
 Status ForwardSession::run(uint32_t portion, bool keep) {
-  if (portion >= pass_.portions()) return error_at(ErrorCode::argument_invalid, "portion", "there is no such portion");
+  if (portion >= pass_.portions()) return error_at(ErrorCode::argument_invalid, "portion", "does not exist");
   if (slot_ == kEmbeddingSlot) {
     pass_.run_embedding(portion, rows_, first_row_);
   } else if (slot_ == kHeadSlot) {

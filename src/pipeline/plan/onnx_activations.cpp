@@ -33,7 +33,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
       auto storage = activation_storage(stages, 0);
       if (!storage || !storage->has_zero_point)
         return error_at(ErrorCode::format_unsupported, task.name,
-                        "ONNX holds static scales of int8 and uint8 per tensor, and not these of {}; set is_dynamic to "
+                        "ONNX supports static scales of int8 and uint8 per tensor, not {}; set is_dynamic to "
                         "true, or leave {}_tensors out",
                         info_of(stages.front().dtype).name, name_of(role));
       // As the model holds it: a float of the values' own type.

@@ -73,7 +73,8 @@ class OnnxPlanner final : public OutputPlanner {
       return {};
     }
     if (resolved.weight.size() > 1)
-      return error_at(ErrorCode::format_unsupported, planned.task.name, "ONNX holds one spec a weight, not a list");
+      return error_at(ErrorCode::format_unsupported, planned.task.name,
+                      "ONNX supports one spec per weight, not a list");
     const LayerConfig layer = resolver_.layer_config(weight.layer, planned.weight.layer_type);
     const OnnxStyle style = style_of(weight, layer);
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
@@ -140,11 +141,12 @@ class OnnxPlanner final : public OutputPlanner {
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     report_norms();
     if (left_.count != 0)
-      note("kept-in-float", left_.first,
-           text_of("is the first of {} weights that stay as they are, because their operators cannot hold this spec; "
-                   "the plan says why for each",
-                   left_.count),
-           "give their layers int8 per_channel or per_tensor");
+      note(
+          "kept-in-float", left_.first,
+          text_of("is the first of {} weights that stay as they are, because their operators do not support this spec; "
+                  "the plan says why for each",
+                  left_.count),
+          "give their layers int8 per_channel or per_tensor");
     const std::string inputs = text_of("{}/input_tensors", config_.where);
     if (inputs_left_out_)
       warn("not-applied", inputs,

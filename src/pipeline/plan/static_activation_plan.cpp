@@ -63,7 +63,7 @@ class StaticActivationPlanner {
     if (storage && planned_.task.layout.codes != CodeStorage::cast_values && format_.fit(planned_.weight, *storage))
       return storage;
     out_.errors.push_back(error_at(ErrorCode::format_unsupported, planned_.weight.layer,
-                                   "{} holds static scales of int8, uint8 and fp8 per tensor, quark also per channel, "
+                                   "{} stores static scales of int8, uint8 and fp8 per tensor, quark also per channel, "
                                    "and not these of {}; set is_dynamic to true",
                                    format_.name(), info_of(stages.front().dtype).name));
     return std::nullopt;

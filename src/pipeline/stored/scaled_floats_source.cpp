@@ -143,7 +143,7 @@ class ScaledFloatsSource final : public SourceFormat {
         tensor_of(model, weight.layer, "comfy_quant") != nullptr || has_comfy_metadata(model, t.codes->file);
     if (is_comfy && (t.scale->stored.end - t.scale->stored.begin) * 8 > info_of(t.scale->stored.dtype).bits)
       return error_at(ErrorCode::dtype_unsupported, t.scale->stored.name,
-                      "is {} of a ComfyUI model, whose scales of blocks lie in another order; of ComfyUI's formats "
+                      "is {} of a ComfyUI model, whose block scales are in another order; of ComfyUI's formats "
                       "those with one scale for the tensor are decoded",
                       describe(t.scale->stored.dtype, t.scale->stored.shape));
     return {};

@@ -112,14 +112,14 @@ TEST_CASE("gguf: keys") {
                      "byte 24");
   gguf_check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(60'000)), kTruncated, "a text of 60000 bytes",
                      "byte 24");
-  gguf_check_refused(GgufBytes().begin(0, 2).key_u32("twice", 1).key_u32("twice", 2).out, kInvalid, "stands twice",
+  gguf_check_refused(GgufBytes().begin(0, 2).key_u32("twice", 1).key_u32("twice", 2).out, kInvalid, "appears twice",
                      "twice");
 }
 
 TEST_CASE("gguf: values") {
   gguf_check_refused(one_key(13, [](GgufBytes& f) { f.data(64); }), kInvalid, "value type 13", "k");
   gguf_check_refused(one_key(4, [](GgufBytes& f) { f.number<uint16_t>(0); }), kTruncated,
-                     "goes on for 4 bytes, the file for 2 (byte 37)", "k");
+                     "needs 4 more bytes, but the file has 2 (byte 37)", "k");
   gguf_check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(1 << 20); }), kTruncated,
                      "a text of 1048576 bytes", "k");
   gguf_check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(~uint64_t{0}); }), kTooLarge,
@@ -154,7 +154,7 @@ TEST_CASE("gguf: names and shapes of tensors") {
                      "byte 24");
   CHECK(gguf_read(one_tensor(std::string(63, 'n'), {4}, 0)));
   gguf_check_refused(GgufBytes().begin(2, 0).tensor("w", {4}, 0, 0).tensor("w", {4}, 0, 32).data(64).out,
-                     ErrorCode::tensor_duplicate, "stands twice", "w");
+                     ErrorCode::tensor_duplicate, "appears twice", "w");
   gguf_check_refused(one_tensor("w", {1, 1, 1, 1, 1}, 0), kInvalid, "5 dimensions, allowed are 4", "w");
   gguf_check_refused(GgufBytes().begin(1, 0).text("w").number<uint32_t>(0xFFFFFFFF).data(64).out, kInvalid,
                      "4294967295 dimensions", "w");
