@@ -11,6 +11,8 @@ dest=$root/.toolchain
 suite=forky
 patchelf_suite=bookworm  # patchelf 0.14; 0.18, which later releases have, breaks the Python interpreter
 headers="libxsimd-dev doctest-dev rapidjson-dev"
+# What Debian's Emscripten depends on and this build does not use: another Node, the native compiler's libraries.
+unused='^(nodejs|libnode|libgcc-[0-9]+-dev|libstdc\+\+-[0-9]+-dev|libc6-dev|libc-dev-bin|linux-libc-dev|lib(a|hwa|l|t|ub)san|libgprofng|libobjc|gcc|g\+\+|cpp)'
 
 say() { echo "set-up: $*" >&2; }
 
@@ -43,6 +45,10 @@ system_emcc() { # prints the path of an emcc that is new enough, or nothing
   fi
 }
 
+in_parallel() { # SCRIPT: runs it with each file of stdin as $1, one on each core; where it fails, the file stays as it is
+  xargs -0 -n 1 -P "$(nproc)" sh -c "{ $1; } >/dev/null 2>&1 || true" sh
+}
+
 private_apt() { # apt-get that knows only the other release and keeps its state in .toolchain/.apt
   local state=$dest/.apt
   apt-get -qq -o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
@@ -53,18 +59,12 @@ private_apt() { # apt-get that knows only the other release and keeps its state 
 
 # The unpacked programs run on their own C library: interpreter and library path of each point into .toolchain.
 relocate_programs() {
-  local lib=$dest/usr/lib/x86_64-linux-gnu path file
-  patchelf() { "$dest/.patchelf/usr/bin/patchelf" "$@"; }
-  is_elf() { [ "$(head -c4 "$1" | tr -d '\0')" = $'\x7fELF' ]; }
+  local lib=$dest/usr/lib/x86_64-linux-gnu path
   path=$lib:$(find "$dest"/usr/lib -name '*.so*' -printf '%h\n' | grep -vE '/(gconv|perl|python[0-9.]*|engines|ossl-modules|ccache|sasl2|security|krb5|gcc)' | sort -u | grep -vx "$lib" | paste -sd: || true)
-  find "$dest"/usr/bin "$dest"/usr/lib/llvm-*/bin -type f | while read -r file; do
-    if is_elf "$file" && patchelf --print-interpreter "$file" >/dev/null 2>&1; then
-      patchelf --set-interpreter "$lib/ld-linux-x86-64.so.2" --force-rpath --set-rpath "$path" "$file"
-    fi
-  done
-  find "$dest"/usr/lib -name '*.so*' -type f | while read -r file; do
-    if is_elf "$file" && [ -n "$(patchelf --print-rpath "$file" 2>/dev/null)" ]; then patchelf --force-rpath --set-rpath "$path" "$file"; fi
-  done
+  export patchelf=$dest/.patchelf/usr/bin/patchelf path interpreter=$lib/ld-linux-x86-64.so.2
+  # patchelf tells programs, libraries and other files apart by itself.
+  find "$dest"/usr/bin "$dest"/usr/lib/llvm-*/bin -type f -print0 | in_parallel '"$patchelf" --print-interpreter "$1" && "$patchelf" --set-interpreter "$interpreter" --force-rpath --set-rpath "$path" "$1"'
+  find "$dest"/usr/lib -name '*.so*' -type f -print0 | in_parallel '[ -n "$("$patchelf" --print-rpath "$1")" ] && "$patchelf" --force-rpath --set-rpath "$path" "$1"'
   rm -rf "$dest/.patchelf"
 }
 
@@ -87,15 +87,17 @@ unpack() { # PACKAGE...
   fi
   say "unpacking $* (Debian $suite) into .toolchain"
   rm -rf "$dest"
-  local state=$dest/.apt keyring=/usr/share/keyrings/debian-archive-keyring.gpg deb name mirror
+  local state=$dest/.apt keyring=/usr/share/keyrings/debian-archive-keyring.gpg name mirror packages
   mkdir -p "$state"/{lists/partial,cache/archives/partial} "$dest/include"
   # The machine's own mirror.
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | sort -u | head -1)
   printf "deb [signed-by=$keyring] $mirror %s main\n" "$suite" "$patchelf_suite" >"$state/sources.list"
   : >"$state/status"
   private_apt update
-  private_apt -y --download-only install "$@"
-  for deb in "$state"/cache/archives/*.deb; do dpkg-deb -x "$deb" "$dest"; done
+  mapfile -t packages < <(private_apt -s install "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -vE "$unused")
+  (cd "$state/cache/archives" && private_apt download "${packages[@]}")
+  export dest
+  printf '%s\0' "$state"/cache/archives/*.deb | xargs -0 -n 1 -P "$(nproc)" sh -c 'dpkg-deb -x "$1" "$dest"' sh
   (cd "$state" && private_apt download "patchelf/$patchelf_suite" && dpkg-deb -x patchelf_*.deb "$dest/.patchelf")
   rm -rf "$state" "$dest/usr/share/doc" "$dest/usr/share/man" "$dest/usr/share/locale"
   # Headers apart from the foreign C library's, so that the native compiler sees only these.
