@@ -32,7 +32,7 @@ constexpr HyperparameterRow kHyperparameterRows[] = {
     {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, "gemma3", 8},
     {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, nullptr, 0, true},
     {"attention.head_count_kv", "num_key_value_heads", KeyKind::count, "gemma3", 4},
-    {"attention.head_count_kv", "num_key_value_heads", KeyKind::count, "llama|qwen2|qwen3|gemma|gemma2"},
+    {"attention.head_count_kv", "num_key_value_heads"},
     {"attention.key_length", "head_dim", KeyKind::count, "gemma|gemma2|gemma3", 256},
     {"attention.value_length", "head_dim", KeyKind::count, "gemma|gemma2|gemma3", 256},
     {"attention.key_length", "head_dim"},

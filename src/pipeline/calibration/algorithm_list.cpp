@@ -1,5 +1,6 @@
 #include "pipeline/calibration/algorithm_list.h"
 
+#include "config/reading/object_reader.h"
 #include "core/message.h"
 
 namespace wasmquant {
@@ -58,6 +59,28 @@ List<AskedAlgorithm> asked_algorithms(const Config& config) {
     for (size_t i = 0; i < value.items().size(); ++i) add(value.items()[i], text_of("{}/{}", where, i));
   }
   return out;
+}
+
+std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
+  for (const AlgorithmInfo& row : kAlgorithms)
+    if (row.is_calibrated && config::index_in(name, row.names) >= 0) return row.method;
+  return std::nullopt;
+}
+
+std::string names_before_rounding() {
+  List<std::string_view> names;
+  std::optional<CalibrationMethod> last;
+  for (const AlgorithmInfo& row : kAlgorithms) {
+    if (!row.is_calibrated || !precedes_rounding(row.method) || last == row.method) continue;
+    names.push_back(config::word_at(row.names, 0));
+    last = row.method;
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept {

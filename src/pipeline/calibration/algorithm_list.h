@@ -5,9 +5,11 @@
 //                           multiplication that Brevitas puts before a layer
 //   GPTQ, GPFQ, GPFA2Q, BiasCorrection   gptq, gpfq (which GPFA2Q falls back to since 0.12), biascorrection
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "config/spec/algorithm_table.h"
 #include "config/spec/spec.h"
 #include "core/json.h"
 #include "core/list.h"
@@ -21,6 +23,16 @@ struct AskedAlgorithm {
 };
 
 List<AskedAlgorithm> asked_algorithms(const Config& config);
+
+/// The method that a row of algorithms.def calls `name`; none for a name that is unknown or needs no calibration.
+std::optional<CalibrationMethod> method_named(std::string_view name) noexcept;
+/// Whether the method changes weights before they are rounded, so that it goes with any rounding, that of GGUF's types
+/// too: it rotates, equalizes or scales.
+constexpr bool precedes_rounding(CalibrationMethod method) noexcept {
+  return info_of(method).kind <= AlgorithmKind::scales;
+}
+/// The methods that precede rounding, by the first name of each: "rotation, cle, smoothquant and awq", for messages.
+std::string names_before_rounding();
 
 inline constexpr std::string_view kMergeBatchNorm = "merge_batch_norm";
 /// The row that asks for batch norms to be folded; null: none does.

@@ -18,12 +18,6 @@ using model::LinearInput;
 constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
                                    LinearInput::feed_forward_output};
 
-std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
-  for (const AlgorithmInfo& row : kAlgorithms)
-    if (row.is_calibrated && config::index_in(name, row.names) >= 0) return row.method;
-  return std::nullopt;
-}
-
 // What rounds columns has one place in the order.
 CalibrationMethod place_of(CalibrationMethod method) noexcept {
   return rounds_columns(method) ? CalibrationMethod::gptq : method;
@@ -179,7 +173,7 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
     CalibratedAlgorithm& row = out.emplace_back();
     row.name = name;
     row.needs_inputs = info_of(*method).sees != AlgorithmSees::nothing;
-    row.changes_inputs = info_of(*method).kind <= AlgorithmKind::scales;
+    row.changes_inputs = precedes_rounding(*method);
     row.rotates_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
     row.is_implied = item.is_implied;
     row.needs_reference = needs_reference(*method);

@@ -64,16 +64,12 @@ class GgufPlanner final : public OutputPlanner {
   Status check_algorithms() const {
     for (const AskedAlgorithm& algorithm : asked_) {
       const std::string& name = algorithm.value["name"].as_string();
-      bool changes_weights = false;
-      for (const char* known :
-           {"rotation", "cle", "smooth", "smoothquant", "activationequalization", "autosmoothquant", "awq"})
-        changes_weights |= name == known;
-      if (!changes_weights)
+      const auto method = method_named(name);
+      if (!method || !precedes_rounding(*method))
         return error_at(ErrorCode::format_unsupported, algorithm.where,
-                        "{q} chooses codes or biases, and GGUF types choose their own; rotation, cle, smooth, "
-                        "autosmoothquant and awq change weights before. What it makes can be written as "
-                        "fake-quantized, and a GGUF file be made of that",
-                        name);
+                        "{q} chooses codes or biases, and GGUF types choose their own; {} change weights before. What "
+                        "it makes can be written as fake-quantized, and a GGUF file be made of that",
+                        name, names_before_rounding());
       if (!model_.format().can_calibrate)
         return error_at(ErrorCode::format_unsupported, algorithm.where,
                         "{q} needs the model's folder, with config.json; this is a {} file", name,

@@ -55,8 +55,9 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF stores llama.cpp's types, which define their own rounding: use a preset like q4_k_m or q8_0, or a "
-        "config with \"dialect\": \"gguf\", which may list rotation, cle, smooth and awq; and calibration or an "
-        "imatrix for importance. What gptq makes can be written as fake-quantized, and a GGUF file be made of that");
+        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance. What "
+        "gptq makes can be written as fake-quantized, and a GGUF file be made of that",
+        names_before_rounding());
   if (is_recipe && !format.takes_recipes)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot store it",
                     config.source["recipe"].as_string(), format.name);
