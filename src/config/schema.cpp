@@ -4,7 +4,9 @@
 
 #include "config/dialects/dialects.h"
 #include "config/dialects/gguf_config.h"
+#include "config/quark/quark_algorithms.h"
 #include "config/quark/quark_config.h"
+#include "config/spec/algorithm_table.h"
 #include "config/spec/vocabulary.h"
 
 namespace wasmquant::config {
@@ -76,6 +78,59 @@ class Writer {
     return out;
   }
 
+  static Array split(std::string_view words) {
+    Array out;
+    for (size_t begin = 0; begin < words.size();) {
+      const size_t end = std::min(words.find('|', begin), words.size());
+      out.emplace_back(words.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return out;
+  }
+
+  bool lists_algorithms(const Key& key) const {
+    const std::string_view name = key.name;
+    return (dialect_ == Dialect::quark || dialect_ == Dialect::gguf) &&
+           (name == "pre_quant_opt_config" || name == "algo_config");
+  }
+
+  // A row of algorithms.def: any of its names, and its fields.
+  static Value algorithm_of(const AlgorithmInfo& row) {
+    Value properties, name, out;
+    name.set("enum", split(row.names));
+    properties.set("name", std::move(name));
+    for (const Value& field : split(row.fields)) {
+      Value kinds;
+      for (const KindName& kind : kKindNames)
+        if (kind.name[0] == field.as_string()[0]) kinds.set("type", Array{Value(kind.name), Value("null")});
+      properties.set(field.as_string().substr(1), std::move(kinds));
+    }
+    for (const Value& field : split(kIgnoredAlgorithmFields)) {
+      Value without_effect;
+      without_effect.set("deprecated", true);
+      properties.set(field.as_string(), std::move(without_effect));
+    }
+    out.set("type", "object");
+    out.set("properties", std::move(properties));
+    out.set("required", Array{Value("name")});
+    out.set("additionalProperties", false);
+    return out;
+  }
+
+  Value algorithm() {
+    constexpr char kTitle[] = "Algorithm";
+    if (definitions_.find(kTitle) == nullptr) {
+      Array rows;
+      for (const AlgorithmInfo& row : kAlgorithms) rows.push_back(algorithm_of(row));
+      Value any;
+      any.set("anyOf", std::move(rows));
+      definitions_.set(kTitle, std::move(any));
+    }
+    Value out;
+    out.set("$ref", std::string("#/$defs/") + kTitle);
+    return out;
+  }
+
   static Value one_of_words(const Array& words) {
     Value out;
     Array all = words;
@@ -93,14 +148,7 @@ class Writer {
 
   Array words_of(const Key& key) const {
     Array words;
-    if (key.words != nullptr) {
-      std::string_view rest = key.words;
-      for (size_t i = 0; index_in(word_at(rest, i), rest) == static_cast<int>(i); ++i) {
-        words.emplace_back(word_at(rest, i));
-        if (word_at(rest, i).end() == rest.end()) break;
-      }
-      return words;
-    }
+    if (key.words != nullptr) return split(key.words);
     if (dialect_ != Dialect::quark) return words;
     const std::string_view name = key.name;
     for (const Words& row : kQuarkWords)
@@ -131,8 +179,8 @@ class Writer {
     } else if (dialect_ == Dialect::gguf && key.name == std::string_view("layers")) {
       out.set("type", "object");
       out.set("additionalProperties", one_of_words(ggml_types()));
-    } else if (key.of != nullptr) {
-      Value inner = reference(*key.of);
+    } else if (key.of != nullptr || lists_algorithms(key)) {
+      Value inner = key.of != nullptr ? reference(*key.of) : algorithm();
       Array choices;
       if ((key.kinds & kMap) != 0) {
         Value map;

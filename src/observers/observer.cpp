@@ -251,6 +251,7 @@ Result<Observation> Observer::finish() const {
   observation.granularity = last.granularity();
   observation.min.assign(last.min().begin(), last.min().end());
   observation.max.assign(last.max().begin(), last.max().end());
+  observation.spec = spec_;
   choose(observation);
   observation.spec = spec_for_data(spec_, observation.min);
   return observation;

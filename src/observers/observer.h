@@ -111,7 +111,8 @@ class Observer {
   virtual void count(std::span<const float> /*x*/, uint64_t /*at*/) noexcept {}
   virtual void merge_counts(const Observer& /*other*/) noexcept {}
 
-  /// After all passes, with a batch or more; fills qparams, min and max (initially the last batch's range).
+  /// After all passes, with a batch or more; fills qparams, min and max (initially the last batch's range). The spec of
+  /// `observation` is the observer's.
   virtual void choose(Observation& observation) const = 0;
 
  private:

@@ -48,6 +48,16 @@ test('schemas and parsers agree on keys, kinds and words', async (t) => {
       [{ ...weight({ dtype: 'int8' }), layer_types: { a: 'Liner' } }, false],
       [{ ...weight({ dtype: 'int8' }), resolution: 'whole' }, false],
       [{ ...weight({ dtype: 'int8' }), layer_quant_config: { a: { weigth: null } } }, false],
+      [{ ...weight({ dtype: 'int8' }), algo_config: [{ name: 'gptq', desc_act: null, num_attention_heads: 8 }] }, true],
+      [{ ...weight({ dtype: 'int8' }), pre_quant_opt_config: { name: 'smooth', alpha: 0.5 } }, true],
+      [{ ...weight({ dtype: 'int8' }), algo_config: [{ name: 'gptqq' }] }, false],
+      [{ ...weight({ dtype: 'int8' }), algo_config: [{ name: 'gptq', alpha: 0.5 }] }, false],
+      [{ ...weight({ dtype: 'int8' }), algo_config: [{ name: 'gptaq', alpha: '1' }] }, false],
+      [{ ...weight({ dtype: 'int8' }), algo_config: [{ desc_act: true }] }, false],
+    ],
+    gguf: [
+      [{ dialect: 'gguf', recipe: 'q4_0', algo_config: [{ name: 'awq' }] }, true],
+      [{ dialect: 'gguf', recipe: 'q4_0', algo_config: [{ name: 'awk' }] }, false],
     ],
     brevitas: [
       [brevitas({ bit_width: 4 }), true],

@@ -9,9 +9,6 @@
 namespace wasmquant::config {
 namespace {
 
-// Quark reads and ignores these in every algorithm.
-constexpr std::string_view kForgotten = "name|num_attention_heads|num_key_value_heads";
-
 List<std::string_view> names_of_all() {
   List<std::string_view> out;
   for (const AlgorithmInfo& row : kAlgorithms)
@@ -73,7 +70,7 @@ class Checker {
 
   void check_fields(std::string_view fields) {
     for (const auto& [key, member] : value_.members()) {
-      if (index_in(key, kForgotten) >= 0) continue;
+      if (key == "name" || index_in(key, kIgnoredAlgorithmFields) >= 0) continue;
       bool known = false, fits = member.is_null();
       List<std::string_view> names;
       for (size_t begin = 0; begin < fields.size();) {
