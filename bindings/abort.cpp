@@ -1,14 +1,14 @@
-// Keeps printf out of the module: 10 KB for texts that nobody reads.
+// Keeps printf, 10 KB of unused formatting, out of the module.
 #include <__verbose_abort>
 #include <cstdarg>
 #include <cstdint>
 
-// What the C++ library does when a container is misused or memory ends: trap at once. Its own handler would print a
-// message first; the worker that trapped is replaced either way.
+// Called by the C++ library on container misuse or out of memory. Traps at once instead of printing a message first;
+// the trapped worker is replaced either way.
 void std::__libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }
 
-// The C library's sprintf without floating point. The one caller is Embind, which names a type in its errors by the
-// type's address, "%p"; the format is therefore not looked at.
+// sprintf without floating point. The only caller is Embind, which formats a type's address with "%p" in its errors;
+// the format is therefore ignored.
 extern "C" int siprintf(char* out, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

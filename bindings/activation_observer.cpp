@@ -1,4 +1,4 @@
-// The observers that a plan asks for, shown batches that JavaScript brings, or what a forward pass computes. Contract:
+// Activation observers of a plan, fed with batches from JavaScript or by a forward pass. Contract:
 // BoundActivationObserver of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 

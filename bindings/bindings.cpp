@@ -1,5 +1,5 @@
-// Version, presets, configs and memory. Each file of this folder registers what it binds; the types and contracts of all of
-// it are in web/lib/engine/module.ts.
+// Version, presets, configs and memory. Each file here registers its bindings; types and contracts:
+// web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 

@@ -1,4 +1,4 @@
-// What quantizing a layer of the block that is loaded would do. Contract: BoundSensitivityProbe of
+// Estimates the effect of quantizing one layer of the loaded block. Contract: BoundSensitivityProbe of
 // web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 

@@ -48,7 +48,8 @@ struct Tensor {
   uint64_t end = 0;
 };
 
-/// One file: metadata as in the file, tensors in the order of the file, which is that of their data.
+/// How many bytes from the start of the file the reader needs, judging by the prefix so far. The header's length is
+/// unknown until its end, so requests grow fourfold: all reads and scans together stay below twice the header.
 struct Index {
   uint32_t version = kVersion;
   uint32_t alignment = kDefaultAlignment;
@@ -67,12 +68,12 @@ struct FileMetadata : FileDetails {
 struct Need {
   uint64_t bytes;  // from offset 0, never beyond the file; 0 = enough
 };
-/// `prefix` = the first bytes of a file of `file_bytes` in all. Errors: format-unknown, file-truncated, file-too-large,
+/// `prefix`: the first bytes of a file of `file_bytes` bytes. Errors: format-unknown, file-truncated, file-too-large,
 /// file-invalid; each names key or tensor and the byte.
 Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// The whole header to an index. Errors: those of `need`, tensor-duplicate, dtype-unsupported; file-truncated when the
-/// prefix is too short.
+/// Parses the whole header. Errors: those of `need`, tensor-duplicate, dtype-unsupported; file-truncated if the prefix
+/// is too short.
 Result<Index> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
 /// One tensor to write; bytes follow from type and shape.
@@ -84,21 +85,21 @@ struct NewTensor {
 struct Header {
   std::string bytes;              // padded to the alignment
   std::vector<uint64_t> offsets;  // absolute offset of each tensor's data, as tensors were given
-  uint64_t file_bytes = 0;        // in all, the padding after the last tensor included; bytes between tensors are zero
+  uint64_t file_bytes = 0;        // total, including the padding after the last tensor; bytes between tensors are zero
 };
-/// Data in the order of `tensors`; general.alignment of `metadata` decides the padding. Errors: tensor-duplicate,
-/// file-invalid (a name of no or more than 63 bytes, more than 4 dimensions, general.alignment), format-unsupported (a
-/// row that is no whole number of blocks), file-too-large.
+/// Data in the order of `tensors`; general.alignment of `metadata` sets the padding. Errors: tensor-duplicate,
+/// file-invalid (a name of 0 or more than 63 bytes, more than 4 dimensions, general.alignment), format-unsupported (a
+/// row that is not a whole number of blocks), file-too-large.
 Result<Header> write_header(const Metadata& metadata, std::span<const NewTensor> tensors);
 
-/// Byte size of a tensor, padding excluded. Errors: format-unsupported when rows are no whole number of blocks,
-/// file-too-large on overflow (2^63 elements or bytes).
+/// Byte size of a tensor without padding. Errors: format-unsupported if rows are not whole blocks, file-too-large on
+/// overflow (2^63 elements or bytes).
 Result<uint64_t> tensor_bytes(GgmlType type, std::span<const uint64_t> shape, std::string_view name);
 
-/// general.alignment, or 32. Errors: file-invalid unless it is a u32 and a power of two.
+/// general.alignment, default 32. Errors: file-invalid unless it is a u32 and a power of two.
 Result<uint32_t> alignment_of(const Metadata& metadata);
 
-/// `bytes` up to a multiple of `alignment`, a power of two. `bytes` at most 2^63.
+/// Rounds `bytes` (at most 2^63) up to a multiple of `alignment`, a power of two.
 constexpr uint64_t padded(uint64_t bytes, uint32_t alignment) noexcept {
   return (bytes + alignment - 1) & ~uint64_t{alignment - 1};
 }

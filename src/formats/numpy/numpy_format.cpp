@@ -5,8 +5,8 @@
 namespace wasmquant {
 namespace {
 
-// The array is called as its file. As only tensors called *.weight are quantized, a matrix without a dot in its name is
-// taken for one.
+// The array is named after its file. Only tensors named *.weight are quantized, so a matrix without a dot in its name
+// gets that suffix.
 class NpyReader final : public HeaderReader {
  public:
   explicit NpyReader(const FileStart& file)

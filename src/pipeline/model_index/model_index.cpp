@@ -11,7 +11,7 @@
 namespace wasmquant {
 namespace {
 
-// A tensor's or header's trouble belongs to a file: say which.
+// Adds the file to an error about a tensor or header.
 Error in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;
@@ -57,7 +57,7 @@ Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> byt
       return error_at(ErrorCode::format_unknown, "", "is a whole model; open it alone");
     reading_ = file;
     format_ = &format;
-    if (reader_->need().offset != 0) return reader_->need();  // what it begins with is elsewhere
+    if (reader_->need().offset != 0) return reader_->need();  // the reader first needs other bytes
   }
   if (reader_->need().bytes != 0) TRY_VOID(reader_->feed(bytes));
   const Need next = reader_->need();
@@ -69,7 +69,7 @@ Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> byt
   return next;
 }
 
-// The model's own file comes first, then one for each location.
+// The model's own file comes first, then one file per location.
 Status ModelIndex::finish_graph() {
   onnx_ = std::make_unique<OnnxIndex>(indexes_.front().details);
   const onnx::Model& model = onnx_->model();
@@ -152,8 +152,8 @@ Status ModelIndex::finish() {
   return {};
 }
 
-// GPT-2's Conv1D stores [in, out]. Its bias has an element for each output, which is the second axis then; square
-// matrices are told by those of the same name in other layers.
+// GPT-2's Conv1D stores [in, out]. The bias length shows the output axis; square matrices follow
+// those of the same name in other layers.
 void ModelIndex::mark_input_major() {
   const auto part_of = [](const ModelTensor& tensor) {
     return std::string_view(tensor.layer).substr(tensor.layer.rfind('.') + 1);
@@ -227,7 +227,7 @@ std::string ModelIndex::tensors_json(size_t first, size_t last) const {
 }
 
 json::Value ModelIndex::to_json() const {
-  json::Array metadata;  // of every part
+  json::Array metadata;  // of all parts
   for (const FileIndex& index : indexes_)
     for (const auto& [key, value] : index.metadata) {
       json::Array& pair = metadata.emplace_back(json::Array{}).items();
