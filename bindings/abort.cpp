@@ -3,12 +3,10 @@
 #include <cstdarg>
 #include <cstdint>
 
-// Called by the C++ library on container misuse or out of memory. Traps at once instead of printing a message first;
-// the trapped worker is replaced either way.
+// Called by the C++ library on misuse or out of memory. Traps without a message: the worker is replaced anyway.
 void std::__libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }
 
-// sprintf without floating point. The only caller is Embind, which formats a type's address with "%p" in its errors;
-// the format is therefore ignored.
+// sprintf without floating point. It ignores the format: the only caller, Embind, prints an address with "%p".
 extern "C" int siprintf(char* out, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -1,5 +1,4 @@
-// Activation observers of a plan, fed with batches from JavaScript or by a forward pass. Contract:
-// BoundActivationObserver of web/lib/engine/forward_module.ts.
+// Activation observers of a plan. Contract: BoundActivationObserver of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
 #include <memory>

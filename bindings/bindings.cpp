@@ -1,5 +1,4 @@
-// Version, presets, configs and memory. Each file here registers its bindings; types and contracts:
-// web/lib/engine/module.ts.
+// Version, presets, configs and memory. All bindings here: types and contracts are in web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 

@@ -1,5 +1,4 @@
-// A forward pass of a batch of sequences, which later stages observe or change. Contract: BoundForwardPass of
-// web/lib/engine/forward_module.ts.
+// A forward pass of a batch of sequences. Contract: BoundForwardPass of web/lib/engine/forward_module.ts.
 #pragma once
 #include <memory>
 #include <string>

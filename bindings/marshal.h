@@ -1,5 +1,4 @@
-// The boundary between JavaScript and the core: results and errors are JSON text, bulk data are addresses in module
-// memory.
+// The boundary between JavaScript and the core: results and errors as JSON text, bulk data as addresses in memory.
 #pragma once
 #include <cstdint>
 #include <string>

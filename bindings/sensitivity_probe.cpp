@@ -1,5 +1,4 @@
-// Estimates the effect of quantizing one layer of the loaded block. Contract: BoundSensitivityProbe of
-// web/lib/engine/forward_module.ts.
+// Contract: BoundSensitivityProbe of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
 #include <optional>

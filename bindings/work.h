@@ -1,5 +1,4 @@
-// Packed tasks of a plan, a comparison or a forward pass, for sessions and decoders. Contract: BoundWork of
-// web/lib/engine/module.ts.
+// Packed tasks of a plan, a comparison or a forward pass. Contract: BoundWork of web/lib/engine/module.ts.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// The readable model formats. Each is a folder here with a reader, a function that returns its Format, and a row in
-// formats.def.
+// The readable model formats: each is a folder with a reader, a function that returns its Format, and a formats.def
+// row.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,8 +21,7 @@ class IndexReader {
  public:
   virtual ~IndexReader() = default;
   virtual Need need() const = 0;
-  /// Bytes of the file from need().offset on; if fewer than need().bytes, the rest is requested again. Errors: the
-  /// format's.
+  /// Bytes of the file from need().offset on; if fewer than need().bytes, the rest is requested again.
   virtual Status feed(std::span<const uint8_t> bytes) = 0;
   /// Call once, after need() is 0 bytes.
   virtual Result<FileIndex> finish() = 0;
@@ -87,8 +86,7 @@ struct Format {
 /// All formats, in the order of formats.def.
 std::span<const Format* const> formats() noexcept;
 
-/// The format of a file by its first bytes, else by its extension, else the first format, whose reader reports the
-/// error.
+/// The format of a file by its first bytes, else by extension, else the first one, whose reader reports the error.
 const Format& format_of(std::string_view name, std::span<const uint8_t> prefix) noexcept;
 
 }  // namespace wasmquant

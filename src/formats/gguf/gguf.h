@@ -62,9 +62,8 @@ struct FileMetadata : FileDetails {
   Metadata metadata;
 };
 
-/// How many bytes from the start of the file the reader needs, judged from what it has. Nothing tells how long a header
-/// is before its end, so requests grow fourfold: feeding the prefix again each time reads and scans less than twice the
-/// header in all.
+/// Bytes from the start of the file that the reader needs, judging by the prefix so far. The header's length is unknown
+/// until its end, so requests grow fourfold: all reads and scans together stay below twice the header.
 struct Need {
   uint64_t bytes;  // from offset 0, never beyond the file; 0 = enough
 };
@@ -72,8 +71,7 @@ struct Need {
 /// file-invalid; each names key or tensor and the byte.
 Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// Parses the whole header. Errors: those of `need`, tensor-duplicate, dtype-unsupported; file-truncated if the prefix
-/// is too short.
+/// Parses the whole header. Errors: those of `need`, tensor-duplicate, dtype-unsupported; file-truncated.
 Result<Index> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
 /// One tensor to write; bytes follow from type and shape.
@@ -92,8 +90,7 @@ struct Header {
 /// row that is not a whole number of blocks), file-too-large.
 Result<Header> write_header(const Metadata& metadata, std::span<const NewTensor> tensors);
 
-/// Byte size of a tensor without padding. Errors: format-unsupported if rows are not whole blocks, file-too-large on
-/// overflow (2^63 elements or bytes).
+/// Byte size without padding. Errors: format-unsupported (rows are not whole blocks), file-too-large (2^63 bytes).
 Result<uint64_t> tensor_bytes(GgmlType type, std::span<const uint64_t> shape, std::string_view name);
 
 /// general.alignment, default 32. Errors: file-invalid unless it is a u32 and a power of two.

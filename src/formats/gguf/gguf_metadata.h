@@ -1,7 +1,6 @@
-// GGUF metadata: keys and values in file order. Values stay raw bytes, so copies are exact; typed access decodes on
-// demand.
-// A value after its type (u32): numbers and bools little-endian; text: u64 length, bytes; array: u32 element type, u64
-// count, elements.
+// GGUF metadata in file order. Values stay raw bytes, so copies are exact; typed access decodes on demand. After its
+// type (u32) a value is: numbers and bools little-endian; text: u64 length, bytes; array: u32 element type, u64 count,
+// elements.
 #pragma once
 #include <cstdint>
 #include <optional>

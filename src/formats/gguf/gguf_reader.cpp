@@ -1,6 +1,5 @@
-// GGUF reader. One scan serves `need` and `read_index`: it walks the header through the prefix and ends with a result,
-// an error, or the number of missing bytes. Declared counts and lengths are checked against the rest of the file before
-// allocating.
+// GGUF reader. One scan serves `need` and `read_index`: it walks the prefix and ends with a result, an error, or the
+// number of missing bytes. Declared counts and lengths are checked against the rest of the file before allocating.
 #include <algorithm>
 #include <cstring>
 #include <optional>

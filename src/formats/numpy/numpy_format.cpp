@@ -5,8 +5,8 @@
 namespace wasmquant {
 namespace {
 
-// The array is named after its file. Only tensors named *.weight are quantized, so a matrix without a dot in its name
-// gets that suffix.
+// The array is named after its file; without a dot, a matrix also gets ".weight", because only such tensors are
+// quantized.
 class NpyReader final : public HeaderReader {
  public:
   explicit NpyReader(const FileStart& file)

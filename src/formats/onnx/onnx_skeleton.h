@@ -43,8 +43,7 @@ class Skeleton {
 
   /// The next bytes to feed. Requests grow while useful, and start small after a skipped payload.
   Need need() const noexcept;
-  /// Bytes of the file from need().offset on, at least one. Errors: file-invalid, file-truncated, file-too-large, each
-  /// naming the byte.
+  /// Bytes from need().offset on, at least one. Errors naming the byte: file-invalid, file-truncated, file-too-large.
   Status feed(std::span<const uint8_t> bytes);
   uint64_t file_bytes() const noexcept { return file_bytes_; }
 

@@ -42,8 +42,7 @@ class Scopes {
     });
   }
 
-  // Subgraphs follow their graph, so a name is visible in [graph, last]. Two ranges nest or are disjoint; for one name
-  // they must be disjoint.
+  // Subgraphs follow their graph, so a name is visible in [graph, last]. Ranges of one name must be disjoint.
   Status check() {
     uint32_t last = 0;
     for (size_t i = 0; i < order_.size(); ++i) {

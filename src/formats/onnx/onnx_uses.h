@@ -12,8 +12,7 @@ struct Definition {
   Range input;  // the field of an input, with its tag
   bool is_input() const noexcept { return input.bytes() > 0; }
 };
-/// Fills the tensors' consumers and the model's names. Errors: tensor-duplicate if a graph or a subgraph redefines a
-/// name.
+/// Fills the tensors' consumers and the model's names. Errors: tensor-duplicate if a graph or subgraph redefines one.
 Status find_uses(Model& model, const List<Definition>& definitions);
 
 /// Whether nodes of this type quantize, dequantize or compute on codes.

@@ -30,8 +30,7 @@ struct Need {
 /// `prefix`: the first bytes of a file of `file_bytes` bytes. Errors: file-truncated, file-too-large, file-invalid.
 Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// Parses the whole header (8 + N bytes or more). Errors naming tensor or byte: those of `need`, file-invalid,
-/// tensor-duplicate, dtype-unsupported.
+/// Parses the header (8 + N bytes or more). Errors: those of `need`, file-invalid, tensor-duplicate, dtype-unsupported.
 Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
 /// One tensor to write; bytes follow from dtype and shape.

@@ -23,8 +23,7 @@ namespace {
 using json::Event;
 using json::EventKind;
 
-// No array library supports more than 64 dimensions; limits the growth of a header of "[1,1,1,…]" to four times its
-// size.
+// Array libraries stop at 64 dimensions; keeps a header of "[1,1,1,…]" from growing to four times its size.
 constexpr size_t kMaxRank = 255;
 
 enum Field : uint8_t { dtype, shape, data_offsets, unknown };

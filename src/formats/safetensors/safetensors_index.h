@@ -17,13 +17,13 @@ struct ShardMap {
   List<std::pair<std::string, uint32_t>> tensors;  // name, index into files
   std::string text;                                // the original text with an empty weight_map
 };
-/// Errors: json-invalid, file-invalid (a shard name that is not a plain file name: slash, backslash, "..", empty, NUL,
-/// drive letter; more than 10,000 shards), tensor-duplicate.
+/// Errors: json-invalid, file-invalid (a shard name with slash, backslash, "..", NUL, drive letter, or an empty one;
+/// more than 10,000 shards), tensor-duplicate.
 Result<ShardMap> read_shard_map(std::string_view text);
 
-/// Checks that every mapped tensor is in its file; tensors missing in the map go to `unmapped`, by file and offset.
-/// Errors: tensor-missing naming tensor and file; tensor-duplicate if two files have one name; argument-invalid if the
-/// number of `files` differs from the map.
+/// Checks that every mapped tensor is in its file; unmapped ones go to `unmapped`, by file and offset. Errors:
+/// tensor-missing; tensor-duplicate if two files have one name; argument-invalid if the number of `files` differs from
+/// the map.
 Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped);
 
 /// Text of the index for these files; total_size is the sum of the tensors' bytes. `original`: ShardMap::text of the

@@ -1,5 +1,4 @@
-// safetensors writer: entries to header bytes. Tensors are contiguous, in the given order; spaces pad the JSON so that
-// data begins at a multiple of 8.
+// safetensors writer: entries to header bytes. Tensors are contiguous and in order; spaces align the data to 8 bytes.
 #include <algorithm>
 
 #include "core/json.h"

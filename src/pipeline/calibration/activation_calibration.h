@@ -54,8 +54,7 @@ class ActivationCalibration {
   /// Begins a batch; batches of layers without requests are only counted. Errors, `where` <layer>.<role>:
   /// shape-mismatch (no elements, wrong feature count), memory-budget if an observer would keep too much.
   Status begin(std::string_view layer, ActivationRole role, const std::vector<uint64_t>& shape);
-  /// The batch's next elements, in C order. Errors: value-not-finite; shape-mismatch if there are more than the shape
-  /// has.
+  /// The batch's next elements, in C order. Errors: value-not-finite; shape-mismatch if there are too many.
   Status update(std::span<const float> x);
   /// Whether a request needs the current batch.
   bool is_wanted() const noexcept { return current_ != nullptr; }

@@ -1,5 +1,4 @@
-// Steps for each transformer block from pre_quant_opt_config and algo_config (Quark's names and defaults, spec quark
-// 1.5).
+// Calibration steps per transformer block, from pre_quant_opt_config and algo_config (Quark's names, spec quark 1.5).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -58,8 +57,8 @@ struct CalibratedAlgorithm {
 List<CalibratedAlgorithm> calibrated_algorithms(const Config& config);
 
 /// Errors, `where` a JSON pointer: config-invalid (wrong order; a layer that is not in the block or does not read the
-/// named input; no layer has a bias to correct), not-implemented (anything that needs runtime support: rotation r3,
-/// inputs multiplied before a layer), those of ModelRotation.
+/// named input; no bias to correct), not-implemented (runtime support needed: rotation r3, inputs scaled before a
+/// layer), those of ModelRotation.
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture);
 
 /// Name below "layers.N." of the layer that produces an input, so that its outputs can be scaled.

@@ -30,8 +30,7 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
   for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
 }
 
-// The spec a scale search rounds with. GGUF types search their own scales; integers of as many bits in groups of 32
-// with zero points are a close stand-in.
+// The spec of a scale search. GGUF types are approximated by integers of as many bits in groups of 32 with zero points.
 QuantizationSpec searched_spec(const WeightLayout& layout) {
   if (layout.codes != CodeStorage::ggml_rows) return layout.spec;
   constexpr Dtype kByBits[] = {Dtype::uint2, Dtype::uint2, Dtype::uint2, Dtype::uint3, Dtype::uint4,

@@ -1,5 +1,4 @@
-// Rotates the tensors outside of blocks: embedding, final norm, and head, into which that norm is folded. Tiles are
-// stored as they pass.
+// Rotates embedding, final norm, and head, into which that norm is folded. Tiles are stored as they pass.
 #pragma once
 #include <optional>
 #include <span>
@@ -18,8 +17,8 @@ class EmbeddingRotation {
   /// Starts the next tensor. `slot`: kEmbeddingSlot, kFinalNormSlot or kHeadSlot, the norm before the head; `task`: the
   /// plan's. Error: argument-invalid for another slot.
   Status begin(uint32_t slot, TensorTask task);
-  /// Rotates and stores the tensor's next tile. `first_row`: of the tile; 0 for the norm. The pass must continue with
-  /// the returned values. Errors: those of store_changed_rows.
+  /// Rotates and stores the next tile. `first_row`: of the tile; 0 for the norm. The pass must continue with the
+  /// returned values. Errors: those of store_changed_rows.
   Result<StoredChange> store(std::span<const float> rows, uint32_t first_row);
 
  private:

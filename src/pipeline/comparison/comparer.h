@@ -25,10 +25,9 @@ class Comparer {
   Comparison out_;
 };
 
-/// For models other than ONNX: matches a folder and a GGUF file by the names and row order that conversion gives them,
-/// and stacked experts with their single matrices. The configs are texts of config.json, or empty. Returns whether the
-/// left model stores codes. Errors: those of StoredWeightReader::create and, between folder and GGUF, of
-/// conversion::convert.
+/// For models other than ONNX: matches a folder and a GGUF file by the names and row order of conversion, and stacked
+/// experts with single matrices. The configs are texts of config.json, or empty. Returns whether the left model stores
+/// codes. Errors: those of StoredWeightReader::create and of conversion::convert.
 Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_config, const ModelIndex& right,
                              std::string_view right_config, Comparer& out);
 

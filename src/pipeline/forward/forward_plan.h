@@ -1,5 +1,4 @@
-// The reading order of a forward pass: embedding, each block's tensors, final norm and head. Quantized checkpoints are
-// decoded while reading; the pass sees float32.
+// The reading order of a forward pass: embedding, blocks, final norm and head. Quantized checkpoints become float32.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -46,8 +45,8 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
                                  ForwardUse use = ForwardUse::calibrate);
 
 /// {"config", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
-/// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes"} for sequences of
-/// `length` tokens; task: index into packed_tasks.
+/// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes"}; task: index
+/// into packed_tasks; `length`: tokens per sequence.
 json::Value forward_plan_json(const ForwardPlan& plan, size_t length);
 /// The tasks of all steps, packed in order.
 std::string packed_tasks(const ForwardPlan& plan);

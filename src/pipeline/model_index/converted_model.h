@@ -16,8 +16,8 @@ conversion::ModelFiles model_files(const ModelIndex& model, std::string_view nam
 /// The change that conversion applies to a tensor's values.
 ValueChange change_of(const conversion::ConvertedTensor& tensor) noexcept;
 
-/// GGUF input keeps every key and tensor except the split keys; Hugging Face input gets names, metadata and tokenizer
-/// converted. `name`: of the model, may be empty. Errors: format-unsupported without config.json; those of
+/// GGUF input keeps every key and tensor except split keys; Hugging Face input gets names, metadata and tokenizer
+/// converted. `name`: of the model, or "". Errors: format-unsupported without config.json; those of
 /// conversion::convert.
 Result<conversion::Conversion> convert_model(const ModelIndex& model, std::string_view name,
                                              List<Diagnostic>& diagnostics);

@@ -1,5 +1,4 @@
-// Small tensors whose bytes describe how others are stored: bitsandbytes keeps JSON and a format number in them. They
-// are read with the headers, before planning.
+// Small tensors that describe how others are stored (bitsandbytes: JSON, a format number), read with the headers.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,8 +20,7 @@ class InlineTensors {
   void add(uint32_t index) { entries_.push_back({index, {}}); }
   /// Indexes of the tensors to read.
   List<uint32_t> wanted() const;
-  /// Sets the bytes of `tensor`, which has that index. Errors: argument-invalid if the size is wrong or it is not
-  /// inline.
+  /// Sets the bytes of `tensor`, number `index`. Errors: argument-invalid if the size is wrong or it is not inline.
   Status set(uint32_t index, const StoredTensor& tensor, std::string bytes);
   /// Nullopt if not set.
   std::optional<std::string_view> bytes(uint32_t index) const noexcept;

@@ -152,8 +152,7 @@ Status ModelIndex::finish() {
   return {};
 }
 
-// GPT-2's Conv1D stores [in, out]. The bias length shows the output axis; square matrices follow
-// those of the same name in other layers.
+// GPT-2's Conv1D stores [in, out], as the bias length shows; square matrices follow others of the same name.
 void ModelIndex::mark_input_major() {
   const auto part_of = [](const ModelTensor& tensor) {
     return std::string_view(tensor.layer).substr(tensor.layer.rfind('.') + 1);

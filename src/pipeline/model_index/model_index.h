@@ -28,8 +28,7 @@ struct ModelTensor {
   std::shared_ptr<const StoredWeight> quantized;  // of original_model(): codes stand for it, `stored` says what of
   std::string layer;                              // module name
   std::string layer_type;                         // Linear, Embedding, ..., "" when unknown
-  // Only for a matrix inside a file's tensor (expert_tensors.h): elements between stored rows, and whether rows are
-  // inputs.
+  // For a matrix inside a file's tensor (expert_tensors.h): elements between stored rows; whether rows are inputs.
   bool is_part = false;
   uint64_t pitch = 0;
   bool is_input_major = false;

@@ -48,8 +48,7 @@ struct ImatrixOptions {
   uint64_t chunk_size = 0;  // tokens per sequence; 0: a single sequence
   std::string version;      // library version, as PlanOptions::version
 };
-/// The importance matrix from "found" (ActivationCalibration::finish) for the requests of a GGUF plan. Errors:
-/// argument-invalid if it is empty.
+/// The importance matrix from "found" (ActivationCalibration::finish). Errors: argument-invalid if it is empty.
 Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, const ImatrixOptions& options);
 
 }  // namespace wasmquant

@@ -1,5 +1,4 @@
-// Activations of ONNX layers in a plan: scales of static inputs and outputs, and importance of input channels;
-// requested from calibration, or set if already found.
+// Scales of static inputs and outputs of ONNX layers, and importance: requested from calibration, or set if found.
 #pragma once
 #include "config/resolve.h"
 #include "onnx_graph/onnx_rewrite.h"

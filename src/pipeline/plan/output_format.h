@@ -28,8 +28,7 @@ struct OutputFormat {
   Result<Plan> (*plan)(const ModelIndex& model, const Config& config, const OutputFormat& format,
                        const PlanOptions& options, List<Diagnostic>& diagnostics);
 
-  /// Whether models of that format can be the source: graphs for graphs; GGUF, with its names and head order, only for
-  /// GGUF.
+  /// Whether models of that format can be the source: graphs only for graphs, GGUF only for GGUF.
   bool takes(const Format& model) const noexcept {
     return model.has_graph == container->has_graph && (container->has_ggml_names || !model.has_ggml_names);
   }
@@ -39,8 +38,7 @@ struct OutputFormat {
 std::span<const OutputFormat> output_formats();
 /// The format of that name, or null.
 const OutputFormat* output_format_named(std::string_view name);
-/// The default output for a model: the first format that takes it and this kind of config, else the first that takes
-/// it.
+/// The default output for a model: the first format that takes it and this kind of config, else just the model.
 const OutputFormat& usual_output_format(const Format& model, bool is_recipe);
 /// "compressed-tensors, quark, ... and onnx", for messages.
 std::string output_format_names();
@@ -52,9 +50,9 @@ std::string output_format_names();
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics);
 
-/// GGUF files: GGUF input keeps every key; Hugging Face input gets names, metadata and tokenizer converted.
-/// `config.dialect` is gguf. Errors: those of conversion::convert; format-unsupported for types that cannot be
-/// dequantized; memory-budget.
+/// GGUF files: GGUF input keeps every key; Hugging Face input is converted (names, metadata, tokenizer).
+/// `config.dialect` is gguf. Errors: those of conversion::convert; format-unsupported (type cannot be dequantized);
+/// memory-budget.
 Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                             const PlanOptions& options, List<Diagnostic>& diagnostics);
 

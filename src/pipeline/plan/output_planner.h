@@ -49,8 +49,7 @@ class OutputPlanner {
   PlannedTensor& begin(uint32_t index, const ModelTensor& tensor);
   /// Copies the tensor's bytes.
   static void keep_bytes(PlannedTensor& planned);
-  /// Sets tiles and totals of a tensor with a layout, or records its failure (also memory-budget if tiles are too
-  /// large).
+  /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
 
   /// The spec with the largest of 128, 64, 32 below the requested group size that divides the axis, else per channel.

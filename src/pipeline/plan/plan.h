@@ -33,8 +33,7 @@ struct GgufPlanOptions {
   uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file
 };
 
-/// Metadata key of written files (safetensors __metadata__, GGUF, ONNX metadata_props); its value is
-/// PlanOptions::version.
+/// Metadata key of the library version in files (safetensors __metadata__, GGUF, ONNX metadata_props).
 inline constexpr std::string_view kVersionKey = "wasmquant.version";
 
 struct PlanOptions {
@@ -110,8 +109,8 @@ struct Plan {
   }
 };
 
-/// Errors: config-invalid, format-unsupported (the diagnostics list every unsupported layer), file-invalid.
-/// `diagnostics` is filled either way.
+/// Errors: config-invalid, format-unsupported, file-invalid. `diagnostics` is always filled, with every unsupported
+/// layer.
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
                        List<Diagnostic>& diagnostics);
 

@@ -1,5 +1,4 @@
-// The activations of one layer in a plan: which stages the format keeps, what calibration must find, and the resulting
-// tensors.
+// The activations of one layer in a plan: stages the format keeps, calibration requests, and resulting tensors.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"

@@ -16,8 +16,7 @@ struct UntiedHead {
 /// Nullopt if nothing rotates the residual stream, the model has a head, or the embedding's name is unknown.
 std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& config);
 
-/// The warning about a quantized embedding that is probably the head too, because no layer of the plan is named like
-/// one.
+/// The warning about a quantized embedding that is probably also the head: no layer of the plan has a head's name.
 std::optional<Diagnostic> tied_head_warning(const Plan& plan);
 
 }  // namespace wasmquant

@@ -20,15 +20,14 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
 /// What the scheduler needs for each task: [{tensor, file, bytes, tiles, observePasses, observedInParts}].
 json::Value work_json(const Plan& plan);
 
-/// The tensors of a plan in batches, because 100,000 rows are too large for one text. Shared specs, reasons and outputs
-/// are numbered in order of first use.
+/// A plan's tensors in batches: 100,000 rows are too long for one text. Shared values are numbered in order of first
+/// use.
 class PlanRows {
  public:
   /// Both must outlive this object.
   PlanRows(const Plan& plan, const ModelIndex& given) : plan_(plan), model_(plan.model ? *plan.model : given) {}
 
-  /// JSON text: {tensors: PlannedTensorJson[] of [first, last), specs, reasons, outputs: those first used by these
-  /// rows}.
+  /// JSON text: {tensors: PlannedTensorJson[] of [first, last), specs, reasons, outputs: those first used here}.
   std::string rows(size_t first, size_t last);
 
  private:

@@ -1,5 +1,4 @@
-// compressed-tensors: dtypes and shapes of the stored tensors tell everything except signedness, which does not change
-// values.
+// compressed-tensors: stored dtypes and shapes tell all but signedness, which does not change values.
 #include <algorithm>
 
 #include "config/config_api.h"

@@ -1,5 +1,4 @@
-// AWQ and GPTQ: transposed words (checkpoint/transposed_words.h). AWQ packs words along [out], GPTQ along [in]; GPTQ
-// layers may differ in bits.
+// AWQ (words along [out]) and GPTQ (along [in], bits may differ by layer): checkpoint/transposed_words.h.
 #include "packing/packing.h"
 #include "pipeline/stored/source_format.h"
 

@@ -19,15 +19,14 @@ struct OriginalTensor {
 /// A quantized model's config.json, parsed once.
 class StoredWeightReader {
  public:
-  /// `config_text`: config.json or empty; `modelopt_text`: hf_quant_config.json or empty. Errors: format-unknown for an
-  /// unknown method; those of the method's format.
+  /// `config_text`: config.json; `modelopt_text`: hf_quant_config.json; either may be empty. Errors: format-unknown
+  /// (method), those of the method's format.
   static Result<StoredWeightReader> create(std::string_view config_text, std::string_view modelopt_text = {});
   /// The weight of `weight.layer` with its original shape. Errors: tensor-missing, shape-mismatch, dtype-unsupported,
   /// format-unsupported, naming the tensor.
   Result<StoredWeight> find(const ModelIndex& model, const WeightDescription& weight) const;
 
-  /// The original model: its tensors in order, codes with original shapes, without scales and other parts. A weight's
-  /// shape is empty if unknown.
+  /// The original model: its tensors in order, without scales and other parts. A weight's shape is empty if unknown.
   List<OriginalTensor> originals(const ModelIndex& model) const;
 
   /// Whether any weight is stored as codes.

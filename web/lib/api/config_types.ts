@@ -1,5 +1,5 @@
-// Config types by dialect. Keys and values are those of the core's tables (dist/schema/*.json; a test compares them).
-// `null` means "not given" everywhere.
+// Config types by dialect, matching the core's tables (dist/schema/*.json; tested). `null` means "not given"
+// everywhere.
 
 import type { QuantizationSpec } from './tensor_types.js';
 
@@ -44,8 +44,8 @@ export interface CommonConfig {
   /** Layer classes by exact name or pattern, overriding those inferred from names and shapes. */
   layer_types?: Record<string, LayerType> | null;
   /**
-   * Excludes layers that recipes leave alone (routers, convolutions, towers, state-space parameters, heads...) unless
-   * an entry names them. Presets say true; default false.
+   * Excludes layers that recipes skip (routers, convolutions, towers, heads...) unless named. Presets: true; default
+   * false.
    */
   default_exclusions?: boolean | null;
   /** NaN, infinities and overflows in weights: an error naming them (the default), or clamped. */
@@ -94,8 +94,8 @@ export interface QuarkConfig extends CommonConfig {
   sync_moe_expert_input_amax?: boolean | null;
   /** Accepted for Quark; not applied. */
   keep_prequantized_layers?: boolean | null;
-  /** `field`: each field from the first entry that has it (the default); `replace`: the first entry as a whole, like
-   * Quark's code. */
+  /** `field`: each field from the first entry that has it (default); `replace`: the whole first entry, as Quark's code.
+   */
   resolution?: 'field' | 'replace' | null;
   /** Groups that do not divide an axis: an error (the default), or smaller ones that do. */
   indivisible_groups?: 'error' | 'fallback' | null;

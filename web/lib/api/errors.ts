@@ -1,5 +1,4 @@
-// The library's only error class. Core codes are the rows of src/core/error.def; library codes are about files, targets
-// and workers.
+// The only error class. Core codes are the rows of src/core/error.def; the library adds files, targets and workers.
 
 import type { Diagnostic } from './diagnostic_types.js';
 

@@ -89,10 +89,7 @@ class Table<T> {
   }
 }
 
-/**
- * The compact JSON of a plan: under 300 bytes per typical tensor. @throws RangeError if an output's file is not in the
- * plan
- */
+/** The compact JSON of a plan: under 300 bytes per tensor. @throws RangeError if an output's file is not in the plan */
 export function planJson({ tensors, ...rest }: Plan): PlanJson {
   const [specs, reasons] = [new Table<QuantizationSpec>(), new Table<Reason>()];
   const outputs = new Table<PlannedOutputJson>();

@@ -22,8 +22,7 @@ export interface QuantizerOptions {
   wasmModule?: WebAssembly.Module;
   /** URL of the worker script (`wasmquant/worker`), for bundlers that move it; default next to the library. */
   workerUrl?: string | URL;
-  /** Memory for all workers together, in bytes, at least 64 MiB; default 512 MiB. The bare host's memory comes on top.
-   */
+  /** Memory for all workers in bytes, at least 64 MiB; default 512 MiB. The bare host's memory comes on top. */
   memoryBudgetBytes?: number;
 }
 
@@ -66,10 +65,7 @@ export interface Quantizer extends AsyncDisposable {
   fakeQuantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): Float32Array;
   /** An observer for tensors in memory. */
   createObserver(spec: QuantizationSpec): Observer;
-  /**
-   * Opens a model: reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`,
-   * `file-invalid`, ...
-   */
+  /** Reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`, `file-invalid`, ... */
   open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */
   plan(model: Model, config: string | object, options?: PlanOptions): Plan;

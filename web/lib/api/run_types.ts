@@ -13,8 +13,7 @@ export interface OnnxOptions {
   qdq?: boolean;
   /** Compute type of MatMulNBits: 1 float32, 2 float16, 3 bfloat16, 4 int8; default 0, the runtime's choice. */
   accuracyLevel?: 0 | 1 | 2 | 3 | 4;
-  /** Stores tensors of 1 KiB and more in a second file, `<model's file>_data`. Default: if the model would exceed 1.5
-   * GiB. */
+  /** Stores tensors from 1 KiB in a second file, `<model's file>_data`. Default: if the model would exceed 1.5 GiB. */
   externalData?: boolean;
 }
 

@@ -37,8 +37,8 @@ export type Source =
 
 /** A custom folder: object storage, an archive, an upload. */
 export interface FileWriter {
-  /** A stream for the file `name`, a path with `/`. It is closed when the file is complete, and aborted if the run
-   * fails. */
+  /** A stream for the file `name`, a path with `/`. It is closed when the file is complete, aborted if the run fails.
+   */
   write(name: string): Promise<WritableStream<Uint8Array>>;
 }
 

@@ -4,10 +4,7 @@
 export interface QuantizationSpec {
   /** Number format: `int4`, `uint8`, `fp8_e4m3`, `mx`, `bfloat16` and others (guide "Number formats"). */
   dtype: string;
-  /**
-   * Elements that share a scale: the tensor, a channel, a group of `group_size`, or a 2-D `block_size`. Default
-   * `per_tensor`.
-   */
+  /** Elements that share a scale: all, a channel, `group_size` or `block_size` elements. Default `per_tensor`. */
   qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
   /** Axis of the channels (per_channel) or of the groups (per_group). Negative values count from the end. */
   ch_axis?: number | null;
@@ -19,9 +16,7 @@ export interface QuantizationSpec {
   is_dynamic?: boolean | null;
   /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
   round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
-  /**
-   * Type that scales are rounded to. `float`: float32; `pof2`: powers of two. Default: what the output format stores.
-   */
+  /** Type that scales are rounded to. `float`: float32; `pof2`: powers of two. Default: as stored in the output. */
   scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
   /** Storage of scales: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
   scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;

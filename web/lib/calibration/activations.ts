@@ -1,5 +1,4 @@
-// Activations for calibrating static inputs and outputs: the caller's batches, tensors of a safetensors file, or the
-// built-in forward pass on token ids.
+// Activations for static inputs and outputs, from the caller, a safetensors file, or the built-in forward pass.
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, TensorInfo } from '../api/types.js';

@@ -1,6 +1,5 @@
-// Calibration in a run. Static scales and importance are found before the final plan (activations.ts). Algorithms that
-// use activations process the transformer blocks in one worker, which stores their tensors; the rest is quantized as
-// usual.
+// Calibration in a run. Static scales and importance come before the final plan (activations.ts). Algorithms that use
+// activations process the transformer blocks in one worker, which stores their tensors.
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';

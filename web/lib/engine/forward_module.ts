@@ -80,15 +80,13 @@ export interface BoundEmbeddingRotation {
 export interface BoundSensitivityProbe {
   /** Runs a portion and records the inputs of the block's layers. JSON null. */
   run(portion: number): string;
-  /** After all portions. JSON number: relative squared error of the residual stream if only this layer is stored as in
-   * the task. */
+  /** After all portions. JSON number: relative squared error of the residual stream with only this layer quantized. */
   measure(slot: number, work: BoundWork, task: number): string;
   delete(): void;
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations}`. `tokens`: int32, `count` in whole sequences of `length`.
-   */
+  /** `config`: config.json. `options`: JSON `{activations}`. `tokens`: int32, whole sequences of `length`. */
   ForwardPass: new (
     config: string,
     options: string,

@@ -42,10 +42,7 @@ export class Instance {
     }
   }
 
-  /**
-   * Runs a bound call and unwraps its JSON result. Errors: the core's; engine-crashed after a trap, then for every
-   * call.
-   */
+  /** Runs a bound call and unwraps its JSON result. Errors: the core's; after a trap engine-crashed for every call. */
   call<T>(bound: (module: WasmquantModule) => string): T {
     const result = JSON.parse(this.run(bound)) as { ok: T } | { error: CoreFailure };
     if ('error' in result) {

@@ -7,8 +7,7 @@
 import type { BoundWork } from './bound_work.js';
 import type { ForwardModule } from './forward_module.js';
 
-/** One read for a tile: `rows` pieces of `rowBytes` bytes, `stride` bytes apart in the file from `begin`, to be stored
- * one after another. */
+/** A read: `rows` pieces of `rowBytes` bytes, `stride` bytes apart from `begin` on, to be stored one after another. */
 export interface TileRead {
   /** Component (decoder) or 0 (source tensor). */
   part: number;
@@ -64,8 +63,7 @@ export interface BoundModelIndex {
   setInlineBytes(tensor: number, pointer: number, bytes: number): string;
   /** For ONNX models: JSON `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
-  /** JSON `{pointer, bytes}`: bytes that, appended to an ONNX file, make values outputs of its graph. `names`: JSON
-   * list. */
+  /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */
   addedOutputs(names: string): string;
   /** Sets a file that a conversion reads besides the weights. */
   setSiblingFile(name: string, pointer: number, bytes: number): void;

@@ -1,5 +1,5 @@
-// The journal of a resumable run, `wasmquant-run.json` in its partial folder: identifies the work, and lists finished
-// files with digests. Files with another digest are ignored.
+// The journal of a resumable run, `wasmquant-run.json` in its partial folder: its work, and finished files with
+// digests.
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

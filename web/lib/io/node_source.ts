@@ -1,5 +1,4 @@
-// Paths and FileHandles as sources. Uses positioned reads; blobs of fs.openAsBlob are wrong above 2 to 4 GiB
-// (nodejs/node#52585).
+// Paths and FileHandles as sources. Not fs.openAsBlob: its blobs are wrong above 2 to 4 GiB (nodejs/node#52585).
 
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

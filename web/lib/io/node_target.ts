@@ -1,7 +1,6 @@
 // Paths as targets. Output goes to a partial folder (node_partial.ts) next to its final place or in the existing
-// folder, is flushed to disk, and renamed once all files are complete: a new folder as a whole, other files one by one.
-// Until then, existing files stay. The next run with the same output removes or resumes (node_journal.ts) what a killed
-// one left.
+// folder, is flushed, and renamed once complete: a new folder as a whole, else file by file. The next run with the same
+// output removes or resumes (node_journal.ts) what a killed one left.
 
 import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -149,8 +148,7 @@ class PathTarget implements OutputTarget {
     return this.#partial;
   }
 
-  /** The final path of a file; external data goes next to a single file. Errors: target-invalid for paths that lead
-   * elsewhere. */
+  /** Final path; external data goes next to a single file. Errors: target-invalid for paths that lead elsewhere. */
   #finalOf(name: string): string {
     if (!this.isFolder) return name === `${this.fileName}_data` ? join(dirname(this.#final), name) : this.#final;
     const final = join(this.#final, name);
@@ -334,9 +332,8 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
 }
 
 /**
- * Opens a path for output: a file if it has an output extension, else a folder (also for a trailing slash or an
- * existing folder). `inputs`: paths that are read. `resumes`: OutputTarget.resume will be called. Errors:
- * target-exists, target-invalid.
+ * Opens a path: a file if it has an output extension, else a folder (also with a trailing slash). `inputs`: paths to
+ * read. `resumes`: OutputTarget.resume follows. Errors: target-exists, target-invalid.
  */
 export async function openPathTarget(
   path: string,

@@ -1,5 +1,4 @@
-// Input files: bytes in memory, Blob and File, file handles, URLs with range requests, responses, and the caller's
-// {size, read}, all as FileSource.
+// Input files as FileSource: memory, Blob and File, file handles, URLs, responses, and the caller's {size, read}.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { ByteSource, Source } from '../api/types.js';
@@ -124,8 +123,8 @@ async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
 }
 
 /**
- * A URL, read by ranges if the server answers 206, else downloaded once into a Blob. Null for a missing file (404, 410)
- * next to `neighbour`, the given address.
+ * A URL, read by ranges if the server answers 206, else downloaded once. Null for a missing file (404, 410) next to
+ * `neighbour`.
  */
 export async function openUrl(url: URL, neighbour: URL | null = null): Promise<FileSource | null> {
   const name = nameOfUrl(url);

@@ -140,8 +140,7 @@ export async function findConfig(
   return choose(budget, candidates, layers, base, (config) => planned(config).plan);
 }
 
-/** The autoCandidates that the format supports for every layer of the model. Throws the last refusal if there are none.
- */
+/** The autoCandidates that the format supports for every layer. Throws the last refusal if there are none. */
 function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Candidate[] {
   const found: Candidate[] = [];
   let refusal: unknown = null;

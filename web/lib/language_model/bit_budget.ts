@@ -1,7 +1,6 @@
-// Chooses one of several sizes per item to minimize the total loss under a byte limit, or the reverse: starting from
-// the smallest sizes, greedily takes the step that saves most loss per byte. Only sizes on the lower convex hull of
-// (bytes, loss) are taken, so gains fall along each item and the greedy order is the Lagrangian optimum's (Everett
-// 1963), less than one step short.
+// Chooses one size per item to minimize the total loss under a byte limit, or the reverse: from the smallest sizes on,
+// takes the step that saves most loss per byte. Steps follow the lower convex hull of (bytes, loss), so the greedy
+// order is the Lagrangian optimum's (Everett 1963), less than one step short.
 
 export interface SpendItem {
   /** Null: not available. */
@@ -33,8 +32,8 @@ export function hullOf(choices: SpendItem['choices']): number[] {
   return hull.map(({ index }) => index);
 }
 
-/** The index of each item's choice. `limit.bytes`: not exceeded unless the smallest do; `limit.loss`: reached unless
- * the best do not. */
+/** The index of each item's choice. `limit.bytes`: an upper limit if any choice fits; `limit.loss`: reached if
+ * possible. */
 export function spend(items: readonly SpendItem[], limit: { bytes?: number; loss?: number }): number[] {
   const hulls = items.map(({ choices }) => hullOf(choices));
   const at = hulls.map(() => 0);

@@ -1,5 +1,4 @@
-// Perplexity and bits per byte on token sequences. Workers process sequences independently; losses are added in
-// sequence order, so the result does not depend on the split.
+// Perplexity and bits per byte. Losses are added in sequence order, so the split among workers does not matter.
 
 import { failure } from '../api/errors.js';
 import type { EvaluateOptions, Evaluation } from '../api/types.js';

@@ -1,5 +1,4 @@
-// Cuts texts into sequences of one length, as evaluations usually do: the concatenated tokens in windows that each
-// begin with the tokenizer's prefix (such as `<s>`).
+// Cuts concatenated tokens into windows that each begin with the tokenizer's prefix (such as `<s>`).
 
 import { failure } from '../api/errors.js';
 import type { TextInput, TokenInput, Tokenizer } from '../api/types.js';

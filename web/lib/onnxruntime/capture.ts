@@ -1,5 +1,4 @@
-// Activations of an ONNX model from ONNX Runtime: inputs and outputs of layers are declared graph outputs, and every
-// feed is run once.
+// Activations of an ONNX model from ONNX Runtime: makes inputs and outputs of layers graph outputs; one run per feed.
 
 import { failure, textOf } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';

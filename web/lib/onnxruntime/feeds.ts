@@ -72,8 +72,7 @@ const fits = (dims: readonly number[], shape: ModelInput['shape']) =>
   !shape || (dims.length === shape.length && shape.every((size, i) => typeof size !== 'number' || size === dims[i]));
 
 /**
- * Splits an array into samples: not at all, along an additional axis, or along the first axis if the model fixes the
- * rows.
+ * How an array becomes samples: as one, along an additional axis, or along the first axis if the model fixes its rows.
  */
 function cut(tensor: TensorInfo, { name, shape }: ModelInput): { count: number; dims: number[] } {
   const { shape: found } = tensor;

@@ -56,8 +56,8 @@ export async function forwardBatchOf(
 }
 
 /**
- * Memory for work on a block with the whole batch in one worker; `needsReference`: including activations, block and
- * statistics of the unquantized model. Errors: memory-budget.
+ * Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Errors:
+ * memory-budget.
  */
 export function checkBlockMemory(
   memory: MemoryPlan,

@@ -91,9 +91,7 @@ export interface PreparedRun {
   requests: string;
 }
 
-/**
- * Plans a run, and plans again if some of the model's values must be known. Errors: those of withPlan and of reading.
- */
+/** Plans a run, again if some of the model's values are needed. Errors: those of withPlan and of reading. */
 export async function prepareRun(
   instance: Instance,
   model: OpenedModel,

@@ -1,5 +1,4 @@
-// A "worker" in the caller's thread, for 0 threads. Yields to the event loop between tiles, so that pages stay
-// responsive and aborts are noticed.
+// A "worker" in the caller's thread, for 0 threads. Yields between tiles, so that pages stay responsive.
 
 import type { FromWorker, Port, ToWorker } from '../worker/protocol.js';
 import type { WorkerHost } from '../worker/tile_input.js';

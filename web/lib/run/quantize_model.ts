@@ -147,8 +147,7 @@ function progressOf({ workshop, options, run, calibration }: Prepared, { others 
   );
 }
 
-/** Runs a plan into a target; `former`: config text of `options.reuse`. On failure aborts the target and throws the
- * first error. */
+/** Runs a plan into a target; `former`: config text of `options.reuse`. On failure aborts the target and throws. */
 export async function quantizeInto(
   workshop: Workshop,
   model: OpenedModel,

@@ -1,5 +1,4 @@
-// Resumes interrupted runs, output file by output file. A file is finished when all its bytes are written; its tensors'
-// errors are kept with it, for the report.
+// Resumes interrupted runs file by file. The errors of a finished file's tensors are kept with it, for the report.
 
 import { failure } from '../api/errors.js';
 import type { TensorError } from '../api/types.js';

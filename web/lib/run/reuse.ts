@@ -1,5 +1,4 @@
-// Reuses tensors that a former run of the same model made identically: workers copy their bytes from its output, range
-// by range. The core decides whether two tasks are equal.
+// Reuses tensors of an equal former task (the core decides): workers copy their bytes from its output.
 
 import { failure } from '../api/errors.js';
 import type { FormerRun, TensorError } from '../api/types.js';

@@ -62,8 +62,7 @@ function checkPart({ part, of }: ShardPart): void {
 }
 
 /**
- * Assigns files by bytes of work: largest first, each to the first part with the fewest bytes. Returns each file's
- * part, from 0.
+ * Assigns files by bytes of work: largest first, each to the first least-loaded part. Returns each file's part, from 0.
  */
 export function dealOut(bytes: readonly number[], parts: number): number[] {
   const loads = Array.from({ length: Math.min(parts, bytes.length) }, () => 0);

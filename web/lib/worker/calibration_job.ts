@@ -1,5 +1,4 @@
-// Calibrates a model's blocks in a worker: load, observe inputs, change and store the weights, then run the quantized
-// block, so that the next one sees its output.
+// Calibrates blocks in a worker: load, observe inputs, change and store the weights, then run the quantized block.
 
 import type { BoundCalibration } from '../engine/forward_module.js';
 import type { StoredTile } from '../engine/module.js';

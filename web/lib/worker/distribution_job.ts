@@ -1,5 +1,4 @@
-// Decodes a tensor of two models side by side: first for range, grid and error of each channel, then for the
-// histograms, whose bins need the range.
+// Decodes a tensor of two models: first for range, grid and error per channel, then for the histograms.
 
 import { decodedPairs } from './compare_job.js';
 import type { JobHost } from './job_host.js';

@@ -1,5 +1,4 @@
-// Measures each linear layer with each candidate in a worker, block by block, on the model's own float32 activations;
-// changes and writes nothing.
+// Measures each linear layer with each candidate, block by block, on the model's own float32 activations.
 
 import { loadStep, type Pass, runPortions, withPass } from './forward_job.js';
 import type { JobHost } from './job_host.js';

@@ -1,5 +1,4 @@
-// Input and output of a job. Asynchronous sources (Blob, URL, the main thread) share one implementation: bytes arrive
-// in a buffer and are copied into the heap once.
+// Input and output of a job. Asynchronous sources (Blob, URL, main thread) share one implementation, with one copy.
 
 import { failure } from '../api/errors.js';
 import type { Instance } from '../engine/instance.js';

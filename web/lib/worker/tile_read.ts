@@ -1,5 +1,4 @@
-// A TileRead as requests to a source. Contiguous rows are one request. Strided rows are read as spans of many rows if
-// the gaps cost less than another request, else row by row.
+// A TileRead as requests: contiguous rows are one; strided rows are gathered from spans if the gaps are cheap.
 
 import { failure } from '../api/errors.js';
 import type { Instance } from '../engine/instance.js';

@@ -1,5 +1,4 @@
-// A worker's life: starts the engine, then answers jobs one after another. worker.ts and worker_node.ts connect it to
-// their threads; local_port.ts runs it in the caller's thread.
+// A worker's life: starts the engine, then answers jobs one after another, in any kind of thread.
 
 import { QuantizationError, textOf } from '../api/errors.js';
 import { Instance } from '../engine/instance.js';
