@@ -17,7 +17,6 @@ namespace {
 
 Address allocate(uint32_t bytes) { return reinterpret_cast<Address>(std::malloc(bytes)); }
 void release(Address at) { std::free(pointer<void>(at)); }
-/// The module's WebAssembly.Memory.
 emscripten::val memory() { return emscripten::val::module_property("wasmMemory"); }
 int live_objects() { return Counted::live; }
 

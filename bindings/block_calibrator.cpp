@@ -46,7 +46,6 @@ Result<std::shared_ptr<Calibration>> calibration_of(const BoundForwardPass& pass
   return std::make_shared<Calibration>(*pass.session(), std::move(steps));
 }
 
-/// Tasks of the loaded block, by slot.
 Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text) {
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
@@ -124,7 +123,6 @@ class BoundBlockCalibrator : Counted {
   }
   BlockCalibration& blocks() const noexcept { return calibration_->blocks; }
 
-  /// Parts come in order; each is prepared once.
   Status enter(uint32_t part) {
     if (!status_) return status_.error();
     if (part != done_ || part >= blocks().parts())

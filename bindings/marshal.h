@@ -14,7 +14,6 @@ namespace wasmquant::bindings {
 
 /// {"ok": value}
 std::string ok(json::Value&& value);
-/// The same for JSON text.
 std::string ok_text(std::string_view json);
 /// {"error": {"code", "where", "message", "diagnostics"?}}
 std::string fail(const Error& error);

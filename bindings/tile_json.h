@@ -9,7 +9,6 @@
 
 namespace wasmquant::bindings {
 
-/// TileRead[]
 json::Value reads_json(const List<TileRead>& reads);
 /// {"writes": TileWrite[], "sums", "units"}; `numbers` stores the sums.
 json::Value writes_json(std::span<const TileWrite> writes, std::span<const kernels::ErrorSums> sums,

@@ -49,7 +49,6 @@ class HeaderReader : public IndexReader {
   FileIndex index_;
 };
 
-/// A file about to be read.
 struct FileStart {
   std::string_view name;
   uint64_t bytes = 0;               // total

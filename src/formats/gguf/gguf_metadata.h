@@ -12,7 +12,6 @@
 
 namespace wasmquant::gguf {
 
-/// Numbers as in the file.
 enum class ValueType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 inline constexpr uint32_t kValueTypeCount = 13;
 
@@ -21,7 +20,6 @@ uint32_t fixed_bytes(ValueType type) noexcept;
 /// "u8", …, for messages.
 std::string_view name_of(ValueType type) noexcept;
 
-/// One key with its value.
 struct Entry {
   std::string key;
   ValueType type = ValueType::u8;

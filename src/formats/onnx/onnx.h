@@ -62,7 +62,6 @@ enum class Encoding : uint8_t {
   scattered,  // separate fields among others, or strings: not readable as one range
 };
 
-/// How a node uses a tensor.
 enum class Use : uint8_t {
   mat_mul,         // MatMul: input B
   gemm,            // Gemm: input B

@@ -141,7 +141,6 @@ class Reader {
     return {};
   }
 
-  // Defines the last tensor's name.
   Status define_tensor() {
     const Tensor& tensor = model_.tensors.back();
     if (tensor.name.empty())

@@ -28,7 +28,6 @@ struct Range {
   uint64_t bytes() const noexcept { return end - begin; }
 };
 
-/// One field of a message in the skeleton.
 struct Field {
   uint32_t number = 0;
   protobuf::Wire wire = protobuf::Wire::varint;

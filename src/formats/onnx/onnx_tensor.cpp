@@ -159,7 +159,7 @@ class TensorReader {
     return {};
   }
 
-  // Counts elements and bytes; both stay below 2^62.
+  // Elements and bytes both stay below 2^62.
   Status measure() {
     constexpr uint64_t kLimit = uint64_t{1} << 55;
     elements_ = 1;

@@ -120,7 +120,6 @@ class HeaderListener final : public json::Listener {
     return {};
   }
 
-  // Depth 2: the fields of one tensor.
   Status tensor(const Event& event) {
     StoredTensor& tensor = index_.tensors.back();
     if (event.kind == EventKind::key) {
@@ -159,7 +158,6 @@ class HeaderListener final : public json::Listener {
     return {};
   }
 
-  // Depth 3: the items of shape and data_offsets.
   Status list(const Event& event) {
     StoredTensor& tensor = index_.tensors.back();
     if (event.kind != EventKind::integer || event.is_negative)

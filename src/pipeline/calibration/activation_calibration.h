@@ -1,10 +1,8 @@
 // Calibration by activations: the observers of the plan's static inputs and outputs see the tensors that enter and
 // leave layers. The results go into the next plan of the same run.
-//
 //   begin(layer, role, shape)  update(x) ...  for each batch, in any order of layers
 //   next_pass(), then the same batches again, if passes() is 2
 //   finish()
-//
 // Batches of a layer count in order of arrival; splits into batches and calls matter only to per-batch observers.
 #pragma once
 #include <cstdint>
@@ -23,7 +21,6 @@
 
 namespace wasmquant {
 
-/// What a plan requests from calibration.
 struct ActivationRequest {
   std::string layer;
   ActivationRole role = ActivationRole::input;

@@ -23,7 +23,6 @@ struct AskedAlgorithm {
 List<AskedAlgorithm> asked_algorithms(const Config& config);
 
 inline constexpr std::string_view kMergeBatchNorm = "merge_batch_norm";
-/// The row that requests batch-norm folding, or null.
 const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept;
 /// The rotation whose R4 the runtime must complete, or null.
 const AskedAlgorithm* find_online_rotation(const List<AskedAlgorithm>& algorithms) noexcept;

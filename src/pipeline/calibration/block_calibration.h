@@ -1,7 +1,6 @@
 // Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
 // weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
 // quantized one.
-//
 //   begin, then for each part:  prepare;  capture on every portion if captures(part);  optimize
 //   then store for each tensor
 #pragma once
@@ -36,7 +35,6 @@ class BlockCalibration final : public model::InputSink {
   /// argument-invalid if a task belongs to another tensor.
   Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
 
-  /// Number of parts, which run in order.
   size_t parts() const noexcept { return parts_.size(); }
   /// Whether the part must first see inputs computed with the current weights.
   bool captures(size_t part) const noexcept { return parts_[part].captured != 0; }
@@ -45,9 +43,8 @@ class BlockCalibration final : public model::InputSink {
   bool needs_reference() const noexcept;
   /// The unquantized block, scaled and rotated like the other; empty until the two differ.
   const model::BlockValues& reference() const noexcept { return reference_; }
-  /// Receives the inputs of the reference's layers.
   model::InputSink& reference_sink() noexcept { return reference_sink_; }
-  /// Errors: those of the algorithms; `where` is a tensor.
+  /// Errors: those of the algorithms.
   Status optimize(size_t part);
 
   /// Stores the tensor; call once. Errors: those of store_changed.
@@ -83,7 +80,6 @@ class BlockCalibration final : public model::InputSink {
     BlockCalibration& calibration_;
   };
 
-  /// Adds `where` to an error without a place.
   static Error at(const std::string& where, Error error);
   void add_parts(const CalibrationStep& step);
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
@@ -94,13 +90,13 @@ class BlockCalibration final : public model::InputSink {
   bool is_quantized(model::Slot slot) const noexcept;
   Status finish_capture(uint32_t captured);
 
-  // column_scaling.cpp
+  // channel_scaling.cpp
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   bool sees(AlgorithmSees what) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
-  // column_rounding.cpp
+  // gptq_rounding.cpp
   Status round(const Part& part);
   Status round_layer(model::Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
                      std::span<const float> drift, const GpfqInputs* pair);

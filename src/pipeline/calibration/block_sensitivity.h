@@ -1,6 +1,5 @@
 // Estimates what quantizing one linear layer of a transformer block does to the model: the relative change of the
 // layer's output, scaled by the block's share of the residual stream.
-//
 //   begin with the block loaded;  run every portion with this as the sink;  finish;  then measure any number of times
 #pragma once
 #include <array>

@@ -40,7 +40,6 @@ class ModelRotation {
   bool rotates_down_input() const noexcept { return down_.size() != 0; }
   uint32_t hidden() const noexcept { return hidden_; }
   void rotate_block(model::BlockValues& block);
-  /// Whole rows of the embedding.
   void rotate_embedding(std::span<float> rows) { rotate_rows(rows, {}, stream_); }
   /// Rows of the head; `norm` is the original weight of the final norm.
   void rotate_head(std::span<float> rows, std::span<const float> norm) { rotate_rows(rows, norm, stream_); }

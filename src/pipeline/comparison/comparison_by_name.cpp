@@ -97,7 +97,6 @@ class NameComparer {
 
   static Error missing(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
-  // Converts the folder's names to GGUF.
   Status convert() {
     const ModelIndex& folder = left_.format().has_ggml_names ? right_ : left_;
     const List<OriginalTensor>& originals = left_.format().has_ggml_names ? right_tensors_ : left_tensors_;

@@ -81,7 +81,6 @@ class OnnxComparer {
 
   static Error not_compared(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
-  // A float weight.
   static Status set_plain(StoredWeight& stored, const onnx::Model& model, const Tensor& tensor) {
     if (tensor.encoding != onnx::Encoding::bytes)
       return not_compared("its values are not stored in one range of bytes");

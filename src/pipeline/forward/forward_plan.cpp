@@ -60,7 +60,6 @@ class Planner {
     return add(step, slot, std::move(found.task), is_streamed);
   }
 
-  /// Adds a norm's weight or a bias, [length].
   Status add_vector(ForwardStep& step, uint32_t slot, std::string name, uint64_t length) {
     StoredName at = stored(std::move(name));
     const ModelTensor* tensor = index_.find(at.name);

@@ -48,7 +48,6 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
 /// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes"}; task: index
 /// into packed_tasks; `length`: tokens per sequence.
 json::Value forward_plan_json(const ForwardPlan& plan, size_t length);
-/// The tasks of all steps, packed in order.
 std::string packed_tasks(const ForwardPlan& plan);
 
 }  // namespace wasmquant

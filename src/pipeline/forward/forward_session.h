@@ -1,6 +1,5 @@
 // One worker's share of an evaluation: runs a batch of sequences through the steps of a ForwardPlan. The caller
 // supplies stored bytes tile by tile; the session decodes them.
-//
 //   for each step, for each tensor of it:  begin(step, slot, task);  for each tile:  reads, fill, load
 //     streamed tensors: after each load, run(portion) for every portion
 //   then, for steps without streamed tensors: run(portion) for every portion
@@ -35,13 +34,11 @@ class ForwardSession {
   /// Starts the next tensor. Errors: argument-invalid for a task that does not belong there.
   Status begin(uint32_t step, uint32_t slot, TensorTask task);
   List<TileRead> reads(uint64_t tile) { return decoder_->reads(tile); }
-  /// Decodes the tile whose bytes were read last.
   void load(uint64_t tile);
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
   /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
 
-  /// Replaces the values loaded last.
   void replace_rows(std::vector<float> values) noexcept {
     replaced_ = std::move(values);
     rows_ = replaced_;

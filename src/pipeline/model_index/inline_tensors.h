@@ -18,7 +18,6 @@ class InlineTensors {
 
   /// `index`: of the tensor in its model; call in ascending order.
   void add(uint32_t index) { entries_.push_back({index, {}}); }
-  /// Indexes of the tensors to read.
   List<uint32_t> wanted() const;
   /// Sets the bytes of `tensor`, number `index`. Errors: argument-invalid if the size is wrong or it is not inline.
   Status set(uint32_t index, const StoredTensor& tensor, std::string bytes);

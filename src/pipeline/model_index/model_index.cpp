@@ -11,7 +11,6 @@
 namespace wasmquant {
 namespace {
 
-// Adds the file to an error about a tensor or header.
 Error in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;

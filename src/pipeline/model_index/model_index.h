@@ -59,7 +59,6 @@ class ModelIndex {
 
   const List<File>& files() const noexcept { return files_; }
   const List<ModelTensor>& tensors() const noexcept { return tensors_; }
-  /// The free-form metadata of a file's header.
   const List<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
     return indexes_[file].metadata;
   }

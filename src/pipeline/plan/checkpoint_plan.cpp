@@ -229,7 +229,6 @@ class CheckpointPlanner final : public OutputPlanner {
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
-    // A run that quantizes nothing fails.
     if (failures() != 0 || left_.count != 0 || plan_.quantized_count != 0) return;
     for (const PlannedTensor& planned : plan_.tensors)
       if (planned.reason.rule == Rule::default_exclusion)

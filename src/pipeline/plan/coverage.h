@@ -25,7 +25,6 @@ struct Coverage {
   bool is_low() const noexcept { return quantized_parameters < parameters - parameters / 2; }
 };
 
-/// `model`: the planned model.
 Coverage coverage_of(const Plan& plan, const ModelIndex& model);
 
 /// {parameters, quantizedParameters, bytes, quantizedBytes, left: [{rule, text, tensors, parameters, bytes}]}

@@ -92,7 +92,6 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   return {};
 }
 
-// The source's metadata, plus the version.
 Metadata metadata_of(const ModelIndex& model, uint32_t file, std::string_view version) {
   Metadata metadata;
   for (const auto& [key, value] : model.metadata(file))

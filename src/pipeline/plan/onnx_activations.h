@@ -16,7 +16,6 @@ class OnnxActivations {
   /// not-implemented for weighted observers on layers that are not linear.
   Status add(PlannedTensor& planned, const conversion::OnnxModelWeight& weight, const LayerConfig& layer,
              List<ActivationRequest>& requests);
-  /// Sets the layer's scales.
   void apply(conversion::OnnxChoice& choice) const;
 
  private:

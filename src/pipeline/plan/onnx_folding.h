@@ -12,7 +12,6 @@ class OnnxFolding {
   OnnxFolding(const onnx::Model& model, const List<conversion::OnnxModelWeight>& weights, bool asked);
   OnnxFolding(const OnnxFolding&) = delete;
 
-  /// The model without the norms.
   const onnx::Model& model() const noexcept { return *model_; }
   const List<conversion::OnnxNorm>& norms() const noexcept { return norms_; }
 

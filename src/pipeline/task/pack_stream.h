@@ -47,8 +47,7 @@ class PackStream {
     }
   }
 
-  /// The size of a list with items of at least `item_bytes`: writes `size`, or returns the size read; 0 if the
-  /// remaining bytes are too few.
+  /// A list's size (items of at least `item_bytes`): writes `size`, or returns the size read; 0 if bytes are missing.
   size_t count(size_t size, size_t item_bytes) {
     const uint64_t count = number(size);
     return out_ ? size : static_cast<size_t>(at_most((end_ - at_) / item_bytes, count, "a list is cut off"));

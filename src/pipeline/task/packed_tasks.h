@@ -1,9 +1,7 @@
 // Tasks as bytes: packed once with the plan, sent to each worker once, and read there by number.
-//
 //   "wqtk", version (1 byte)
 //   specs: count, then each     quantization specs; tasks name them by number
 //   tasks: count, then each: its length in bytes, then its fields (packed_fields.h)
-//
 // Integers are LEB128, least significant group first, negative ones as their 64 bits; floats are 4 or 8 bytes,
 // little-endian; strings and lists start with their length. Readers check lengths, enums, shapes and sizes.
 #pragma once

@@ -1,5 +1,4 @@
 // Runs one tensor's task tile by tile: source bytes in, output components and the error out.
-//
 // If every scale's elements are inside one tile, tiles are observed and quantized in one pass; otherwise all tiles are
 // observed first (tensor_scales.h). Sums are taken over units, fixed parts of the tensor that follow from shape and
 // spec, so neither tile size nor the split between workers changes bytes or sums.
@@ -25,8 +24,7 @@ inline constexpr uint64_t kBlockElements = 8192;
 
 class TensorDecoder;
 
-/// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, the first at `begin` of the file; to be stored one after
-/// another at `pointer`.
+/// `rows` pieces of `row_bytes` bytes, `stride` bytes apart from `begin` of the file on, stored in a row at `pointer`.
 struct TileRead {
   uint32_t part = 0;  // component; 0 for a source tensor
   uint32_t file = 0;
@@ -71,8 +69,7 @@ class TensorSession {
   Status observe(uint64_t tile);
   /// Call between two observe passes.
   Status next_pass();
-  /// State of the tiles observed so far, or of the whole tensor after all passes; input of another session's
-  /// take_state.
+  /// State of the tiles observed so far, or of the whole tensor after all passes; for take_state of another session.
   Result<std::span<const float>> state();
   Status take_state(std::span<const float> state);
   /// Replaces observing: TensorScales::give. Not for casts, copies and block dtypes.
@@ -111,8 +108,8 @@ class TensorSession {
   /// Whether values of codes with these scales must be checked.
   bool may_lose(std::span<const QParams> qparams) const noexcept;
   /// Checks elements and the values read back; `g` assigns `qparams` from flat element `begin` on (empty: no scales).
-  /// `sums`: their error; `element`: number of the first. Errors: value-not-finite, value-overflow, for the first lost
-  /// element.
+  /// `sums`: their error; `element`: number of the first. Errors, for the first lost element: value-not-finite,
+  /// value-overflow.
   Status check(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
                std::span<const float> x, uint64_t begin, const float* y, uint64_t element) const;
   /// The same for codes from encode().
@@ -123,8 +120,7 @@ class TensorSession {
                  uint64_t begin);
   /// The same for a tile of columns; the first column is first.
   Status check_columns(const TileRange& tile);
-  /// x, or if the config saturates a copy in numbers_ with finite values (`infinities`: infinite ones too) clamped to
-  /// the limit.
+  /// x, or if the config saturates, a copy with finite values (`infinities`: infinite ones too) clamped to the limit.
   std::span<const float> clamped(std::span<const float> x, bool infinities);
   /// check() for rows in a GGUF type. If a block's scale is infinite, names its largest element.
   Status check_blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x, const uint8_t* blocks,
@@ -133,8 +129,7 @@ class TensorSession {
   // session_codes.cpp
   Status run_rows(const TileRange& tile);
   Status run_columns(const TileRange& tile);
-  /// Finds scales of `length` consecutive elements each; x begins at `first_element`, the first scale is the tensor's
-  /// `first_scale`.
+  /// Finds scales for `length` elements each; x begins at `first_element`, the first scale is number `first_scale`.
   void find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
                    std::span<QParams> qparams);
   void search_scales(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);

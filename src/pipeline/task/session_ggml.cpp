@@ -1,5 +1,4 @@
-// Tiles of GGUF types: rows of blocks with their own scales, so one pass suffices. ValueChange may rearrange the
-// values.
+// Tiles of GGUF types: rows of blocks with their own scales, so one pass suffices; ValueChange may rearrange values.
 #include <algorithm>
 #include <cstring>
 

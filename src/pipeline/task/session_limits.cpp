@@ -1,6 +1,6 @@
-// Elements that are not finite, or would not be when the output is read (checkpoint/layout/value_limit.h). Quantization
-// error and scales show whether any exist; only then is the first one located. "First" is by lines of the layout, so
-// the named element does not depend on tile size.
+// Elements that are not finite, or would not be when read (checkpoint/layout/value_limit.h). Error and scales show
+// whether any exist; only then is the first one located, by lines of the layout, so that it does not depend on tile
+// size.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,4 @@
-// Tiles whose source layout differs: codes of quantized checkpoints, floats of 8 and 4 bits, varints, and transposed
-// matrices (weights of ONNX models).
+// Tiles with another source layout: codes of quantized checkpoints, small floats, varints, transposed matrices (ONNX).
 #include <algorithm>
 #include <cmath>
 #include <cstring>

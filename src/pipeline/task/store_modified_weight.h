@@ -19,8 +19,7 @@ struct WeightScales {
   float second_scale = 1;  // that of scale_format e4m3
 };
 
-/// Scales of `weight` from the layout's observer, as stored. Not for copies, casts, block dtypes and two stages.
-/// Errors: those of TensorScales.
+/// Observed scales of `weight`. Not for copies, casts, block dtypes and two stages. Errors: those of TensorScales.
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight);
 
 /// A piece of output and its place in its file.

@@ -1,5 +1,4 @@
-// One self-contained unit of work on a tensor: plans make tasks, packed_tasks.h transports them, sessions and decoders
-// run them.
+// Self-contained work on one tensor: plans make tasks, packed_tasks.h transports them, sessions and decoders run them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -79,8 +78,7 @@ struct StoredWeight {
 /// One matrix of a stack along the first axis; null if `stack` has fewer, or its components cannot be separated.
 std::shared_ptr<const StoredWeight> expert_of(const StoredWeight& stack, uint64_t expert, uint64_t experts);
 
-/// Source bytes per tile. Row tiles are small enough to stay in the L2 cache from reading to packing; column tiles are
-/// large because each read is one short piece of a row.
+/// Source bytes per tile. Row tiles stay in the L2 cache; column tiles are large because each read is a short piece.
 struct TileBytes {
   uint64_t rows = uint64_t{1} << 20;
   uint64_t columns = uint64_t{16} << 20;

@@ -40,8 +40,7 @@ class TensorScales {
   Status weigh(std::span<const float> importance) { return observer_ ? observer_->weigh(importance) : Status(); }
   Status begin();
   Status next_pass();
-  /// Observes elements [at, at + x.size()) of the flat tensor. Returns the flat index of the first non-finite element,
-  /// or -1.
+  /// Observes elements [at, at + x.size()). Returns the flat index of the first non-finite element, or -1.
   int64_t update(std::span<const float> x, uint64_t at) noexcept;
   /// Shared: min[], then max[], so far. Else the finished scales.
   std::span<const float> state();

@@ -6,8 +6,7 @@
 
 namespace wasmquant {
 
-/// x: `count` floats; `count` must make whole blocks, and whole bytes for F4 (first element in the low nibble). Exact;
-/// NaN stays NaN.
+/// x: `count` floats; `count` must make whole blocks, for F4 whole bytes (low nibble first). Exact; NaN stays NaN.
 void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept;
 
 }  // namespace wasmquant

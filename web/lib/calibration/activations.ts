@@ -100,10 +100,8 @@ function unknownLayer(layer: string, layers: Set<string>, requests: string): Qua
   return failure('argument-invalid', layer, `the model has no layer of this name; it has ${shown.join(', ')}`);
 }
 
-/**
- * Shows batches to the observers of a plan. Errors, each naming the layer: argument-invalid (unknown layer, or no
- * data), shape-mismatch, value-not-finite, dtype-unsupported, memory-budget.
- */
+/** Shows batches to the observers of a plan. Errors, each naming the layer: argument-invalid (unknown layer, or no
+ * data), shape-mismatch, value-not-finite, dtype-unsupported, memory-budget. */
 export async function observeActivations(
   instance: Instance,
   model: OpenedModel,

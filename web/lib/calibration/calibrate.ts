@@ -51,10 +51,8 @@ function algorithmsOf({ instance }: Workshop, config: string): CalibratedAlgorit
 /** Input for the blocks if no algorithm looks at activations. */
 const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
 
-/**
- * Null if the config needs no calibration. Errors: argument-invalid (calibration is missing, or tokens do not fit the
- * model), those of forwardPlanOf, tensor-missing, memory-budget.
- */
+/** Null if the config needs no calibration. Errors: argument-invalid (calibration is missing, or tokens do not fit the
+ * model), those of forwardPlanOf, tensor-missing, memory-budget. */
 async function planCalibration(
   workshop: Workshop,
   model: OpenedModel,
@@ -198,10 +196,8 @@ const unused = (message: string, hint: string): Diagnostic => ({
   hint,
 });
 
-/**
- * Plans a run, and plans again after calibrating static scales or importance if requested. Errors: those of the plan,
- * of planCalibration, and of observing activations.
- */
+/** Plans a run, and plans again after calibrating static scales or importance if requested. Errors: those of the plan,
+ * of planCalibration, and of observing activations. */
 export async function planRun(
   workshop: Workshop,
   model: OpenedModel,

@@ -1,7 +1,5 @@
-/**
- * The part of the WebAssembly module that runs a model on tokens. Each class is one stage, constructed from the
- * previous one, so methods cannot be called out of order. Stages may be deleted in any order.
- */
+/** The part of the WebAssembly module that runs a model on tokens. Each class is one stage, constructed from the
+ * previous one, so methods cannot be called out of order. Stages may be deleted in any order. */
 import type { BoundWork } from './bound_work.js';
 
 /** A forward pass of a batch of sequences: steps of the plan in order, tensors of a step in order. */

@@ -331,10 +331,8 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
   }
 }
 
-/**
- * Opens a path: a file if it has an output extension, else a folder (also with a trailing slash). `inputs`: paths to
- * read. `resumes`: OutputTarget.resume follows. Errors: target-exists, target-invalid.
- */
+/** Opens a path: a file if it has an output extension, else a folder (also with a trailing slash). `inputs`: paths to
+ * read. `resumes`: OutputTarget.resume follows. Errors: target-exists, target-invalid. */
 export async function openPathTarget(
   path: string,
   overwrite: boolean,
@@ -369,10 +367,8 @@ export async function openPathTarget(
   }
 }
 
-/**
- * Opens or creates a folder that other runs write to at the same time. Errors: target-exists (it contains a whole
- * model, or the path is a file), target-invalid.
- */
+/** Opens or creates a folder that other runs write to at the same time. Errors: target-exists (it contains a whole
+ * model, or the path is a file), target-invalid. */
 export async function openSharedFolder(path: string, overwrite: boolean, inputs: string[]): Promise<OutputTarget> {
   const final = resolve(path);
   await refuseInput(final, inputs);

@@ -44,10 +44,8 @@ async function fetchInto(
   if (done < rest.byteLength) throw new Error(`the connection ended after ${done} of ${rest.byteLength} bytes`);
 }
 
-/**
- * Reads one range of a URL. `tag`: the ETag seen first; another one means that the file has changed. Rejects if the
- * server refuses, or after four tries without progress.
- */
+/** Reads one range of a URL. `tag`: the ETag seen first; another one means that the file has changed. Rejects if the
+ * server refuses, or after four tries without progress. */
 export async function readRange(url: string, offset: number, length: number, tag: string | null): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let done = 0;

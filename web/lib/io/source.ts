@@ -99,10 +99,8 @@ async function answers(url: URL): Promise<boolean> {
   }
 }
 
-/**
- * Asks for a file next to `neighbour`, which has answered before; retries failed connections. Null if the file fails
- * while `neighbour` answers: across origins, browsers report a 404 without CORS headers as a network error.
- */
+/** Asks for a file next to `neighbour`, which has answered before; retries failed connections. Null if the file fails
+ * while `neighbour` answers: across origins, browsers report a 404 without CORS headers as a network error. */
 async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
   const mayBeHidden = globalThis.location !== undefined && globalThis.location.origin !== url.origin;
   let isReachable = false;
@@ -122,10 +120,8 @@ async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
   }
 }
 
-/**
- * A URL, read by ranges if the server answers 206, else downloaded once. Null for a missing file (404, 410) next to
- * `neighbour`.
- */
+/** A URL, read by ranges if the server answers 206, else downloaded once. Null for a missing file (404, 410) next to
+ * `neighbour`. */
 export async function openUrl(url: URL, neighbour: URL | null = null): Promise<FileSource | null> {
   const name = nameOfUrl(url);
   const isBeside = neighbour !== null && neighbour.href !== url.href;

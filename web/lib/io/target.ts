@@ -125,7 +125,6 @@ class StreamTarget implements OutputTarget {
   }
 }
 
-/** Files of the File System Access API. */
 class HandleTarget implements OutputTarget {
   readonly isPositioned = true;
   readonly isFolder: boolean;

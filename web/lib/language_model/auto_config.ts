@@ -51,7 +51,6 @@ function budgetOf(options: AutoConfigOptions): Budget {
 interface Candidate {
   spec: QuantizationSpec;
   plan: Plan;
-  /** Index of the packed task by weight name. */
   tasks: Map<string, number>;
   work: Uint8Array;
 }

@@ -13,7 +13,7 @@ import { ProgressMeter } from '../pool/progress.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
 import type { ForwardStep, ForwardWork } from '../worker/jobs.js';
 
-/** Sequences per batch. Errors: memory-budget. */
+/** Errors: memory-budget. */
 export function batchSize(
   memory: MemoryPlan,
   plan: ForwardPlanJson,

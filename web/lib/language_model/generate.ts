@@ -29,7 +29,6 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
   return Int32Array.from(ids);
 }
 
-/** End-of-text tokens from config.json. */
 function endsOf(instance: Instance, configText: string): number[] {
   return [readConfig(instance, configText).eos_token_id].flat().filter((id) => typeof id === 'number');
 }

@@ -3,7 +3,6 @@
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import { type FileSource, openSource } from '../io/source.js';
 
-/** A compressed array of an archive. */
 export interface DeflatedEntry {
   name: string;
   /** Place in the archive, end exclusive. */
@@ -14,7 +13,6 @@ export interface DeflatedEntry {
   crc: number;
 }
 
-/** Bytes per read of the archive. */
 const readBytes = 4 * 1024 * 1024;
 
 /** CRC-32 table (IEEE 802.3, reflected polynomial 0xEDB88320). */

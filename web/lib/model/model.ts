@@ -11,7 +11,6 @@ import type { FileSource } from '../io/source.js';
 import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
 
-/** Inline tensors read at once. */
 const inlineReads = 16;
 
 /** Files next to safetensors that describe their quantization or are read by a conversion to GGUF. */
@@ -24,7 +23,6 @@ const siblingFiles = [
   '1_Pooling/config.json',
 ];
 
-/** Tensors requested from the core at a time. */
 const rowsAtOnce = 1024;
 
 interface IndexJson {
@@ -184,11 +182,9 @@ export class OpenedModel implements Model {
     await Promise.all([...files].map((file) => this.#weights[file]?.close()));
   }
 
-  /** Small files that folder outputs copy. */
   siblingFiles(): Promise<FileSource[]> {
     return this.#files.siblingFiles();
   }
-  /** Text of config.json, or "". */
   get configText(): string {
     return this.#files.config ?? '';
   }

@@ -11,10 +11,8 @@ interface TokenizerJson {
 
 const byteToken = /^<0x[0-9A-Fa-f]{2}>$/;
 
-/**
- * Bytes by token id. Byte-level vocabularies spell each byte as one character; others are UTF-8, with U+2581 for a
- * space and `<0x41>` for a single byte. Special tokens have no bytes.
- */
+/** Bytes by token id. Byte-level vocabularies spell each byte as one character; others are UTF-8, with U+2581 for a
+ * space and `<0x41>` for a single byte. Special tokens have no bytes. */
 export function tokenBytes(tokenizer: TokenizerJson): Map<number, number> {
   const isByteLevel = JSON.stringify([tokenizer.pre_tokenizer, tokenizer.decoder]).includes('"ByteLevel"');
   const encoder = new TextEncoder();

@@ -12,7 +12,6 @@ export interface TokenBatch {
   length: number;
 }
 
-/** Usual names of a token tensor, best first. */
 const usualNames = ['input_ids', 'tokens'];
 
 const argumentInvalid = (detail: string) => failure('argument-invalid', 'tokens', detail);

@@ -31,7 +31,6 @@ export interface ForwardPlanJson {
 /** A worker's code and heap, a tile stored and as float32, packed matrices. */
 export const forwardBesidesBytes = 12 * 1024 * 1024;
 
-/** A batch of sequences and its forward pass. */
 export interface ForwardBatch {
   tokens: TokenBatch;
   plan: ForwardPlanJson;
@@ -55,10 +54,8 @@ export async function forwardBatchOf(
   return { tokens, plan: forwardPlanOf(instance, model, tokens.length, use) };
 }
 
-/**
- * Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Errors:
- * memory-budget.
- */
+/** Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Errors:
+ * memory-budget. */
 export function checkBlockMemory(
   memory: MemoryPlan,
   { tokens, plan }: ForwardBatch,

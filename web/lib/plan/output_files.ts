@@ -15,7 +15,6 @@ export interface PlannedFile {
 }
 
 interface FileState extends PlannedFile {
-  /** Index in the plan. */
   number: number;
   output: OutputFile | null;
   /** Bytes written or waiting. */
@@ -42,7 +41,6 @@ export class OutputFiles implements ResultSink {
   readonly #keeping: Keeping | null;
   /** Bytes taken but not written. */
   #waiting = 0;
-  /** Writes under way. */
   #writing = 0;
   #current = 0;
   #failed: { error: unknown } | null = null;
@@ -78,7 +76,6 @@ export class OutputFiles implements ResultSink {
     return paths;
   }
 
-  /** Whether workers write everything that is left. */
   get isWrittenByWorkers(): boolean {
     return this.#files.every(({ output, isFinished }) => isFinished || output?.path != null);
   }

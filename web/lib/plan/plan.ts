@@ -17,15 +17,12 @@ export interface PlanChoices extends PlanOptions {
   folder?: boolean | undefined;
 }
 
-/** Settings besides the config. */
 export interface PlanSettings extends TileSizes {
   /** Whether calibration will supply static inputs and outputs, and weighted observers. */
   calibrates?: boolean;
-  /** Calibration results. */
   activations?: object[];
 }
 
-/** Tensors requested from the core at a time. */
 const rowsAtOnce = 1024;
 
 /** A byte range of a file that a plan needs before it can run. */
@@ -77,11 +74,9 @@ interface Literals extends HeapBytes {
 /** A task of a plan; `tensor` and `outputs` as in PlanTask. */
 export type PlannedItem = WorkItem & Pick<PlanTask, 'tensor' | 'outputs'>;
 
-/** Everything a run needs from its plan. */
 export interface PreparedRun {
   plan: Plan;
   items: PlannedItem[];
-  /** Packed tasks. */
   work: Uint8Array<ArrayBuffer>;
   files: PlannedFile[];
   /** Text of config.json and of the shard index of a folder output; "" if absent. */
@@ -156,7 +151,6 @@ function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan:
   };
 }
 
-/** Lends `use` unpacked tasks. */
 export function withWork<T>(instance: Instance, packed: Uint8Array, use: (work: BoundWork) => T): T {
   const work = instance.unpack(packed);
   try {
@@ -166,7 +160,6 @@ export function withWork<T>(instance: Instance, packed: Uint8Array, use: (work: 
   }
 }
 
-/** The merged observer states of one task. */
 function mergedState(instance: Instance, work: BoundWork, task: number, states: Uint8Array[]): Uint8Array {
   const session = instance.run((module) => new module.TensorSession(work, task));
   try {

@@ -32,10 +32,8 @@ function isBefore({ parts: [a] }: TileJob, { parts: [b] }: TileJob): boolean {
   return a.item < b.item || (a.item === b.item && a.first < b.first);
 }
 
-/**
- * Runs a whole schedule. Rejects with the first failure, or `signal.reason`, once no worker is busy. After a value
- * error, earlier jobs still run, so that the error does not depend on the number of workers.
- */
+/** Runs a whole schedule. Rejects with the first failure, or `signal.reason`, once no worker is busy. After a value
+ * error, earlier jobs still run, so that the error does not depend on the number of workers. */
 export async function dispatch(
   pool: Pool,
   context: RunContext,

@@ -12,12 +12,10 @@ const smallestJobBytes = 1024 * 1024;
 
 export interface WorkItem {
   name: string;
-  /** Input bytes. */
   bytes: number;
   tiles: number;
   /** The tensor to quantize, or the pair to compare. */
   task: { quantize: TaskNumber; observePasses: number; observedInParts: boolean } | { pair: number };
-  /** Merges the states of several observe parts. */
   merge(states: Uint8Array[]): Uint8Array;
 }
 
@@ -99,7 +97,6 @@ export class Schedule {
     return advance;
   }
 
-  /** Error of a finished tensor. */
   error(item: number): TensorError | null {
     return this.#items[item]?.sums.result() ?? null;
   }
@@ -145,7 +142,6 @@ export class Schedule {
     return Math.min(this.#jobBytes, Math.max(smallestJobBytes, left / (2 * this.#workers)));
   }
 
-  /** Tile ranges of about that many bytes each. */
   *#ranges({ bytes, tiles }: WorkItem): Generator<[first: number, last: number]> {
     const perJob = Math.max(1, Math.floor(this.#nextBytes(Math.max(this.#left, bytes)) / Math.max(1, bytes / tiles)));
     const even = Math.ceil(tiles / Math.ceil(tiles / perJob));

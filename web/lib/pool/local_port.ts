@@ -11,7 +11,6 @@ export class LocalPort implements Port {
   readonly server: JobServer;
   #message: (message: FromWorker) => void = () => {};
   #terminated = false;
-  /** Settles when nothing runs. */
   #idle: Promise<void> = Promise.resolve();
 
   constructor(host: WorkerHost) {

@@ -94,7 +94,6 @@ export class Pool {
     }
   }
 
-  /** Closes a run's files in all workers. */
   async release(context: RunContext): Promise<void> {
     const released = [...this.#slots]
       .filter((slot) => slot.contexts.has(context.id))
@@ -110,7 +109,6 @@ export class Pool {
     this.#rest();
   }
 
-  /** Ends all workers; running jobs fail with `reason`. */
   async close(reason: unknown): Promise<void> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;

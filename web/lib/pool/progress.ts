@@ -10,7 +10,6 @@ export interface Advance {
   phase: Progress['phase'];
   bytes: number;
   tensors: number;
-  /** Tensor worked on last. */
   name?: string;
 }
 
@@ -30,7 +29,6 @@ export class ProgressMeter {
     this.#bytesTotal = bytesTotal;
   }
 
-  /** `always` bypasses the throttle. */
   advance({ phase, bytes, tensors, name }: Advance, always = false): void {
     this.#bytesDone = Math.min(this.#bytesTotal, this.#bytesDone + bytes);
     this.#index += tensors;

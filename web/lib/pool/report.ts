@@ -33,7 +33,6 @@ export class ErrorSums {
     }
   }
 
-  /** Null if nothing was compared. */
   result(): TensorError | null {
     if (this.#lostX + this.#lostY > 0) return infiniteError({ reference: this.#lostX, quantized: this.#lostY });
     if (this.#count === 0) return null;
@@ -47,7 +46,6 @@ export class ErrorSums {
   }
 }
 
-/** The error of a tensor with NaN or infinite values. */
 export function infiniteError(nonFinite: { reference: number; quantized: number }): TensorError {
   const infinite = Number.POSITIVE_INFINITY;
   return { sqnrDb: -infinite, mse: infinite, maxAbs: infinite, cosine: Number.NaN, nonFinite };
@@ -66,7 +64,6 @@ export function tensorReport(tensor: PlannedTensor, error: TensorError | null): 
   return { ...rest, error };
 }
 
-/** Warnings about weights with NaN or infinity. */
 export function nonFiniteRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
   const values = (count: number) => `${count} ${count === 1 ? 'value' : 'values'}`;
   return tensors.flatMap(({ name, error }): Diagnostic[] => {

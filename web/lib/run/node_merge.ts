@@ -18,7 +18,6 @@ const sizeOf = (path: string) =>
 const isPlainName = (name: unknown) =>
   typeof name === 'string' && name !== '' && name !== '..' && basename(name) === name;
 
-/** `1, 2 and 4`, at most eight of them. */
 function listed(numbers: number[]): string {
   const shown = numbers.slice(0, 8).join(', ');
   return numbers.length > 8 ? `${shown} and ${numbers.length - 8} more` : shown;

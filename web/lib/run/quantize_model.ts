@@ -57,7 +57,6 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
   return { resumed, reused, weights, others };
 }
 
-/** The error of a task whose tensor is written. */
 type ErrorOf = (task: number) => TensorError | null;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */

@@ -53,10 +53,8 @@ function errorOfText(text: string[] | null): TensorError | null {
   return reference === undefined || quantized === undefined ? error : { ...error, nonFinite: { reference, quantized } };
 }
 
-/**
- * Resumes an interrupted run into `target`. `isCalibrated`: tasks that every file waits for. Errors: argument-invalid
- * (a target or inputs that cannot be resumed), target-invalid (the interrupted run was of other work).
- */
+/** Resumes an interrupted run into `target`. `isCalibrated`: tasks that every file waits for. Errors: argument-invalid
+ * (a target or inputs that cannot be resumed), target-invalid (the interrupted run was of other work). */
 export async function takeUp(
   instance: Instance,
   target: OutputTarget,

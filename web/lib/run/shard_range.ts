@@ -40,15 +40,12 @@ export interface PartRecord extends ShardPart {
   order: number[];
 }
 
-/** One part's share of a run. */
 export interface PartOfRun {
   /** Task indexes in the plan. */
   items: ReadonlySet<number>;
-  /** Files that only this part writes. */
   names: string[];
   /** Planned files, null for those of other parts. */
   own(files: PlannedFile[]): (PlannedFile | null)[];
-  /** This part of the whole report. */
   report(whole: Report): Report;
   /** Stages the small files and the record. */
   stage(small: SmallFile[], report: Report): Promise<SmallFile[]>;
@@ -159,7 +156,6 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
   };
 }
 
-/** An error for JSON, which has no infinity. */
 function measured(error: TensorError | null): TensorError | null {
   if (error?.nonFinite) return infiniteError(error.nonFinite);
   return error && { ...error, sqnrDb: error.sqnrDb ?? Number.POSITIVE_INFINITY };

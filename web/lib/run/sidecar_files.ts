@@ -5,7 +5,6 @@ import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PreparedRun } from '../plan/plan.js';
 
-/** Bytes per read when a file is copied. */
 const copyBytes = 8 * 1024 * 1024;
 
 export interface SmallFile {

@@ -77,7 +77,6 @@ async function rotateTables(
   }
 }
 
-/** Calibrates the loaded block. */
 async function calibrateBlock(
   { host, pass, calibration, stored }: Place,
   { name, tensors: read }: ForwardStep,

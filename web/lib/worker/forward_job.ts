@@ -14,7 +14,6 @@ export interface Pass {
   work: BoundWork;
 }
 
-/** Lends `use` a pass for a batch. */
 export function withPass<T>(
   host: JobHost,
   {
@@ -95,14 +94,12 @@ export async function loadStep(
   }
 }
 
-/** Loads a tile of the current tensor. */
 export async function loadTile(host: JobHost, { bound }: Pass, tile: number): Promise<void> {
   await host.pause();
   await host.read(0, bound, tile);
   host.instance.call<null>(() => bound.load(tile));
 }
 
-/** Runs the loaded step on the whole batch. */
 export async function runPortions(
   host: JobHost,
   { bound, portions }: Pick<Pass, 'portions'> & { bound: Pick<BoundForwardPass, 'run'> },

@@ -27,7 +27,6 @@ export class JobHost {
     this.progress = progress;
   }
 
-  /** The run's tasks, `ContextFiles.work`. */
   work(number: number): BoundWork {
     return this.#files.work(this.instance, number);
   }
@@ -91,7 +90,6 @@ function adjoined(pieces: Piece[]): Piece[] {
   });
 }
 
-/** Concatenates arrays. */
 export function joined(arrays: Float64Array[]): Float64Array {
   const all = new Float64Array(arrays.reduce((length, array) => length + array.length, 0));
   let position = 0;

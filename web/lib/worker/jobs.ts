@@ -6,7 +6,6 @@ import type { FoundActivations } from '../engine/forward_module.js';
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
 export const sumsPerUnit = 7;
 
-/** Input and result of each kind of job. */
 export interface JobKinds {
   /** Observes tiles of a tensor that must be observed before quantizing. */
   observe: { work: QuantizeWork; result: TileResult };
@@ -14,9 +13,7 @@ export interface JobKinds {
   run: { work: QuantizeWork & { state: Uint8Array | null }; result: TileResult };
   /** Observes, then runs all tiles of a task in one session. */
   'observe-and-run': { work: QuantizeWork; result: TileResult };
-  /** Tiles of two models. */
   compare: { work: TileRange & { pair: number }; result: TileResult };
-  /** One tensor of two models. */
   distribution: { work: DistributionWork; result: FoundDistribution };
   /** Sequences through a whole model: the loss of each, in nats. */
   forward: { work: ForwardWork; result: Float64Array };
@@ -33,19 +30,16 @@ export type JobKind = keyof JobKinds;
 /** Work on tiles, distributed by the job queue. */
 export type TileKind = 'observe' | 'run' | 'observe-and-run' | 'compare';
 
-/** One part of a job, by its kind. */
 export type JobPart<K extends JobKind = JobKind> = { [P in K]: { kind: P } & JobKinds[P]['work'] }[K];
 
 export interface Job<K extends JobKind = JobKind> {
   /** Tensors in it, for messages. */
   label: string;
-  /** Input bytes. */
   bytes: number;
   parts: JobPart<K>[];
 }
 
 export interface JobResult<K extends JobKind = JobKind> extends WrittenBytes {
-  /** In the order of the job's parts. */
   parts: JobKinds[K]['result'][];
 }
 
@@ -98,7 +92,6 @@ export interface FoundDistribution extends Omit<Distribution, 'channelSqnrDb'> {
 
 /** A batch of sequences and the steps of its forward plan. */
 export interface ForwardWork {
-  /** Text of config.json. */
   config: string;
   activations: 'float32' | 'int8';
   steps: ForwardStep[];
@@ -128,7 +121,6 @@ export interface InputObservation extends Omit<ForwardWork, 'activations'> {
 
 /** A batch of sequences, and the plan for the blocks. */
 export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
-  /** Text of the quantization config. */
   quantization: string;
   /** Number of blocks; step 0 is the embedding. */
   layers: number;
@@ -148,14 +140,10 @@ export interface StoredBlock extends WrittenBytes {
   sums: [item: number, sums: Float64Array][];
 }
 
-/** Progress of a job since its last report. */
 export interface WorkProgress {
   phase?: 'calibrate' | 'optimize';
   stored?: StoredBlock;
-  /** Tensor worked on last. */
   name: string;
-  /** Input bytes. */
   bytes: number;
-  /** Finished tensors. */
   tensors: number;
 }

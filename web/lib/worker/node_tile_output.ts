@@ -8,7 +8,6 @@ import type { TileOutput } from './tile_input.js';
 const bufferBytes = 512 * 1024;
 const bufferCount = 4;
 
-/** Free buffers, and those waiting for one. */
 class Buffers {
   readonly #free: Buffer[] = [];
   readonly #waiting: ((buffer: Buffer) => void)[] = [];

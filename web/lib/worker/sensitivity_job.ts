@@ -17,7 +17,6 @@ export function runSensitivity(host: JobHost, work: SensitivityWork): Promise<nu
   });
 }
 
-/** Measures the loaded block. */
 function measureBlock(
   host: JobHost,
   pass: Pass,

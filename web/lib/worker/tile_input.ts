@@ -9,27 +9,21 @@ import { checkedLength, type RemoteSource, readFailure } from '../io/source.js';
 import { place, spansOf } from './tile_read.js';
 
 export interface TileInput {
-  /**
-   * Reads the rows of `read` into the heap. `following`: number of contiguous reads of the same size (the last may be
-   * shorter) that come next. Errors: file-truncated, read-failed.
-   */
+  /** Reads the rows of `read` into the heap. `following`: number of contiguous reads of the same size (the last may be
+   * shorter) that come next. Errors: file-truncated, read-failed. */
   fill(instance: Instance, read: TileRead, following: number): Promise<void>;
   close(): void;
 }
 
-/** An output file that the worker writes itself. */
 export interface TileOutput {
-  /**
-   * Writes heap bytes at a file offset, perhaps asynchronously; await the result before the next call. Errors:
-   * write-failed, of this or an earlier call.
-   */
+  /** Writes heap bytes at a file offset, perhaps asynchronously; await the result before the next call. Errors:
+   * write-failed, of this or an earlier call. */
   write(instance: Instance, pointer: number, bytes: number, offset: number): Promise<void> | void;
   /** Resolves when everything is written; call before close. Errors: write-failed. */
   settle(): Promise<void>;
   close(): void;
 }
 
-/** The worker's host: browser or Node. */
 export interface WorkerHost {
   openInput(source: RemoteSource, ask: ReadRange): TileInput;
   openOutput(name: string, path: string): TileOutput;

@@ -13,7 +13,6 @@ export interface ReadSpan {
   bytes: number;
   firstRow: number;
   rows: number;
-  /** Whether the bytes are exactly the rows. */
   contiguous: boolean;
 }
 
@@ -37,12 +36,10 @@ export function* spansOf(read: TileRead, gapBytes: number): Generator<ReadSpan> 
   }
 }
 
-/** Heap address of a span's first row. */
 export function landing(read: TileRead, span: ReadSpan): number {
   return read.pointer + span.firstRow * read.rowBytes;
 }
 
-/** Copies a span's rows to their heap addresses. */
 export function place(instance: Instance, read: TileRead, span: ReadSpan, bytes: Uint8Array): void {
   const { rowBytes, stride } = read;
   if (span.contiguous) {

@@ -66,7 +66,6 @@ export class JobServer {
     this.#asked.clear();
   }
 
-  /** Closes all files. */
   close(): void {
     for (const context of this.#contexts.values()) context.close();
     this.#contexts.clear();
