@@ -56,6 +56,7 @@ struct FileStart {
   bool is_inflated = false;         // it was compressed inside another file of the model
 };
 
+/// A readable format: its name, its extensions, its reader, and what its models are like.
 struct Format {
   std::string_view name;
   std::string_view title;                        // display name

@@ -28,7 +28,7 @@ inline constexpr uint32_t kVersion = 3;
 inline constexpr uint32_t kDefaultAlignment = 32;
 inline constexpr std::string_view kAlignmentKey = "general.alignment";
 
-/// Metadata and tensor list of the largest vocabularies take about 20 MB; what a page has to hold must end somewhere.
+/// Memory limit; the headers of the largest vocabularies take about 20 MB.
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 inline constexpr uint64_t kMaxKeys = 100'000;
 inline constexpr uint64_t kMaxTensors = 10'000'000;

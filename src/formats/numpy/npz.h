@@ -20,6 +20,7 @@ inline constexpr uint64_t kMaxRatio = 1032;
 
 bool looks_like_zip(std::span<const uint8_t> prefix) noexcept;
 
+/// Reads an archive: asks for its end, its directory, then each entry.
 class Reader {
  public:
   explicit Reader(uint64_t file_bytes);

@@ -36,6 +36,7 @@ struct Field {
   Range payload;       // a length-delimited field
 };
 
+/// Feed it the file front to back; when complete, it gives the fields that were kept.
 class Skeleton {
  public:
   explicit Skeleton(uint64_t file_bytes);

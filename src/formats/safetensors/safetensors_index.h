@@ -1,4 +1,4 @@
-// model.safetensors.index.json: which shard holds which tensor.
+// model.safetensors.index.json: the shard of every tensor.
 //   {"metadata": {"total_size": bytes}, "weight_map": {"tensor name": "model-00001-of-00003.safetensors", ...}}
 #pragma once
 #include <cstdint>

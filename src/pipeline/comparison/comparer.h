@@ -7,6 +7,7 @@
 
 namespace wasmquant {
 
+/// One weight as both models store it.
 struct StoredPair {
   StoredWeight left, right;
 };

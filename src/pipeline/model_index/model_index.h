@@ -22,6 +22,7 @@ namespace wasmquant {
 
 struct StoredWeight;
 
+/// A tensor of the model, or a matrix that is part of one.
 struct ModelTensor {
   uint32_t file = 0;
   StoredTensor stored;

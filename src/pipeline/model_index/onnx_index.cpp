@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-// By TensorProto.DataType, from 1; F32 stands for "not listed".
+// By TensorProto.DataType, from 1; F32 means "not listed".
 constexpr StorageDtype kStored[] = {
     StorageDtype::F32,     StorageDtype::U8,          StorageDtype::I8,      StorageDtype::U16,
     StorageDtype::I16,     StorageDtype::I32,         StorageDtype::I64,     StorageDtype::F32,

@@ -13,7 +13,7 @@ uint64_t elements_of(const std::vector<uint64_t>& shape) {
   return elements;
 }
 
-// Plain GGUF types count as copies: vectors become F32 whatever they were.
+// Plain GGUF types count as copies: vectors always become F32.
 bool is_quantized(const TensorTask& task) {
   if (task.is_copy) return false;
   if (task.layout.codes != CodeStorage::ggml_rows) return true;

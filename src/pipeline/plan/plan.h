@@ -50,6 +50,7 @@ struct PlanOptions {
   std::span<const uint8_t> constants;  // bytes of Plan::constants, concatenated; empty: not read yet
 };
 
+/// An output tensor: its source, its task, and the reason for its spec.
 struct PlannedTensor {
   uint32_t tensor = 0;  // index into the model's tensors
   std::string name;     // if it differs from the source's: another tensor made from the same one
@@ -69,6 +70,7 @@ struct Literal {
   uint64_t offset = 0, begin = 0, bytes = 0;
 };
 
+/// An output file: its known bytes and its size.
 struct PlannedFile {
   std::string name;
   std::string prefix;      // header, tensors whose values follow from shapes, then those found by calibration

@@ -15,6 +15,7 @@
 
 namespace wasmquant {
 
+/// Collects tasks and packs them.
 class TaskPacker {
  public:
   void add(TensorTask task);
@@ -26,6 +27,7 @@ class TaskPacker {
   uint64_t count_ = 0;
 };
 
+/// Reads packed tasks by number.
 class PackedTasks {
  public:
   /// Errors: argument-invalid with the byte.

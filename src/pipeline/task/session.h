@@ -32,6 +32,7 @@ struct TileRead {
   uint8_t* pointer = nullptr;
 };
 
+/// Output bytes of a tile and their place in a file.
 struct TileWrite {
   uint32_t file = 0;
   uint64_t offset = 0;

@@ -58,8 +58,7 @@ struct TensorTask {
   NonFinite non_finite = NonFinite::error;
   // Per input channel, for weighted observers and GGUF types; [experts, columns] for stacked experts; else empty.
   std::vector<float> importance;
-  bool is_float32 =
-      false;  // tiles are brought as float32, whatever the source was: weights that were changed in memory
+  bool is_float32 = false;  // tiles arrive as float32 for any source: weights changed in memory
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
   uint64_t tiles = 0;
 

@@ -32,14 +32,11 @@ export interface CapturedActivations extends AsyncIterable<ActivationBatch> {
 
 /**
  * Calibration data:
- * - Token ids, for algorithms (rotation and cle need none), and for static inputs unless an algorithm changes layer
- * inputs.
- * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and for
- * observers
- *   with `weighted`: an iterable of batches, layers in any order. Observers with two passes iterate twice.
- * - A safetensors file of either, opened or not: `input_ids`, or activations as `<layer>.input` and `<layer>.output`,
- * in
- *   several batches `<layer>.input.0`, `<layer>.input.1` ...
+ * - Token ids, for algorithms (not rotation and cle), and for static inputs unless an algorithm changes layer inputs.
+ * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and `weighted`
+ *   observers: an iterable of batches, layers in any order. Observers with two passes iterate twice.
+ * - A safetensors file of either, opened or not: `input_ids`, or activations named `<layer>.input` and
+ *   `<layer>.output`, in several batches `<layer>.input.0`, `<layer>.input.1` ...
  */
 export type Calibration =
   | TokenCalibration
@@ -62,7 +59,7 @@ export interface Encoding {
   ids: number[];
 }
 
-/** Anything that turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
+/** Turns text into token ids: a tokenizer of `@huggingface/tokenizers`, of transformers.js, or your own. */
 export interface Tokenizer {
   /** Token ids of a text. */
   encode(text: string, options?: { add_special_tokens?: boolean }): number[] | Encoding;

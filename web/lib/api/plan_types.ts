@@ -34,7 +34,7 @@ export interface OutputTensor {
   shape: number[];
   /** Size in the file. */
   bytes: number;
-  /** The file that holds it. */
+  /** The file that contains it. */
   file: string;
 }
 

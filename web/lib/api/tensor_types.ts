@@ -48,7 +48,7 @@ export interface QuantizationSpec {
   observer_options?: Record<string, string | number>;
 }
 
-/** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
+/** A tensor in memory. `Uint16Array` contains the bits of F16 or BF16 values and needs `dtype`. */
 export interface TensorInput {
   /** Values in C order. `Uint16Array`: bit patterns of F16 or BF16. */
   data: Float32Array | Uint16Array;
@@ -72,7 +72,7 @@ export interface QuantizedTensor {
   scaleShape: number[];
   /** Null for floats; zeros for symmetric integers. */
   zeroPoint: Int32Array | Float32Array | null;
-  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, in the order of `scaleShape`. */
+  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, as `scaleShape`. */
   sharedExponents?: Uint8Array;
   /**
    * mx6 and mx9: 1 if both elements of a pair are below their block's exponent, which halves their step, else 0. Shape

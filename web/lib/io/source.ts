@@ -57,7 +57,7 @@ export function fileSource(
       let bytes: Uint8Array;
       try {
         const { buffer, byteOffset, byteLength } = await fetchBytes(offset, length);
-        bytes = new Uint8Array(buffer, byteOffset, byteLength); // whose slice is a copy, which that of Node's Buffer is not
+        bytes = new Uint8Array(buffer, byteOffset, byteLength); // its slice copies; Buffer's does not
       } catch (error) {
         throw readFailure(name, offset, error);
       }
