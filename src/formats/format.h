@@ -1,5 +1,4 @@
-// The readable model formats: each is a folder with a reader, a function that returns its Format, and a formats.def
-// row.
+// The readable model formats: each has a folder with a reader and a function for its Format, and a formats.def row.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -60,7 +59,7 @@ struct FileStart {
 struct Format {
   std::string_view name;
   std::string_view title;                        // display name
-  std::span<const std::string_view> extensions;  // of its files, ".gguf"; the usual one first
+  std::span<const std::string_view> extensions;  // ".gguf"; the usual one first
   /// Extensions of companion files that only have values.
   std::span<const std::string_view> data_extensions = {};
 

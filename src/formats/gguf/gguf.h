@@ -43,7 +43,7 @@ inline constexpr uint64_t kMaxDimension = uint64_t{1} << 32;
 struct Tensor {
   std::string name;
   GgmlType type = GgmlType::f32;
-  std::vector<uint64_t> shape;  // C order: reverse of the file's; rows are along the last
+  std::vector<uint64_t> shape;  // C order (reverse of the file's); rows are along the last axis
   uint64_t begin = 0;
   uint64_t end = 0;
 };
@@ -82,7 +82,7 @@ struct NewTensor {
 };
 struct Header {
   std::string bytes;              // padded to the alignment
-  std::vector<uint64_t> offsets;  // absolute offset of each tensor's data, as tensors were given
+  std::vector<uint64_t> offsets;  // absolute offset of each tensor's data, in the given order
   uint64_t file_bytes = 0;        // total, including the padding after the last tensor; bytes between tensors are zero
 };
 /// Data in the order of `tensors`; general.alignment of `metadata` sets the padding. Errors: tensor-duplicate,

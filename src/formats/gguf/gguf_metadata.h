@@ -1,6 +1,5 @@
 // GGUF metadata in file order. Values stay raw bytes, so copies are exact; typed access decodes on demand. After its
-// type (u32) a value is: numbers and bools little-endian; text: u64 length, bytes; array: u32 element type, u64 count,
-// elements.
+// type (u32) a value is: number or bool, little-endian; text: u64 length, bytes; array: u32 type, u64 count, elements.
 #pragma once
 #include <cstdint>
 #include <optional>

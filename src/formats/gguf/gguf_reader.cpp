@@ -220,7 +220,7 @@ class HeaderScan {
   const char* data_;
   uint64_t prefix_bytes_, file_bytes_, at_ = 0, wanted_ = 0;
   uint64_t tensor_count_ = 0, key_count_ = 0;
-  std::string where_;  // key or tensor at work, or "byte N"
+  std::string where_;  // current key or tensor, or "byte N"
   Index* index_;
   std::optional<Error> error_;
 };

@@ -5,8 +5,7 @@
 namespace wasmquant {
 namespace {
 
-// The array is named after its file; without a dot, a matrix also gets ".weight", because only such tensors are
-// quantized.
+// The array is named after its file; a matrix without a dot gets ".weight", because only such tensors are quantized.
 class NpyReader final : public HeaderReader {
  public:
   explicit NpyReader(const FileStart& file)

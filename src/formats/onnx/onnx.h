@@ -105,14 +105,14 @@ struct Tensor {
   uint32_t data_type = 0;
   std::vector<uint64_t> shape;
   Encoding encoding = Encoding::none;
-  std::string_view location;  // external data: the file's name, relative to the model's folder; else empty
-  uint64_t begin = 0;         // of its values, in the model's file or in that one
+  std::string_view location;  // external file, relative to the model's folder; else empty
+  uint64_t begin = 0;         // of its values, in the model's file or the external one
   uint64_t end = 0;
   uint32_t node = kNone;  // the Constant node
-  Range whole;            // the field of the initializer, or of the TensorProto in the node's attribute, with its tag
+  Range whole;            // the initializer's field, or the TensorProto's in the node's attribute, with its tag
   Range message;          // the TensorProto
   List<Range> data;       // fields that locate or contain values, with their tags
-  Range input;            // the field of the graph's input that it is the default of, with its tag; empty: of none
+  Range input;            // the graph input it is the default of, with its tag; empty: none
   bool is_output = false;
   List<Consumer> consumers;  // in its graph and subgraphs
 
@@ -131,14 +131,14 @@ struct Graph {
   uint32_t last = 0;             // last subgraph, or itself
   Range whole;                   // field in model or attribute, with its tag
   Range message;
-  Range attribute;  // the field of the attribute that holds it, with its tag; empty for the model's own
+  Range attribute;  // the attribute field that contains it, with its tag; empty for the main graph
   List<Input> inputs;
   List<std::string_view> outputs;
   List<uint32_t> nodes;
 };
 
 struct OpsetImport {
-  std::string_view domain;  // "" is ONNX's own
+  std::string_view domain;  // "" for the standard domain
   uint64_t version = 0;
   Range whole;
 };
@@ -148,13 +148,13 @@ struct Model {
   uint64_t ir_version = 0;
   Range ir_version_field;
   List<OpsetImport> opsets;
-  List<Graph> graphs;  // [0] is the model's own
+  List<Graph> graphs;  // [0] is the main graph
   List<Node> nodes;
   List<Tensor> tensors;              // in file order
   List<std::string_view> names;      // all value names, sorted, with duplicates
   List<std::string_view> locations;  // external files, sorted by name
   uint32_t functions = 0;
-  uint32_t quantized_nodes = 0;  // QuantizeLinear, DequantizeLinear, MatMulNBits, MatMulInteger, …, functions' too
+  uint32_t quantized_nodes = 0;  // QuantizeLinear, DequantizeLinear, MatMulNBits, MatMulInteger, …, including functions
 
   /// Version of the standard operator set.
   uint64_t opset() const noexcept;

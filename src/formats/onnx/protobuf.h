@@ -19,7 +19,7 @@ inline constexpr size_t kMaxHeadBytes = 2 * kMaxVarintBytes;
 struct Head {
   uint32_t number = 0;
   Wire wire = Wire::varint;
-  uint64_t value = 0;  // of a number (fixed ones: their bits), or the length of `bytes`
+  uint64_t value = 0;  // a number (fixed ones: their bits), or the length of `bytes`
   uint32_t bytes = 0;  // length of the head
 };
 

@@ -41,7 +41,7 @@ struct Entry {
 };
 struct Header {
   std::string bytes;              // length field and JSON, padded with spaces to a multiple of 8
-  std::vector<uint64_t> offsets;  // absolute offset of each entry's data, as entries were given
+  std::vector<uint64_t> offsets;  // absolute offset of each entry's data, in the given order
   uint64_t file_bytes = 0;        // total
 };
 /// Data in the order of `entries`; metadata defaults to `format: "pt"`. Errors: tensor-duplicate, file-invalid (a

@@ -210,7 +210,7 @@ class HeaderListener final : public json::Listener {
   bool in_metadata_ = false;
   bool is_array_ = false;     // the open tensor is [dtype, shape, data_offsets]
   uint8_t seen_ = 0;          // one bit per Field of the open tensor
-  uint8_t item_ = 0;          // items of the open tensor's array
+  uint8_t item_ = 0;          // items read of the open tensor's array
   uint8_t offset_count_ = 0;  // items of the open data_offsets
   Field field_ = unknown;
   uint32_t skip_depth_ = 0;  // > 0: inside an ignored container, at this depth or deeper

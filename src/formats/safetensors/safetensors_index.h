@@ -22,8 +22,7 @@ struct ShardMap {
 Result<ShardMap> read_shard_map(std::string_view text);
 
 /// Checks that every mapped tensor is in its file; unmapped ones go to `unmapped`, by file and offset. Errors:
-/// tensor-missing; tensor-duplicate if two files have one name; argument-invalid if the number of `files` differs from
-/// the map.
+/// tensor-missing; tensor-duplicate if two files have one name; argument-invalid if the map names more or fewer files.
 Status check_shards(const ShardMap& map, const List<FileIndex>& files, List<std::string>& unmapped);
 
 /// Text of the index for these files; total_size is the sum of the tensors' bytes. `original`: ShardMap::text of the

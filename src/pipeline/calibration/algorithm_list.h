@@ -15,7 +15,7 @@
 namespace wasmquant {
 
 struct AskedAlgorithm {
-  json::Value value;        // {"name": of tables/algorithms.def, options}
+  json::Value value;        // {"name": as in tables/algorithms.def, options}
   std::string where;        // JSON pointer of the entry
   bool is_implied = false;  // part of Preprocess: finding nothing to change is not an error
 };

@@ -44,7 +44,7 @@ class BlockCalibration final : public model::InputSink {
   /// The unquantized block, scaled and rotated like the other; empty until the two differ.
   const model::BlockValues& reference() const noexcept { return reference_; }
   model::InputSink& reference_sink() noexcept { return reference_sink_; }
-  /// Errors: those of the algorithms.
+  /// Errors, `where` a tensor: those of the algorithms.
   Status optimize(size_t part);
 
   /// Stores the tensor; call once. Errors: those of store_changed.

@@ -1,5 +1,4 @@
-// Rotations of a whole model that do not change its function (QuaRot; AMD Quark, spec 7.8) and are baked into the
-// weights:
+// Rotations of a whole model that keep its function (QuaRot; AMD Quark, spec 7.8) and are baked into the weights:
 //   R1  the residual stream x becomes x R: embedding rows and outputs of o and down are rotated; inputs of q, k, v,
 //       gate, up and the head rotated back. Norms commute with R once folded into the layers that read them.
 //   R2  within each head, values become v R: outputs of v are rotated, inputs of o rotated back.

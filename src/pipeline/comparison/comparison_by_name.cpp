@@ -90,7 +90,7 @@ class NameComparer {
     ValueChange change;
   };
   struct Converted {
-    uint32_t source;  // number of the folder's tensor
+    uint32_t source;  // index of the folder's tensor
     std::string folder, gguf;
     ValueChange change;
   };

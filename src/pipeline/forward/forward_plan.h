@@ -30,7 +30,7 @@ struct ForwardStep {
 
 struct ForwardPlan {
   model::Architecture architecture;
-  std::string config;  // that it was read from: the text that was given, or what GGUF's metadata say
+  std::string config;  // its source: the given text, or derived from GGUF metadata
   List<ForwardStep> steps;
 };
 

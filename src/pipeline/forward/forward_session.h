@@ -24,8 +24,7 @@ class ForwardSession {
   /// Receives the inputs of linear layers; may be null; must outlive the session.
   void set_sink(model::InputSink* sink) noexcept { sink_ = sink; }
 
-  /// The unquantized block and a sink for its linear-layer inputs; null or empty: not run. Both must outlive the
-  /// session.
+  /// The unquantized block and a sink for its linear-layer inputs; null or empty: not run. Both must outlive *this.
   void set_reference(const model::BlockValues* block, model::InputSink* sink) noexcept {
     reference_ = block;
     reference_sink_ = sink;

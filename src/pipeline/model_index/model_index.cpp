@@ -144,7 +144,7 @@ Status ModelIndex::finish() {
   mark_input_major();
   for (uint32_t i = 0; i < tensors_.size() && !format_->carries_config; ++i)
     if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
-  for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
+  for (ModelTensor& tensor : tensors_) {  // a bias has its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
     if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
   }
@@ -235,7 +235,7 @@ json::Value ModelIndex::to_json() const {
   json::Value out;
   out.set("format", format_->name);
   out.set("tensors", static_cast<uint64_t>(tensors_.size()));
-  out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
+  out.set("metadata", std::move(metadata));  // pairs, because a key may be any text, even "__proto__"
   out.set("diagnostics", wasmquant::to_json(diagnostics_));
   json::Array wanted;
   for (const uint32_t tensor : inline_tensors_.wanted()) wanted.emplace_back(int64_t{tensor});

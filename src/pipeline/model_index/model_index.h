@@ -26,9 +26,10 @@ struct StoredWeight;
 struct ModelTensor {
   uint32_t file = 0;
   StoredTensor stored;
-  std::shared_ptr<const StoredWeight> quantized;  // of original_model(): codes stand for it, `stored` says what of
-  std::string layer;                              // module name
-  std::string layer_type;                         // Linear, Embedding, ..., "" when unknown
+  std::shared_ptr<const StoredWeight>
+      quantized;           // set by original_model(): the stored codes; `stored` describes the weight
+  std::string layer;       // module name
+  std::string layer_type;  // Linear, Embedding, ..., "" if unknown
   // For a matrix inside a file's tensor (expert_tensors.h): elements between stored rows; whether rows are inputs.
   bool is_part = false;
   uint64_t pitch = 0;

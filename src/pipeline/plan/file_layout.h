@@ -1,8 +1,7 @@
-// Lays out safetensors files: headers, offsets, and bytes known without reading weights. Tensors stay in their source's
-// file.
-// Data order: 1. tensors whose values follow from shapes (I64 shapes)  2. each source tensor's components together,
-// codes first, in source order, so an append-only sink holds back at most one tensor's scales. Sizes that are multiples
-// of 8 come first, then of 4, 2, 1, which aligns everything to its dtype.
+// Lays out safetensors files: headers, offsets, and bytes known without reading weights, in the source's files. Data
+// order: 1. tensors whose values follow from shapes (I64 shapes)  2. each source tensor's components together, codes
+// first, in source order, so an append-only sink holds back at most one tensor's scales. Sizes that are multiples of 8
+// come first, then of 4, 2, 1, which aligns everything to its dtype.
 #pragma once
 #include <string_view>
 

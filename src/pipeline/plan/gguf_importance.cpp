@@ -9,7 +9,7 @@ namespace wasmquant {
 namespace {
 
 constexpr size_t kNamesInMessage = 8;
-constexpr size_t kMaxTextBytes = 127;  // llama-quantize's, of a value
+constexpr size_t kMaxTextBytes = 127;  // llama-quantize's limit for a value
 constexpr std::string_view kOfLayers = "blk.";
 
 /// As in llama-imatrix: inputs of layers, without embedding and head.

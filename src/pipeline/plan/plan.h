@@ -22,7 +22,7 @@ struct OnnxPlanOptions {
   bool qdq = false;             // DequantizeLinear throughout, no MatMulNBits or other operators on codes
   uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: unset
   bool external_data = false;   // also if the model would fit one file
-  std::string file;             // name of the output file; empty: made of the model's name and what becomes of it
+  std::string file;             // output file name; empty: from the model's name and the quantization
   bool folder = false;          // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
 };
 
@@ -46,7 +46,7 @@ struct PlanOptions {
   OnnxPlanOptions onnx;
   GgufPlanOptions gguf;
   bool calibrates = false;             // calibration will provide, or has provided, what the plan requests
-  json::Value activations;             // "found" of ActivationCalibration::finish, then
+  json::Value activations;             // "found" of ActivationCalibration::finish, if calibrated
   std::span<const uint8_t> constants;  // bytes of Plan::constants, concatenated; empty: not read yet
 };
 
@@ -89,7 +89,7 @@ struct SourceRange {
 
 struct Plan {
   std::string format;
-  std::shared_ptr<const ModelIndex> model;  // what `tensors` are of where that is not the model that was given
+  std::shared_ptr<const ModelIndex> model;  // the model of `tensors`, if not the given one
   List<PlannedTensor> tensors;              // in the model's order
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration must find
@@ -111,8 +111,7 @@ struct Plan {
   }
 };
 
-/// Errors: config-invalid, format-unsupported, file-invalid. `diagnostics` is always filled, with every unsupported
-/// layer.
+/// Errors: config-invalid, format-unsupported, file-invalid. `diagnostics` lists all problems.
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
                        List<Diagnostic>& diagnostics);
 

@@ -20,8 +20,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
 /// What the scheduler needs for each task: [{tensor, file, bytes, tiles, observePasses, observedInParts}].
 json::Value work_json(const Plan& plan);
 
-/// A plan's tensors in batches: 100,000 rows are too long for one text. Shared values are numbered in order of first
-/// use.
+/// A plan's tensors in batches: 100,000 rows are too long for one text. Shared values are numbered as they first occur.
 class PlanRows {
  public:
   /// Both must outlive this object.

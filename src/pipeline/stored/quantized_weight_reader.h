@@ -11,7 +11,7 @@ namespace wasmquant {
 
 /// A tensor as it was before quantization.
 struct OriginalTensor {
-  std::string name;                    // LAYER.weight, or the parameter's own, where codes stand for it
+  std::string name;                    // LAYER.weight, or the quantized parameter's own name
   WeightDescription weight;            // source: the stored dtype of plain tensors, else F32
   const ModelTensor* plain = nullptr;  // null: stored as codes, use find()
 };

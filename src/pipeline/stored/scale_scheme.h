@@ -9,8 +9,7 @@
 
 namespace wasmquant {
 
-/// Sets the scheme for a scale of shape [out, groups], [out, 1], [out], [1] or []. `group_axis`: the scale's group
-/// axis.
+/// Sets the scheme for a scale of shape [out, groups], [out, 1], [out], [1] or []. `group_axis`: its group axis.
 void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight,
                 size_t group_axis);
 

@@ -12,7 +12,7 @@ namespace {
 /// A weight's codes and their parameters.
 struct ScaledTensors {
   const ModelTensor *codes = nullptr, *scale = nullptr;
-  const ModelTensor* second = nullptr;   // NVFP4's
+  const ModelTensor* second = nullptr;   // of NVFP4
   bool divides = false;                  // by the second scale
   const ModelTensor* factors = nullptr;  // pre_quant_scale
 };
@@ -29,7 +29,7 @@ class ScaledFloatsSource final : public SourceFormat {
     const auto [layer, part] = split_name(tensor.stored.name);
     if (part == "weight") return tensors_of(model, layer).codes != nullptr ? TensorUse::codes : TensorUse::plain;
     if (is_modelopt_ && is_one_of(part, {"k_scale", "v_scale", "k_bias", "v_bias"}) && tensor.stored.shape.size() < 2)
-      return TensorUse::part;  // of the key-value cache; a projection's own bias is k_proj.bias
+      return TensorUse::part;  // of the key-value cache; a projection's bias is named k_proj.bias
     const bool is_part = std::find(std::begin(kScaleNames), std::end(kScaleNames), part) != std::end(kScaleNames) ||
                          is_one_of(part, {"input_scale", "activation_scale", "weight_scale_2", "weight_global_scale",
                                           "pre_quant_scale", "comfy_quant"});

@@ -24,8 +24,7 @@ class SourceFormat {
   virtual TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const = 0;
   /// The weight's name: LAYER.weight, or a parameter's own name.
   virtual std::string weight_name(const ModelTensor& codes) const;
-  /// Candidate shapes; the first that find() accepts is right. A single one is certain; a final empty one: none may
-  /// fit.
+  /// Candidate shapes; the first that find() accepts is right. A single one is certain, unless an empty one follows.
   virtual List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const = 0;
   /// The weight of `weight.layer` with that shape; nullopt if it is not stored as codes. Errors: tensor-missing,
   /// shape-mismatch, dtype-unsupported, naming the tensor.
@@ -45,8 +44,7 @@ struct SplitName {
 SplitName split_name(std::string_view name) noexcept;
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 
-/// The weight laid out as `format`, if all its components exist with the right shapes. `reads_group_index`: as in
-/// WeightLayout.
+/// The weight laid out as `format`, if all its components exist with the right shapes. `reads_group_index`: see WeightLayout.
 Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, WeightDescription weight,
                             const Stages& stages, bool reads_group_index = false);
 /// Errors: tensor-missing.

@@ -23,8 +23,7 @@ class TensorDecoder {
   /// The reads of a tile; their memory belongs to the decoder and is valid until the next call.
   List<TileRead> reads(uint64_t tile);
   /// Values of the tile read last: [lines, columns]; [rows, width] for column tiles; [columns, lines] for layouts with
-  /// source_transposed. With task().change, changed values as [lines, columns], in tiles of whole heads or transposed
-  /// columns.
+  /// source_transposed. With task().change, changed values as [lines, columns]; tiles are whole heads or columns.
   std::span<const float> decode(uint64_t tile);
 
  private:

@@ -163,7 +163,7 @@ class TensorSession {
   bool is_arranged_ = false, is_rearranged_ = false;
   std::vector<float> block_;    // widened values of one block
   std::vector<float> values_;   // their quantized values
-  std::vector<float> numbers_;  // their first stage's codes, of two stages
+  std::vector<float> numbers_;  // codes of the first of two stages
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;  // of one unit or tile, if tiles find their own scales
   List<Bytes> slices_;

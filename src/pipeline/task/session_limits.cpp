@@ -1,6 +1,5 @@
 // Elements that are not finite, or would not be when read (checkpoint/layout/value_limit.h). Error and scales show
-// whether any exist; only then is the first one located, by lines of the layout, so that it does not depend on tile
-// size.
+// whether any exist; only then is the first one located, by lines of the layout, independently of tiles.
 #include <algorithm>
 #include <cmath>
 

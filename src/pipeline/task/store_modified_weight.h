@@ -31,7 +31,7 @@ struct StoredPiece {
 struct StoredChange {
   List<StoredPiece> pieces;
   std::vector<float> values;   // the decoded pieces, in C order
-  kernels::ErrorSums error{};  // of the values against `original`; nothing is counted for copies
+  kernels::ErrorSums error{};  // of the values against `original`; zero for copies
 };
 
 /// `weight`: [elements of the task] in C order. `scales`: replace observed ones. `original`: reference of the error.

@@ -43,7 +43,7 @@ struct StoredWeight;
 
 struct TensorTask {
   std::string name;  // of the tensor, for messages
-  Location source;   // quantizing and copying: where the weight's bytes are read
+  Location source;   // quantizing and copying: place of the weight's bytes
   uint64_t source_bytes = 0;
   uint64_t source_pitch = 0;                      // elements between stored rows of the source; 0: contiguous
   std::shared_ptr<const StoredWeight> quantized;  // the source is codes, decoded tile by tile
@@ -70,7 +70,7 @@ struct TensorTask {
 /// A weight as a checkpoint stores it, for a decoder.
 struct StoredWeight {
   std::string format;        // a checkpoint_format_named name, or an ONNX operator
-  WeightDescription weight;  // what `format` made the layout of
+  WeightDescription weight;  // the weight described to `format`
   TensorTask task;           // components located; no tiles if it is the source of another task
 };
 

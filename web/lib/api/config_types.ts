@@ -1,5 +1,4 @@
-// Config types by dialect, matching the core's tables (dist/schema/*.json; tested). `null` means "not given"
-// everywhere.
+// Config types by dialect, as in the core's tables (dist/schema/*.json; tested). `null` means "not given" everywhere.
 
 import type { QuantizationSpec } from './tensor_types.js';
 
@@ -43,10 +42,7 @@ export interface CommonConfig {
   $schema?: string | null;
   /** Layer classes by exact name or pattern, overriding those inferred from names and shapes. */
   layer_types?: Record<string, LayerType> | null;
-  /**
-   * Excludes layers that recipes skip (routers, convolutions, towers, heads...) unless named. Presets: true; default
-   * false.
-   */
+  /** Excludes layers that recipes skip (routers, convolutions, towers, heads...) unless named. Default false. */
   default_exclusions?: boolean | null;
   /** NaN, infinities and overflows in weights: an error naming them (the default), or clamped. */
   non_finite?: 'error' | 'saturate' | null;

@@ -45,8 +45,8 @@ export interface OutputFormatInfo {
   takesRecipes: boolean;
   /** Files can be split at a requested size. */
   splitsBySize: boolean;
-  /** Each file is a complete model, made in one run; else outputs match the model's files, and machines can share a
-   * run. */
+  /** Each file is a complete model, made in one run; else outputs match the model's files and machines can share them.
+   */
   isWholeFile: boolean;
   /** config.json, tokenizer and the like are written next to the weights. */
   hasSiblingFiles: boolean;

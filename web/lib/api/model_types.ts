@@ -21,8 +21,8 @@ export interface TensorInfo {
   end: number;
   /** Module name: the tensor name without `.weight` or `.bias`. */
   layer: string;
-  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, `ConvTranspose2d`, `LSTM` ...; empty if
-   * unknown. */
+  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, `ConvTranspose2d`, `LSTM` ...; `` if unknown.
+   */
   layerType: string;
 }
 
@@ -44,8 +44,8 @@ export interface Model extends AsyncDisposable {
   tensors: TensorInfo[];
   /** Metadata of the file headers. */
   metadata: Record<string, string>;
-  /** config.json next to the weights, or null. As in Python, `Infinity` and `NaN` are numbers; the last duplicate
-   * counts. */
+  /** config.json next to the weights, or null. As in Python, `Infinity` and `NaN` are numbers; the last duplicate wins.
+   */
   config: Record<string, unknown> | null;
   /** Remarks on the files, such as tensors missing in the index. */
   diagnostics: Diagnostic[];

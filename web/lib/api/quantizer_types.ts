@@ -110,8 +110,7 @@ export interface Quantizer extends AsyncDisposable {
     options?: PlanOptions & { signal?: AbortSignal },
   ): Promise<TensorReport[]>;
   /**
-   * A model as a language model. `source`: the folder a GGUF model was made from, whose config.json and tokenizer.json
-   * are used.
+   * A model as a language model. `source`: folder a GGUF model was made from, for its config.json and tokenizer.json.
    * @throws QuantizationError `argument-invalid` for models not opened by this library
    */
   languageModel(model: Model, options?: { source?: Model }): LanguageModel;

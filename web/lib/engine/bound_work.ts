@@ -8,8 +8,8 @@ export interface BoundWork {
   identity(): string;
   /** Tasks that copy the output of `former`. `pairs`: JSON `[task, task of former][]`; `options`: JSON `{firstFile,
    * tileBytes, columnTileBytes}`, firstFile: input number of the former output's first file. JSON `{copies: ({bytes,
-   * tiles}[] | null)[], work: HeapBytes}`: null if the outputs differ; copies are packed in order, valid until the next
-   * call. */
+   * tiles}[] | null)[], work: HeapBytes}`, valid until the next call: null if the outputs differ; copies are packed in
+   * order. */
   copies(former: BoundWork, pairs: string, options: string): string;
   delete(): void;
 }

@@ -1,9 +1,8 @@
-// Turns the memory budget (RSS of the process or tab; below 160 MiB the bare host, 45 MiB for Node, comes on top) into
-// sizes:
+// Splits the memory budget (RSS of the process or tab; below 160 MiB the bare host, 45 MiB for Node, comes on top):
 //   1. the host: at most 160 MiB for Node with its workers' JavaScript heaps
 //   2. per worker: at most 4 tiles (stored, float32, codes, observer), and two of 1 MiB in flight (tile_input.ts)
-//   3. results waiting for a stream: as much as one worker's share Sizes change speed only: every tile size and thread
-//   count gives the same bytes.
+//   3. results waiting for a stream: as much as one worker's share
+// Sizes change speed only: every tile size and thread count gives the same bytes.
 
 import { failure } from '../api/errors.js';
 

@@ -1,5 +1,4 @@
-// The journal of a resumable run, `wasmquant-run.json` in its partial folder: its work, and finished files with
-// digests.
+// The journal of a resumable run, `wasmquant-run.json` in its partial folder: its work, and digests of finished files.
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

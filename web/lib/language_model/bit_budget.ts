@@ -32,8 +32,7 @@ export function hullOf(choices: SpendItem['choices']): number[] {
   return hull.map(({ index }) => index);
 }
 
-/** The index of each item's choice. `limit.bytes`: an upper limit if any choice fits; `limit.loss`: reached if
- * possible. */
+/** The index of each item's choice. `limit.bytes`: an upper limit if any choice fits; `limit.loss`: a goal. */
 export function spend(items: readonly SpendItem[], limit: { bytes?: number; loss?: number }): number[] {
   const hulls = items.map(({ choices }) => hullOf(choices));
   const at = hulls.map(() => 0);

@@ -37,6 +37,6 @@ export async function tokenBytesOf(model: OpenedModel): Promise<Map<number, numb
     const bytes = file && tokenBytes(JSON.parse(new TextDecoder().decode(file)) as TokenizerJson);
     return bytes && bytes.size > 0 ? bytes : null;
   } catch {
-    return null; // another tokenizer's file: bits per byte are then not told
+    return null; // unknown tokenizer: no bits per byte
   }
 }

@@ -17,8 +17,7 @@ export { type FileFeeds, feedsOf, modelInputs, type TensorClass } from './feeds.
  * @param model opened, or a source for a quantizer's `open`
  * @param feeds inputs of the model by name, one record per run; observers with two passes read them twice
  * @throws QuantizationError while being read: format-unsupported (not ONNX), argument-invalid (a layer in a subgraph;
- * an
- *   unknown feed), source-invalid (the runtime rejects the model), dtype-unsupported
+ *   an unknown feed), source-invalid (the runtime rejects the model), dtype-unsupported
  */
 export const captureActivations: (
   runtime: Runtime,

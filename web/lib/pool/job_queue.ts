@@ -47,8 +47,7 @@ export class Schedule {
   #cursor = 0;
   #unfinished: number;
 
-  /** `jobBytes`: maximum input bytes per job. With several `workers` the last jobs are smaller, so that all end at
-   * once. */
+  /** `jobBytes`: maximum input bytes per job. With several `workers` the last jobs are smaller, to end together. */
   constructor(items: WorkItem[], jobBytes: number, workers = 1) {
     this.#jobBytes = jobBytes;
     this.#workers = workers;

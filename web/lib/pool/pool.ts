@@ -1,6 +1,5 @@
 // Workers, each with an engine, and the jobs waiting for one. A worker that dies or traps is replaced and its job
-// retried once; a second failure is worker-crashed. Abort = terminate. Idle workers let the process end, and end after
-// a while.
+// retried once; a second failure is worker-crashed. Abort = terminate. Idle workers end after a while.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Job, JobKind, JobResult, WorkProgress } from '../worker/jobs.js';

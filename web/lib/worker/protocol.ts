@@ -1,10 +1,8 @@
 // Messages between the pool and its workers. Plain data and small, except output pieces, whose buffers are transferred.
-//
 //   pool → worker                        worker → pool
 //   start    compiled module             ready      or failed
 //   context  files and tasks of a run
-//   job      tile ranges, or sequences   done | failed | crashed, one each; progress before that, with calibrated
-//   blocks
+//   job      tile ranges, or sequences   done | failed | crashed, one each; before that progress, with stored blocks
 //   bytes    answer to read              read       a range of a file that only the main thread can read
 //   release  end of a run                released   its files are closed
 
