@@ -26,10 +26,9 @@ struct StoredWeight;
 struct ModelTensor {
   uint32_t file = 0;
   StoredTensor stored;
-  std::shared_ptr<const StoredWeight>
-      quantized;           // set by original_model(): the stored codes; `stored` describes the weight
-  std::string layer;       // module name
-  std::string layer_type;  // Linear, Embedding, ..., "" if unknown
+  std::shared_ptr<const StoredWeight> quantized;  // the stored codes, set by original_model()
+  std::string layer;                              // module name
+  std::string layer_type;                         // Linear, Embedding, ..., "" if unknown
   // For a matrix inside a file's tensor (expert_tensors.h): elements between stored rows; whether rows are inputs.
   bool is_part = false;
   uint64_t pitch = 0;

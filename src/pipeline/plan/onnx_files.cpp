@@ -34,7 +34,7 @@ std::string OnnxFiles::data_in_model() const {
   return options_.onnx.folder ? data_name_.substr(kFolder.size()) : data_name_;
 }
 
-// transformers.js names: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; q8 is "quantized": all others.
+// transformers.js names: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; all others, such as q8, are "quantized".
 std::string OnnxFiles::model_name() const {
   if (!options_.onnx.file.empty()) return options_.onnx.file;
   const char* suffix = nullptr;

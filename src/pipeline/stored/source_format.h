@@ -44,7 +44,7 @@ struct SplitName {
 SplitName split_name(std::string_view name) noexcept;
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 
-/// The weight laid out as `format`, if all its components exist with the right shapes. `reads_group_index`: see WeightLayout.
+/// The weight laid out as `format`, if all components have the right shapes. `reads_group_index`: see WeightLayout.
 Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, WeightDescription weight,
                             const Stages& stages, bool reads_group_index = false);
 /// Errors: tensor-missing.

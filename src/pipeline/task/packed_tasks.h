@@ -39,7 +39,7 @@ class PackedTasks {
 
  private:
   std::string bytes_;
-  mutable List<QuantizationSpec> specs_;  // a cache
+  mutable List<QuantizationSpec> specs_;  // mutable for PackStream, which only reads them
   List<size_t> begins_;                   // of tasks, in bytes_
 };
 

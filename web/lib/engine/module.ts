@@ -147,7 +147,7 @@ export interface WasmquantModule extends ForwardModule {
   quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
   /** JSON `{pointer, count}` float32. */
   fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** Scales are float32 in scale-shape order; zeroPoint (float32) and shifts may be 0. JSON `{pointer, count}` float32. */
+  /** Scales: float32, scale-shape order; zeroPoint (float32) and shifts may be 0. JSON `{pointer, count}` float32. */
   dequantizeTensor(
     codes: number,
     scale: number,
