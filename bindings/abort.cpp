@@ -1,14 +1,12 @@
-// Keeps printf out of the module: 10 KB for texts that nobody reads.
+// Keeps printf, 10 KB of unused formatting, out of the module.
 #include <__verbose_abort>
 #include <cstdarg>
 #include <cstdint>
 
-// What the C++ library does when a container is misused or memory ends: trap at once. Its own handler would print a
-// message first; the worker that trapped is replaced either way.
+// Called by the C++ library on misuse or out of memory. Traps without a message: the worker is replaced anyway.
 void std::__libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }
 
-// The C library's sprintf without floating point. The one caller is Embind, which names a type in its errors by the
-// type's address, "%p"; the format is therefore not looked at.
+// sprintf without floating point. It ignores the format: the only caller, Embind, prints an address with "%p".
 extern "C" int siprintf(char* out, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -1,5 +1,4 @@
-// The observers that a plan asks for, shown batches that JavaScript brings, or what a forward pass computes. Contract:
-// BoundActivationObserver of web/lib/engine/forward_module.ts.
+// Activation observers of a plan. Contract: BoundActivationObserver of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
 #include <memory>

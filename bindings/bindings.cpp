@@ -1,5 +1,4 @@
-// Version, presets, configs and memory. Each file of this folder registers what it binds; the types and contracts of all of
-// it are in web/lib/engine/module.ts.
+// Version, presets, configs and memory. All bindings here: types and contracts are in web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 #include <emscripten/val.h>
 
@@ -18,7 +17,6 @@ namespace {
 
 Address allocate(uint32_t bytes) { return reinterpret_cast<Address>(std::malloc(bytes)); }
 void release(Address at) { std::free(pointer<void>(at)); }
-/// The module's WebAssembly.Memory.
 emscripten::val memory() { return emscripten::val::module_property("wasmMemory"); }
 int live_objects() { return Counted::live; }
 

@@ -1,5 +1,5 @@
-// Calibration of a model block by block, and of the embedding and head where a rotation changes them. Contracts:
-// BoundCalibration, BoundBlockCalibrator and BoundEmbeddingRotation of web/lib/engine/forward_module.ts.
+// Calibration of a model block by block, and rotation of embedding and head. Contracts: BoundCalibration,
+// BoundBlockCalibrator and BoundEmbeddingRotation of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
 #include <memory>
@@ -17,7 +17,7 @@
 namespace wasmquant::bindings {
 namespace {
 
-/// What goes from block to block; each stage keeps it alive.
+/// State shared by the stages, each of which keeps it alive.
 struct Calibration {
   Calibration(std::shared_ptr<ForwardSession> pass, List<CalibrationStep> asked)
       : session(std::move(pass)),
@@ -46,7 +46,6 @@ Result<std::shared_ptr<Calibration>> calibration_of(const BoundForwardPass& pass
   return std::make_shared<Calibration>(*pass.session(), std::move(steps));
 }
 
-/// Tasks of the block that is loaded, by slot.
 Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text) {
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
@@ -124,7 +123,6 @@ class BoundBlockCalibrator : Counted {
   }
   BlockCalibration& blocks() const noexcept { return calibration_->blocks; }
 
-  /// Parts come in order; each is prepared once.
   Status enter(uint32_t part) {
     if (!status_) return status_.error();
     if (part != done_ || part >= blocks().parts())

@@ -1,4 +1,4 @@
-// Two models side by side: the pairs of weights, as tasks for decoders, and the error between two decoded tiles.
+// Compares two models: pairs of weights as decoder tasks, and the error between two decoded tiles.
 #include "pipeline/comparison/comparison.h"
 
 #include <emscripten/bind.h>

@@ -1,5 +1,4 @@
-// A batch of sequences on its way through a model, which later stages watch or change. Contract: BoundForwardPass of
-// web/lib/engine/forward_module.ts.
+// A forward pass of a batch of sequences. Contract: BoundForwardPass of web/lib/engine/forward_module.ts.
 #pragma once
 #include <memory>
 #include <string>
@@ -23,7 +22,7 @@ class BoundForwardPass : Counted {
   std::string losses();
   int32_t next_token(uint32_t sequence) const;
 
-  /// What the stages that are made from this pass share with it; the error of the constructor.
+  /// Shared with the stages made from this pass; or the constructor's error.
   const Result<std::shared_ptr<ForwardSession>>& session() const noexcept { return session_; }
 
  private:

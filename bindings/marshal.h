@@ -1,5 +1,4 @@
-// The border between JavaScript and the core: results as JSON text, errors as data, bulk as addresses in the module's
-// memory.
+// The boundary between JavaScript and the core: results and errors as JSON text, bulk data as addresses in memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,7 +14,6 @@ namespace wasmquant::bindings {
 
 /// {"ok": value}
 std::string ok(json::Value&& value);
-/// The same of JSON text.
 std::string ok_text(std::string_view json);
 /// {"error": {"code", "where", "message", "diagnostics"?}}
 std::string fail(const Error& error);
@@ -23,7 +21,7 @@ std::string fail(const Error& error, const List<Diagnostic>& diagnostics);
 /// {"ok": null} or the error.
 std::string reply(const Status& status);
 
-/// Addresses cross as numbers: unsigned, so that the upper half of a 4 GiB memory stays positive.
+/// Addresses are passed as numbers: unsigned, so that the upper half of a 4 GiB memory stays positive.
 using Address = uintptr_t;
 
 template <class T>
@@ -34,7 +32,7 @@ json::Value address(const void* at);
 /// {"pointer", "bytes"}
 json::Value bytes_json(std::string_view bytes);
 
-/// Counts the objects that JavaScript holds, for leak tests.
+/// Counts live bound objects, for leak tests.
 struct Counted {
   static inline int live = 0;
   Counted() { ++live; }

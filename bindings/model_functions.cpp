@@ -1,4 +1,4 @@
-// What a model's config.json and a quantization config say about forward passes. Contracts: web/lib/engine/module.ts.
+// Facts about forward passes from a model's config.json and a quantization config. Contracts: web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 
 #include <algorithm>
@@ -33,9 +33,8 @@ void add_constants(const json::Value& value, json::Array& path, json::Array& out
   }
 }
 
-/// config.json of a model as {"config": object, "constants": [{"path", "value"}]}: `constants` are the numbers that
-/// JSON has no words for ("Infinity", "-Infinity", "NaN"), null in `config`; a path has names and indexes.
-/// Errors: json-invalid.
+/// Parses config.json to {"config": object, "constants": [{"path", "value"}]}: `constants` are the numbers JSON cannot
+/// express ("Infinity", "-Infinity", "NaN"), null in `config`; a path has names and indexes. Errors: json-invalid.
 std::string model_config(std::string text) {
   auto config = json::parse(text, json::kPython);
   if (!config)
@@ -52,7 +51,7 @@ std::string model_config(std::string text) {
   return ok(std::move(out));
 }
 
-/// The steps of a forward pass, as forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
+/// The steps of a forward pass, see forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options_text) {
   const auto options = json::parse(options_text);
   if (!options) return fail(options.error());
@@ -67,7 +66,7 @@ std::string forward_plan(const BoundModelIndex& model, std::string config, std::
   return ok(std::move(out));
 }
 
-/// The algorithms of a config that go through a model block by block. Errors: those of parse_text.
+/// The algorithms of a config that process a model block by block. Errors: those of parse_text.
 std::string calibrated_algorithms(std::string config) {
   List<Diagnostic> problems;
   const auto parsed = config::parse_text(config, "auto", &problems);

@@ -1,4 +1,4 @@
-// An observer that JavaScript holds. Contract: Observer of web/lib/engine/module.ts.
+// An observer owned by JavaScript. Contract: Observer of web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace wasmquant::bindings {
 namespace {
 
-/// A spec that is none is reported by every call.
+/// With an invalid spec, every call returns the error.
 class BoundObserver : Counted {
  public:
   explicit BoundObserver(std::string spec_text) {
@@ -35,7 +35,7 @@ class BoundObserver : Counted {
     return reply(status);
   }
 
-  /// Times that the data has to be seen; 1 when the spec is none.
+  /// Required passes over the data; 1 if the spec is invalid.
   uint32_t passes() const noexcept { return observer_ ? observer_->passes() : 1; }
   std::string next_pass() {
     if (!observer_) return fail(error_, diagnostics_);

@@ -1,5 +1,4 @@
-// What quantizing a layer of the block that is loaded would do. Contract: BoundSensitivityProbe of
-// web/lib/engine/forward_module.ts.
+// Contract: BoundSensitivityProbe of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
 #include <optional>

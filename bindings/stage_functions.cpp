@@ -1,4 +1,4 @@
-// Single tensors with a list of two specs (quantize/stages.h).
+// Single tensors with two-stage specs (quantize/stages.h).
 #include <emscripten/bind.h>
 
 #include "config/dialects/write.h"

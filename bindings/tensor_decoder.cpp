@@ -1,4 +1,4 @@
-// One stored weight as float32, tile by tile. Contract: BoundTensorDecoder of web/lib/engine/module.ts.
+// Decodes one stored weight to float32, tile by tile. Contract: BoundTensorDecoder of web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 
 #include <optional>

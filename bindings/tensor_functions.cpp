@@ -42,7 +42,7 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   return in;
 }
 
-// Exponent bytes in the order of the scale shape, from scales that are powers of two times 2^-fraction_bits.
+// Exponent bytes in scale-shape order, from scales that are powers of two times 2^-fraction_bits.
 void set_exponents(json::Value& out, int fraction_bits) {
   TensorWork& w = work();
   w.exponents.resize(w.scale.size());
@@ -51,7 +51,7 @@ void set_exponents(json::Value& out, int fraction_bits) {
   out.set("sharedExponents", address(w.exponents.data()));
 }
 
-// Codes, exponents and shifts; `qparams` become the unshifted steps.
+// Computes codes, exponents and shifts; `qparams` become the unshifted steps.
 void quantize_in_blocks(Input& in) {
   TensorWork& w = work();
   BlockFloatTensor blocks = quantize_blocks(in.granularity, in.spec, in.x);

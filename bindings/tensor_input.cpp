@@ -28,7 +28,7 @@ Result<std::vector<uint64_t>> read_shape(const std::string& text) {
                       json::write(value));
     }
     shape.push_back(static_cast<uint64_t>(dimension.as_integer()));
-    // A 32-bit address space cannot hold more; the limit also keeps every product of this file exact.
+    // The limit of a 32-bit address space also keeps every product in this file exact.
     if (shape.back() != 0 && count > (uint64_t{1} << 32) / shape.back()) {
       return error_at(ErrorCode::shape_mismatch, "shape", "{} has more elements than memory can hold",
                       json::write(value));

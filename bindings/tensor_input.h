@@ -1,4 +1,4 @@
-// What the functions for single tensors share: arguments as the caller gives them, and where results lie.
+// Arguments and results of the functions for single tensors.
 #pragma once
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace wasmquant::bindings {
 
-/// What a call works on; results stay here until the next call.
+/// Data of one call; results stay here until the next call.
 struct TensorWork {
   std::vector<float> widened;
   Bytes codes;
@@ -30,13 +30,13 @@ Result<List<QuantizationSpec>> read_stages(const std::string& text, List<Diagnos
 /// One spec. Errors: those of read_stages; spec-invalid for a list.
 Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& diagnostics);
 
-/// Scales and zero points in the order of the scale shape; zero points only for integer dtypes.
+/// Scales and zero points in scale-shape order; zero points only for integer dtypes.
 void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec,
                  std::span<const QParams> qparams);
-/// The reverse, from memory; zero_point 0: none. One per scale, internal order.
+/// The reverse of set_qparams, from memory to internal order; zero_point 0: none.
 std::vector<QParams> read_qparams(const Granularity& g, Address scale, Address zero_point);
 
-/// The reply {pointer, count} of values that stay where they are until the next call.
+/// The reply {pointer, count}; the values stay valid until the next call.
 std::string values_reply(const std::vector<float>& y);
 
 }  // namespace wasmquant::bindings

@@ -1,4 +1,4 @@
-// Reads, writes and errors of tiles as JavaScript sees them. Contracts: TileRead and TileWrite of web/lib/engine/module.ts.
+// Reads, writes and errors of tiles as JSON. Contracts: TileRead and TileWrite of web/lib/engine/module.ts.
 #pragma once
 #include <span>
 
@@ -9,12 +9,11 @@
 
 namespace wasmquant::bindings {
 
-/// TileRead[]
 json::Value reads_json(const List<TileRead>& reads);
-/// {"writes": TileWrite[], "sums", "units"}; `numbers` holds the sums meanwhile.
+/// {"writes": TileWrite[], "sums", "units"}; `numbers` stores the sums.
 json::Value writes_json(std::span<const TileWrite> writes, std::span<const kernels::ErrorSums> sums,
                         List<double>& numbers);
-/// {"tileBytes", "columnTileBytes"}; what is missing keeps its default.
+/// {"tileBytes", "columnTileBytes"}; missing members keep their defaults.
 TileBytes tile_bytes_of(const json::Value& options);
 
 }  // namespace wasmquant::bindings

@@ -1,5 +1,4 @@
-// The tasks of a plan, of a comparison or of a forward pass, as sessions and decoders take them. Contract: BoundWork of
-// web/lib/engine/module.ts.
+// Packed tasks of a plan, a comparison or a forward pass. Contract: BoundWork of web/lib/engine/module.ts.
 #pragma once
 #include <string>
 
@@ -20,7 +19,7 @@ class BoundWork : Counted {
 
  private:
   Result<PackedTasks> tasks_;
-  std::string bytes_;  // of the last answer
+  std::string bytes_;  // of the last reply
 };
 
 }  // namespace wasmquant::bindings

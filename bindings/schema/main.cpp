@@ -1,5 +1,5 @@
-// Prints what the build makes files of: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}}. Schemas of
-// the config dialects go into the package; formats are FormatTable of web/lib/api/formats.ts.
+// Prints build inputs: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}}. Schemas of the config
+// dialects go into the package; formats are the FormatTable of web/lib/api/formats.ts.
 #include <cstdio>
 
 #include "config/dialects/dialects.h"

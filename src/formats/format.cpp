@@ -1,4 +1,4 @@
-// The formats by first bytes and by name, from formats.def.
+// Looks formats up by first bytes and by name; the list is formats.def.
 #include "formats/format.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// The formats that models are read from. A format is a folder here with its reader and a function that returns its
-// Format, plus its row in formats.def.
+// The readable model formats: each has a folder with a reader and a function for its Format, and a formats.def row.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,25 +10,25 @@
 
 namespace wasmquant {
 
-/// Bytes of a file that its reader asks for. 0 bytes: it has all that it needs.
+/// Bytes of a file that its reader requests. 0 bytes: done.
 struct Need {
   uint64_t offset = 0, bytes = 0;
 };
 
-/// Finds the tensors of one file, sans-I/O: it says which bytes it wants and is fed with them, until it wants none.
+/// Finds the tensors of one file, sans-I/O: requests bytes and is fed with them until it needs no more.
 class IndexReader {
  public:
   virtual ~IndexReader() = default;
   virtual Need need() const = 0;
-  /// Bytes of the file from need().offset on; fewer than need().bytes are asked for again. Errors: the format's.
+  /// Bytes of the file from need().offset on; if fewer than need().bytes, the rest is requested again.
   virtual Status feed(std::span<const uint8_t> bytes) = 0;
-  /// To be called once, when need() is of 0 bytes.
+  /// Call once, after need() is 0 bytes.
   virtual Result<FileIndex> finish() = 0;
-  /// Whether the file is a whole model, beside which no other is opened.
+  /// Whether the file is a whole model, so that no other file belongs to it.
   virtual bool is_whole_model() const noexcept { return false; }
 };
 
-/// A reader of files that begin with all that is to be known of them. It is fed from byte 0 on, more with each call.
+/// Reader of files that start with everything it needs. It is fed from byte 0 on, more with each call.
 class HeaderReader : public IndexReader {
  public:
   explicit HeaderReader(uint64_t file_bytes) : file_bytes_(file_bytes) {}
@@ -39,7 +38,7 @@ class HeaderReader : public IndexReader {
 
  protected:
   uint64_t file_bytes() const noexcept { return file_bytes_; }
-  /// Bytes from the start that read() needs, judged from `prefix`, and never beyond the file; 0: these are enough.
+  /// Bytes from the start that read() needs, judging by `prefix`, at most the file; 0: the prefix is enough.
   virtual Result<uint64_t> wanted(std::span<const uint8_t> prefix) const = 0;
   virtual Result<FileIndex> read(std::span<const uint8_t> prefix) const = 0;
 
@@ -49,45 +48,44 @@ class HeaderReader : public IndexReader {
   FileIndex index_;
 };
 
-/// A file whose reading begins.
 struct FileStart {
   std::string_view name;
-  uint64_t bytes = 0;               // in all
+  uint64_t bytes = 0;               // total
   std::span<const uint8_t> prefix;  // its first bytes
-  bool is_inflated = false;         // it was inside another file of the model
+  bool is_inflated = false;         // it was compressed inside another file of the model
 };
 
+/// A readable format: its name, its extensions, its reader, and what its models are like.
 struct Format {
   std::string_view name;
-  std::string_view title;                        // as people write it
-  std::span<const std::string_view> extensions;  // of its files, ".gguf"; the usual one first
-  /// Of files beside them that hold values only.
+  std::string_view title;                        // display name
+  std::span<const std::string_view> extensions;  // ".gguf"; the usual one first
+  /// Extensions of companion files that only have values.
   std::span<const std::string_view> data_extensions = {};
 
   bool (*looks_like)(std::span<const uint8_t> prefix) noexcept;
   std::unique_ptr<IndexReader> (*open)(const FileStart& file);
-  /// Whether several files are one model; null: any are. Errors: file-invalid, tensor-missing, tensor-duplicate.
+  /// Checks that several files are one model; null: any are. Errors: file-invalid, tensor-missing, tensor-duplicate.
   Status (*check_files)(std::span<const FileIndex> files) = nullptr;
 
-  // ---- what its models are like. A format of tensors under Hugging Face's names says nothing here.
+  // ---- properties of its models; formats with tensors under Hugging Face names keep the defaults
 
-  /// Operators stand between the tensors: outputs are the same graph with other nodes, and a runtime computes layers.
+  /// A graph of operators: outputs keep the graph with other nodes, and a runtime computes layers.
   bool has_graph = false;
-  /// Tensors are named, and heads ordered, as llama.cpp has them.
+  /// Tensor names and head order are llama.cpp's.
   bool has_ggml_names = false;
-  /// Its metadata says what config.json says of other models; weights never lie as a checkpoint format says.
+  /// Its metadata replaces config.json; weights are never in a checkpoint format's layout.
   bool carries_config = false;
-  /// config.json and tokenizer stand beside the weights and belong to the model.
+  /// config.json and tokenizer next to the weights belong to the model.
   bool has_sibling_files = true;
-  /// Its blocks can be calibrated: changed weights go back to where they were read.
+  /// Its blocks can be calibrated and changed weights written back.
   bool can_calibrate = true;
 };
 
-/// All of them, in the order of formats.def.
+/// All formats, in the order of formats.def.
 std::span<const Format* const> formats() noexcept;
 
-/// The format of a file by its first bytes, else by the extension of its name. What is neither is taken for the first
-/// format, whose reader says what is wrong with it.
+/// The format of a file by its first bytes, else by extension, else the first one, whose reader reports the error.
 const Format& format_of(std::string_view name, std::span<const uint8_t> prefix) noexcept;
 
 }  // namespace wasmquant

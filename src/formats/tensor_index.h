@@ -1,4 +1,4 @@
-// What a file's header says about its tensors, whatever the format.
+// A file's tensors according to its header, for every format.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,25 +20,25 @@ struct StoredTensor {
   uint64_t end = 0;
 };
 
-/// A file inside a file whose bytes are compressed: [begin, end) of the outer one, of `bytes` inflated.
+/// A compressed file inside a file: [begin, end) of the outer one, `bytes` bytes when inflated.
 struct DeflatedFile {
   std::string name;
   uint64_t begin = 0, end = 0, bytes = 0;
-  uint32_t crc = 0;  // CRC-32 of what comes out
+  uint32_t crc = 0;  // CRC-32 of the inflated bytes
 };
 
-/// What a format keeps of a file for those who know the format: each derives its own.
+/// Format-specific information about a file; each format derives its own.
 struct FileDetails {
   virtual ~FileDetails() = default;
 };
 
-/// One file: its tensors in order of offset and its free metadata in order of appearance.
+/// One file: tensors by offset, and free-form metadata in order of appearance.
 struct FileIndex {
   List<StoredTensor> tensors;
   List<std::pair<std::string, std::string>> metadata;
-  List<std::string> data_files;                // that hold values of its tensors, relative to its folder
-  List<DeflatedFile> deflated;                 // to be inflated, and read as files of the model
-  std::shared_ptr<const FileDetails> details;  // null: the format has none
+  List<std::string> data_files;                // files with values of its tensors, relative to its folder
+  List<DeflatedFile> deflated;                 // to be inflated and read as files of the model
+  std::shared_ptr<const FileDetails> details;  // null: none
 };
 
 }  // namespace wasmquant

@@ -1,4 +1,4 @@
-// How error messages show a tensor name that a file chose: names may be megabytes long.
+// Shortens tensor names in error messages: a file's names may be megabytes long.
 #pragma once
 #include <string>
 #include <string_view>

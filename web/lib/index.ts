@@ -1,4 +1,4 @@
-// Entry for browsers and web workers. Node, Bun and Deno get node.ts through the `node` condition.
+// Entry for browsers and web workers. The `node` condition selects node.ts.
 
 import type { Quantizer, QuantizerOptions } from './api/types.js';
 import { browserHost } from './host/host.js';
@@ -7,8 +7,8 @@ import { EngineQuantizer } from './quantizer.js';
 export * from './api/exports.js';
 
 /**
- * Loads the engine. Workers start with the first run and end some time after the last; dispose the quantizer
- * (`await using`, or `[Symbol.asyncDispose]()`) to end them at once.
+ * Loads the engine. Workers start with the first run and end some time after the last, or when the quantizer is
+ * disposed (`await using`, or `[Symbol.asyncDispose]()`).
  * @throws QuantizationError engine-unavailable, memory-budget, argument-invalid
  */
 export async function createQuantizer(options: QuantizerOptions = {}): Promise<Quantizer> {

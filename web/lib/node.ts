@@ -1,4 +1,4 @@
-// Entry for Node, Bun and Deno: all of index.ts, and paths, FileHandles and worker threads.
+// Entry for Node, Bun and Deno: index.ts plus paths, FileHandles and worker threads.
 
 import type { Quantizer, QuantizerOptions } from './api/types.js';
 import { nodeHost } from './host/node_host.js';
@@ -7,8 +7,8 @@ import { EngineQuantizer } from './quantizer.js';
 export * from './api/exports.js';
 
 /**
- * Loads the engine. Workers start with the first run and end some time after the last; dispose the quantizer
- * (`await using`, or `[Symbol.asyncDispose]()`) to end them at once. Idle workers do not keep the process alive.
+ * Loads the engine. Workers start with the first run and end some time after the last, or when the quantizer is
+ * disposed (`await using`, or `[Symbol.asyncDispose]()`). Idle workers do not keep the process alive.
  * @throws QuantizationError engine-unavailable, memory-budget, argument-invalid
  */
 export async function createQuantizer(options: QuantizerOptions = {}): Promise<Quantizer> {

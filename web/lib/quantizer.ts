@@ -1,4 +1,4 @@
-// The Quantizer: arguments are checked here, the work is done by the files it calls.
+// The Quantizer: checks arguments and delegates.
 
 import { defineDisposeSymbols } from './api/disposable.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
@@ -39,7 +39,7 @@ import type { LocalPort } from './pool/local_port.js';
 import { Pool } from './pool/pool.js';
 import type { Workshop } from './pool/workshop.js';
 
-/** More workers than this gain nothing: files are read and written from one disk. */
+/** More workers gain nothing: files are read from and written to one disk. */
 const maxDefaultThreads = 8;
 
 const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
@@ -83,12 +83,12 @@ export class EngineQuantizer implements Quantizer {
     const threads = options.threads ?? Math.min(host.cores, maxDefaultThreads);
     const memory = planMemory(options.memoryBudgetBytes ?? defaultBudgetBytes, threads);
     const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
-    // Workers have this code in a script of their own.
+    // Worker scripts include this code already.
     const Local = threads === 0 ? (await import('./pool/local_port.js')).LocalPort : null;
     return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, options.workerUrl);
   }
 
-  /** Bound C++ objects that are alive in this thread; for leak tests. */
+  /** Live bound C++ objects in this thread, for leak tests. */
   get liveObjects(): number {
     return this.#instance.liveObjects + (this.#local?.server.instance?.liveObjects ?? 0);
   }
@@ -164,7 +164,7 @@ export class EngineQuantizer implements Quantizer {
     const former = reuse && textOfConfig(reuse.config);
     const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
     const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
-    const { quantizeInto } = await import('./run/quantize_model.js'); // this one and those below: not every page needs them
+    const { quantizeInto } = await import('./run/quantize_model.js'); // imported on demand, like those below
     if (options.shards && options.resume)
       throw failure('argument-invalid', 'resume', 'a part of a run is not resumed; run the part again with overwrite');
     const use = { resumes: options.resume ?? false, isShared: options.shards !== undefined };
@@ -230,7 +230,7 @@ export class EngineQuantizer implements Quantizer {
   }
 }
 
-/** A config as the core takes it: an object as JSON; JSON text and names of presets as they are. Errors: argument-invalid. */
+/** A config for the core: objects as JSON; JSON text and preset names unchanged. Errors: argument-invalid. */
 function textOfConfig(config: string | object): string {
   if (typeof config === 'string') return config;
   if (typeof config === 'object' && config !== null) return JSON.stringify(config);

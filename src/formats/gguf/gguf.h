@@ -28,7 +28,7 @@ inline constexpr uint32_t kVersion = 3;
 inline constexpr uint32_t kDefaultAlignment = 32;
 inline constexpr std::string_view kAlignmentKey = "general.alignment";
 
-/// Metadata and tensor list of the largest vocabularies take about 20 MB; what a page has to hold must end somewhere.
+/// Memory limit; the headers of the largest vocabularies take about 20 MB.
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 inline constexpr uint64_t kMaxKeys = 100'000;
 inline constexpr uint64_t kMaxTensors = 10'000'000;
@@ -43,12 +43,13 @@ inline constexpr uint64_t kMaxDimension = uint64_t{1} << 32;
 struct Tensor {
   std::string name;
   GgmlType type = GgmlType::f32;
-  std::vector<uint64_t> shape;  // C order: reverse of the file's; rows are along the last
+  std::vector<uint64_t> shape;  // C order (reverse of the file's); rows are along the last axis
   uint64_t begin = 0;
   uint64_t end = 0;
 };
 
-/// One file: metadata as in the file, tensors in the order of the file, which is that of their data.
+/// How many bytes from the start of the file the reader needs, judging by the prefix so far. The header's length is
+/// unknown until its end, so requests grow fourfold: all reads and scans together stay below twice the header.
 struct Index {
   uint32_t version = kVersion;
   uint32_t alignment = kDefaultAlignment;
@@ -61,18 +62,16 @@ struct FileMetadata : FileDetails {
   Metadata metadata;
 };
 
-/// How many bytes from the start of the file the reader needs, judged from what it has. Nothing tells how long a header
-/// is before its end, so requests grow fourfold: feeding the prefix again each time reads and scans less than twice the
-/// header in all.
+/// Bytes from the start of the file that the reader needs, judging by the prefix so far. The header's length is unknown
+/// until its end, so requests grow fourfold: all reads and scans together stay below twice the header.
 struct Need {
   uint64_t bytes;  // from offset 0, never beyond the file; 0 = enough
 };
-/// `prefix` = the first bytes of a file of `file_bytes` in all. Errors: format-unknown, file-truncated, file-too-large,
+/// `prefix`: the first bytes of a file of `file_bytes` bytes. Errors: format-unknown, file-truncated, file-too-large,
 /// file-invalid; each names key or tensor and the byte.
 Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// The whole header to an index. Errors: those of `need`, tensor-duplicate, dtype-unsupported; file-truncated when the
-/// prefix is too short.
+/// Parses the whole header. Errors: those of `need`, tensor-duplicate, dtype-unsupported; file-truncated.
 Result<Index> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
 /// One tensor to write; bytes follow from type and shape.
@@ -83,22 +82,21 @@ struct NewTensor {
 };
 struct Header {
   std::string bytes;              // padded to the alignment
-  std::vector<uint64_t> offsets;  // absolute offset of each tensor's data, as tensors were given
-  uint64_t file_bytes = 0;        // in all, the padding after the last tensor included; bytes between tensors are zero
+  std::vector<uint64_t> offsets;  // absolute offset of each tensor's data, in the given order
+  uint64_t file_bytes = 0;        // total, including the padding after the last tensor; bytes between tensors are zero
 };
-/// Data in the order of `tensors`; general.alignment of `metadata` decides the padding. Errors: tensor-duplicate,
-/// file-invalid (a name of no or more than 63 bytes, more than 4 dimensions, general.alignment), format-unsupported (a
-/// row that is no whole number of blocks), file-too-large.
+/// Data in the order of `tensors`; general.alignment of `metadata` sets the padding. Errors: tensor-duplicate,
+/// file-invalid (a name of 0 or more than 63 bytes, more than 4 dimensions, general.alignment), format-unsupported (a
+/// row that is not a whole number of blocks), file-too-large.
 Result<Header> write_header(const Metadata& metadata, std::span<const NewTensor> tensors);
 
-/// Byte size of a tensor, padding excluded. Errors: format-unsupported when rows are no whole number of blocks,
-/// file-too-large on overflow (2^63 elements or bytes).
+/// Byte size without padding. Errors: format-unsupported (rows are not whole blocks), file-too-large (2^63 bytes).
 Result<uint64_t> tensor_bytes(GgmlType type, std::span<const uint64_t> shape, std::string_view name);
 
-/// general.alignment, or 32. Errors: file-invalid unless it is a u32 and a power of two.
+/// general.alignment, default 32. Errors: file-invalid unless it is a u32 and a power of two.
 Result<uint32_t> alignment_of(const Metadata& metadata);
 
-/// `bytes` up to a multiple of `alignment`, a power of two. `bytes` at most 2^63.
+/// Rounds `bytes` (at most 2^63) up to a multiple of `alignment`, a power of two.
 constexpr uint64_t padded(uint64_t bytes, uint32_t alignment) noexcept {
   return (bytes + alignment - 1) & ~uint64_t{alignment - 1};
 }

@@ -23,7 +23,7 @@ T load(const char* at) noexcept {
   return value;
 }
 
-/// Whole numbers as 64 bits of two's complement; false for floating point, text and arrays.
+/// Integers as 64-bit two's complement; false for floating point, text and arrays.
 bool load_integer(ValueType type, const char* at, int64_t& value) noexcept {
   switch (type) {
     case ValueType::u8:

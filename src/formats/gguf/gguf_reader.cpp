@@ -1,6 +1,5 @@
-// GGUF reader. One scan serves `need` and `read_index`: it walks the header as far as the prefix goes, and either ends,
-// or finds an error, or knows how many bytes it misses. Nothing is allocated from a declared count or length; both are
-// compared to what is left of the file first.
+// GGUF reader. One scan serves `need` and `read_index`: it walks the prefix and ends with a result, an error, or the
+// number of missing bytes. Declared counts and lengths are checked against the rest of the file before allocating.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,9 +15,9 @@ namespace wasmquant::gguf {
 namespace {
 
 constexpr uint64_t kFixedBytes = 24;       // magic, version, two counts
-constexpr uint64_t kFirstRequest = 65536;  // metadata without a vocabulary fits
+constexpr uint64_t kFirstRequest = 65536;  // enough for metadata without a vocabulary
 constexpr uint64_t kGrowth = 4;
-// The least that one of them takes: key of one byte, type, value of one byte; name, dimension count, type, offset.
+// Minimum sizes: key of one byte, type, value of one byte; name, dimension count, type, offset.
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1, kLeastTensorBytes = 8 + 1 + 4 + 4 + 8;
 
 std::string at_byte(uint64_t byte) { return text_of("byte {}", byte); }
@@ -32,7 +31,7 @@ class HeaderScan {
         file_bytes_(file_bytes),
         index_(index) {}
 
-  /// False: an error, or bytes are missing.
+  /// False: error, or more bytes needed.
   bool run() { return fixed_part() && keys() && tensors(); }
 
   std::optional<Error>& error() { return error_; }
@@ -41,14 +40,14 @@ class HeaderScan {
   uint64_t end() const { return at_; }
 
  private:
-  // At `where_`, with numbers of one type: made here, an error takes a tenth of the WebAssembly it takes by itself.
+  // Fails at `where_`. Formatting numbers of one type here makes each call a tenth of the WebAssembly code.
   bool fail(ErrorCode code, const char* pattern, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0) {
     error_ = error_at(code, where_, pattern, a, b, c);
     return false;
   }
   uint64_t left() const { return file_bytes_ - at_; }
 
-  // The next `bytes` bytes: null when they are not in the prefix, or not in the file.
+  // The next `bytes` bytes; null if they are not in the prefix, or not in the file.
   const char* take(uint64_t bytes) {
     if (bytes > left()) {
       fail(ErrorCode::file_truncated, "the header needs {} more bytes, but the file has {} (byte {})", bytes, left(),
@@ -109,7 +108,7 @@ class HeaderScan {
            take_count(key_count_, kMaxKeys, kLeastKeyBytes);
   }
 
-  // Of tensors (byte 8) or of keys (byte 16).
+  // Reads the count of tensors (byte 8) or keys (byte 16).
   bool take_count(uint64_t& count, uint64_t limit, uint64_t least_bytes) {
     where_ = at_byte(at_);
     if (!take_number(count)) return false;
@@ -221,7 +220,7 @@ class HeaderScan {
   const char* data_;
   uint64_t prefix_bytes_, file_bytes_, at_ = 0, wanted_ = 0;
   uint64_t tensor_count_ = 0, key_count_ = 0;
-  std::string where_;  // key or tensor at work, or "byte N"
+  std::string where_;  // current key or tensor, or "byte N"
   Index* index_;
   std::optional<Error> error_;
 };
@@ -237,7 +236,7 @@ Status check_unique(const Index& index) {
   return {};
 }
 
-// From offsets as the file states them to absolute ones: each must be where the tensor before it, padded, ends.
+// Makes file-relative offsets absolute. Each tensor must start where the previous one, padded, ends.
 Status place_tensors(Index& index, uint64_t header_end, uint64_t file_bytes) {
   const uint64_t data_begin = padded(header_end, index.alignment);
   uint64_t expected = 0;
@@ -247,7 +246,7 @@ Status place_tensors(Index& index, uint64_t header_end, uint64_t file_bytes) {
       return error_at(ErrorCode::file_invalid, tensor.name,
                       "its data is said to begin at offset {}, but the tensor before it ends at {}", tensor.begin,
                       expected);
-    // Both sides stay below 2^63: file sizes do, and what is added was compared to one.
+    // Both sides stay below 2^63: file sizes do, and each term was compared to one.
     const uint64_t begin = data_begin + expected;
     if (begin > file_bytes || bytes > file_bytes - begin)
       return error_at(ErrorCode::file_truncated, tensor.name,

@@ -1,5 +1,5 @@
-// Models in several GGUF files: NAME-00001-of-00003.gguf and so on, as llama-gguf-split and llama.cpp's loader name and
-// read them. Every part has its own header; the first one carries the model's metadata, all carry
+// Models in several GGUF files, NAME-00001-of-00003.gguf and so on, as in llama-gguf-split and llama.cpp's loader.
+// Every part has a header; the first has the model's metadata, all have
 //   split.no (u16, from 0), split.count (u16), split.tensors.count (i32, of the whole model)
 #pragma once
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace wasmquant::gguf {
 
 inline constexpr uint32_t kMaxParts = 65535;
 
-/// "a/b-00002-of-00003.gguf" of the stem "a/b", the number 2 (from 1) and 3 parts.
+/// Stem "a/b", number 2 (from 1), 3 parts: "a/b-00002-of-00003.gguf".
 std::string part_name(std::string_view stem, uint32_t number, uint32_t count);
 
-/// Whether `parts`, in the order of their numbers and with FileMetadata as their details, are one model: split.no and
-/// split.count agree with that order, the tensors are as many as split.tensors.count says, none stands in two parts.
-/// Errors: file-invalid, tensor-missing, tensor-duplicate; `where` names the part by its number.
+/// Checks that `parts`, in order and with FileMetadata as details, are one model: split.no and split.count match the
+/// order, split.tensors.count the number of tensors, and no tensor is in two parts. Errors: file-invalid,
+/// tensor-missing, tensor-duplicate; `where` is the part's number.
 Status check_parts(std::span<const FileIndex> parts);
 
-/// Index of the first tensor of each part when no part's data shall exceed `max_bytes`; a tensor larger than that has a
-/// part of its own. Tensors stay in order. Errors: those of tensor_bytes, file-too-large (too many parts).
+/// Index of the first tensor of each part so that each part's data is at most `max_bytes`, or a single larger tensor.
+/// Tensors stay in order. Errors: those of tensor_bytes, file-too-large (too many parts).
 Result<List<uint32_t>> split_by_size(std::span<const NewTensor> tensors, uint32_t alignment, uint64_t max_bytes);
 
-/// The metadata of part `number` (from 0) of `count`: everything and the split keys in the first, else only those.
+/// Metadata of part `number` (from 0) of `count`: the split keys, and in the first part everything else.
 Metadata part_metadata(const Metadata& model, uint32_t number, uint32_t count, uint32_t tensor_count);
 
-/// Removes the split keys: for a model that is to be one file again.
+/// Removes the split keys, to join a model into one file.
 void erase_split_keys(Metadata& metadata);
 
 }  // namespace wasmquant::gguf

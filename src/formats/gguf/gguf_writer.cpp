@@ -1,4 +1,4 @@
-// GGUF writer: metadata and tensors to header bytes. Values are written as they are held (gguf_metadata.h).
+// GGUF writer: metadata and tensors to header bytes.
 #include <bit>
 
 #include "core/json.h"
@@ -10,7 +10,7 @@
 namespace wasmquant::gguf {
 namespace {
 
-// JavaScript counts bytes exactly only up to here.
+// JavaScript numbers are exact only up to here.
 constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 53) - 1;
 
 Status check(const NewTensor& tensor) {

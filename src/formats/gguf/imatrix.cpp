@@ -27,7 +27,7 @@ Status check_value(float value, std::string_view name, uint64_t column) {
                   "the importance of column {} is negative, NaN or infinite", column);
 }
 
-// NAME.in_sum2 and NAME.counts to NAME's mean squares.
+// Combines NAME.in_sum2 and NAME.counts.
 Result<Entry> entry_of(std::span<const uint8_t> file, const gguf::Tensor& sums, const gguf::Tensor& counts) {
   Entry entry;
   entry.name = sums.name.substr(0, sums.name.size() - kSums.size());
@@ -69,7 +69,7 @@ Result<Matrix> read_gguf(std::span<const uint8_t> file) {
     const std::string wanted = sums.name.substr(0, sums.name.size() - kSums.size()) + std::string(kCounts);
     const gguf::Tensor* counts = nullptr;
     const size_t count = index.tensors.size();
-    for (size_t k = 1; k < count && counts == nullptr; ++k)  // it follows in most files
+    for (size_t k = 1; k < count && counts == nullptr; ++k)  // usually the next one
       if (index.tensors[(i + k) % count].name == wanted) counts = &index.tensors[(i + k) % count];
     if (counts == nullptr)
       return error_at(ErrorCode::tensor_missing, wanted, "the counts of {} are not in the importance matrix",
@@ -106,7 +106,7 @@ class DatReader {
   static constexpr uint64_t kLeastEntryBytes = 3 * sizeof(int32_t) + sizeof(float);
   uint64_t left() const noexcept { return file_.size() - at_; }
 
-  // An i32 that counts what follows, `unit` bytes each.
+  // Reads an i32 count of items of `unit` bytes each.
   Result<uint64_t> number(const char* what, uint64_t unit) {
     int32_t value = -1;
     if (left() < sizeof(value))

@@ -28,7 +28,7 @@ constexpr Descriptor kDescriptors[] = {
     {'u', '4', StorageDtype::U32}, {'u', '8', StorageDtype::U64}, {'b', '1', StorageDtype::BOOL},
     {'c', '8', StorageDtype::C64}};
 
-// "<f4": byte order, kind, bytes of an element.
+// "<f4": byte order, kind, bytes per element.
 Result<StorageDtype> dtype_of(std::string_view descr) {
   const std::string_view type = descr.empty() ? descr : descr.substr(1);
   if (type.size() == 2 && std::string_view("<|=>").find(descr[0]) != std::string_view::npos) {
@@ -45,7 +45,7 @@ Result<StorageDtype> dtype_of(std::string_view descr) {
   return error_at(ErrorCode::dtype_unsupported, "descr", "is '{}'; {}", shown_name(descr), hint);
 }
 
-// The dict literal, by a grammar of just what numpy.save writes.
+// Parses the dict literal, limited to the grammar that numpy.save writes.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -143,7 +143,7 @@ class HeaderParser {
   bool has_descr_ = false, has_order_ = false, has_shape_ = false, is_fortran_ = false;
 };
 
-// Where the header ends; 0: more bytes are needed to tell, `wanted` in all.
+// End of the header; 0: unknown until `wanted` bytes are available.
 struct HeaderPlace {
   uint64_t begin = 0, end = 0;
 };

@@ -12,19 +12,17 @@
 
 namespace wasmquant::npy {
 
-/// NumPy's own limit of a header, in characters.
+/// NumPy's own limit for headers, in characters.
 inline constexpr uint64_t kMaxHeaderBytes = 10'000;
 
-/// Whether a file begins as .npy files do.
 bool looks_like_npy(std::span<const uint8_t> prefix) noexcept;
 
-/// Bytes from the start that read_tensor() needs, judged from `prefix` of a file of `file_bytes`; 0: these are enough.
-/// Errors: file-truncated, file-too-large, file-invalid.
+/// Bytes from the start that read_tensor() needs, judging by `prefix` of a file of `file_bytes`; 0: the prefix is
+/// enough. Errors: file-truncated, file-too-large, file-invalid.
 Result<uint64_t> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// dtype, shape and place of the array; the name is left empty. Offsets are those of the file.
-/// Errors: those of `need`; file-invalid; dtype-unsupported: objects, records, texts, big-endian values, and arrays in
-/// Fortran order, each with what to save instead.
+/// dtype, shape and place of the array, in file offsets; the name stays empty. Errors: those of `need`; file-invalid;
+/// dtype-unsupported (objects, records, strings, big-endian, Fortran order), with advice on what to save instead.
 Result<StoredTensor> read_tensor(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
 }  // namespace wasmquant::npy

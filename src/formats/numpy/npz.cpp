@@ -39,7 +39,7 @@ Error invalid(std::string_view where, std::string message) {
   return {ErrorCode::file_invalid, shown_name(where), std::move(message)};
 }
 
-// Fields of 32 bits that are all ones stand in the extra field 1, in their order, with 64 bits.
+// Replaces 32-bit fields that are all ones by the 64-bit values in extra field 1, which are in the same order.
 bool widen(std::span<const uint8_t> extra, std::initializer_list<uint64_t*> fields) {
   std::span<const uint8_t> wide;
   while (extra.size() >= 4) {
@@ -60,7 +60,7 @@ bool widen(std::span<const uint8_t> extra, std::initializer_list<uint64_t*> fiel
   return true;
 }
 
-// What may be a tensor's name: nothing that is a path out of a folder, should a program ever make files of it.
+// Rejects names that could escape a folder if a program used them as paths.
 Status check_name(std::string_view name) {
   if (!json::is_utf8(name) || name.find('\0') != std::string_view::npos) return invalid(name, "the name is not UTF-8");
   bool leaves = name.starts_with('/') || name.find('\\') != std::string_view::npos || name.find(':') == 1;
@@ -224,7 +224,7 @@ Status Reader::read_entry(std::span<const uint8_t> bytes) {
       error.where = text_of("{}: {}", shown_name(entry.name), error.where);
       return error;
     };
-    // No array has fewer, and version 2 tells its length there.
+    // every .npy has at least 12 bytes, enough for the length field of version 2
     if (array.size() < entry.packed && array.size() < 12) {
       need_.bytes = begin + std::min<uint64_t>(entry.packed, 12);
       return {};

@@ -1,5 +1,5 @@
-// NumPy's .npz files, sans-I/O: a zip archive of .npy files. Read are the directory at its end and the header of each
-// array, never the values. Stored entries are ranges of the file; deflated ones are handed out to be inflated.
+// NumPy's .npz files, sans-I/O: a zip archive of .npy files. Reads the central directory and each array's header, never
+// values. Stored entries are ranges of the file; deflated ones are returned for inflation.
 // Source: PKWARE's APPNOTE 6.3 (4.3.7 local header, 4.3.12 central directory, 4.3.14 to 4.3.16 its end, zip64).
 #pragma once
 #include <cstdint>
@@ -13,38 +13,39 @@
 namespace wasmquant::npz {
 
 inline constexpr uint64_t kMaxDirectoryBytes = 64 * 1024 * 1024;
-/// What an archive's deflated arrays may take inflated, in all: they are held in memory.
+/// Limit for all inflated arrays together, which are kept in memory.
 inline constexpr uint64_t kMaxInflatedBytes = 1024ull * 1024 * 1024;
-/// Deflate makes no more than that many bytes of one.
+/// The highest compression ratio deflate can reach.
 inline constexpr uint64_t kMaxRatio = 1032;
 
 bool looks_like_zip(std::span<const uint8_t> prefix) noexcept;
 
+/// Reads an archive: asks for its end, its directory, then each entry.
 class Reader {
  public:
   explicit Reader(uint64_t file_bytes);
 
   Need need() const noexcept { return need_; }
-  /// Bytes from need().offset on, need().bytes or more; fewer are asked for again.
-  /// Errors: file-truncated, file-invalid, file-too-large, tensor-duplicate, and those of npy::read_tensor.
+  /// Bytes from need().offset on, need().bytes or more; if fewer, the rest is requested again. Errors: file-truncated,
+  /// file-invalid, file-too-large, tensor-duplicate, and those of npy::read_tensor.
   Status feed(std::span<const uint8_t> bytes);
 
-  /// When complete: stored arrays, named without ".npy", in the order of the file.
+  /// When complete: stored arrays, named without ".npy", in file order.
   List<StoredTensor>& tensors() noexcept { return tensors_; }
-  /// Those whose names keep ".npy", because they are read as files.
+  /// Deflated entries; they keep ".npy" because they are read as files.
   const List<DeflatedFile>& deflated() const noexcept { return deflated_; }
 
  private:
   struct Entry {
     std::string name;
-    uint64_t begin = 0, packed = 0, bytes = 0;  // local header; sizes as stored and as arrays
+    uint64_t begin = 0, packed = 0, bytes = 0;  // local header; compressed and uncompressed size
     uint32_t crc = 0;
     uint16_t method = 0, flags = 0;
   };
   Status read_end(std::span<const uint8_t> bytes);
   Status read_directory(std::span<const uint8_t> bytes);
   Status read_entry(std::span<const uint8_t> bytes);
-  /// After entry `next_ - 1`.
+  /// Called after entry `next_ - 1`.
   void ask_for_entry();
 
   uint64_t directory_begin_ = 0, entry_count_ = 0;

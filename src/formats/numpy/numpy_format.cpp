@@ -5,8 +5,7 @@
 namespace wasmquant {
 namespace {
 
-// The array is called as its file. As only tensors called *.weight are quantized, a matrix without a dot in its name is
-// taken for one.
+// The array is named after its file; a matrix without a dot gets ".weight", because only such tensors are quantized.
 class NpyReader final : public HeaderReader {
  public:
   explicit NpyReader(const FileStart& file)

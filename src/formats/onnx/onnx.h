@@ -1,9 +1,9 @@
-// ONNX models: graphs, their tensors with the places of their bytes, and who uses them. Read from a skeleton
-// (onnx_skeleton.h), so nothing here has seen a weight.
+// ONNX models: graphs, tensors with the places of their bytes, and consumers. Read from a skeleton (onnx_skeleton.h),
+// without weights.
 //   ModelProto 7 graph, 8 opset_import, 25 functions · GraphProto 1 node, 5 initializer, 11 input, 12 output
 //   NodeProto 1 input, 2 output, 3 name, 4 op_type, 5 attribute, 7 domain
-// Weights stand in initializers and in Constant nodes, of the graph and of the graphs inside its nodes (If, Loop,
-// Scan). Bodies of functions are looked at for nodes that say the model is quantized, and are otherwise left alone.
+// Weights are in initializers and Constant nodes, of the graph and of subgraphs (If, Loop, Scan). Function bodies are
+// only searched for nodes of quantized models.
 // Source: onnx.proto and IR.md of onnx; checks of formats.md A.3.
 #pragma once
 #include <cstdint>
@@ -26,14 +26,14 @@ namespace wasmquant::onnx {
 
 inline constexpr uint32_t kNone = ~uint32_t{0};
 inline constexpr uint32_t kMaxRank = 64;
-/// Nodes, inputs, outputs, attributes and tensors in all: a field of two bytes becomes ten times as much here.
+/// Nodes, inputs, outputs, attributes and tensors together: a two-byte field takes ten times as much here.
 inline constexpr uint32_t kMaxItems = 4'000'000;
-/// External data in all: JavaScript counts bytes exactly only up to here.
+/// External data in total: JavaScript numbers are exact only up to here.
 inline constexpr uint64_t kMaxExternalBytes = (uint64_t{1} << 53) - 1;
-/// A protobuf message ends there, and so does a file without external data.
+/// Limit for protobuf messages, and so for files without external data.
 inline constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
 
-/// TensorProto.DataType, as far as it is named here.
+/// TensorProto.DataType, as far as used here.
 enum class DataType : uint8_t {
   float32 = 1,
   uint8 = 2,
@@ -49,20 +49,19 @@ enum class DataType : uint8_t {
   uint2 = 25,
   int2 = 26,
 };
-/// Bits of an element; 0 for texts and what is unknown.
+/// Bits per element; 0 for strings and unknown types.
 uint32_t bits_of(uint32_t data_type) noexcept;
-/// The dtype of weights that can be quantized: FLOAT, FLOAT16, BFLOAT16.
+/// Dtypes of quantizable weights: FLOAT, FLOAT16, BFLOAT16.
 std::optional<StorageDtype> weight_dtype_of(uint32_t data_type) noexcept;
 
-/// How a tensor's values lie in [begin, end).
+/// How a tensor's values are stored in [begin, end).
 enum class Encoding : uint8_t {
   none,       // no elements
   bytes,      // little-endian, one after another (raw_data, packed float_data, external data)
-  varints,    // int32_data and its kind: a varint each; of float16 and bfloat16, their bits
-  scattered,  // fields of their own among others, or texts: nothing to be read as one range
+  varints,    // int32_data and similar: one varint each; float16 and bfloat16 as bits
+  scattered,  // separate fields among others, or strings: not readable as one range
 };
 
-/// What a node does with a tensor.
 enum class Use : uint8_t {
   mat_mul,         // MatMul: input B
   gemm,            // Gemm: input B
@@ -73,11 +72,11 @@ enum class Use : uint8_t {
   quantized,       // any input of a node that quantizes, dequantizes or works on codes
   other,
 };
-/// Whether it multiplies or convolves its first input with the tensor.
+/// Whether the node multiplies or convolves its first input with the tensor.
 constexpr bool is_product(Use use) noexcept { return use <= Use::conv_transpose; }
 struct Consumer {
   uint32_t node = 0;   // index into nodes
-  uint32_t input = 0;  // which of its inputs
+  uint32_t input = 0;  // index of the node's input
   Use use = Use::other;
 };
 
@@ -94,7 +93,7 @@ struct Node {
   std::string_view name, op_type, domain;
   List<std::string_view> inputs, outputs;
   List<Attribute> attributes;
-  List<uint32_t> graphs;  // those inside it
+  List<uint32_t> graphs;  // subgraphs
 
   const Attribute* find(std::string_view attribute) const noexcept;
 };
@@ -106,16 +105,16 @@ struct Tensor {
   uint32_t data_type = 0;
   std::vector<uint64_t> shape;
   Encoding encoding = Encoding::none;
-  std::string_view location;  // external data: the file's name, relative to the model's folder; else empty
-  uint64_t begin = 0;         // of its values, in the model's file or in that one
+  std::string_view location;  // external file, relative to the model's folder; else empty
+  uint64_t begin = 0;         // of its values, in the model's file or the external one
   uint64_t end = 0;
   uint32_t node = kNone;  // the Constant node
-  Range whole;            // the field of the initializer, or of the TensorProto in the node's attribute, with its tag
+  Range whole;            // the initializer's field, or the TensorProto's in the node's attribute, with its tag
   Range message;          // the TensorProto
-  List<Range> data;       // its fields that say where values are, or hold them; with their tags
-  Range input;            // the field of the graph's input that it is the default of, with its tag; empty: of none
+  List<Range> data;       // fields that locate or contain values, with their tags
+  Range input;            // the graph input it is the default of, with its tag; empty: none
   bool is_output = false;
-  List<Consumer> consumers;  // in its graph and the graphs inside
+  List<Consumer> consumers;  // in its graph and subgraphs
 
   bool is_external() const noexcept { return !location.empty(); }
 };
@@ -125,62 +124,60 @@ struct Input {
   Range whole;  // the field, with its tag
 };
 
-/// In the order in which graphs begin in the file: a graph stands before those inside it, which are the next
-/// `last` - own index.
+/// In file order: a graph comes before its subgraphs, which are the next `last` - own index graphs.
 struct Graph {
   uint32_t parent = kNone;       // graph
-  uint32_t parent_node = kNone;  // node that holds it
-  uint32_t last = 0;             // last graph inside it, or itself
+  uint32_t parent_node = kNone;  // node that contains it
+  uint32_t last = 0;             // last subgraph, or itself
   Range whole;                   // field in model or attribute, with its tag
   Range message;
-  Range attribute;  // the field of the attribute that holds it, with its tag; empty for the model's own
+  Range attribute;  // the attribute field that contains it, with its tag; empty for the main graph
   List<Input> inputs;
   List<std::string_view> outputs;
   List<uint32_t> nodes;
 };
 
 struct OpsetImport {
-  std::string_view domain;  // "" is ONNX's own
+  std::string_view domain;  // "" for the standard domain
   uint64_t version = 0;
   Range whole;
 };
 
 struct Model {
-  std::shared_ptr<const Skeleton> skeleton;  // models that differ in their graphs share it
+  std::shared_ptr<const Skeleton> skeleton;  // shared by models that differ in their graphs
   uint64_t ir_version = 0;
   Range ir_version_field;
   List<OpsetImport> opsets;
-  List<Graph> graphs;  // [0] is the model's own
+  List<Graph> graphs;  // [0] is the main graph
   List<Node> nodes;
-  List<Tensor> tensors;              // in the order of the file
-  List<std::string_view> names;      // every name of a value, sorted; with repetitions
+  List<Tensor> tensors;              // in file order
+  List<std::string_view> names;      // all value names, sorted, with duplicates
   List<std::string_view> locations;  // external files, sorted by name
   uint32_t functions = 0;
-  uint32_t quantized_nodes = 0;  // QuantizeLinear, DequantizeLinear, MatMulNBits, MatMulInteger, …, functions' too
+  uint32_t quantized_nodes = 0;  // QuantizeLinear, DequantizeLinear, MatMulNBits, MatMulInteger, …, including functions
 
-  /// Version of ONNX's own operators.
+  /// Version of the standard operator set.
   uint64_t opset() const noexcept;
   bool has_name(std::string_view name) const noexcept;
 };
 
-/// A file's graph, for whoever edits it.
+/// A file's graph, for editors.
 struct ModelFile : FileDetails {
   Model model;
 };
 
-/// From a complete skeleton. Errors: format-unknown (no graph), file-invalid, tensor-duplicate, file-too-large;
-/// where = tensor name or byte. The views point into the skeleton, which goes along.
+/// Reads a complete skeleton, which the model keeps alive for its views. Errors: format-unknown (no graph),
+/// file-invalid, tensor-duplicate, file-too-large; where = tensor name or byte.
 Result<Model> read_model(std::unique_ptr<const Skeleton> skeleton);
 
-/// Whether `location` names a file in the model's folder or below it: no absolute path, no "..", no backslash, no
-/// control character, no drive. Links are the opener's affair.
+/// Whether `location` is a file in the model's folder or below: no absolute path, no "..", no backslash, no control
+/// character, no drive. Links must be checked by whoever opens it.
 bool is_inside_folder(std::string_view location) noexcept;
 
-/// Whether external data lies inside its file. Errors: file-truncated, naming tensor and file.
+/// Checks that external data is inside its file. Errors: file-truncated, naming tensor and file.
 Status check_external(const Model& model, std::string_view location, uint64_t file_bytes);
 
-/// The bits of the float16 or bfloat16 values that stand as varints. Errors: file-invalid when they are not `count`
-/// numbers of 16 bits.
+/// Decodes float16 or bfloat16 bits stored as varints. Errors: file-invalid unless there are `count` 16-bit numbers.
 Status decode_varints(std::span<const uint8_t> bytes, std::span<uint16_t> bits, std::string_view name);
 
 }  // namespace wasmquant::onnx

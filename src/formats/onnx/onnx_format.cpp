@@ -25,7 +25,7 @@ class OnnxReader final : public IndexReader {
   std::unique_ptr<onnx::Skeleton> skeleton_;
 };
 
-// A ModelProto begins with field 1, ir_version; a header of safetensors has zeros in the upper half of its length.
+// A ModelProto starts with field 1, ir_version; a safetensors header has zeros in the upper half of its length.
 bool looks_like_onnx(std::span<const uint8_t> prefix) noexcept {
   constexpr uint8_t kIrVersion = 0x08;  // field 1, varint
   return prefix.size() >= 8 && prefix[0] == kIrVersion && (prefix[4] | prefix[5] | prefix[6] | prefix[7]) != 0;

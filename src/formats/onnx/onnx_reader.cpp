@@ -11,7 +11,7 @@ namespace {
 
 using protobuf::Wire;
 
-// ONNX's own domain has two names.
+// The standard domain has two names.
 std::string_view own_domain(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
 
 class Reader {
@@ -141,7 +141,6 @@ class Reader {
     return {};
   }
 
-  // The last of the tensors.
   Status define_tensor() {
     const Tensor& tensor = model_.tensors.back();
     if (tensor.name.empty())
@@ -160,7 +159,7 @@ class Reader {
     return {};
   }
 
-  // A tensor that stays what and where it is.
+  // A tensor that stays unchanged.
   Status read_foreign(const Field& field, Tensor& tensor) {
     TRY_VOID(read_tensor(skeleton_, field.payload, tensor));
     if (!tensor.is_external()) return {};
@@ -258,7 +257,7 @@ class Reader {
     return {};
   }
 
-  // The node's output is the tensor: what was defined as that becomes the tensor's name.
+  // The node's output names its tensor: the output's definition becomes the tensor's.
   Status constant(const Field& field, uint32_t graph, uint32_t node) {
     TRY_VOID(count_item());
     const std::string_view name = model_.nodes[node].outputs[0];
@@ -272,7 +271,7 @@ class Reader {
       if (other.name == "value")
         return error_at(ErrorCode::file_invalid, shown_name(name), "a Constant has two values");
     if (name.empty()) return {};
-    // Nothing was defined since: a Constant holds no graphs.
+    // the output is the latest definition, because a Constant has no subgraphs
     for (size_t i = definitions_.size(); i-- > 0;)
       if (definitions_[i].name == name && definitions_[i].graph == graph) {
         definitions_[i].tensor = static_cast<uint32_t>(model_.tensors.size() - 1);

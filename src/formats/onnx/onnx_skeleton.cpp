@@ -12,7 +12,7 @@ using protobuf::Outcome;
 using protobuf::Wire;
 
 constexpr uint64_t kFirstWindow = 4096, kLargestWindow = uint64_t{1} << 20;
-// Values of small tensors (shapes, scalars) stay, so that there is not a gap for each of them.
+// Values of small tensors (shapes, scalars) are kept, which avoids a gap for each.
 constexpr uint64_t kMaxValueBytes = 64;
 
 std::span<const uint8_t> as_bytes(std::string_view text) {
@@ -112,7 +112,7 @@ Status Skeleton::feed(std::span<const uint8_t> bytes) {
   return {};
 }
 
-// The payload of the field whose head ends at at_.
+// Enters the payload of the field whose head ends at at_.
 Status Skeleton::enter(const protobuf::Head& head) {
   const Frame frame = frames_.back();
   const Message child = child_of(frame.message, head.number);
@@ -140,7 +140,7 @@ Status Skeleton::enter(const protobuf::Head& head) {
   return {};
 }
 
-// Where byte `at` of the file stands in kept_.
+// Position of the file's byte `at` in kept_.
 size_t Skeleton::place_of(uint64_t at) const noexcept {
   size_t low = 0, high = gaps_.size();  // the last gap that ends at or before `at`
   while (low < high) {
@@ -154,7 +154,7 @@ size_t Skeleton::place_of(uint64_t at) const noexcept {
 }
 
 bool Skeleton::is_cut_out(const Range& payload) const noexcept {
-  // Only whole payloads are, and they are longer than what may be kept in one piece with the next field's head.
+  // Only whole payloads longer than kMaxValueBytes are cut out.
   if (payload.bytes() <= kMaxValueBytes) return false;
   return place_of(payload.end) == place_of(payload.begin);
 }

@@ -1,6 +1,6 @@
-// The bones of an ONNX file: all its bytes but the payloads of tensors and other long ones. Made in one pass over the
-// file from front to back, in pieces of any size; payloads are skipped, not read.
-// What is kept was checked: every field lies inside its message, messages nest to a limit, varints and tags are sound.
+// The skeleton of an ONNX file: all bytes except the payloads of tensors and other long fields. Built in one pass from
+// front to back, from pieces of any size; payloads are skipped, not read.
+// Kept bytes are checked: fields are inside their messages, nesting is limited, varints and tags are valid.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,12 +14,12 @@
 
 namespace wasmquant::onnx {
 
-/// What a page has to hold must end somewhere; graphs without weights are a few megabytes.
+/// Memory limit; graphs without weights take a few megabytes.
 inline constexpr uint64_t kMaxKeptBytes = 100'000'000;
 inline constexpr uint64_t kMaxGaps = 4'000'000;
-/// Messages in messages; protobuf's own readers stop here. A graph in a node of a graph takes three.
+/// Nesting limit of protobuf's own readers. A subgraph adds three levels.
 inline constexpr uint32_t kMaxDepth = 100;
-/// Longer texts are cut out: of the tensors' names and of what else is read here, none is that long.
+/// Longer strings are cut out; tensor names and other fields read here are shorter.
 inline constexpr uint64_t kMaxTextBytes = 4096;
 
 /// Bytes [begin, end) of the file.
@@ -28,40 +28,39 @@ struct Range {
   uint64_t bytes() const noexcept { return end - begin; }
 };
 
-/// One field of a message that the skeleton follows.
 struct Field {
   uint32_t number = 0;
   protobuf::Wire wire = protobuf::Wire::varint;
-  uint64_t value = 0;  // of a number
+  uint64_t value = 0;  // a number
   Range whole;         // with its tag
-  Range payload;       // of bytes
+  Range payload;       // a length-delimited field
 };
 
+/// Feed it the file front to back; when complete, it gives the fields that were kept.
 class Skeleton {
  public:
   explicit Skeleton(uint64_t file_bytes);
 
-  /// What feed() wants next. It grows while it is of use, and is small after a payload that was skipped.
+  /// The next bytes to feed. Requests grow while useful, and start small after a skipped payload.
   Need need() const noexcept;
-  /// Bytes of the file from need().offset on, one or more. Errors: file-invalid, file-truncated, file-too-large; each
-  /// names the byte.
+  /// Bytes from need().offset on, at least one. Errors naming the byte: file-invalid, file-truncated, file-too-large.
   Status feed(std::span<const uint8_t> bytes);
   uint64_t file_bytes() const noexcept { return file_bytes_; }
 
   // ---- when complete
 
-  /// The field that begins at byte `at`, which must be the beginning of one.
+  /// The field that begins exactly at byte `at`.
   Field field(uint64_t at) const noexcept;
-  /// The bytes of a payload; empty when they were cut out.
+  /// The bytes of a payload; empty if cut out.
   std::string_view text(const Range& payload) const noexcept;
   bool is_cut_out(const Range& payload) const noexcept;
-  /// Whether nothing was cut out of these bytes: text() then gives them.
+  /// Whether all these bytes were kept, so that text() returns them.
   bool is_kept(const Range& range) const noexcept {
     return place_of(range.end) - place_of(range.begin) == range.bytes();
   }
 
  private:
-  // What a message is, as far as one has to know to find tensors in it. leaf: followed, but without messages inside.
+  // Message types on the way to tensors. leaf: parsed, but without submessages.
   enum class Message : uint8_t { none, model, graph, node, attribute, tensor, sparse, function, leaf };
   struct Frame {
     Message message;
@@ -85,7 +84,7 @@ class Skeleton {
   List<Gap> gaps_;
 };
 
-/// The fields of a message, one after another:   for (Fields f(skeleton, payload); f.next();) use(f.field);
+/// Iterates over a message:   for (Fields f(skeleton, payload); f.next();) use(f.field);
 struct Fields {
   Fields(const Skeleton& skeleton, const Range& message) noexcept
       : skeleton_(skeleton), at_(message.begin), end_(message.end) {}

@@ -15,7 +15,7 @@ using protobuf::Wire;
 
 constexpr uint32_t kText = 8;  // DataType STRING
 
-// By data type: bits of an element, and the typed field that may hold its values.
+// By data type: bits per element, and the typed field for its values.
 struct TypeRow {
   uint8_t bits, field;
 };
@@ -30,7 +30,7 @@ constexpr TypeRow kTypes[] = {
     {32, 11}, {64, 11},                              // UINT32, UINT64
     {64, 4},  {128, 10},                             // COMPLEX64, COMPLEX128
     {16, 5},                                         // BFLOAT16
-    {8, 5},   {8, 5},    {8, 5},  {8, 5},            // the four of FLOAT8
+    {8, 5},   {8, 5},    {8, 5},  {8, 5},            // FLOAT8 variants
     {4, 5},   {4, 5},    {4, 5},                     // UINT4, INT4, FLOAT4E2M1
     {8, 5},                                          // FLOAT8E8M0
     {2, 5},   {2, 5},                                // UINT2, INT2
@@ -47,7 +47,7 @@ Status add_dimension(uint64_t value, uint64_t at, Tensor& tensor) {
   return {};
 }
 
-// Where external data is: {location, offset, length} as texts.
+// External data: {location, offset, length} as strings.
 struct External {
   std::string_view location;
   uint64_t offset = 0, length = ~uint64_t{0};
@@ -159,7 +159,7 @@ class TensorReader {
     return {};
   }
 
-  // Elements and bytes; both below 2^62.
+  // Elements and bytes both stay below 2^62.
   Status measure() {
     constexpr uint64_t kLimit = uint64_t{1} << 55;
     elements_ = 1;
@@ -208,7 +208,7 @@ class TensorReader {
                                                                              : Encoding::varints;
     if (tensor_.encoding == Encoding::bytes && values_.bytes() != bytes_)
       return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
-    // int32_data of 4 bits have two elements each, of 2 bits four; every number is a byte or more.
+    // int32_data packs two 4-bit or four 2-bit elements per number; every number takes at least a byte.
     const uint64_t per_number = value_field_ == 5 && type.bits < 8 ? 8 / type.bits : 1;
     if (tensor_.encoding == Encoding::varints && values_.bytes() < elements_ / per_number)
       return invalid("{} bytes of varints cannot be {} elements", values_.bytes(), elements_);

@@ -11,7 +11,7 @@ namespace {
 
 Use use_of(const Node& node, uint32_t input) noexcept {
   if (is_quantized_operator(node.domain, node.op_type)) return Use::quantized;
-  // No operator of these holds a graph; a node that does all the same stays whole, as edits inside it need.
+  // Operators with special uses have no subgraphs; a node that has some is kept whole, because edits inside need it.
   if (!node.domain.empty() || !node.graphs.empty()) return Use::other;
   struct Row {
     std::string_view op_type;
@@ -42,8 +42,7 @@ class Scopes {
     });
   }
 
-  // Graphs are numbered so that those inside one follow it: a name is visible in [graph, last]. Such stretches either
-  // nest or are apart, and for one name they may not nest.
+  // Subgraphs follow their graph, so a name is visible in [graph, last]. Ranges of one name must be disjoint.
   Status check() {
     uint32_t last = 0;
     for (size_t i = 0; i < order_.size(); ++i) {
@@ -51,7 +50,7 @@ class Scopes {
       const bool is_first = i == 0 || definitions_[order_[i - 1]].name != here.name;
       if (!is_first && here.graph <= last) {
         const Definition& before = definitions_[order_[i - 1]];
-        // An initializer may give an input its default.
+        // An initializer may provide an input's default.
         const bool is_default = before.is_input() && before.graph == here.graph && here.tensor != kNone &&
                                 model_.tensors[here.tensor].node == kNone;
         if (!is_default)
@@ -65,9 +64,9 @@ class Scopes {
     return {};
   }
 
-  // The tensor that `name` means in `graph`.
+  // The tensor that `name` refers to in `graph`.
   uint32_t find(std::string_view name, uint32_t graph) const {
-    size_t low = 0, high = order_.size();  // the first definition beyond (name, graph)
+    size_t low = 0, high = order_.size();  // the first definition after (name, graph)
     while (low < high) {
       const size_t middle = (low + high) / 2;
       const Definition& here = definitions_[order_[middle]];

@@ -1,10 +1,10 @@
-// Names of an ONNX model: what defines them, which graphs see them, and which nodes use its tensors.
+// Names of an ONNX model: definitions, scopes, and the nodes that use its tensors.
 #pragma once
 #include "formats/onnx/onnx.h"
 
 namespace wasmquant::onnx {
 
-/// A name that a graph defines: an input, a tensor, or an output of a node. Graphs inside see it too.
+/// A name defined in a graph and visible in its subgraphs: an input, a tensor, or a node output.
 struct Definition {
   std::string_view name;
   uint32_t graph = 0;
@@ -12,11 +12,10 @@ struct Definition {
   Range input;  // the field of an input, with its tag
   bool is_input() const noexcept { return input.bytes() > 0; }
 };
-/// Fills the consumers of the model's tensors, and its names. Errors: tensor-duplicate where a name is defined twice
-/// in a graph or again in a graph inside it.
+/// Fills the tensors' consumers and the model's names. Errors: tensor-duplicate if a graph or subgraph redefines one.
 Status find_uses(Model& model, const List<Definition>& definitions);
 
-/// Whether nodes of this type quantize, dequantize or work on codes.
+/// Whether nodes of this type quantize, dequantize or compute on codes.
 bool is_quantized_operator(std::string_view domain, std::string_view op_type) noexcept;
 
 }  // namespace wasmquant::onnx

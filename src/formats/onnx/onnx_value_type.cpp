@@ -10,7 +10,7 @@ namespace {
 
 using protobuf::Wire;
 
-// Fields of a message that the skeleton did not look into, up to the first that is broken.
+// Iterates over a message outside the skeleton, up to the first malformed field.
 struct Walk {
   std::string_view rest;
   protobuf::Head head = {};

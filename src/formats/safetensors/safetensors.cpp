@@ -1,5 +1,5 @@
-// safetensors reader: the length field, then what the header says measured against the size of the file.
-// The order and content of the checks follow the safetensors crate (Metadata::validate and read_metadata).
+// safetensors reader: the length field, then the header, checked against the file size. Order and content of the checks
+// follow the safetensors crate (Metadata::validate and read_metadata).
 #include "formats/safetensors/safetensors.h"
 
 #include <utility>
@@ -27,7 +27,7 @@ Error invalid(const StoredTensor& tensor, std::string message) {
   return {ErrorCode::file_invalid, shown_name(tensor.name), std::move(message)};
 }
 
-// Zero-sized tensors come before the one that begins where they stand. Names break ties: one order everywhere.
+// Zero-sized tensors come before the one at the same offset; names break ties, for a deterministic order.
 void sort_by_offset(List<StoredTensor>& tensors) {
   const auto before = [&tensors](uint32_t i, uint32_t j) {
     const StoredTensor &a = tensors[i], &b = tensors[j];
@@ -41,8 +41,7 @@ void sort_by_offset(List<StoredTensor>& tensors) {
   tensors = std::move(sorted);
 }
 
-// Sorted by offset, tensors must tile the data section: no hole, no overlap, no range under two names, nothing after
-// the last.
+// Sorted by offset, tensors must tile the data section: no gap, no overlap, no shared range, no bytes after the last.
 Status check_layout(const List<StoredTensor>& tensors, uint64_t data_bytes) {
   uint64_t expected = 0;
   for (const StoredTensor& tensor : tensors) {
@@ -115,7 +114,7 @@ Result<uint64_t> tensor_bytes(StorageDtype dtype, const std::vector<uint64_t>& s
     bits *= factor;
     return fits;
   };
-  // From left to right as the crate does: [0, huge, huge] has no elements, [huge, huge, 0] overflows.
+  // From left to right like the crate: [0, huge, huge] has no elements, [huge, huge, 0] overflows.
   bool fits = true;
   for (const uint64_t dimension : shape) fits = fits && multiply(dimension);
   if (!fits || !multiply(info.bits))

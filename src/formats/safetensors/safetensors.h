@@ -1,6 +1,6 @@
 // safetensors, sans-I/O: header bytes to index, and index to header bytes.
 // Layout: 1. u64 little-endian header length N  2. N bytes of JSON  3. data to the end of the file.
-// Checks: those of the safetensors crate, and duplicate names are refused (its README's rule).
+// Checks: those of the safetensors crate; duplicate names are rejected (its README's rule).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,19 +20,17 @@ const Format& safetensors_format() noexcept;
 namespace wasmquant::safetensors {
 
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the crate's limit
-/// Largest data section that is written: JavaScript counts bytes exactly only up to 2^53 - 1.
+/// Largest data section to write: JavaScript numbers are exact only up to 2^53 - 1.
 inline constexpr uint64_t kMaxDataBytes = (uint64_t{1} << 53) - 1 - kMaxHeaderBytes - 8;
 
-/// How many bytes from the start of the file the reader needs, judged from what it has. Feed the prefix again when told
-/// so.
+/// Bytes from the start of the file that the reader needs, judging by the prefix so far.
 struct Need {
   uint64_t bytes;  // from offset 0; 0 = enough
 };
-/// `prefix` = the first bytes of a file of `file_bytes` in all. Errors: file-truncated, file-too-large, file-invalid.
+/// `prefix`: the first bytes of a file of `file_bytes` bytes. Errors: file-truncated, file-too-large, file-invalid.
 Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// The whole header (8 + N bytes or more) to an index. Errors name tensor or byte: those of `need`, file-invalid,
-/// tensor-duplicate, dtype-unsupported.
+/// Parses the header (8 + N bytes or more). Errors: those of `need`, file-invalid, tensor-duplicate, dtype-unsupported.
 Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
 /// One tensor to write; bytes follow from dtype and shape.
@@ -43,15 +41,14 @@ struct Entry {
 };
 struct Header {
   std::string bytes;              // length field and JSON, padded with spaces to a multiple of 8
-  std::vector<uint64_t> offsets;  // absolute offset of each entry's data, as entries were given
-  uint64_t file_bytes = 0;        // in all
+  std::vector<uint64_t> offsets;  // absolute offset of each entry's data, in the given order
+  uint64_t file_bytes = 0;        // total
 };
-/// Data in the order of `entries`. `format: "pt"` is added to the metadata when absent.
-/// Errors: tensor-duplicate, file-invalid (a tensor called __metadata__, header over the limit, size overflow, odd
-/// bits).
+/// Data in the order of `entries`; metadata defaults to `format: "pt"`. Errors: tensor-duplicate, file-invalid (a
+/// tensor named __metadata__, header over the limit, size overflow, partial bytes).
 Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata);
 
-/// Byte size of a tensor. Errors: file-invalid on overflow or when the bits do not fill whole bytes.
+/// Byte size of a tensor. Errors: file-invalid on overflow or partial bytes.
 Result<uint64_t> tensor_bytes(StorageDtype dtype, const std::vector<uint64_t>& shape, std::string_view name);
 
 }  // namespace wasmquant::safetensors

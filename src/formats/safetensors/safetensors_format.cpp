@@ -18,7 +18,7 @@ class SafetensorsReader final : public HeaderReader {
   }
 };
 
-// A header of less than 4 GiB that begins with a brace.
+// A header of less than 4 GiB that starts with a brace.
 bool looks_like_safetensors(std::span<const uint8_t> prefix) noexcept {
   return prefix.size() > 8 && (prefix[4] | prefix[5] | prefix[6] | prefix[7]) == 0 && prefix[8] == '{';
 }

@@ -23,13 +23,13 @@ namespace {
 using json::Event;
 using json::EventKind;
 
-// No array library goes beyond 64; keeps a header of "[1,1,1,…]" from growing to four times its size.
+// Array libraries stop at 64 dimensions; keeps a header of "[1,1,1,…]" from growing to four times its size.
 constexpr size_t kMaxRank = 255;
 
 enum Field : uint8_t { dtype, shape, data_offsets, unknown };
 constexpr std::string_view kFieldNames[] = {"dtype", "shape", "data_offsets"};
 
-// Spellings of older checkpoints, read but never written.
+// Old spellings, read but never written.
 std::optional<StorageDtype> dtype_of(std::string_view name) {
   if (name == "E8M0") return StorageDtype::F8_E8M0;
   if (name == "FP4") return StorageDtype::F4;
@@ -120,7 +120,6 @@ class HeaderListener final : public json::Listener {
     return {};
   }
 
-  // Depth 2: the fields of one tensor.
   Status tensor(const Event& event) {
     StoredTensor& tensor = index_.tensors.back();
     if (event.kind == EventKind::key) {
@@ -159,7 +158,6 @@ class HeaderListener final : public json::Listener {
     return {};
   }
 
-  // Depth 3: the items of shape and data_offsets.
   Status list(const Event& event) {
     StoredTensor& tensor = index_.tensors.back();
     if (event.kind != EventKind::integer || event.is_negative)
@@ -190,7 +188,7 @@ class HeaderListener final : public json::Listener {
     return {};
   }
 
-  // Sorted once at the end: a check per name would be quadratic or need a second copy of every name.
+  // Sorted once at the end: checking each name would be quadratic or need a second copy of every name.
   Status check_unique_names() const {
     const auto& tensors = index_.tensors;
     if (const auto twice =
@@ -212,7 +210,7 @@ class HeaderListener final : public json::Listener {
   bool in_metadata_ = false;
   bool is_array_ = false;     // the open tensor is [dtype, shape, data_offsets]
   uint8_t seen_ = 0;          // one bit per Field of the open tensor
-  uint8_t item_ = 0;          // items of the open tensor's array
+  uint8_t item_ = 0;          // items read of the open tensor's array
   uint8_t offset_count_ = 0;  // items of the open data_offsets
   Field field_ = unknown;
   uint32_t skip_depth_ = 0;  // > 0: inside an ignored container, at this depth or deeper
@@ -221,7 +219,7 @@ class HeaderListener final : public json::Listener {
 }  // namespace
 
 Result<FileIndex> parse_header(std::string_view text, uint64_t first_byte) {
-  // The header's own limit is in bytes; 2^32 nodes cannot be reached. Ignored fields may nest as deep as serde's limit.
+  // The header has a byte limit, so 2^32 nodes are out of reach. Ignored fields may nest as deep as serde allows.
   const json::Limits limits{.max_bytes = kMaxHeaderBytes, .max_depth = 128, .max_nodes = ~uint64_t{0}};
   HeaderListener listener;
   auto status = json::parse_events(text, limits, listener, first_byte);

@@ -1,5 +1,5 @@
-// model.safetensors.index.json, event by event (the largest known has half a million names), and its agreement with the
-// files. Shard names come from the file and become paths or URLs: only plain file names pass.
+// model.safetensors.index.json, parsed event by event (the largest known has half a million names), and its check
+// against the files. Shard names become paths or URLs, so only plain file names are allowed.
 #include "formats/safetensors/safetensors_index.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using json::EventKind;
 
 constexpr json::Limits kLimits{.max_bytes = kMaxHeaderBytes, .max_depth = 64, .max_nodes = ~uint64_t{0}};
 constexpr size_t kMaxShards = 10'000;
-constexpr size_t kMaxFileNameBytes = 255;  // of common file systems
+constexpr size_t kMaxFileNameBytes = 255;  // common file system limit
 
 Error invalid(std::string_view where, std::string message) {
   return {ErrorCode::file_invalid, where, std::move(message)};
@@ -71,7 +71,7 @@ class ShardMapListener final : public json::Listener {
             first_repeated(tensors.size(), [&](uint32_t i) -> std::string_view { return tensors[i].first; }))
       return error_at(ErrorCode::tensor_duplicate, shown_name(tensors[*twice].first),
                       "this name appears twice in the weight_map");
-    // Shards by name, which is their order in the model, whatever order the map mentions them in.
+    // Shards sorted by name, which is their order in the model.
     List<std::string> files(sorted_.size());
     List<uint32_t> place(sorted_.size());
     for (uint32_t i = 0; i < sorted_.size(); ++i) {
@@ -90,7 +90,7 @@ class ShardMapListener final : public json::Listener {
 
   Status add_file(std::string_view file) {
     auto& [tensor, number] = map_.tensors.back();
-    // Neighbours mostly share a file; else files are found by name in `sorted_`.
+    // Adjacent entries usually share a file; otherwise search `sorted_`.
     if (map_.tensors.size() > 1) {
       const uint32_t last = map_.tensors[map_.tensors.size() - 2].second;
       if (map_.files[last] == file) {
@@ -118,7 +118,7 @@ class ShardMapListener final : public json::Listener {
 
   ShardMap map_;
   List<uint32_t> sorted_;       // indices into map_.files, by name
-  size_t begin_ = 0, end_ = 0;  // of what stands between the braces of weight_map
+  size_t begin_ = 0, end_ = 0;  // of the text between weight_map's braces
   bool in_weight_map_ = false;
   bool has_weight_map_ = false;
 };
@@ -181,7 +181,7 @@ std::string write_shard_map(const List<std::pair<std::string, std::string>>& ten
   }
   map += tensor_to_file.empty() ? "}" : "\n}";
   auto text = json::set_member(original.empty() ? "{}\n" : original, kTotalSize, total, kLimits);
-  if (!text) {  // metadata that is not an object says nothing
+  if (!text) {  // ignore metadata that is not an object
     json::Value metadata;
     metadata.set("total_size", total_bytes);
     text = json::set_member(original, kMetadata, json::write(metadata, 2), kLimits);

@@ -1,5 +1,4 @@
-// safetensors writer: entries to header bytes. Tensors lie in the order given, without gaps; the JSON is padded with
-// spaces so that data begins at a multiple of 8.
+// safetensors writer: entries to header bytes. Tensors are contiguous and in order; spaces align the data to 8 bytes.
 #include <algorithm>
 
 #include "core/json.h"
@@ -30,7 +29,7 @@ Status check_names(const List<Entry>& entries) {
   return {};
 }
 
-// Some versions of transformers refuse a file without format: "pt".
+// Some versions of transformers reject a file without format: "pt".
 Status append_metadata(std::string& out, const List<std::pair<std::string, std::string>>& metadata) {
   List<std::string_view> keys;
   const auto append = [&](std::string_view key, std::string_view value) {
@@ -70,7 +69,7 @@ Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std
   std::string& out = header.bytes;
   out.assign(8, '\0');
   TRY_VOID(append_metadata(out, metadata));
-  // Of very many tensors a text that grows by doubling would take half as much again.
+  // Reserve exactly: with many tensors, doubling would waste half as much again.
   size_t text_bytes = out.size();
   for (const Entry& entry : entries) text_bytes += entry.name.size() + 80 + 8 * entry.shape.size();
   out.reserve(text_bytes);

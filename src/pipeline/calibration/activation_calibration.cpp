@@ -12,7 +12,7 @@
 namespace wasmquant {
 namespace {
 
-// Elements that an observer may keep in memory, 128 MiB of them.
+// 128 MiB of floats.
 constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
 constexpr size_t kNamesInMessage = 8;
 
@@ -107,7 +107,7 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   count_ = 1;
   for (const uint64_t length : shape)
     if (__builtin_mul_overflow(count_, length, &count_)) count_ = 0;
-  current_ = nullptr;  // until all is well
+  current_ = nullptr;  // set only after all checks passed
   if (count_ == 0 || shape.empty())
     return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} is empty", entry.batches);
   if (features != 0 && shape.back() != features)

@@ -12,8 +12,7 @@ json::Value named(std::string_view name) {
   return out;
 }
 
-// What follows from a class of Brevitas; classes without a counterpart add nothing, and the config's diagnostics say
-// so.
+// Translates a Brevitas class; classes without a counterpart add nothing, and the config's diagnostics report them.
 void add_brevitas(const json::Value& value, const std::string& where, List<AskedAlgorithm>& out) {
   const std::string& name = value["name"].as_string();
   if (name == "Preprocess") {
@@ -93,7 +92,7 @@ const AskedAlgorithm* find_online_rotation(const List<AskedAlgorithm>& algorithm
   for (const AskedAlgorithm& algorithm : algorithms) {
     const std::string& name = algorithm.value["name"].as_string();
     const json::Value& r4 = algorithm.value["r4"];
-    // By that name all rotations are meant unless one is switched off.
+    // This name means all rotations unless one is switched off.
     if ((name == "rotation" && r4.as_bool()) || (name == "quarot" && (r4.is_null() || r4.as_bool()))) return &algorithm;
   }
   return nullptr;

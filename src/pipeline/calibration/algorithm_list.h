@@ -1,8 +1,8 @@
-// The algorithms of pre_quant_opt_config and algo_config, in order, whatever the dialect calls them. Configs of Quark's
-// Brevitas extension name classes (spec aihwkit-brevitas 3); they become the same rows:
+// The algorithms of pre_quant_opt_config and algo_config, in order, for every dialect. Class names of Quark's Brevitas
+// extension (spec aihwkit-brevitas 3) map to the same rows:
 //   Preprocess              merge_batch_norm and cle, by its own switches
-//   ActivationEqualization  activationequalization, folded into the layer before: files have no place for the
-//                           multiplication that Brevitas puts before a layer
+//   ActivationEqualization  activationequalization, folded into the layer before, because files cannot store the
+//                           multiplication that Brevitas inserts before a layer
 //   GPTQ, GPFQ, GPFA2Q, BiasCorrection   gptq, gpfq (which GPFA2Q falls back to since 0.12), biascorrection
 #pragma once
 #include <optional>
@@ -17,9 +17,9 @@
 namespace wasmquant {
 
 struct AskedAlgorithm {
-  json::Value value;        // {"name": of tables/algorithms.def, options}
-  std::string where;        // JSON pointer of what asks for it
-  bool is_implied = false;  // part of Preprocess: where a model has nothing for it, nothing is wrong
+  json::Value value;        // {"name": as in tables/algorithms.def, options}
+  std::string where;        // JSON pointer of the entry
+  bool is_implied = false;  // part of Preprocess: finding nothing to change is not an error
 };
 
 List<AskedAlgorithm> asked_algorithms(const Config& config);
@@ -35,9 +35,8 @@ constexpr bool precedes_rounding(CalibrationMethod method) noexcept {
 std::string names_before_rounding();
 
 inline constexpr std::string_view kMergeBatchNorm = "merge_batch_norm";
-/// The row that asks for batch norms to be folded; null: none does.
 const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept;
-/// The rotation whose R4 the runtime has to finish; null: none.
+/// The rotation whose R4 the runtime must complete, or null.
 const AskedAlgorithm* find_online_rotation(const List<AskedAlgorithm>& algorithms) noexcept;
 
 }  // namespace wasmquant

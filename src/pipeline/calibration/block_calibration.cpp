@@ -14,7 +14,7 @@ using model::LinearInput;
 using model::LinearLayer;
 using model::Slot;
 
-// Tokens that a search for scales runs layers on, from several portions of the batch.
+// Tokens that the scale search runs layers on, taken from several portions of the batch.
 constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
 
 constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<uint32_t>(input); }
@@ -74,7 +74,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
       add(Work::scale, input);
     }
   }
-  // Scales first, all of them: they change the weights that are clipped.
+  // All scales first: they change the weights that are clipped.
   if (step.method == CalibrationMethod::awq)
     for (const LinearInput input : kInputs) add(Work::clip, input);
 }
@@ -185,7 +185,7 @@ Status BlockCalibration::optimize(size_t index) {
   captured_ = 0;
   switch (part.work) {
     case Work::rotate:
-      steps_.front().rotation.rotate_block(*block_);  // nothing comes before a rotation
+      steps_.front().rotation.rotate_block(*block_);  // a rotation is always the first step
       break;
     case Work::equalize:
       return equalize_pairs(part);
@@ -225,7 +225,7 @@ uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept 
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
   const uint64_t widest = std::max({hidden, queries, wide});
   const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
-  // Each Hessian once, the largest of them twice more while it is factored, and the largest weight four times.
+  // Every Hessian once, two more copies of the largest while it is factored, and the largest weight four times.
   return sizeof(float) * (grams + 2 * widest * widest + 4 * widest * hidden);
 }
 

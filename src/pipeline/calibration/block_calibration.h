@@ -1,8 +1,7 @@
-// Calibration of one transformer block: its weights are loaded, the batch has come as far as its input. Algorithms
-// change the weights, then every tensor is quantized and stored as the plan says, and takes the values that will be
-// read back, so that the next block sees what this one has become.
-//
-//   begin, then for each part:  prepare;  capture on every portion while captures(part);  optimize
+// Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
+// weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
+// quantized one.
+//   begin, then for each part:  prepare;  capture on every portion if captures(part);  optimize
 //   then store for each tensor
 #pragma once
 #include <array>
@@ -29,34 +28,32 @@ namespace wasmquant {
 
 class BlockCalibration final : public model::InputSink {
  public:
-  /// `steps` and `architecture` outlive it.
+  /// `steps` and `architecture` must outlive this object.
   BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
 
-  /// The next block. `tasks` by slot, of the plan; a slot that the architecture lacks has none. Errors:
-  /// argument-invalid when a task is not of that tensor.
+  /// Starts the next block. `tasks`: the plan's, by slot; slots the architecture lacks have none. Errors:
+  /// argument-invalid if a task belongs to another tensor.
   Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
 
-  /// Pieces of work, in order.
   size_t parts() const noexcept { return parts_.size(); }
-  /// Whether the part needs to see inputs first, of the weights as they are then.
+  /// Whether the part must first see inputs computed with the current weights.
   bool captures(size_t part) const noexcept { return parts_[part].captured != 0; }
   void prepare(size_t part);
-  /// Whether the methods see what the model computes without quantization; then the session runs the reference, too.
+  /// Whether a method compares with the unquantized model; the session then runs the reference too.
   bool needs_reference() const noexcept;
-  /// The block without quantization, scaled and rotated like the other; empty before there is a difference.
+  /// The unquantized block, scaled and rotated like the other; empty until the two differ.
   const model::BlockValues& reference() const noexcept { return reference_; }
-  /// What its layers read.
   model::InputSink& reference_sink() noexcept { return reference_sink_; }
   /// Errors, `where` a tensor: those of the algorithms.
   Status optimize(size_t part);
 
-  /// The tensor as it is stored, once. Errors: those of store_changed.
+  /// Stores the tensor; call once. Errors: those of store_changed.
   Result<StoredChange> store(model::Slot slot);
 
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   bool ends_at(model::LinearInput input) const noexcept override;
 
-  /// Bytes of memory for one block besides its weights and activations; with a reference, twice as many will do.
+  /// Working memory for one block in bytes, without weights and activations; twice as much with a reference.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
 
  private:
@@ -65,12 +62,12 @@ class BlockCalibration final : public model::InputSink {
     Work work;
     const CalibrationStep* step;
     model::LinearInput input;
-    uint32_t captured;  // a bit for each LinearInput
+    uint32_t captured;  // one bit per LinearInput
   };
   struct Tensor {
     std::optional<TensorTask> task;
-    std::vector<float> original;  // what errors are measured against, when the weight is not that any more
-    std::vector<float> clipped;   // by AWQ: what scales are made of
+    std::vector<float> original;  // reference for the error, if the weight has changed
+    std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
     std::optional<StoredChange> stored;
   };
   class ReferenceSink final : public model::InputSink {
@@ -83,7 +80,6 @@ class BlockCalibration final : public model::InputSink {
     BlockCalibration& calibration_;
   };
 
-  /// The error, with a place if it had none.
   static Error at(const std::string& where, Error error);
   void add_parts(const CalibrationStep& step);
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
@@ -94,37 +90,37 @@ class BlockCalibration final : public model::InputSink {
   bool is_quantized(model::Slot slot) const noexcept;
   Status finish_capture(uint32_t captured);
 
-  // column_scaling.cpp
+  // channel_scaling.cpp
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   bool sees(AlgorithmSees what) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
-  // column_rounding.cpp
+  // gptq_rounding.cpp
   Status round(const Part& part);
   Status round_layer(model::Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
                      std::span<const float> drift, const GpfqInputs* pair);
   /// bias += (W - Q) mean(x) of the float network, for a bias whose layer is stored.
   void correct_bias(model::Slot slot) noexcept;
-  /// Divides what makes the input, multiplies what reads it.
+  /// Divides the producer's output, multiplies the consumers' input.
   Status apply_scales(model::LinearInput input, std::vector<float>& scales);
 
   const model::Architecture& architecture_;
   std::span<CalibrationStep> steps_;
   List<Part> parts_;
-  const Part* part_ = nullptr;  // now, and what it captures
+  const Part* part_ = nullptr;  // current part
   uint32_t captured_ = 0;
-  uint32_t seen_inputs_ = 0, reference_parts_ = 0;  // of the parts so far
+  uint32_t seen_inputs_ = 0, reference_parts_ = 0;  // over the parts so far
   std::array<std::unique_ptr<InputStatistics>, model::kBlockInputs> statistics_;
   std::array<SeenInput, model::kBlockInputs> seen_;
   std::array<Tensor, model::kSlots> tensors_;
   model::BlockValues* block_ = nullptr;
   model::BlockValues reference_;
   ReferenceSink reference_sink_{*this};
-  std::array<std::vector<float>, model::kBlockInputs> reference_inputs_;  // of the portion that runs
+  std::array<std::vector<float>, model::kBlockInputs> reference_inputs_;  // of the current portion
   std::array<std::unique_ptr<GpfqInputs>, model::kBlockInputs> pairs_;
   std::array<std::vector<double>, model::kBlockInputs> means_;  // of the reference's inputs, times tokens_
-  std::array<uint64_t, model::kBlockInputs> tokens_{};          // in means_
+  std::array<uint64_t, model::kBlockInputs> tokens_{};          // counted in means_
 };
 
 }  // namespace wasmquant

@@ -11,7 +11,6 @@ using model::Slot;
 
 namespace {
 
-// By the first layer that reads the input.
 Error at(uint32_t block, LinearInput input, Error error) {
   if (error.where.empty()) error.where = text_of("layers.{}.{}", block, model::consumers_of(input).front().name);
   return error;

@@ -18,7 +18,7 @@ using model::LinearInput;
 constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
                                    LinearInput::feed_forward_output};
 
-// What rounds columns has one place in the order.
+// All column-rounding methods share one place in the order.
 CalibrationMethod place_of(CalibrationMethod method) noexcept {
   return rounds_columns(method) ? CalibrationMethod::gptq : method;
 }
@@ -45,7 +45,7 @@ bool reads(LinearInput input, std::string_view layer) noexcept {
   return false;
 }
 
-/// scaling_layers: [{"prev_op": "input_layernorm", "layers": ["self_attn.q_proj", ...]}, ...]. Empty: all there are.
+/// scaling_layers: [{"prev_op": "input_layernorm", "layers": ["self_attn.q_proj", ...]}, ...]. Empty: all.
 Status read_scaling_layers(const json::Value& list, const model::Architecture& architecture, CalibrationStep& step) {
   if (list.items().empty()) return {};
   step.inputs = 0;
@@ -75,7 +75,7 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
   return {};
 }
 
-/// inside_layer_modules: ends of names. Empty: all.
+/// inside_layer_modules: name suffixes. Empty: all.
 Status read_modules(const json::Value& list, CalibrationStep& step) {
   if (list.items().empty()) return {};
   step.layers = 0;
@@ -92,8 +92,8 @@ Status read_modules(const json::Value& list, CalibrationStep& step) {
   return {};
 }
 
-/// Rotations that a model file can hold, and R4, whose other half its config.json tells. scaling_layers tell Quark
-/// which layers meet the residual stream; of the families here that is known, and it is all of them or none.
+/// Supports rotations that a model file can store, and R4, which config.json announces to the runtime. Quark's
+/// scaling_layers list the layers on the residual stream, which are known here for all families, so they are ignored.
 Status read_rotation(const json::Value& value, const model::Architecture& architecture, CalibrationStep& step) {
   const bool is_all = value["name"].as_string() == "quarot";
   for (const char* key : {"r3", "online_r1_rotation", "trainable"}) {
@@ -133,7 +133,7 @@ void read_search(const json::Value& value, const Config& config, CalibrationStep
   if (!inputs.empty() && !info_of(inputs.front().dtype).is_plain_cast()) step.input_spec = inputs.front();
 }
 
-/// alpha means something else to each method.
+/// Each method has its own meaning of alpha.
 Status read_strength(const json::Value& value, CalibrationStep& step) {
   step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
   if (value["name"].as_string() == "activationequalization") {

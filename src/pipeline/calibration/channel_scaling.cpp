@@ -1,4 +1,4 @@
-// BlockCalibration: what scales columns where they are read and rows where they are made, and what clips weights.
+// BlockCalibration: scaling of columns and the rows that produce them, and clipping of weights.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -30,8 +30,7 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
   for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
 }
 
-// What a search for scales rounds by. GGUF types have searches of their own; integers of as many bits in groups of 32
-// with zero points round much as they do.
+// The spec of a scale search. GGUF types are approximated by integers of as many bits in groups of 32 with zero points.
 QuantizationSpec searched_spec(const WeightLayout& layout) {
   if (layout.codes != CodeStorage::ggml_rows) return layout.spec;
   constexpr Dtype kByBits[] = {Dtype::uint2, Dtype::uint2, Dtype::uint2, Dtype::uint3, Dtype::uint4,
@@ -57,13 +56,13 @@ constexpr struct {
 
 FindScales& search_of(CalibrationMethod method) noexcept {
   const auto* row = kSearches;
-  while (row->method != method) ++row;  // every method of kind scales has its row
+  while (row->method != method) ++row;  // every method of kind scales has a row
   return *row->find;
 }
 
 }  // namespace
 
-// Heads that share one of v's share its scales: what was measured with scales of their own does not hold then.
+// With grouped-query attention, heads that share a v head must share its scales, so per-channel scales do not apply.
 bool BlockCalibration::can_scale(const Part& part) const noexcept {
   if (part.input != LinearInput::attention_output) return true;
   if (info_of(part.step->method).sees == AlgorithmSees::ranges) return true;
@@ -105,7 +104,7 @@ Status BlockCalibration::equalize_pairs(const Part& part) {
   gated.channels = architecture_.intermediate;
   gated.sources.push_back({block[Slot::up], block[Slot::up_bias]});
   gated.sinks.push_back({block[Slot::down]});
-  // A head of v is read by `repeats` heads of o that lie side by side in each of its rows.
+  // `repeats` adjacent o heads in each row read one v head.
   for (size_t head = 0; head < architecture_.kv_heads; ++head) {
     EqualizedRegion& values = regions.emplace_back();
     values.channels = dim;
@@ -154,7 +153,7 @@ Status BlockCalibration::clip(const Part& part) {
   std::optional<OutputError> inputs;
   for (const LinearLayer& layer : consumers_of(part.input)) {
     const Slot slot = layer.weight;
-    // Queries and keys meet in a product: their outputs' error says little about what clipping does.
+    // Queries and keys are multiplied together, so the error of their outputs says little about clipping.
     if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) continue;
     const TensorTask& task = *tensor(slot).task;
     if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) continue;

@@ -29,7 +29,7 @@ Result<StoredChange> EmbeddingRotation::store(std::span<const float> rows, uint3
   } else {
     rotation_.rotate_head(rotated, norm_);
   }
-  // All tiles but the last have as many rows as the first.
+  // All tiles except the last have as many rows as the first.
   if (tile_rows_ == 0) tile_rows_ = slot_ == kFinalNormSlot ? 1 : rows.size() / rotation_.hidden();
   return store_changed_rows(*task_, tile_rows_, first_row, rotated);
 }

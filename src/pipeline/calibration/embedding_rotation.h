@@ -1,5 +1,4 @@
-// The tensors outside of blocks that a rotation of the residual stream changes: rows of the embedding, the final norm,
-// and rows of the head, which take up that norm. They are stored as they pass, tile by tile.
+// Rotates embedding, final norm, and head, into which that norm is folded. Tiles are stored as they pass.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,14 +11,14 @@ namespace wasmquant {
 
 class EmbeddingRotation {
  public:
-  /// `rotation` outlives it.
+  /// `rotation` must outlive this object.
   explicit EmbeddingRotation(ModelRotation& rotation) noexcept : rotation_(rotation) {}
 
-  /// The next tensor. `slot` is kEmbeddingSlot, kFinalNormSlot or kHeadSlot, the norm before the head; `task` is that
-  /// of the plan. Error: argument-invalid for another slot.
+  /// Starts the next tensor. `slot`: kEmbeddingSlot, kFinalNormSlot or kHeadSlot, the norm before the head; `task`: the
+  /// plan's. Error: argument-invalid for another slot.
   Status begin(uint32_t slot, TensorTask task);
-  /// The next tile of it, as the model has it, stored. `first_row`: of the tile; 0 for the norm. The values of what is
-  /// returned are what the pass goes on with. Errors: those of store_changed_rows.
+  /// Rotates and stores the next tile. `first_row`: of the tile; 0 for the norm. The pass must continue with the
+  /// returned values. Errors: those of store_changed_rows.
   Result<StoredChange> store(std::span<const float> rows, uint32_t first_row);
 
  private:
@@ -27,7 +26,7 @@ class EmbeddingRotation {
   std::optional<TensorTask> task_;
   uint32_t slot_ = 0;
   uint64_t tile_rows_ = 0;
-  std::vector<float> norm_;  // the final one, as it was
+  std::vector<float> norm_;  // the original final norm
 };
 
 }  // namespace wasmquant

@@ -1,4 +1,4 @@
-// BlockCalibration: what rounds the columns of weights one after another, and what is then left in the mean.
+// BlockCalibration: column-by-column rounding of weights, and bias correction.
 #include <optional>
 #include <utility>
 

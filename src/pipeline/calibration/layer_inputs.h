@@ -1,5 +1,4 @@
-// Activations of a transformer's linear layers from the built-in forward pass, for ActivationCalibration. It shows
-// inputs, not outputs.
+// Feeds linear-layer inputs of the built-in forward pass to ActivationCalibration. The pass does not expose outputs.
 #pragma once
 #include "model/linear_input.h"
 #include "pipeline/calibration/activation_calibration.h"

@@ -12,7 +12,7 @@ namespace {
 using model::LinearInput;
 using model::Slot;
 
-// Columns that are rotated together, so that lines of the cache are read once.
+// Columns rotated together, so that each cache line is read once.
 constexpr size_t kColumns = 8;
 
 }  // namespace

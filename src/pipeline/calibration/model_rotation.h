@@ -1,10 +1,9 @@
-// Rotations of a whole model that leave what it computes as it was (QuaRot; AMD Quark, spec 7.8), for weights that are
-// stored like any others:
-//   R1  the residual stream x becomes x R: embedding rows and outputs of o and down are rotated, inputs of q, k, v,
-//       gate, up and the head rotated back. Norms commute with R once their weights are folded into what reads them.
+// Rotations of a whole model that keep its function (QuaRot; AMD Quark, spec 7.8) and are baked into the weights:
+//   R1  the residual stream x becomes x R: embedding rows and outputs of o and down are rotated; inputs of q, k, v,
+//       gate, up and the head rotated back. Norms commute with R once folded into the layers that read them.
 //   R2  within each head, values become v R: outputs of v are rotated, inputs of o rotated back.
 //   R4  the input of down, h, becomes h R at run time (model/block.h); its weight is rotated back here.
-// R3 rotates queries and keys after RoPE at run time. It is not implemented.
+// R3 rotates queries and keys after RoPE at run time; it is not implemented.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,42 +17,41 @@
 
 namespace wasmquant {
 
-/// Field names and defaults are Quark's; `seed` is of the random signs.
+/// Field names and defaults are Quark's; `seed` selects the random signs.
 struct RotationOptions {
   bool r1 = true, r2 = false, r4 = false;
   bool random_r1 = false, random_r2 = false;
-  uint64_t rotation_size = 0;  // of the blocks R1 consists of; 0: one block
+  uint64_t rotation_size = 0;  // block size of R1; 0: one block
   uint64_t seed = 0;
 };
 
-/// All sums are float64, and rounded once per rotation.
+/// Sums are float64, rounded once per rotation.
 class ModelRotation {
  public:
-  /// Errors, below the JSON pointer `where`: not-implemented (norms after attention and feed-forward, a size without
+  /// Errors, below the JSON pointer `where`: not-implemented (norms after attention and feed-forward, a size without a
   /// Hadamard matrix), config-invalid (rotation_size).
   static Result<ModelRotation> create(const model::Architecture& architecture, const RotationOptions& options,
                                       const std::string& where);
 
-  /// Whether the residual stream is rotated, and so embedding, final norm and head.
+  /// Whether the residual stream, and so embedding, final norm and head, is rotated.
   bool rotates_stream() const noexcept { return stream_.size() != 0; }
-  /// Whether the weight of down is rotated, so that the model has to rotate its input.
+  /// Whether the weight of down is rotated, so the runtime must rotate its input.
   bool rotates_down_input() const noexcept { return down_.size() != 0; }
   uint32_t hidden() const noexcept { return hidden_; }
   void rotate_block(model::BlockValues& block);
-  /// Rows of the embedding, whole ones.
   void rotate_embedding(std::span<float> rows) { rotate_rows(rows, {}, stream_); }
-  /// Rows of the head; `norm` is the final norm's weight as the model has it.
+  /// Rows of the head; `norm` is the original weight of the final norm.
   void rotate_head(std::span<float> rows, std::span<const float> norm) { rotate_rows(rows, norm, stream_); }
-  /// What a norm's weight is once it was folded.
+  /// Sets a folded norm's weight to the identity.
   void clear_norm(std::span<float> norm) const noexcept;
 
  private:
-  /// Rows w of a weight: w <- (w norm) R; R is of a row or of each of its parts. `norm` may be empty.
+  /// Rows w of a weight: w <- (w norm) R; R covers a row or each part of it. `norm` may be empty.
   void rotate_rows(std::span<float> weight, std::span<const float> norm, Hadamard& by);
   /// Columns w of each part of by.size() rows: w <- w R.
   void rotate_columns(std::span<float> weight, size_t columns, Hadamard& by);
 
-  Hadamard stream_, head_, down_;  // R1, R2, R4; of size 0 where there is none
+  Hadamard stream_, head_, down_;  // R1, R2, R4; size 0 if unused
   bool norm_plus_one_ = false;
   uint32_t hidden_ = 0;
   std::vector<double> row_;

@@ -1,5 +1,4 @@
-// Makes pairs for a Comparison out of what stores a weight on both sides. Containers differ in how that is found, below;
-// what becomes of it is the same for all.
+// Collects pairs of stored weights for a Comparison. Each kind of container has its own way to find them, below.
 #pragma once
 #include <string_view>
 
@@ -8,6 +7,7 @@
 
 namespace wasmquant {
 
+/// One weight as both models store it.
 struct StoredPair {
   StoredWeight left, right;
 };
@@ -15,7 +15,7 @@ struct StoredPair {
 class Comparer {
  public:
   explicit Comparer(const TileBytes& tile_bytes) noexcept : tile_bytes_(tile_bytes) {}
-  /// The weight of that name, or why it cannot be compared.
+  /// Adds the weight of that name, or the reason it cannot be compared.
   void add(std::string_view name, Result<StoredPair> stored);
   Comparison take() noexcept { return std::move(out_); }
 
@@ -26,16 +26,14 @@ class Comparer {
   Comparison out_;
 };
 
-/// Of models other than ONNX. Weights of a folder and of a GGUF file go together by the names and the order of rows that
-/// converting gives them, and a tensor of several experts goes with the matrices that it is split into. The configs are
-/// the texts of the models' config.json, or empty. Answers whether the left model holds codes. Errors: those of
-/// StoredWeightReader::create and, for a folder beside a GGUF file, of conversion::convert.
+/// For models other than ONNX: matches a folder and a GGUF file by the names and row order of conversion, and stacked
+/// experts with single matrices. The configs are texts of config.json, or empty. Returns whether the left model stores
+/// codes. Errors: those of StoredWeightReader::create and of conversion::convert.
 Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_config, const ModelIndex& right,
                              std::string_view right_config, Comparer& out);
 
-/// Of two ONNX models, the right one of which has some weights quantized. What a weight became is told from the names
-/// that are given to its parts (checkpoint/onnx_layout.h), by this library and by ONNX Runtime's own tools, and from
-/// their shapes.
+/// For two ONNX models, the right one with quantized weights: matches weights by the part names that this library and
+/// ONNX Runtime's tools use (checkpoint/onnx_layout.h), and by shape.
 void compare_onnx(const ModelIndex& left, const ModelIndex& right, Comparer& out);
 
 }  // namespace wasmquant

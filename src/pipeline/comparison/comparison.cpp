@@ -10,7 +10,7 @@
 namespace wasmquant {
 namespace {
 
-// Elements of a weight that is decoded whole, because its two sides have their tiles across each other.
+// Largest weight, in elements, that may be decoded whole because the tiles of the two sides run across each other.
 constexpr uint64_t kMaxWholeElements = uint64_t{1} << 26;
 
 uint64_t stored_bytes(const TensorTask& task) {
@@ -19,17 +19,17 @@ uint64_t stored_bytes(const TensorTask& task) {
   return bytes;
 }
 
-// Plain elements can be read by columns.
+// Whether columns can be read directly.
 bool is_plain(const WeightLayout& layout) {
   const StorageDtypeInfo& stored = info_of(layout.components.front().dtype);
   return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8;
 }
 
-// Tiles that hold the same elements on both sides.
+// Gives both sides tiles of the same elements.
 Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   TensorTask &left = pair.left, &right = pair.right;
   const WeightLayout &l = left.layout, &r = right.layout;
-  // One side is the other's transpose. It is the plain one that is read by columns.
+  // If one side is the transpose, the plain one is read by columns.
   const bool by_left = left.change.is_transposed || r.source_transposed;
   const bool is_transposed = by_left || right.change.is_transposed;
   const bool is_same = (l.rows == r.rows && l.columns == r.columns) || l.shape == r.shape;

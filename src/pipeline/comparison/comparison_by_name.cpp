@@ -10,13 +10,13 @@
 namespace wasmquant {
 namespace {
 
-// Experts, and parameters that are stored in codes, are weights whatever they are called.
+// Experts and quantized parameters are weights, whatever their names.
 bool is_weight(const OriginalTensor& tensor) {
   return tensor.plain == nullptr || tensor.weight.layer_type == kExperts ||
          layer_name_of(tensor.name).role == TensorRole::weight;
 }
 
-// How a matrix that split_experts() took out of a tensor lies in it.
+// Locates a matrix that split_experts() took from a stacked tensor.
 void set_part(const OriginalTensor& tensor, TensorTask& task) {
   if (tensor.plain == nullptr || !tensor.plain->is_part) return;
   task.source_pitch = tensor.plain->pitch;
@@ -32,7 +32,7 @@ Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view c
   return StoredWeightReader::create(config, model.sibling_file("hf_quant_config.json"));
 }
 
-// The model with a matrix for each expert, where the other side has the experts so; else null.
+// The model split into one matrix per expert if the other side stores experts that way, else null.
 Result<std::unique_ptr<ModelIndex>> as_stored_beside(const ModelIndex& model, std::string_view config,
                                                      const ModelIndex& other, const StoredWeightReader& other_reader) {
   TRY(family, families::ModelFamily::read(config));
@@ -84,20 +84,19 @@ class NameComparer {
   }
 
  private:
-  // What stands for a tensor on the other side; the change is the folder's.
+  // A tensor's counterpart on the other side; the change applies to the folder.
   struct Counterpart {
     std::string name;
     ValueChange change;
   };
   struct Converted {
-    uint32_t source;  // number of the folder's tensor
+    uint32_t source;  // index of the folder's tensor
     std::string folder, gguf;
     ValueChange change;
   };
 
   static Error missing(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
-  // Of the folder's tensors what GGUF makes of them.
   Status convert() {
     const ModelIndex& folder = left_.format().has_ggml_names ? right_ : left_;
     const List<OriginalTensor>& originals = left_.format().has_ggml_names ? right_tensors_ : left_tensors_;

@@ -1,4 +1,4 @@
-// Comparisons as the scheduler needs them: a row a pair, with what a report says of it, and the tasks of both sides.
+// Comparisons for the scheduler: one row per pair, and the tasks of both sides.
 #pragma once
 #include <string>
 
@@ -7,10 +7,9 @@
 
 namespace wasmquant {
 
-/// {"pairs": [{"name", "tiles", "bytes", "byColumns", "report"}], "diagnostics"}; byColumns: tiles of either side are
-/// columns.
+/// {"pairs": [{"name", "tiles", "bytes", "byColumns", "report"}], "diagnostics"}; byColumns: one side has column tiles.
 json::Value comparison_json(const Comparison& comparison);
-/// Tasks for decoders, packed: left and right of the first pair, of the second, ...
+/// Packed decoder tasks: left and right of the first pair, of the second, ...
 std::string packed_tasks(const Comparison& comparison);
 
 }  // namespace wasmquant

@@ -43,7 +43,7 @@ class OnnxComparer {
     std::string_view operator()(uint32_t index) const { return model.tensors[index].name; }
   };
 
-  // Of the quantized model. Graphs have the same numbers in both.
+  // In the quantized model; graph numbers are the same in both.
   const Tensor* named(std::string_view name, const char* suffix, uint32_t graph) const {
     const std::string wanted = text_of("{}{}", name, suffix);
     for (size_t i = place_of(wanted, by_name_, NameOfTensor{quantized_}); i < by_name_.size(); ++i) {
@@ -81,7 +81,6 @@ class OnnxComparer {
 
   static Error not_compared(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
-  // A weight in float.
   static Status set_plain(StoredWeight& stored, const onnx::Model& model, const Tensor& tensor) {
     if (tensor.encoding != onnx::Encoding::bytes)
       return not_compared("its values are not stored in one range of bytes");
@@ -149,7 +148,7 @@ class OnnxComparer {
     spec.group_size = static_cast<int64_t>(size);
   }
 
-  // Axes of a spec are those of [out, in].
+  // Spec axes are those of [out, in].
   static void set_scheme(QuantizationSpec& spec, OnnxForm form, bool is_input_major, const onnx::Node& node,
                          const std::vector<uint64_t>& scale, const std::vector<uint64_t>& shape) {
     const auto as_config = [&](int64_t axis) { return is_input_major && (axis == 0 || axis == 1) ? 1 - axis : axis; };

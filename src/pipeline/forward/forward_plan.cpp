@@ -15,14 +15,14 @@ namespace {
 
 std::string_view without_weight(std::string_view name) { return name.substr(0, name.rfind('.')); }
 
-/// Where a checkpoint keeps the decoder and its head: plain models, then the text part of multimodal ones.
+/// Name prefixes of the decoder and its head: plain models, then the text part of multimodal ones.
 struct Prefix {
   const char *body, *head;
 };
 constexpr Prefix kPrefixes[] = {
     {"model.", ""}, {"language_model.model.", "language_model."}, {"model.language_model.", ""}, {"", ""}};
 
-/// A tensor as its file has it.
+/// A tensor under the name in its file.
 struct StoredName {
   std::string name;
   ValueChange change;  // to be reverted
@@ -40,7 +40,7 @@ class Planner {
     return index_.find(layer + ".weight") != nullptr || index_.find(layer + ".weight_packed") != nullptr;
   }
 
-  /// A matrix [rows, columns], however it is stored.
+  /// Adds a matrix [rows, columns] in any storage.
   Status add_matrix(ForwardStep& step, uint32_t slot, std::string layer, const char* type, uint64_t rows,
                     uint64_t columns, bool can_stream) {
     const StoredName at = stored(text_of("{}.weight", layer));
@@ -60,7 +60,6 @@ class Planner {
     return add(step, slot, std::move(found.task), is_streamed);
   }
 
-  /// A norm's weight or a bias, [length].
   Status add_vector(ForwardStep& step, uint32_t slot, std::string name, uint64_t length) {
     StoredName at = stored(std::move(name));
     const ModelTensor* tensor = index_.find(at.name);
@@ -70,7 +69,7 @@ class Planner {
     if (!is_quantizable(stored.dtype))
       return error_at(ErrorCode::dtype_unsupported, stored.name, "holds {}; a forward pass needs F32, F16 or BF16 here",
                       info_of(stored.dtype).name);
-    // The elements of a bias are rows of its heads.
+    // A bias is permuted per head, like rows.
     WeightDescription weight{std::move(at.name), "", {length}, stored.dtype};
     if (at.change.interleaved_rows != 0) weight.shape.push_back(1);
     constexpr const char* kBiasFormat = "fake-quantized";
@@ -84,7 +83,7 @@ class Planner {
   }
 
  private:
-  /// Of a name that transformers has.
+  /// Maps a transformers name.
   StoredName stored(std::string name) const {
     if (family_ == nullptr) return {std::move(name), {}};
     using conversion::TensorKind;
@@ -131,7 +130,7 @@ class Planner {
   uint32_t head_rows_;
 };
 
-// What config.json says, of a GGUF model that comes without one.
+// Builds config.json from GGUF metadata.
 Result<json::Value> config_of(const ModelIndex& model) {
   TRY(config, conversion::config_of_gguf(model.gguf_metadata()));
   const ModelTensor* embedding = model.find("token_embd.weight");

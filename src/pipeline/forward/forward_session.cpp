@@ -52,7 +52,7 @@ void ForwardSession::load(uint64_t tile) {
   first_row_ = 0;
   if (is_streamed_) {
     rows_ = values;
-    // A line may be several rows.
+    // A tile line may cover several rows.
     first_row_ = static_cast<uint32_t>(range.begin * columns / std::max<size_t>(pass_.architecture().hidden, 1));
     return;
   }

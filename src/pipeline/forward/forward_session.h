@@ -1,6 +1,5 @@
-// One worker's share of an evaluation: a batch of sequences that goes through the steps of a ForwardPlan. The caller
-// brings stored bytes tile by tile; the session decodes them into the pass.
-//
+// One worker's share of an evaluation: runs a batch of sequences through the steps of a ForwardPlan. The caller
+// supplies stored bytes tile by tile; the session decodes them.
 //   for each step, for each tensor of it:  begin(step, slot, task);  for each tile:  reads, fill, load
 //     streamed tensors: after each load, run(portion) for every portion
 //   then, for steps without streamed tensors: run(portion) for every portion
@@ -22,31 +21,28 @@ class ForwardSession {
       : pass_(std::move(architecture), precision) {}
 
   model::ForwardPass& pass() noexcept { return pass_; }
-  /// Where the inputs of linear layers go; null: nowhere. It must outlive the session.
+  /// Receives the inputs of linear layers; may be null; must outlive the session.
   void set_sink(model::InputSink* sink) noexcept { sink_ = sink; }
 
-  /// What blocks are without quantization, and where the inputs of its linear layers go when a sink is set; empty
-  /// blocks are not run. Both outlive the session.
+  /// The unquantized block and a sink for its linear-layer inputs; null or empty: not run. Both must outlive *this.
   void set_reference(const model::BlockValues* block, model::InputSink* sink) noexcept {
     reference_ = block;
     reference_sink_ = sink;
   }
 
-  /// The next tensor. Errors: argument-invalid for a task that does not belong there.
+  /// Starts the next tensor. Errors: argument-invalid for a task that does not belong there.
   Status begin(uint32_t step, uint32_t slot, TensorTask task);
   List<TileRead> reads(uint64_t tile) { return decoder_->reads(tile); }
-  /// Decodes the tile whose bytes were read last.
   void load(uint64_t tile);
-  /// `keep` false: a block's activations stay as they were, for passes that only feed the sink. Errors: those of the
-  /// sink, state-invalid when a tensor of the block was not loaded.
+  /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
+  /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
 
-  /// Other values instead of those that were loaded last.
   void replace_rows(std::vector<float> values) noexcept {
     replaced_ = std::move(values);
     rows_ = replaced_;
   }
-  /// Rows of the embedding or the head that were loaded last, and the number of the first.
+  /// Rows of the embedding or head loaded last, and the number of the first.
   std::span<const float> rows() const noexcept { return rows_; }
   uint32_t first_row() const noexcept { return first_row_; }
 
@@ -61,9 +57,9 @@ class ForwardSession {
   std::optional<TensorDecoder> decoder_;
   uint32_t step_ = 0, slot_ = 0;
   bool is_streamed_ = false;
-  std::vector<float> matrix_;  // a streamed slot whose layout has column tiles
+  std::vector<float> matrix_;  // a streamed slot stored in column tiles
   std::vector<float> replaced_;
-  std::span<const float> rows_;  // of the embedding or the head, ready to be run
+  std::span<const float> rows_;  // of the embedding or head, ready to run
   uint32_t first_row_ = 0;
 };
 

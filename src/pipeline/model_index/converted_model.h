@@ -1,4 +1,4 @@
-// A model on its way to GGUF: the tensors and the metadata that its file gets, before types.
+// A model on its way to GGUF: tensors and metadata of the output, without types.
 #pragma once
 #include <string_view>
 
@@ -10,14 +10,14 @@
 
 namespace wasmquant {
 
-/// What a conversion reads beside the weights; views into `model`.
+/// The files a conversion reads besides the weights; views into `model`.
 conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name);
 
-/// What converting does to the values of a tensor.
+/// The change that conversion applies to a tensor's values.
 ValueChange change_of(const conversion::ConvertedTensor& tensor) noexcept;
 
-/// Of GGUF every key and tensor as it is, without split keys; of Hugging Face's layout names, metadata and tokenizer
-/// converted. `name`: of the model, may be empty. Errors: format-unsupported without config.json; those of
+/// GGUF input keeps every key and tensor except split keys; Hugging Face input gets names, metadata and tokenizer
+/// converted. `name`: of the model, or "". Errors: format-unsupported without config.json; those of
 /// conversion::convert.
 Result<conversion::Conversion> convert_model(const ModelIndex& model, std::string_view name,
                                              List<Diagnostic>& diagnostics);

@@ -13,7 +13,7 @@ std::vector<uint64_t> shape_of(const ModelIndex& model, const std::string& name)
   return tensor == nullptr ? std::vector<uint64_t>() : tensor->stored.shape;
 }
 
-// Of the tensor's bytes, those of `elements` from `first` on.
+// `elements` elements of the tensor from `first` on.
 ModelTensor part_of(const ModelTensor& tensor, std::string name, std::vector<uint64_t> shape, uint64_t first) {
   const StorageDtypeInfo& dtype = info_of(tensor.stored.dtype);
   ModelTensor part;
@@ -31,7 +31,7 @@ ModelTensor part_of(const ModelTensor& tensor, std::string name, std::vector<uin
   return part;
 }
 
-// Of a tensor that is stored in codes. False where its experts cannot be told apart.
+// For a quantized tensor. False if its experts cannot be separated.
 bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTensor& tensor, List<ModelTensor>& out) {
   if (experts.is_gate_up) return false;
   List<ModelTensor> parts;
@@ -64,7 +64,7 @@ void add_matrices(const families::ExpertTensor& experts, const ModelTensor& tens
   }
 }
 
-// A bias [E, out] beside a tensor of experts.
+// A bias [E, out] of stacked experts.
 bool add_biases(const ModelIndex& model, const ModelTensor& tensor, const families::ModelFamily& family,
                 List<ModelTensor>& out) {
   const std::string& name = tensor.stored.name;

@@ -1,4 +1,4 @@
-// Tensors of several experts as a matrix each, for formats that store them so (families/expert_weights.h).
+// Splits stacked expert tensors into one matrix each, for formats that store them so (families/expert_weights.h).
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,12 +8,11 @@
 
 namespace wasmquant {
 
-/// How the matrices of a model's tensor of experts lie in it; nothing for other tensors, and where it cannot be told.
+/// The layout of the matrices in a stacked expert tensor; nullopt for other tensors and unknown layouts.
 std::optional<families::ExpertTensor> experts_of(const ModelIndex& model, const ModelTensor& tensor,
                                                  const families::ModelFamily& family);
 
-/// The model with a tensor for each expert's matrix, and for each expert's bias, that lies in a tensor of several. Null
-/// where there is no such tensor.
+/// The model with stacked expert matrices and biases split into one tensor per expert; null if it has none.
 std::unique_ptr<ModelIndex> split_experts(const ModelIndex& model, const families::ModelFamily& family);
 
 }  // namespace wasmquant

@@ -1,5 +1,4 @@
-// Small tensors whose bytes say how others are stored: bitsandbytes keeps JSON and a format number in them. They are
-// read along with the headers, before anything is planned.
+// Small tensors that describe how others are stored (bitsandbytes: JSON, a format number), read with the headers.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,25 +13,23 @@ namespace wasmquant {
 
 class InlineTensors {
  public:
-  /// Whether a tensor is one of them, by name, dtype and size.
+  /// Whether a tensor is inline, by name, dtype and size.
   static bool is_one(const StoredTensor& tensor) noexcept;
 
-  /// `index`: of the tensor in its model; to be called in ascending order.
+  /// `index`: of the tensor in its model; call in ascending order.
   void add(uint32_t index) { entries_.push_back({index, {}}); }
-  /// Indexes of the tensors to be read.
   List<uint32_t> wanted() const;
-  /// The bytes of `tensor`, which has that index. Errors: argument-invalid when they are not as many as it has, or it
-  /// is none of these.
+  /// Sets the bytes of `tensor`, number `index`. Errors: argument-invalid if the size is wrong or it is not inline.
   Status set(uint32_t index, const StoredTensor& tensor, std::string bytes);
-  /// Nothing where they were not given.
+  /// Nullopt if not set.
   std::optional<std::string_view> bytes(uint32_t index) const noexcept;
 
  private:
   struct Entry {
     uint32_t index;
-    std::string bytes;  // empty: not given
+    std::string bytes;  // empty: not set
   };
-  /// entries_.size() where there is none.
+  /// entries_.size() if not found.
   size_t place_of(uint32_t index) const noexcept;
 
   List<Entry> entries_;

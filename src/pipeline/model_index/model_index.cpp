@@ -11,7 +11,6 @@
 namespace wasmquant {
 namespace {
 
-// A tensor's or header's trouble belongs to a file: say which.
 Error in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;
@@ -57,7 +56,7 @@ Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> byt
       return error_at(ErrorCode::format_unknown, "", "is a whole model; open it alone");
     reading_ = file;
     format_ = &format;
-    if (reader_->need().offset != 0) return reader_->need();  // what it begins with is elsewhere
+    if (reader_->need().offset != 0) return reader_->need();  // the reader first needs other bytes
   }
   if (reader_->need().bytes != 0) TRY_VOID(reader_->feed(bytes));
   const Need next = reader_->need();
@@ -69,7 +68,7 @@ Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> byt
   return next;
 }
 
-// The model's own file comes first, then one for each location.
+// The model's own file comes first, then one file per location.
 Status ModelIndex::finish_graph() {
   onnx_ = std::make_unique<OnnxIndex>(indexes_.front().details);
   const onnx::Model& model = onnx_->model();
@@ -145,15 +144,14 @@ Status ModelIndex::finish() {
   mark_input_major();
   for (uint32_t i = 0; i < tensors_.size() && !format_->carries_config; ++i)
     if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
-  for (ModelTensor& tensor : tensors_) {  // a bias is of its weight's class
+  for (ModelTensor& tensor : tensors_) {  // a bias has its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
     if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
   }
   return {};
 }
 
-// GPT-2's Conv1D stores [in, out]. Its bias has an element for each output, which is the second axis then; square
-// matrices are told by those of the same name in other layers.
+// GPT-2's Conv1D stores [in, out], as the bias length shows; square matrices follow others of the same name.
 void ModelIndex::mark_input_major() {
   const auto part_of = [](const ModelTensor& tensor) {
     return std::string_view(tensor.layer).substr(tensor.layer.rfind('.') + 1);
@@ -227,7 +225,7 @@ std::string ModelIndex::tensors_json(size_t first, size_t last) const {
 }
 
 json::Value ModelIndex::to_json() const {
-  json::Array metadata;  // of every part
+  json::Array metadata;  // of all parts
   for (const FileIndex& index : indexes_)
     for (const auto& [key, value] : index.metadata) {
       json::Array& pair = metadata.emplace_back(json::Array{}).items();
@@ -237,7 +235,7 @@ json::Value ModelIndex::to_json() const {
   json::Value out;
   out.set("format", format_->name);
   out.set("tensors", static_cast<uint64_t>(tensors_.size()));
-  out.set("metadata", std::move(metadata));  // pairs: a key may be any text, "__proto__" too
+  out.set("metadata", std::move(metadata));  // pairs, because a key may be any text, even "__proto__"
   out.set("diagnostics", wasmquant::to_json(diagnostics_));
   json::Array wanted;
   for (const uint32_t tensor : inline_tensors_.wanted()) wanted.emplace_back(int64_t{tensor});

@@ -1,5 +1,5 @@
-// A model as the pipeline sees it: the files it consists of, and all their tensors in file order.
-// Sans-I/O: the caller says which files there are and feeds their first bytes until the headers are complete.
+// A model as the pipeline sees it: its files, and all their tensors in file order.
+// Sans-I/O: the caller adds files and feeds their first bytes until the headers are complete.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,14 +22,14 @@ namespace wasmquant {
 
 struct StoredWeight;
 
+/// A tensor of the model, or a matrix that is part of one.
 struct ModelTensor {
   uint32_t file = 0;
   StoredTensor stored;
-  std::shared_ptr<const StoredWeight> quantized;  // of original_model(): codes stand for it, `stored` says what of
+  std::shared_ptr<const StoredWeight> quantized;  // the stored codes, set by original_model()
   std::string layer;                              // module name
-  std::string layer_type;                         // Linear, Embedding, ..., "" when unknown
-  // Of a matrix that is part of a tensor of the file (expert_tensors.h): elements from one stored row to the next, and
-  // whether those rows are inputs.
+  std::string layer_type;                         // Linear, Embedding, ..., "" if unknown
+  // For a matrix inside a file's tensor (expert_tensors.h): elements between stored rows; whether rows are inputs.
   bool is_part = false;
   uint64_t pitch = 0;
   bool is_input_major = false;
@@ -43,16 +43,16 @@ class ModelIndex {
     bool is_read = false;
   };
 
-  /// Parses model.safetensors.index.json; the files it names are then to be added in that order.
+  /// Parses model.safetensors.index.json; add the files it names in that order.
   Result<List<std::string>> read_shard_map(std::string_view text);
   uint32_t add_file(std::string name, uint64_t bytes);
-  /// Bytes of a file, first from offset 0 on, then from where they were asked for; file after file. Answers which come
-  /// next; 0 bytes: none. Its data_files() are then to be added, and its deflated() added and fed as files of their own.
+  /// Feeds bytes of a file, first from offset 0, then from the requested offset; file after file. Returns the next
+  /// request; 0 bytes: done. Then add the file's data_files(), and add and feed its deflated() files.
   Result<Need> feed(uint32_t file, std::span<const uint8_t> bytes);
-  /// FileIndex::data_files and ::deflated of a file that was fed.
+  /// FileIndex::data_files and ::deflated of a fed file.
   const List<std::string>& data_files(uint32_t file) const noexcept { return indexes_[file].data_files; }
   const List<DeflatedFile>& deflated(uint32_t file) const noexcept { return indexes_[file].deflated; }
-  /// Checks that files, shard map and names agree; to be called once. After it, the accessors below are valid.
+  /// Checks that files, shard map and names agree; call once. The accessors below are valid afterwards.
   Status finish();
 
   /// The same files, sibling files and metadata with other tensors.
@@ -60,38 +60,36 @@ class ModelIndex {
 
   const List<File>& files() const noexcept { return files_; }
   const List<ModelTensor>& tensors() const noexcept { return tensors_; }
-  /// The free metadata of a file's header.
   const List<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
     return indexes_[file].metadata;
   }
   const ModelTensor* find(std::string_view name) const noexcept;
   bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
-  /// Text of model.safetensors.index.json with an empty weight_map; "" where there is none.
+  /// Text of model.safetensors.index.json with an empty weight_map; "" if there is none.
   std::string_view shard_map_text() const noexcept { return shard_map_text_; }
-  /// Of the files.
   const Format& format() const noexcept { return *format_; }
-  /// Where format().carries_config: the metadata of the first file.
+  /// Metadata of the first file; valid if format().carries_config.
   const gguf::Metadata& gguf_metadata() const noexcept {
     return static_cast<const gguf::FileMetadata&>(*indexes_.front().details).metadata;
   }
-  /// Where format().has_graph.
+  /// Valid if format().has_graph.
   const OnnxIndex& onnx() const noexcept { return *onnx_; }
-  /// Parallel to tensors(), where format().has_graph.
+  /// Parallel to tensors(); valid if format().has_graph.
   const List<OnnxTensor>& onnx_tensors() const noexcept { return onnx_tensors_; }
 
-  /// Tensors whose bytes are to be given once finish() has listed them (inline_tensors.h); indexes into tensors().
+  /// Tensors whose bytes must be set after finish() (inline_tensors.h); indexes into tensors().
   List<uint32_t> inline_tensors() const { return inline_tensors_.wanted(); }
   Status set_inline_bytes(uint32_t tensor, std::string bytes);
-  /// Nothing where they were not given, or the tensor is none of these.
+  /// Nullopt if the bytes were not set or the tensor is not inline.
   std::optional<std::string_view> inline_bytes(std::string_view name) const noexcept;
 
-  /// Files beside the weights that a conversion reads (config.json, tokenizer.json, ...); may come at any time.
+  /// Sets a file that a conversion reads besides the weights (config.json, tokenizer.json, ...), at any time.
   void set_sibling_file(std::string name, std::string bytes);
-  /// Empty when it is not there.
+  /// Empty if not set.
   std::string_view sibling_file(std::string_view name) const noexcept;
-  /// {format, tensors: their number, metadata, diagnostics, inlineTensors}
+  /// {format, tensors: count, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
-  /// JSON text of the tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts, `file` as a number.
+  /// JSON text of tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts with `file` as a number.
   std::string tensors_json(size_t first, size_t last) const;
 
  private:
@@ -102,7 +100,7 @@ class ModelIndex {
   List<File> files_;
   List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
   const Format* format_ = formats().front();
-  std::unique_ptr<IndexReader> reader_;  // of the file that is being fed
+  std::unique_ptr<IndexReader> reader_;  // of the file being fed
   uint32_t reading_ = 0;                 // its number
   std::unique_ptr<OnnxIndex> onnx_;
   List<OnnxTensor> onnx_tensors_;

@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-// By TensorProto.DataType, from 1; where a number has none, F32 stands for "not listed".
+// By TensorProto.DataType, from 1; F32 means "not listed".
 constexpr StorageDtype kStored[] = {
     StorageDtype::F32,     StorageDtype::U8,          StorageDtype::I8,      StorageDtype::U16,
     StorageDtype::I16,     StorageDtype::I32,         StorageDtype::I64,     StorageDtype::F32,
@@ -24,7 +24,7 @@ std::optional<StorageDtype> storage_dtype_of(uint32_t data_type) noexcept {
 
 List<OnnxTensor> OnnxIndex::tensors() const {
   List<OnnxTensor> listed;
-  size_t next = 0;  // weights stand in the order of their tensors
+  size_t next = 0;  // weights are in tensor order
   for (uint32_t t = 0; t < model().tensors.size(); ++t) {
     const onnx::Tensor& tensor = model().tensors[t];
     const bool is_weight = next < weights_.size() && weights_[next].tensor == t;

@@ -1,6 +1,5 @@
-// An ONNX model in a model's index: its graph, and what of it counts as a tensor of the model. Listed are initializers,
-// and the weights that stand in Constant nodes, in the order of the file. Texts and elements of less than 8 bits have no
-// storage dtype and are left out; so are tensors without a name.
+// An ONNX model as a model index: its graph and its tensors, which are initializers and weights in Constant nodes, in
+// file order. Unnamed tensors, strings and sub-byte elements (no storage dtype) are left out.
 #pragma once
 #include <memory>
 
@@ -13,7 +12,7 @@ namespace wasmquant {
 
 struct OnnxTensor {
   uint32_t tensor = 0;                                  // index into the model's tensors
-  const conversion::OnnxModelWeight* weight = nullptr;  // null: of no layer
+  const conversion::OnnxModelWeight* weight = nullptr;  // null: not a layer's weight
   StorageDtype dtype = StorageDtype::F32;
 };
 

@@ -12,7 +12,7 @@ json::Array names_of(const Items& items, Name&& name) {
   return out;
 }
 
-// By input of the graph: whether an initializer is its default. Inputs stand in the order of the file.
+// By graph input, in file order: whether an initializer is its default.
 List<bool> defaults_of(const onnx::Model& model) {
   const List<onnx::Input>& inputs = model.graphs[0].inputs;
   List<bool> out(inputs.size());

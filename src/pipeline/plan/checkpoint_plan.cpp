@@ -14,7 +14,7 @@
 namespace wasmquant {
 namespace {
 
-// Whole models are cast tensor by tensor, as they lie.
+// Casts keep the tensors' layout.
 bool only_casts(const Config& config) {
   const auto is_cast = [](const LayerConfig& layer) {
     return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
@@ -87,7 +87,7 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // How a weight that the format stores as it lies in the model lies there.
+  // Describes a weight whose stored layout the output format keeps.
   Status describe_storage(const ModelTensor& tensor, PlannedTensor& planned, Stages& stages) {
     const bool is_cast = info_of(stages.front().dtype).is_plain_cast();
     WeightDescription& weight = planned.weight;
@@ -113,7 +113,7 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Leaves the layout empty where the format has no place for this layer, and only a preset's global spec covers it.
+  // Leaves the layout empty if the format does not support this layer and only a preset's global spec covers it.
   Status lay_out(const ModelTensor& tensor, PlannedTensor& planned, const Stages& stages) {
     auto layout = format_.layout(planned.weight, stages);
     if (!layout && layout.error().code == ErrorCode::group_size_invalid && has_fallback() && stages.size() == 1) {
@@ -138,14 +138,14 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // What lies beside weights that load as bfloat16 is cast to it by transformers, but for tensors that it converts.
+  // transformers casts tensors next to bfloat16 weights to bfloat16, except those it converts.
   bool needs_bfloat16(const ModelTensor& tensor) const {
     if (tensor.stored.dtype != StorageDtype::F32 && tensor.stored.dtype != StorageDtype::F16) return false;
     const Stages& weight = config_.global.weight;
     return !weight.empty() && format_.loads_as_bfloat16(weight) && families::is_converted(family_, tensor.layer);
   }
 
-  // Values as they are, where the bytes cannot go over: codes of another format, parts of tensors that lie transposed.
+  // Decodes values whose bytes cannot be copied: codes of another format, parts of transposed tensors.
   Status keep_values(const ModelTensor& tensor, PlannedTensor& planned) {
     Stages plain(1);
     plain.front().dtype = Dtype::bfloat16;
@@ -162,7 +162,7 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Values of small floats, once rounded to another grid, are none of theirs: they are written as BF16.
+  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16.
   void widen_output(TensorTask& task) {
     WeightLayout& layout = task.layout;
     if (layout.codes != CodeStorage::source_values || !small_float_of(layout.source)) return;
@@ -184,7 +184,7 @@ class CheckpointPlanner final : public OutputPlanner {
     outcomes_.push_back(std::move(outcome));
   }
 
-  // A warning for configs that ask for it in so many words; presets are to load.
+  // Warns only for configs that ask for it explicitly; presets must load.
   void check_loader(const PlannedTensor& planned, const LayerOutcome& layer) {
     if (unloadable_ || !format_.hides_weight(layer.weight) || !families::needs_plain_weight(family_, layer.layer))
       return;
@@ -229,7 +229,6 @@ class CheckpointPlanner final : public OutputPlanner {
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
-    // No success that did nothing.
     if (failures() != 0 || left_.count != 0 || plan_.quantized_count != 0) return;
     for (const PlannedTensor& planned : plan_.tensors)
       if (planned.reason.rule == Rule::default_exclusion)
@@ -239,7 +238,7 @@ class CheckpointPlanner final : public OutputPlanner {
                              format_.name(), planned.reason.text));
   }
 
-  // R4's other half is the runtime's.
+  // The runtime must apply the other half of R4.
   void report_online_rotation() {
     const AskedAlgorithm* const rotation = find_online_rotation(asked_);
     if (rotation == nullptr) return;

@@ -13,7 +13,7 @@ uint64_t elements_of(const std::vector<uint64_t>& shape) {
   return elements;
 }
 
-// GGUF files hold vectors as F32, whatever they were: no more than a copy.
+// Plain GGUF types count as copies: vectors always become F32.
 bool is_quantized(const TensorTask& task) {
   if (task.is_copy) return false;
   if (task.layout.codes != CodeStorage::ggml_rows) return true;
@@ -33,7 +33,7 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& given) {
   const ModelIndex& model = plan.model ? *plan.model : given;
   Coverage coverage;
   for (const PlannedTensor& planned : plan.tensors) {
-    if (!planned.name.empty()) continue;  // made of a tensor that is counted already
+    if (!planned.name.empty()) continue;  // made from a tensor that is already counted
     const StoredTensor& stored = model.tensors()[planned.tensor].stored;
     const uint64_t parameters = elements_of(stored.shape), bytes = stored.end - stored.begin;
     coverage.parameters += parameters;

@@ -1,4 +1,4 @@
-// How much of a model a plan quantizes, and what it leaves and why.
+// How much of a model a plan quantizes, and why the rest is left.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,14 +10,14 @@
 namespace wasmquant {
 
 struct Coverage {
-  /// Tensors that one reason leaves as they are.
+  /// Tensors left for the same reason.
   struct Left {
     std::string_view rule;  // name_of(Reason::rule)
-    std::string text;       // of the reason
-    std::string first;      // of the tensors
+    std::string text;       // the reason
+    std::string first;      // name of the first tensor
     uint64_t tensors = 0, parameters = 0, bytes = 0;
   };
-  // Of the source, in elements and bytes. Casts count as quantized.
+  // Source elements and bytes. Casts count as quantized.
   uint64_t parameters = 0, quantized_parameters = 0, bytes = 0, quantized_bytes = 0;
   List<Left> left;  // largest first
 
@@ -25,14 +25,12 @@ struct Coverage {
   bool is_low() const noexcept { return quantized_parameters < parameters - parameters / 2; }
 };
 
-/// `model`: what the plan was made of.
 Coverage coverage_of(const Plan& plan, const ModelIndex& model);
 
 /// {parameters, quantizedParameters, bytes, quantizedBytes, left: [{rule, text, tensors, parameters, bytes}]}
 json::Value to_json(const Coverage& coverage);
 
-/// The warning that a plan with low coverage gets: the share, and the largest part that is left, at its first
-/// tensor.
+/// The warning about low coverage: the share, and the largest part left, at its first tensor.
 Diagnostic low_coverage_warning(const Coverage& coverage);
 
 }  // namespace wasmquant

@@ -10,14 +10,14 @@
 namespace wasmquant {
 namespace {
 
-// 3 for multiples of 8, 2 of 4, 1 of 2, 0 otherwise.
+// 3 for multiples of 8, 2 for 4, 1 for 2, else 0.
 constexpr size_t kAlignments = 4;
 size_t alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::countr_zero(bytes), 3); }
 
 struct Slot {
   PlannedTensor* tensor;
   size_t component;
-  const KnownTensor* known = nullptr;  // in place of a component
+  const KnownTensor* known = nullptr;  // literal bytes instead of a component
 
   const Component& described() const noexcept { return known ? known->component : tensor->outputs()[component]; }
 };
@@ -38,10 +38,10 @@ void append_known(const PlannedTensor& tensor, Role role, std::string& out) {
 
 using Metadata = List<std::pair<std::string, std::string>>;
 
-// Fills `file` and the component locations of its tensors, which are in the source's order.
+// Fills `file` and its tensors' component locations; tensors are in source order.
 Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
                     const Metadata& metadata) {
-  // Data of larger alignment first, so that none needs padding; tensors of one alignment in the source's order.
+  // Larger alignments first, so that no padding is needed; source order within an alignment.
   std::array<List<PlannedTensor*>, kAlignments> aligned;
   for (PlannedTensor* tensor : tensors) {
     uint64_t bytes = 0;
@@ -63,7 +63,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
       }
       for (const KnownTensor& each : tensor->activations) known_tensors.push_back(&each);
     }
-  // Scales of activations stand by themselves, each behind what is at least as aligned.
+  // Activation scales go after tensors of at least their alignment.
   for (size_t alignment = kAlignments; alignment-- > 0;) {
     for (PlannedTensor* tensor : aligned[alignment])
       for (size_t c = 0; c < tensor->outputs().size(); ++c)
@@ -92,7 +92,6 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   return {};
 }
 
-// That of its source, and the version.
 Metadata metadata_of(const ModelIndex& model, uint32_t file, std::string_view version) {
   Metadata metadata;
   for (const auto& [key, value] : model.metadata(file))
@@ -113,7 +112,7 @@ void add_to_map(ShardMap& map, std::span<PlannedTensor* const> tensors, const st
 }  // namespace
 
 Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version) {
-  const bool one_file = &model.format() != &safetensors_format();  // files of other formats are gathered in one
+  const bool one_file = &model.format() != &safetensors_format();  // other formats are written to one file
   List<List<PlannedTensor*>> by_file(one_file ? 1 : model.files().size());
   for (PlannedTensor& planned : plan.tensors)
     by_file[one_file ? 0 : model.tensors()[planned.tensor].file].push_back(&planned);

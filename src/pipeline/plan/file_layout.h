@@ -1,10 +1,7 @@
-// Places the tensors of safetensors files: headers, offsets, and the bytes that are known without reading weights. Each
-// tensor is in the file that its source is in.
-//
-// Data order: 1. tensors whose values follow from shapes (I64 shapes)  2. each source tensor's components together,
-// codes first, in the source's order. An append-only sink can then be fed while holding back no more than one tensor's
-// scales. Tensors whose bytes are multiples of 8 come first, then of 4, 2, 1, so that everything stays aligned to its
-// dtype.
+// Lays out safetensors files: headers, offsets, and bytes known without reading weights, in the source's files. Data
+// order: 1. tensors whose values follow from shapes (I64 shapes)  2. each source tensor's components together, codes
+// first, in source order, so an append-only sink holds back at most one tensor's scales. Sizes that are multiples of 8
+// come first, then of 4, 2, 1, which aligns everything to its dtype.
 #pragma once
 #include <string_view>
 
@@ -13,8 +10,8 @@
 
 namespace wasmquant {
 
-/// Fills `files`, `shard_map` and the component locations of all tensors. `model`: what the tensors are of. Each file
-/// keeps the metadata of its source; `version` is added where it is not empty.
+/// Fills `files`, `shard_map` and the component locations of all tensors. `model`: the planned model. Each file keeps
+/// its source's metadata; `version` is added if not empty.
 Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version);
 
 }  // namespace wasmquant

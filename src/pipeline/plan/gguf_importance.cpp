@@ -9,10 +9,10 @@ namespace wasmquant {
 namespace {
 
 constexpr size_t kNamesInMessage = 8;
-constexpr size_t kMaxTextBytes = 127;  // llama-quantize's, of a value
+constexpr size_t kMaxTextBytes = 127;  // llama-quantize's limit for a value
 constexpr std::string_view kOfLayers = "blk.";
 
-/// As llama-imatrix has it: what goes into the layers, without embedding and head.
+/// As in llama-imatrix: inputs of layers, without embedding and head.
 bool is_calibrated(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
   return name.starts_with(kOfLayers) && name.ends_with(".weight") && shape.size() == 2;
 }
@@ -50,7 +50,7 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
         return error_at(ErrorCode::shape_mismatch, name,
                         "the importance matrix has {} columns for it, the tensor {}: it is of another model",
                         uint64_t{entry->sums.size()}, needed);
-      miss(name);  // of the embedding or the head
+      miss(name);  // embedding or head
     } else {
       planned.task.importance = entry->means();
       ++used_;

@@ -1,5 +1,4 @@
-// Which weights of a GGUF model are quantized by the importance of their columns, and whence it comes: a matrix that
-// llama-imatrix or this library wrote, or what calibration saw in this run.
+// Selects importance-weighted quantization for a GGUF model; importance comes from an imatrix file or from calibration.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,16 +19,16 @@ class GgufImportance {
 
   /// Errors: those of imatrix::read.
   Status read();
-  /// Whether there is any, or will be once calibration has run.
+  /// Whether importance exists, or will after calibration.
   bool is_given() const noexcept { return !matrix_.entries.empty() || options_.calibrates; }
 
-  /// Importance for the planned tensor, to be `type` and called `name` in GGUF: put into its task, or asked for in
-  /// `requests`. Errors: shape-mismatch.
+  /// Sets importance in the task of the planned tensor, which becomes `type` under the GGUF name `name`, or adds a
+  /// request. Errors: shape-mismatch.
   Status weigh(PlannedTensor& planned, std::string_view name, GgmlType type, List<ActivationRequest>& requests);
 
   /// quantize.imatrix.file, .dataset, .entries_count, .chunks_count, as llama-quantize writes them.
   void describe(gguf::Metadata& metadata) const;
-  /// What was used. Errors: argument-invalid when a matrix has nothing for any of the weights that could use it.
+  /// Reports what was used. Errors: argument-invalid if a matrix covers none of the weights that could use it.
   Status report(std::string_view recipe, List<Diagnostic>& diagnostics) const;
 
  private:
@@ -42,15 +41,14 @@ class GgufImportance {
   std::string missing_names_;
 };
 
-/// What an importance matrix is written with, besides what was found.
+/// Metadata of a written importance matrix.
 struct ImatrixOptions {
   imatrix::FileFormat format = imatrix::FileFormat::gguf;
-  std::string dataset;      // what the text is called; may be empty
-  uint64_t chunk_size = 0;  // tokens of a sequence; 0: all were one
-  std::string version;      // of the library, as PlanOptions::version
+  std::string dataset;      // name of the text; may be empty
+  uint64_t chunk_size = 0;  // tokens per sequence; 0: a single sequence
+  std::string version;      // library version, as PlanOptions::version
 };
-/// The importance matrix of what calibration found ("found" of ActivationCalibration::finish) for the requests of a
-/// GGUF plan. Errors: argument-invalid when there is nothing in it.
+/// The importance matrix from "found" (ActivationCalibration::finish). Errors: argument-invalid if it is empty.
 Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, const ImatrixOptions& options);
 
 }  // namespace wasmquant

@@ -21,7 +21,7 @@ struct TypePattern {
   NamePattern pattern;
   std::string text;
   std::string where;             // JSON pointer
-  std::optional<GgmlType> type;  // none: excluded
+  std::optional<GgmlType> type;  // empty: excluded
   bool is_used = false;          // matched a layer
 };
 
@@ -60,7 +60,7 @@ class GgufPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Block types find their own scales and codes, from the weights that algorithms leave.
+  // Block types derive their own scales and codes from the weights that algorithms produce.
   Status check_algorithms() const {
     for (const AskedAlgorithm& algorithm : asked_) {
       const std::string& name = algorithm.value["name"].as_string();
@@ -114,7 +114,7 @@ class GgufPlanner final : public OutputPlanner {
     finish(planned, lay_out(planned, tensor, source.stored, type));
   }
 
-  // The first of the config's patterns that names the layer, as the model or as GGUF calls it.
+  // The config's first pattern that matches the layer's model or GGUF name.
   const TypePattern* pattern_of(const ConvertedTensor& tensor) {
     const std::string_view source = tensor.source == ConvertedTensor::kGenerated
                                         ? std::string_view()
@@ -131,10 +131,10 @@ class GgufPlanner final : public OutputPlanner {
     return found;
   }
 
-  // The type that a tensor has, or gets when nothing asks for another.
+  // The type of a tensor that no rule covers.
   GgmlType own_type(const ConvertedTensor& tensor, bool excluded) const {
     const StorageDtype source = model_.tensors()[tensor.source].stored.dtype;
-    if (excluded && small_float_of(source)) return GgmlType::bf16;  // holds all of their values
+    if (excluded && small_float_of(source)) return GgmlType::bf16;  // exact for all of their values
     if (model_.format().has_ggml_names || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
     return GgmlType::f32;
   }
@@ -200,7 +200,7 @@ class GgufPlanner final : public OutputPlanner {
     if (Status used = importance_.report(gguf_.recipe, diagnostics_); !used) fail(std::move(used.error()));
   }
 
-  // Tensors that no source has come first: their bytes are known and stand in the prefix.
+  // Tensors without a source come first: their bytes are known and go into the prefix.
   Status place_files() override {
     conversion::describe_recipe(recipe_, converted_.metadata);
     importance_.describe(converted_.metadata);

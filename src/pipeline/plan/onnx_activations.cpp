@@ -22,7 +22,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
     ActivationRequest request{weight.layer, role};
     request.importance = is_input && task.layout.spec.observer_options.weighted;
     if (request.importance) {
-      // Rows of the layout must be those of [out, in].
+      // Layout rows must be those of [out, in].
       if (!is_linear || weight.is_input_major != task.layout.source_transposed)
         return error_at(ErrorCode::not_implemented, task.name,
                         "\"weighted\" is for MatMulNBits, and for DequantizeLinear before Gemm with transB; "
@@ -36,7 +36,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
                         "ONNX supports static scales of int8 and uint8 per tensor, not {}; set is_dynamic to "
                         "true, or leave {}_tensors out",
                         info_of(stages.front().dtype).name, name_of(role));
-      // As the model holds it: a float of the values' own type.
+      // Scales have the dtype of the model's values.
       storage->spec.scale_type = task.layout.spec.scale_type;
       const bool is_signed = storage->zero_point == StorageDtype::I8;
       request.spec = std::move(storage->spec);
@@ -53,7 +53,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
     if (request.importance)
       if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
         task.importance = importance_in(found);
-    // Two weights may be of one layer; what is asked for is then the same.
+    // Two weights of one layer make the same request.
     const bool is_known = std::any_of(requests.begin(), requests.end(), [&](const ActivationRequest& other) {
       return other.role == role && other.layer == request.layer;
     });

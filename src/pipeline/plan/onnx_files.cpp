@@ -8,11 +8,11 @@ namespace {
 
 using conversion::Segment;
 
-// Shorter ranges of the model without gaps (nodes) are written as literals: a task for each would cost more.
+// Shorter gaps between tensors (nodes) are written as literals, which is cheaper than a task each.
 constexpr uint64_t kMaxLiteralBytes = 1 << 20;
 constexpr std::string_view kFolder = "onnx/";  // of transformers.js
 
-// Without folder, extension and the dtype of what is quantized now.
+// Strips folder, extension and the dtype being quantized.
 std::string_view stem_of(std::string_view name) {
   name = name.substr(name.find_last_of("/\\") + 1);
   for (const std::string_view ending : {".onnx", "_fp16", "_fp32"})
@@ -34,8 +34,7 @@ std::string OnnxFiles::data_in_model() const {
   return options_.onnx.folder ? data_name_.substr(kFolder.size()) : data_name_;
 }
 
-// As transformers.js knows its dtypes: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; q8 is "quantized", integer
-// operators, or whatever is neither of the others.
+// transformers.js names: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; all others, such as q8, are "quantized".
 std::string OnnxFiles::model_name() const {
   if (!options_.onnx.file.empty()) return options_.onnx.file;
   const char* suffix = nullptr;
@@ -53,14 +52,14 @@ std::string OnnxFiles::model_name() const {
     suffix = suffix == nullptr || std::string_view(suffix) == own ? own : "quantized";
   }
   std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
-  // There, names say which part of a model it is: model, encoder_model, decoder_model_merged ...
+  // transformers.js names tell the model's part: model, encoder_model, decoder_model_merged ...
   if (options_.onnx.folder) name = stem_of(model_.files()[0].name);
   const std::string_view folder = options_.onnx.folder ? kFolder : "";
   return suffix == nullptr ? text_of("{}{}.onnx", folder, name) : text_of("{}{}_{}.onnx", folder, name, suffix);
 }
 
 void OnnxFiles::place(const conversion::OnnxRewrite& rewritten, List<uint32_t> chosen) {
-  // Data come first: most bytes are there, and an append-only target takes one file after another.
+  // Data first: it has most bytes, and append-only targets take one file after another.
   if (rewritten.data.bytes > 0) {
     place_file(data_name_, rewritten.data, rewritten, chosen);
     plan_.external_data_of = name_;
@@ -123,7 +122,7 @@ uint32_t OnnxFiles::file_of_copy(const PlannedTensor& planned) const {
   return is_inside ? static_cast<uint32_t>(plan_.files.size() - 1) : 0;
 }
 
-// By place in the files.
+// Sorts work by place in the files.
 void OnnxFiles::order_work(List<uint32_t> work) {
   for (uint32_t c = 0; c < plan_.copies.size(); ++c) work.push_back(static_cast<uint32_t>(plan_.tensors.size()) + c);
   const auto place_of = [&](uint32_t i) { return plan_.task_of(work[i]).components.front(); };

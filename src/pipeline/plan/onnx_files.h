@@ -1,4 +1,4 @@
-// The files of an ONNX plan: what they are called, and where the pieces of the rewritten model go in them.
+// The files of an ONNX plan: their names, and where the pieces of the rewritten model go.
 #pragma once
 #include <string>
 
@@ -9,13 +9,12 @@ namespace wasmquant {
 
 class OnnxFiles {
  public:
-  /// `plan`: with its tensors; `model`: the index, `onnx`: what is rewritten. All outlive it.
+  /// `plan`: with its tensors; `model`: the index; `onnx`: the model to rewrite. All must outlive this object.
   OnnxFiles(Plan& plan, const ModelIndex& model, const onnx::Model& onnx, const PlanOptions& options);
 
-  /// What the model calls the file for external data, from where it lies itself.
+  /// The path of the external data file relative to the model.
   std::string data_in_model() const;
-  /// Fills files, work and copies of the plan, and the components' places. `chosen`: tensors of the plan, by number of
-  /// the choice.
+  /// Fills files, work, copies and component places of the plan. `chosen`: the plan's tensor for each choice.
   void place(const conversion::OnnxRewrite& rewritten, List<uint32_t> chosen);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using conversion::OnnxNorm;
 
-// Tensors of a norm in the order in which their values are read; the bias comes last, if there is one.
+// A norm's tensors in reading order; the optional bias is last.
 List<uint32_t> tensors_of(const OnnxNorm& norm) {
   List<uint32_t> out(std::begin(norm.values), std::end(norm.values));
   if (norm.bias != onnx::kNone) out.push_back(norm.bias);

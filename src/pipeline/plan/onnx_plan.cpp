@@ -25,7 +25,7 @@ class OnnxPlanner final : public OutputPlanner {
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // Biases and constants stand beside weights: a share of all tensors would say nothing.
+  // Biases and constants are listed too, so a share of all tensors says nothing.
   bool expects_coverage() const override { return false; }
 
   void add_tensors() override {
@@ -41,7 +41,7 @@ class OnnxPlanner final : public OutputPlanner {
     if (Status quantized = quantize(planned, listed); !quantized) {
       planned.onnx_form.reset();
       planned.task.is_varints = false;
-      // A preset is for many models: what it cannot be used on stays. A config means what it says.
+      // Presets skip layers that they do not fit; for configs it is an error.
       Error& error = quantized.error();
       if (!has_fallback() || error.code != ErrorCode::format_unsupported) return quantized;
       leave(planned, error);
@@ -57,7 +57,7 @@ class OnnxPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Leaves onnx_form empty where the tensor stays.
+  // Leaves onnx_form empty if the tensor is not quantized.
   Status quantize(PlannedTensor& planned, const OnnxTensor& listed) {
     planned.weight.layer_type = resolver_.type_of(planned.weight.layer, planned.weight.layer_type);
     if (listed.weight == nullptr) {
@@ -129,7 +129,7 @@ class OnnxPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Of the axis that groups run along, which counts as configs do.
+  // The length of the axis that groups run along, in the config's orientation.
   static uint64_t axis_length(const OnnxWeight& weight, const QuantizationSpec& spec) {
     auto axis =
         static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis);
@@ -207,7 +207,7 @@ class OnnxPlanner final : public OutputPlanner {
   }
 
   OnnxFolding folding_;
-  const onnx::Model& onnx_;  // without the norms that are folded
+  const onnx::Model& onnx_;  // without folded norms
   Resolver resolver_;
   OnnxActivations activations_;
   bool inputs_left_out_ = false, inputs_differ_ = false;

@@ -9,7 +9,7 @@
 namespace wasmquant {
 namespace {
 
-// One tile and the scales that outlive it must fit a 32-bit memory beside everything else.
+// One tile and the persistent scales must fit a 32-bit memory together with everything else.
 Status check_memory(const TensorTask& task) {
   if (task.is_copy) return {};
   const WeightLayout& layout = task.layout;
@@ -23,7 +23,7 @@ Status check_memory(const TensorTask& task) {
                   tile_elements, kept_scales, kMaxTileElements);
 }
 
-// GGUF's block types count even where they are copied; its floats, and casts to them, never do.
+// Copied GGUF block types count as quantized; floats and casts to them do not.
 bool is_quantized(const PlannedTensor& planned) {
   if (planned.outputs().empty() || planned.is_left) return false;
   const StorageDtypeInfo& stored = info_of(planned.outputs().front().dtype);
@@ -31,7 +31,7 @@ bool is_quantized(const PlannedTensor& planned) {
   return !planned.task.is_copy && planned.task.layout.codes != CodeStorage::ggml_rows;
 }
 
-// The failure with its place: the tensor, and the key that decides about it.
+// Adds the tensor and the deciding config key to the error.
 Error with_place(const PlannedTensor& planned, Error error) {
   if (error.where.empty()) error.where = planned.task.name;
   const std::string& pointer = planned.reason.where;
@@ -39,7 +39,6 @@ Error with_place(const PlannedTensor& planned, Error error) {
   return error;
 }
 
-// Names the spec's group size in messages: "group size 128".
 std::string group_text(int64_t size) { return text_of("group size {}", size); }
 
 QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis_length) {
@@ -78,7 +77,7 @@ Result<Plan> OutputPlanner::run() {
   return std::move(plan_);
 }
 
-// What is of no tensor is of the model.
+// An error without a tensor belongs to the model.
 Error OutputPlanner::of_model(Error error) const {
   if (error.where.empty()) error.where = model_.files().front().name;
   return error;
@@ -124,7 +123,7 @@ void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
 void OutputPlanner::count(PlannedTensor& planned) {
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
   for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
-  if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source counts already
+  if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source is already counted
   plan_.bytes_after += planned.bytes_after;
   if (!is_quantized(planned)) return;
   uint64_t elements = 1;
@@ -175,7 +174,7 @@ void OutputPlanner::report_requantized() {
        "start from F32, F16 or BF16 where you can");
 }
 
-// It comes first: whoever reads one line reads this one.
+// Inserted first, for people who read one line only.
 void OutputPlanner::warn_of_low_coverage() {
   const Coverage coverage = coverage_of(plan_, model_);
   if (!coverage.is_low()) return;

@@ -1,6 +1,5 @@
-// What planning has in common for every output format: the order of its steps, the facts that are copied from a
-// tensor's source, failures and the places they are about, limits of memory, and totals. The planner of a format says
-// what becomes of each tensor, and where the files have it.
+// Planning steps shared by all output formats: their order, source facts, failures and their places, memory limits,
+// totals. A format's planner decides what becomes of each tensor and where files store it.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +10,7 @@
 
 namespace wasmquant {
 
-/// How many tensors or layers something is true of, and the first of them: a remark on many names one.
+/// A count and the first name, for remarks on many tensors or layers.
 struct Tally {
   uint64_t count = 0;
   std::string first;
@@ -24,52 +23,50 @@ struct Tally {
 class OutputPlanner {
  public:
   virtual ~OutputPlanner() = default;
-  /// The plan, or the first failure; the diagnostics then hold all of them.
+  /// The plan, or the first failure; the diagnostics contain all failures.
   Result<Plan> run();
 
  protected:
   OutputPlanner(std::string_view format, const ModelIndex& model, const Config& config, const PlanOptions& options,
                 List<Diagnostic>& diagnostics);
 
-  // ---- what each format answers, in the order in which it is asked
+  // ---- each format implements, in call order
 
-  /// Whatever choices depend on. An error ends the planning.
+  /// Computes what choices depend on. An error ends the planning.
   virtual Status prepare() { return {}; }
-  /// Each tensor of the output: begin(), what becomes of it, finish().
+  /// For each output tensor: begin(), the choice, finish().
   virtual void add_tensors() = 0;
-  /// Remarks on what was chosen, and failures of the model as a whole.
+  /// Adds remarks on the choices, and failures of the model as a whole.
   virtual void report() = 0;
-  /// Plan::files, and the components' places in them.
+  /// Sets Plan::files and the components' places in them.
   virtual Status place_files() = 0;
-  /// Whether a plan that leaves most of the model as it is gets a warning.
+  /// Whether low coverage gets a warning.
   virtual bool expects_coverage() const { return true; }
 
-  // ---- what they share
+  // ---- shared
 
-  /// A row of the plan with what its source says. The reference is good until the next call.
+  /// Adds a row with the source's facts. The reference is valid until the next call.
   PlannedTensor& begin(uint32_t index, const ModelTensor& tensor);
-  /// The tensor's bytes go over as they are.
+  /// Copies the tensor's bytes.
   static void keep_bytes(PlannedTensor& planned);
-  /// Tiles and totals of a tensor whose layout is chosen; or its failure, which may also be that its tiles are too
-  /// large (memory-budget).
+  /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
 
-  /// The spec with the largest of 128, 64, 32 below the asked group size that divides the axis, else with one scale per
-  /// channel. The tensor's reason and the diagnostics say so.
+  /// The spec with the largest of 128, 64, 32 below the requested group size that divides the axis, else per channel.
+  /// Recorded in the tensor's reason and the diagnostics.
   QuantizationSpec fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned);
-  /// Whether groups that do not divide an axis are made to fit: presets are for many models.
+  /// Whether group sizes are adapted to axes they do not divide, as in presets.
   bool has_fallback() const noexcept { return config_.indivisible_groups == IndivisibleGroups::fallback; }
 
-  /// An error of the plan. Its place is the tensor, where it names none; its message ends with the key of the config
-  /// that asks for it, where there is one.
+  /// Records an error. Its place defaults to the tensor; the message ends with the config key responsible, if any.
   void fail(const PlannedTensor& planned, Error error);
   void fail(Error error);
-  /// A tensor that the format cannot hold, which stays as it is: an error only where nothing else is quantized.
+  /// Leaves a tensor that the format does not support; an error only if nothing else is quantized.
   void leave(const PlannedTensor& planned, Error error);
   uint64_t failures() const noexcept { return failures_; }
   void warn(std::string_view code, std::string where, std::string message, std::string_view hint = "");
   void note(std::string_view code, std::string where, std::string message, std::string_view hint = "");
-  /// The warning about `requantized_`, where there is something to say.
+  /// Warns about `requantized_` if there are any.
   void report_requantized();
 
   const ModelIndex& model_;
@@ -78,8 +75,8 @@ class OutputPlanner {
   List<Diagnostic>& diagnostics_;
   const List<AskedAlgorithm> asked_;
   Plan plan_;
-  Tally requantized_;  // tensors whose source was quantized before
-  Tally left_;         // tensors that leave() was called for
+  Tally requantized_;  // tensors with an already quantized source
+  Tally left_;         // tensors passed to leave()
 
  private:
   Error of_model(Error error) const;

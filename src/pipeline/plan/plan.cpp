@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// Where nothing is known of norms.
+// Weight files other than ONNX do not tell which layer follows a batch norm.
 void warn_of_norms(const Config& config, List<Diagnostic>& diagnostics) {
   const List<AskedAlgorithm> asked = asked_algorithms(config);
   const AskedAlgorithm* const merge = find_merge(asked);

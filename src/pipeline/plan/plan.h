@@ -1,5 +1,5 @@
-// The whole outcome of a run, fixed before any weight is read: which tensor gets which spec and why, what every output
-// file contains and where, and the tasks that fill it.
+// The complete outcome of a run, fixed before any weight is read: each tensor's spec and its reason, the content and
+// layout of every output file, and the tasks that fill them.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,66 +17,67 @@
 
 namespace wasmquant {
 
-/// Of ONNX outputs.
+/// Options of ONNX outputs.
 struct OnnxPlanOptions {
-  bool qdq = false;             // DequantizeLinear throughout, no MatMulNBits and other operators on codes
-  uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: not said
-  bool external_data = false;   // also where the model would not be too large
-  std::string file;             // name of the output file; empty: made of the model's name and what becomes of it
-  bool folder = false;          // files go to a folder laid out as transformers.js has it: onnx/<name>_<dtype>.onnx
+  bool qdq = false;             // DequantizeLinear throughout, no MatMulNBits or other operators on codes
+  uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: unset
+  bool external_data = false;   // also if the model would fit one file
+  std::string file;             // output file name; empty: from the model's name and the quantization
+  bool folder = false;          // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
 };
 
-/// Of GGUF outputs.
+/// Options of GGUF outputs.
 struct GgufPlanOptions {
-  std::span<const uint8_t> imatrix;  // a whole file (formats/gguf/imatrix.h), for the time of planning; empty: none
-  std::string imatrix_name;          // what it is called, for the metadata; may be empty
-  uint64_t shard_bytes = 0;          // of tensor data in a file, about; 0: one file
+  std::span<const uint8_t> imatrix;  // a whole file (formats/gguf/imatrix.h), borrowed during planning; empty: none
+  std::string imatrix_name;          // its name, for the metadata; may be empty
+  uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file
 };
 
-/// What written files say of who wrote them: a key of their metadata (safetensors __metadata__, GGUF, metadata_props of
-/// ONNX) whose value is PlanOptions::version.
+/// Metadata key of the library version in files (safetensors __metadata__, GGUF, ONNX metadata_props).
 inline constexpr std::string_view kVersionKey = "wasmquant.version";
 
 struct PlanOptions {
-  std::string version;           // of the library; empty: files do not say
-  std::string format;            // empty: that of GGUF and ONNX models, gguf for recipes, else compressed-tensors
-  std::string name;              // of the model, for file names and metadata that have one; empty: not known
-  bool include_towers = false;   // default exclusions leave towers and projectors in
-  bool include_experts = false;  // experts are quantized also where transformers cannot load them
+  std::string version;           // library version; empty: not written
+  std::string format;            // empty: the model's own for GGUF and ONNX, gguf for recipes, else compressed-tensors
+  std::string name;              // model name for file names and metadata; empty: unknown
+  bool include_towers = false;   // quantizes towers and projectors despite the default exclusions
+  bool include_experts = false;  // also quantizes experts that transformers cannot load
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
   GgufPlanOptions gguf;
-  bool calibrates = false;             // what the plan asks of calibration will come, or has
-  json::Value activations;             // "found" of ActivationCalibration::finish, then
-  std::span<const uint8_t> constants;  // what Plan::constants asked for, one after another; empty: not read yet
+  bool calibrates = false;             // calibration will provide, or has provided, what the plan requests
+  json::Value activations;             // "found" of ActivationCalibration::finish, if calibrated
+  std::span<const uint8_t> constants;  // bytes of Plan::constants, concatenated; empty: not read yet
 };
 
+/// An output tensor: its source, its task, and the reason for its spec.
 struct PlannedTensor {
   uint32_t tensor = 0;  // index into the model's tensors
-  std::string name;     // where it is not that of its source: another tensor made of the same
+  std::string name;     // if it differs from the source's: another tensor made from the same one
   WeightDescription weight;
   Reason reason;
   TensorTask task;
-  std::optional<OnnxForm> onnx_form;  // of weights that ONNX holds in codes
-  bool is_left = false;               // its values go over as they are, decoded or rearranged
+  std::optional<OnnxForm> onnx_form;  // for weights that ONNX stores as codes
+  bool is_left = false;               // values are kept, decoded or rearranged
   uint64_t bytes_after = 0;
   List<KnownTensor> activations;  // static scales of the layer's inputs and outputs
 
   const List<Component>& outputs() const noexcept { return task.layout.components; }
 };
 
-/// Bytes of a file that are known, at `offset` of the file and `begin` of PlannedFile::prefix.
+/// Known bytes at `offset` of the file and `begin` of PlannedFile::prefix.
 struct Literal {
   uint64_t offset = 0, begin = 0, bytes = 0;
 };
 
+/// An output file: its known bytes and its size.
 struct PlannedFile {
   std::string name;
-  std::string prefix;      // header, tensors whose values follow from shapes, then those that calibration found
-  uint64_t bytes = 0;      // in all
-  List<Literal> literals;  // where parts of the prefix stand, by offset; empty: it begins the file
+  std::string prefix;      // header, tensors whose values follow from shapes, then those found by calibration
+  uint64_t bytes = 0;      // total
+  List<Literal> literals;  // places of parts of the prefix, by offset; empty: it starts the file
 
-  /// Appends to the prefix what stands at `offset` of the file, behind the last literal.
+  /// Appends to the prefix the bytes at `offset` of the file, after the last literal.
   void add_literal(uint64_t offset, std::string_view text);
 };
 
@@ -88,31 +89,29 @@ struct SourceRange {
 
 struct Plan {
   std::string format;
-  std::shared_ptr<const ModelIndex> model;  // what `tensors` are of where that is not the model that was given
+  std::shared_ptr<const ModelIndex> model;  // the model of `tensors`, if not the given one
   List<PlannedTensor> tensors;              // in the model's order
   List<PlannedFile> files;
-  List<ActivationRequest> requests;  // what calibration has to find for it
-  List<SourceRange> constants;       // what has to be read and given before it can be run
-  List<TensorTask> copies;           // ranges of the sources that go over, besides tensors
-  /// What is to be done, in the order of the output: indexes into tensors, and after those into copies.
+  List<ActivationRequest> requests;  // what calibration must find
+  List<SourceRange> constants;       // to be read and supplied before the plan can run
+  List<TensorTask> copies;           // source ranges to copy besides tensors
+  /// Tasks in output order: indexes into tensors, then into copies.
   List<uint32_t> work;
   std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
   json::Value quantization_config;
-  json::Value config_changes;    // of config.json besides: an object, or null
-  std::string external_data_of;  // name of the file whose tensors lie in another one; empty: there is none
+  json::Value config_changes;    // other changes to config.json: an object, or null
+  std::string external_data_of;  // the file whose tensors are in an external file; empty: none
   uint64_t bytes_before = 0, bytes_after = 0;
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
 
   size_t task_count() const noexcept { return work.size(); }
-  /// What task number `i` works on, as in `work`.
   size_t work_of(size_t i) const noexcept { return work[i]; }
   const TensorTask& task_of(size_t item) const noexcept {
     return item < tensors.size() ? tensors[item].task : copies[item - tensors.size()];
   }
 };
 
-/// Errors: config-invalid, format-unsupported (every layer that the format cannot hold is in the diagnostics),
-/// file-invalid. `diagnostics` is filled either way.
+/// Errors: config-invalid, format-unsupported, file-invalid. `diagnostics` lists all problems.
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
                        List<Diagnostic>& diagnostics);
 

@@ -22,7 +22,7 @@ class StaticActivationPlanner {
 
  private:
   struct Features {
-    uint64_t inputs = 0, outputs = 0;  // 0: not known, as it is no linear layer
+    uint64_t inputs = 0, outputs = 0;  // 0: unknown, not a linear layer
   };
 
   void add(ActivationRole role, const Stages& stages) {
@@ -53,7 +53,7 @@ class StaticActivationPlanner {
     requests_.push_back(std::move(request));
   }
 
-  // None without calibration, or where the format has no place.
+  // Nullopt without calibration or if the format cannot store it.
   std::optional<ActivationStorage> static_storage(const Stages& stages, uint64_t channels) {
     if (!options_.calibrates || !format_.holds_activation_scales()) {
       out_.static_left_out = true;

@@ -14,7 +14,7 @@ std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& con
     const std::string& layer = tensors[i].layer;
     constexpr std::string_view kEmbedding = "embed_tokens";
     if (!layer.ends_with(kEmbedding)) continue;
-    // As in forward_plan.cpp: only one family of checkpoints has its head below the language model.
+    // As in forward_plan.cpp: only one checkpoint family has its head below the language model.
     UntiedHead head{i, layer.starts_with("language_model.model.") ? "language_model.lm_head" : "lm_head"};
     if (model.find(head.layer + ".weight") == nullptr && model.find(head.layer + ".weight_packed") == nullptr)
       return head;

@@ -1,5 +1,5 @@
-// Models whose head is their embedding: one tensor for both. Where a rotation changes the two differently, the output
-// has a head of its own, made of the embedding; where none does, quantizing the embedding quantizes the head.
+// Models whose head is their embedding: one tensor for both. If a rotation changes the two differently, the output gets
+// a separate head made from the embedding; otherwise quantizing the embedding quantizes the head.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,11 +13,10 @@ struct UntiedHead {
   std::string layer;       // "lm_head"
 };
 
-/// None where nothing rotates the residual stream, or the model has a head, or no embedding of a known name.
+/// Nullopt if nothing rotates the residual stream, the model has a head, or the embedding's name is unknown.
 std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& config);
 
-/// The warning about an embedding that is quantized and is probably the head, too: no layer of the plan is called like
-/// one.
+/// The warning about a quantized embedding that is probably also the head: no layer of the plan has a head's name.
 std::optional<Diagnostic> tied_head_warning(const Plan& plan);
 
 }  // namespace wasmquant

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kBlock = "quantization_config";
 constexpr const char* kMlxBlock = "quantization";
-// Number of its external files, or whether it has one, of each file of weights. Source: transformers.js, utils/hub.js.
+// Per weight file, the number of external files or a flag. Source: transformers.js, utils/hub.js.
 constexpr const char* kTransformersJs = "transformers.js_config";
 constexpr const char* kExternalData = "use_external_data_format";
 
@@ -31,13 +31,13 @@ class ConfigText {
   std::string text_;
 };
 
-// `config` is what the text held before.
+// `config`: the original content.
 Status set_external_data(ConfigText& text, const json::Value& config, std::string_view file) {
   const std::string_view path[] = {kTransformersJs, kExternalData, file.substr(file.rfind('/') + 1)};
   const json::Value& own = config[kTransformersJs];
   const json::Value& formats = own[kExternalData];
   if (formats.is_object()) return text.set(path, 1);
-  if (formats.as_bool() || formats.as_integer() > 0) return {};  // of every file
+  if (formats.as_bool() || formats.as_integer() > 0) return {};  // applies to every file
   json::Value counts;
   counts.set(std::string(path[2]), 1);
   if (own.is_object() || own.is_null()) return text.set(json::Path(path).first(2), counts);
@@ -65,7 +65,7 @@ Result<std::string> output_config(const Plan& plan, std::string_view original) {
     TRY_VOID(text.set(block, plan.quantization_config));
   else if (!config[kBlock].is_null())
     TRY_VOID(text.remove(block));
-  // MLX says twice how weights were stored; they no longer are.
+  // MLX stores its quantization config twice; both are removed.
   const std::string_view mlx[] = {kMlxBlock};
   if (config[kMlxBlock].is_object() && !config[kMlxBlock]["group_size"].is_null()) TRY_VOID(text.remove(mlx));
   return std::move(text.text());

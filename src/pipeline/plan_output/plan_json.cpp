@@ -28,7 +28,7 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
   return out;
 }
 
-// What a row need not say: the name without ".weight" or ".bias".
+// The default, omitted from rows: the name without ".weight" or ".bias".
 std::string_view usual_layer(std::string_view name) {
   for (const std::string_view suffix : {".weight", ".bias"})
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
@@ -48,7 +48,7 @@ void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
     row.set("spec", type_json(*ggml_type_of(layout.components.front().dtype)));
     return;
   }
-  if (!is_plain && layout.codes == CodeStorage::lookup_nibbles) {  // numbers of a table are no dtype of ours
+  if (!is_plain && layout.codes == CodeStorage::lookup_nibbles) {  // table indexes have no public dtype
     row.set("spec", json::Value());
     return;
   }
@@ -83,7 +83,7 @@ uint64_t PlanRows::number_of(const Reason& reason) {
   return known->second;
 }
 
-// Shared by all tensors that have one of the same suffix, shape and size in the same file.
+// Outputs of the same suffix, shape, size and file share one entry.
 void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const Component& component, uint32_t file) {
   const bool is_of_layer = component.name.starts_with(layer);
   std::string text;
@@ -107,7 +107,6 @@ void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const C
   out.add(known->second);
 }
 
-// Numbers of a table (lookup_nibbles) are no dtype of ours.
 void PlanRows::add_specs(json::TextWriter& out, const TensorTask& task) {
   const WeightLayout& layout = task.layout;
   if (task.is_copy || layout.codes == CodeStorage::lookup_nibbles) {

@@ -1,4 +1,4 @@
-// Plans as the library's users see them (PlanJson of web/lib/api/plan_types.ts), and the work that the scheduler deals out.
+// Plans for users (PlanJson of web/lib/api/plan_types.ts), and the work for the scheduler.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,21 +14,19 @@
 
 namespace wasmquant {
 
-/// {format, files, totals, diagnostics, quantizationConfig}. `given`: what the plan was made of.
+/// {format, files, totals, diagnostics, quantizationConfig}. `given`: the planned model.
 json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics);
 
-/// What the scheduler has to know of each task: [{tensor, file, bytes, tiles, observePasses, observedInParts}].
+/// What the scheduler needs for each task: [{tensor, file, bytes, tiles, observePasses, observedInParts}].
 json::Value work_json(const Plan& plan);
 
-/// The tensors of a plan, some at a time: a plan of 100,000 tensors is never there as one text. Specs, reasons and
-/// outputs that several tensors share are numbered in the order in which rows first name them.
+/// A plan's tensors in batches: 100,000 rows are too long for one text. Shared values are numbered as they first occur.
 class PlanRows {
  public:
-  /// Both outlive it.
+  /// Both must outlive this object.
   PlanRows(const Plan& plan, const ModelIndex& given) : plan_(plan), model_(plan.model ? *plan.model : given) {}
 
-  /// JSON text: {tensors: PlannedTensorJson[] of [first, last), specs, reasons, outputs: those that no rows before
-  /// named}.
+  /// JSON text: {tensors: PlannedTensorJson[] of [first, last), specs, reasons, outputs: those first used here}.
   std::string rows(size_t first, size_t last);
 
  private:
@@ -49,7 +47,7 @@ class PlanRows {
   List<std::string> new_outputs_;
 };
 
-/// Sets "spec" of a tensor's row, and "stages" where it is one of two. `is_plain`: stored as values.
+/// Sets "spec" of a tensor's row, and "stages" if there are two. `is_plain`: stored as values.
 void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain);
 
 }  // namespace wasmquant

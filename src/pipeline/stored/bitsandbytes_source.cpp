@@ -1,5 +1,5 @@
-// bitsandbytes (checkpoint/read_only/bitsandbytes.cpp). Shapes and block sizes of 4-bit weights are JSON in a tensor's
-// bytes, which the model index reads along with the headers (ModelIndex::inline_tensors).
+// bitsandbytes (checkpoint/read_only/bitsandbytes.cpp). JSON in a tensor's bytes gives shape and block size of 4-bit
+// weights; the model index reads it with the headers (ModelIndex::inline_tensors).
 #include "checkpoint/read_only_format.h"
 #include "pipeline/stored/source_format.h"
 
@@ -31,7 +31,7 @@ Result<json::Value> read_state(const ModelIndex& model, const ModelTensor& state
   return std::move(*parsed);
 }
 
-/// The lengths in "shape"; empty where it has none.
+/// The lengths in "shape"; empty if absent.
 std::vector<uint64_t> shape_in(const json::Value& state) {
   std::vector<uint64_t> shape;
   for (const json::Value& length : state["shape"].items()) {
@@ -107,7 +107,7 @@ class BitsAndBytesSource final : public SourceFormat {
     for (const Component& component : layout.components) {
       TRY(tensor, need_tensor(model, component.name));
       const StoredTensor& stored = tensor->stored;
-      // Codes may be stored as any dtype (bnb_4bit_quant_storage), and flat or as a column: their bytes are the same.
+      // Codes may have any dtype (bnb_4bit_quant_storage), flat or as a column: the bytes are the same.
       const bool fits = component.role == Role::codes
                             ? stored.end - stored.begin == component.bytes
                             : stored.dtype == component.dtype && stored.shape == component.shape;

@@ -1,5 +1,4 @@
-// compressed-tensors describes itself: dtype and shapes of the stored tensors say all but signedness, which does not
-// change values.
+// compressed-tensors: stored dtypes and shapes tell all but signedness, which does not change values.
 #include <algorithm>
 
 #include "config/config_api.h"
@@ -12,8 +11,8 @@ namespace {
 
 constexpr std::string_view kCompressedTensors = "compressed-tensors";
 
-// Floats: how scales are stored follows from their dtype, and blocks of rows from their shape. Scales of one byte are
-// of groups of a fixed size (MX 32, NVFP4 16), also where a row has only one.
+// Floats: the scale's dtype gives the scale format, its shape the blocks of rows. One-byte scales cover groups of a
+// fixed size (MX 32, NVFP4 16), even if a row has only one.
 void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightDescription& weight) {
   if (scale.dtype == StorageDtype::U8 || scale.dtype == StorageDtype::F8_E4M3) {
     const bool is_mx = scale.dtype == StorageDtype::U8;

@@ -1,4 +1,4 @@
-// gpt-oss: a parameter P of experts as P_blocks and P_scales (checkpoint/read_only/gpt_oss.cpp).
+// gpt-oss: an expert parameter P is stored as P_blocks and P_scales (checkpoint/read_only/gpt_oss.cpp).
 #include "checkpoint/read_only_format.h"
 #include "pipeline/stored/source_format.h"
 

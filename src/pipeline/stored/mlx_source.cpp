@@ -1,6 +1,5 @@
-// MLX: a module is quantized where it has scales (checkpoint/read_only/mlx.cpp). config.json says mode, bits and group
-// size, for all modules and for each by its path: "quantization": {"group_size", "bits", "mode", "<path>": {...} |
-// false}.
+// MLX: a module with scales is quantized (checkpoint/read_only/mlx.cpp). config.json gives mode, bits and group size
+// for all modules and for single ones by path: "quantization": {"group_size", "bits", "mode", "<path>": {...} | false}.
 #include "checkpoint/read_only_format.h"
 #include "pipeline/stored/source_format.h"
 
@@ -9,7 +8,7 @@ namespace {
 
 struct Mode {
   std::string_view name;
-  int64_t group_size, bits;  // where config.json does not say
+  int64_t group_size, bits;  // if config.json does not say
 };
 constexpr Mode kModes[] = {{"affine", 64, 4}, {"mxfp4", 32, 4}, {"nvfp4", 16, 4}, {"mxfp8", 32, 8}};
 

@@ -1,5 +1,4 @@
-// AWQ and GPTQ: transposed words (checkpoint/transposed_words.h). The words of AWQ lie along [out], those of GPTQ along
-// [in]; in GPTQ layers may differ in bits.
+// AWQ (words along [out]) and GPTQ (along [in], bits may differ by layer): checkpoint/transposed_words.h.
 #include "packing/packing.h"
 #include "pipeline/stored/source_format.h"
 
@@ -10,7 +9,7 @@ constexpr uint64_t kNibblesPerWord = 8;
 
 bool is_gptq_v2(const json::Value& block) { return block["checkpoint_format"].as_string() == "gptq_v2"; }
 
-// What the schemes may be: other versions arrange the same names in other ways.
+// Accepts known schemes only: other versions arrange the same names differently.
 Status check_words(const json::Value& block) {
   const bool is_awq = block["quant_method"].as_string() == "awq";
   const int64_t bits = block["bits"].as_integer();
@@ -61,7 +60,7 @@ class PackedWordsSource final : public SourceFormat {
     if (stored.size() != 2) return {stored};
     const uint64_t rows = stored[0], columns = stored[1];
     if (format_ == "awq") return {{kNibblesPerWord * columns, rows}};
-    List<std::vector<uint64_t>> shapes;  // g_idx, which has a number for each input, tells
+    List<std::vector<uint64_t>> shapes;  // g_idx has one entry per input, which decides
     for (const uint64_t bits : {bits_, 4u, 8u, 2u, 3u}) shapes.push_back({columns, rows * 32 / bits});
     return shapes;
   }

@@ -20,16 +20,16 @@ constexpr Row kFormats[] = {
 
 constexpr std::string_view kPlain = "fake-quantized";
 
-// MLX names itself nowhere: its object has bits or a mode, and no quant_method.
+// MLX is unnamed: its object has bits or a mode, but no quant_method.
 bool is_mlx(const json::Value& block) {
   return !block["quant_method"].is_string() && block["group_size"].is_integer() &&
          (block["bits"].is_integer() || block["mode"].is_string());
 }
 
-// A weight that is not in codes.
+// An unquantized weight.
 Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription& weight) {
   const ModelTensor* tensor = tensor_of(model, weight.layer, "weight");
-  if (tensor == nullptr) tensor = model.find(weight.layer);  // parameters that are called otherwise, such as experts
+  if (tensor == nullptr) tensor = model.find(weight.layer);  // names without .weight, such as experts
   if (tensor == nullptr)
     return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
   if (!is_quantizable(tensor->stored.dtype, tensor->stored.shape))
@@ -66,7 +66,7 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
     if (parsed["quantization"].is_object()) method = "modelopt";
   }
   StoredWeightReader reader;
-  if (block->is_null() && method.empty()) method = "fp8";  // floats with scales need no config
+  if (block->is_null() && method.empty()) method = "fp8";  // scaled floats need no config
   std::string known;
   for (const Row& row : kFormats) {
     if (row.method == method) {
@@ -116,7 +116,7 @@ List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) cons
     for (const std::vector<uint64_t>& shape : shapes) {
       WeightDescription weight{layer, std::string(layer_type_of(original.name, shape)), shape, StorageDtype::F32,
                                pack_method()};
-      // Of several, the first that fits; of one, find() says later what does not.
+      // with several shapes, the first that fits; with one, find() reports the mismatch later
       if (shapes.size() > 1 && !find(model, weight)) continue;
       original.weight = std::move(weight);
       break;

@@ -1,4 +1,4 @@
-// Recognises how a quantized checkpoint stores its weights. The formats are in src/pipeline/stored.
+// Recognizes how a quantized checkpoint stores its weights. The formats are in src/pipeline/stored.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -11,26 +11,25 @@ namespace wasmquant {
 
 /// A tensor as it was before quantization.
 struct OriginalTensor {
-  std::string name;                    // LAYER.weight, or the parameter's own, where codes stand for it
-  WeightDescription weight;            // source: of plain tensors theirs, else F32
-  const ModelTensor* plain = nullptr;  // null: stored in codes, to be found by find()
+  std::string name;                    // LAYER.weight, or the quantized parameter's own name
+  WeightDescription weight;            // source: the stored dtype of plain tensors, else F32
+  const ModelTensor* plain = nullptr;  // null: stored as codes, use find()
 };
 
-/// What a quantized model's config.json says, digested once.
+/// A quantized model's config.json, parsed once.
 class StoredWeightReader {
  public:
-  /// `config_text`: config.json or empty; `modelopt_text`: hf_quant_config.json or empty. Errors: format-unknown for a
-  /// block of an unknown method; those of the method's format.
+  /// `config_text`: config.json; `modelopt_text`: hf_quant_config.json; either may be empty. Errors: format-unknown
+  /// (method), those of the method's format.
   static Result<StoredWeightReader> create(std::string_view config_text, std::string_view modelopt_text = {});
-  /// The weight of `weight.layer` with the shape it had before. Errors: tensor-missing, shape-mismatch,
-  /// dtype-unsupported, format-unsupported, naming the tensor.
+  /// The weight of `weight.layer` with its original shape. Errors: tensor-missing, shape-mismatch, dtype-unsupported,
+  /// format-unsupported, naming the tensor.
   Result<StoredWeight> find(const ModelIndex& model, const WeightDescription& weight) const;
 
-  /// The model before quantization: its tensors in their order, codes by the shapes they stand for, without scales and
-  /// other parts of quantized weights. The shape of a weight is empty where it cannot be told.
+  /// The original model: its tensors in order, without scales and other parts. A weight's shape is empty if unknown.
   List<OriginalTensor> originals(const ModelIndex& model) const;
 
-  /// Whether weights of the model are stored in codes.
+  /// Whether any weight is stored as codes.
   bool has_codes(const ModelIndex& model) const;
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
     return format_->use_of(model, tensor) == TensorUse::codes;

@@ -1,4 +1,4 @@
-// AMD Quark's exports: the config says the scheme, shapes of scales correct it where they say more.
+// AMD Quark's exports: the config gives the scheme, and shapes of scales refine it.
 #include "config/config_api.h"
 #include "config/resolve.h"
 #include "pipeline/stored/scale_scheme.h"
@@ -43,7 +43,7 @@ class QuarkSource final : public SourceFormat {
     const Resolved resolved = Resolver(config_).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
     Stages stages = resolved.weight;
     const bool has_blocks = may_be_blocks && stages.size() == 1 && info_of(stages.front().dtype).is_block();
-    if (!has_blocks) {  // block dtypes have no scales next to them
+    if (!has_blocks) {  // block dtypes have no separate scales
       if (scale == nullptr) return std::optional<StoredWeight>();
       if (stages.empty())
         return error_at(ErrorCode::config_invalid, weight.layer,
@@ -62,7 +62,7 @@ class QuarkSource final : public SourceFormat {
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool is_to_the_letter = !dtype.is_integer || spec.scale_format != ScaleFormat::float32;
     if (stages.size() == 1 && !is_to_the_letter)
-      set_scheme(spec, scale.stored.shape, weight, dtype.bits != 3 ? 0 : 1);  // all but int3 lie transposed
+      set_scheme(spec, scale.stored.shape, weight, dtype.bits != 3 ? 0 : 1);  // all but int3 are transposed
   }
 
   Config config_;

@@ -1,5 +1,5 @@
-// Floats of 8 and 4 bits, with their scales next to them, under the names that checkpoint/scaled_floats.h lists: of
-// models whose config.json says fp8, or nothing. NVIDIA ModelOpt's exports are the same, and hold integers, too.
+// Floats of 8 and 4 bits with scales (names: checkpoint/scaled_floats.h), in models whose config.json says fp8 or
+// nothing, and in NVIDIA ModelOpt's exports, which also have integers.
 #include "checkpoint/scaled_floats.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace wasmquant {
 namespace {
 
-/// The codes of a weight and what belongs to them.
+/// A weight's codes and their parameters.
 struct ScaledTensors {
   const ModelTensor *codes = nullptr, *scale = nullptr;
-  const ModelTensor* second = nullptr;   // NVFP4's
+  const ModelTensor* second = nullptr;   // of NVFP4
   bool divides = false;                  // by the second scale
   const ModelTensor* factors = nullptr;  // pre_quant_scale
 };
@@ -29,7 +29,7 @@ class ScaledFloatsSource final : public SourceFormat {
     const auto [layer, part] = split_name(tensor.stored.name);
     if (part == "weight") return tensors_of(model, layer).codes != nullptr ? TensorUse::codes : TensorUse::plain;
     if (is_modelopt_ && is_one_of(part, {"k_scale", "v_scale", "k_bias", "v_bias"}) && tensor.stored.shape.size() < 2)
-      return TensorUse::part;  // of the key-value cache; a projection's own bias is k_proj.bias
+      return TensorUse::part;  // of the key-value cache; a projection's bias is named k_proj.bias
     const bool is_part = std::find(std::begin(kScaleNames), std::end(kScaleNames), part) != std::end(kScaleNames) ||
                          is_one_of(part, {"input_scale", "activation_scale", "weight_scale_2", "weight_global_scale",
                                           "pre_quant_scale", "comfy_quant"});
@@ -79,7 +79,7 @@ class ScaledFloatsSource final : public SourceFormat {
     return tensor.stored.dtype == StorageDtype::F32 && tensor.stored.end - tensor.stored.begin == sizeof(float);
   }
 
-  /// Without codes where LAYER.weight is none of these.
+  /// Codes are absent if LAYER.weight is not quantized.
   ScaledTensors tensors_of(const ModelIndex& model, std::string_view layer) const {
     ScaledTensors t;
     const ModelTensor* weight = tensor_of(model, layer, "weight");
@@ -101,7 +101,7 @@ class ScaledFloatsSource final : public SourceFormat {
     return t;
   }
 
-  /// Floats as scales next to bytes: int4, two rows in each.
+  /// int4 with scales next to bytes: each byte has two rows.
   static bool has_row_pairs(const ScaledTensors& t) noexcept {
     return t.codes->stored.dtype == StorageDtype::U8 && is_float(*t.scale);
   }
@@ -128,7 +128,7 @@ class ScaledFloatsSource final : public SourceFormat {
     return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype);
   }
 
-  /// NVFP4 has a second scale, nothing else has; factors are floats.
+  /// Only NVFP4 has a second scale; factors are floats.
   static bool go_together(const QuantizationSpec& spec, const ScaledTensors& t) noexcept {
     if (t.factors != nullptr && !is_float(*t.factors)) return false;
     if (spec.scale_format != ScaleFormat::e4m3) return t.second == nullptr;

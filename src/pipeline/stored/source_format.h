@@ -1,5 +1,5 @@
-// How the checkpoints of one tool store weights: which tensors belong together, and what layout they have. A format is
-// one file here, its layouts in src/checkpoint, and its row in source_formats.def.
+// How one tool's checkpoints store weights: which tensors belong together, and their layout. A format is one file here,
+// its layouts in src/checkpoint, and its row in source_formats.def.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -15,19 +15,18 @@
 
 namespace wasmquant {
 
-/// codes: of a weight; part: scales and the like of a weight that is stored in codes; plain: values.
+/// codes: a quantized weight; part: its scales and the like; plain: values.
 enum class TensorUse : uint8_t { plain, codes, part };
 
 class SourceFormat {
  public:
   virtual ~SourceFormat() = default;
   virtual TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const = 0;
-  /// The name of the weight that codes stand for: LAYER.weight, or a parameter's own name.
+  /// The weight's name: LAYER.weight, or a parameter's own name.
   virtual std::string weight_name(const ModelTensor& codes) const;
-  /// The shapes that the weight may have had: the first that find() takes is it. One alone is certain; an empty one at
-  /// the end says that it may be none of these.
+  /// Candidate shapes; the first that find() accepts is right. A single one is certain, unless an empty one follows.
   virtual List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const = 0;
-  /// The weight of `weight.layer` with that shape; nothing when it is not stored in codes. Errors: tensor-missing,
+  /// The weight of `weight.layer` with that shape; nullopt if it is not stored as codes. Errors: tensor-missing,
   /// shape-mismatch, dtype-unsupported, naming the tensor.
   virtual Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const = 0;
   virtual PackMethod pack_method() const noexcept { return PackMethod::reorder; }
@@ -38,20 +37,19 @@ using MakeSourceFormat = Result<std::unique_ptr<SourceFormat>>(const json::Value
 
 /// The tensor LAYER.SUFFIX, or null.
 const ModelTensor* tensor_of(const ModelIndex& model, std::string_view layer, std::string_view suffix);
-/// What comes before the last dot of a name, and after it; a name without one is all part.
+/// A name split at its last dot; without a dot, all of it is the part.
 struct SplitName {
   std::string_view layer, part;
 };
 SplitName split_name(std::string_view name) noexcept;
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 
-/// The weight as `format` lays it out, where all its components are in the model with the shapes that it gives them.
-/// `reads_group_index`: WeightLayout's, where the codes can have it.
+/// The weight laid out as `format`, if all components have the right shapes. `reads_group_index`: see WeightLayout.
 Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, WeightDescription weight,
                             const Stages& stages, bool reads_group_index = false);
-/// The tensor of that name. Errors: tensor-missing.
+/// Errors: tensor-missing.
 Result<const ModelTensor*> need_tensor(const ModelIndex& model, const std::string& name);
-/// A shape-mismatch: `tensor` is not what `format` stores there.
+/// A shape-mismatch: `tensor` is not what `format` requires.
 Error wrong_tensor(const ModelTensor& tensor, std::string_view format, const Component& expected);
 
 }  // namespace wasmquant

@@ -1,4 +1,4 @@
-// Reads one stored weight back to float32, tile by tile, whatever its layout: the components' bytes in, values out.
+// Decodes one stored weight to float32, tile by tile, for any layout.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,15 +16,14 @@ namespace wasmquant {
 
 class TensorDecoder {
  public:
-  /// `task.components` say where the stored components lie; task.source_pitch is kept to where task.by_columns.
+  /// `task.components` locate the stored components; task.source_pitch applies only if task.by_columns.
   explicit TensorDecoder(TensorTask task);
 
   const TensorTask& task() const noexcept { return task_; }
-  /// What the tile needs; the memory is the decoder's and good until the next call.
+  /// The reads of a tile; their memory belongs to the decoder and is valid until the next call.
   List<TileRead> reads(uint64_t tile);
-  /// Values of the tile whose bytes were read last: [lines, columns]; [rows, width] for column tiles; [columns, lines],
-  /// as the source has them, for layouts with source_transposed. With task().change what it makes of them, always
-  /// [lines, columns]: tiles are whole heads, and columns of a weight that it transposes.
+  /// Values of the tile read last: [lines, columns]; [rows, width] for column tiles; [columns, lines] for layouts with
+  /// source_transposed. With task().change, changed values as [lines, columns]; tiles are whole heads or columns.
   std::span<const float> decode(uint64_t tile);
 
  private:
@@ -32,11 +31,11 @@ class TensorDecoder {
   // decoder_values.cpp
   std::span<const float> stored_values(const TileRange& range);
   std::span<const float> block_float_values(const TileRange& range);
-  /// Of a layout with reads_group_index. Columns of groups that are not there become NaN.
+  /// For layouts with reads_group_index. Columns of missing groups become NaN.
   std::span<const float> indexed_values(const TileRange& range);
-  /// values_ of codes_ and qparams_, whose zero points are biases: code * scale + bias.
+  /// values_ from codes_ and qparams_ with biases as zero points: code * scale + bias.
   void add_biases();
-  /// values_ times the layout's factors, of columns and of all.
+  /// Multiplies values_ by the layout's factors, per column and overall.
   void multiply();
   /// [rows, columns] to [columns, rows].
   std::span<const float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
@@ -48,7 +47,7 @@ class TensorDecoder {
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
   std::vector<float> values_, rearranged_;
-  std::optional<TwoStages> stages_;  // progressive ones
+  std::optional<TwoStages> stages_;  // if progressive
 };
 
 }  // namespace wasmquant

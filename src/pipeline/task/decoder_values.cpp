@@ -49,7 +49,7 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
                values_.data());
   } else {
-    Granularity g;  // scales of consecutive elements, row after row
+    Granularity g;  // scales of consecutive elements, row by row
     g.axis = g.block = layout.granularity.contiguous_elements();
     g.outer = count / g.axis;
     g.split_outer = true;

@@ -1,5 +1,4 @@
-// Values to bytes, or bytes to values: one pass over the fields that packed_fields.h lists, in the encoding of
-// packed_tasks.h.
+// Packs values to bytes or back: one pass over the fields in packed_fields.h, in the encoding of packed_tasks.h.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -15,13 +14,13 @@ namespace wasmquant {
 
 class PackStream {
  public:
-  /// Appends to `out`. `specs`: where specs are listed, to be written by number; null: they are written where they stand.
+  /// Appends to `out`. `specs`: list of specs written by number; null: specs are written inline.
   PackStream(std::string& out, List<QuantizationSpec>* specs) : out_(&out), specs_(specs) {}
-  /// Reads bytes [at, end) of `in`; specs as they were written. After the first problem all values are 0.
+  /// Reads bytes [at, end) of `in`; specs as written. After the first problem all values are 0.
   PackStream(std::string_view in, size_t at, size_t end, List<QuantizationSpec>* specs)
       : in_(in), at_(at), end_(end), specs_(specs) {}
 
-  /// Writes the value, or sets it.
+  /// Writes the value, or reads it.
   template <class T>
   void pack(T& value) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -48,15 +47,14 @@ class PackStream {
     }
   }
 
-  /// The size of a list whose items have so many bytes at least: writes `size`, or answers what was read; 0 where the
-  /// bytes that are left cannot hold so many.
+  /// A list's size (items of at least `item_bytes`): writes `size`, or returns the size read; 0 if bytes are missing.
   size_t count(size_t size, size_t item_bytes) {
     const uint64_t count = number(size);
     return out_ ? size : static_cast<size_t>(at_most((end_ - at_) / item_bytes, count, "a list is cut off"));
   }
   size_t at() const noexcept { return at_; }
   void skip(size_t bytes) noexcept { at_ += bytes; }
-  /// Reading: that all was read. Errors: argument-invalid.
+  /// Checks that everything was read. Errors: argument-invalid.
   Status finish(std::string_view what) {
     if (at_ != end_) fail("bytes are left");
     if (problem_ == nullptr) return {};

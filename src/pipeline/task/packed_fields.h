@@ -1,6 +1,5 @@
-// What a packed task consists of: the fields of each struct in their order, once for writing and reading, and the last
-// value of each enum, beyond which nothing is read. Names of components are of the plan alone; so is what a session is
-// told in memory (is_float32).
+// The fields of a packed task, struct by struct, once for writing and reading, and each enum's last valid value.
+// Component names are the plan's only; is_float32 is only set in memory.
 #pragma once
 #include <tuple>
 
@@ -60,7 +59,6 @@ inline auto fields_of(TensorTask& task) {
                   task.non_finite, task.importance, task.tile_lines, task.tiles);
 }
 
-/// By type.
 inline constexpr std::tuple kLastValues{true,
                                         static_cast<Dtype>(kDtypes.size() - 1),
                                         static_cast<ObserverId>(kObservers.size() - 1),

@@ -28,14 +28,14 @@ const char* problem_of(const WeightLayout& layout) noexcept {
     uint64_t bits = info_of(component.dtype).bits;
     for (const uint64_t extent : component.shape)
       if (__builtin_mul_overflow(bits, extent, &bits)) return "a shape is too large";
-    // Smaller ones hold codes of less than a byte under a dtype of bytes.
+    // Smaller ones are sub-byte codes under a byte dtype.
     if (!info_of(component.dtype).is_ggml() && component.bytes > bits / 8 + (bits % 8 != 0))
       return "a component is larger than its shape";
   }
   return nullptr;
 }
 
-// Null where sessions and decoders can run it: its shapes, components, scales and factors have sizes that agree.
+// Null if the sizes of shapes, components, scales and factors agree, so that sessions and decoders can run the task.
 const char* problem_of(const TensorTask& task) noexcept {
   const WeightLayout& layout = task.layout;
   if (task.padding > 1 << 20) return "the padding is too large";
@@ -53,7 +53,7 @@ const char* problem_of(const TensorTask& task) noexcept {
   if (task.source_pitch != 0 && task.source_pitch < (layout.source_transposed ? layout.rows : layout.columns))
     return "the pitch is shorter than a row";
   if (task.factors.any() && !task.factors.fit(elements)) return "factors do not fit";
-  // Of GGUF's stacked experts, each has its own.
+  // Stacked GGUF experts each have their own.
   const uint64_t columns = std::max<uint64_t>(layout.columns, 1);
   const uint64_t experts = layout.codes == CodeStorage::ggml_rows ? weights / columns : 1;
   if (weights != 0 && (experts == 0 || weights != experts * columns || layout.rows % experts != 0))

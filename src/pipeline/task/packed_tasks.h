@@ -1,13 +1,9 @@
-// Tasks as bytes: packed once with the plan, sent to each worker once, and read there task by task. Work is then a
-// number.
-//
+// Tasks as bytes: packed once with the plan, sent to each worker once, and read there by number.
 //   "wqtk", version (1 byte)
-//   specs: count, then each     what tasks are quantized by, once; tasks name them by number
+//   specs: count, then each     quantization specs; tasks name them by number
 //   tasks: count, then each: its length in bytes, then its fields (packed_fields.h)
-//
-// Whole numbers are LEB128, least significant group first, negative ones as their 64 bits; floats are their 4 or 8 bytes,
-// little-endian; texts and lists begin with their length. Whoever reads them believes nothing: lengths are held against
-// the bytes that are left, enums against their last value, shapes against sizes.
+// Integers are LEB128, least significant group first, negative ones as their 64 bits; floats are 4 or 8 bytes,
+// little-endian; strings and lists start with their length. Readers check lengths, enums, shapes and sizes.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,6 +15,7 @@
 
 namespace wasmquant {
 
+/// Collects tasks and packs them.
 class TaskPacker {
  public:
   void add(TensorTask task);
@@ -30,26 +27,27 @@ class TaskPacker {
   uint64_t count_ = 0;
 };
 
+/// Reads packed tasks by number.
 class PackedTasks {
  public:
-  /// Errors: argument-invalid, at the byte that is wrong.
+  /// Errors: argument-invalid with the byte.
   static Result<PackedTasks> open(std::string bytes);
 
   size_t size() const noexcept { return begins_.size(); }
-  /// Errors: argument-invalid, which names the task and what is wrong with it.
+  /// Errors: argument-invalid naming the task and the problem.
   Result<TensorTask> at(size_t number) const;
 
  private:
   std::string bytes_;
-  mutable List<QuantizationSpec> specs_;  // never changed by reading
+  mutable List<QuantizationSpec> specs_;  // mutable for PackStream, which only reads them
   List<size_t> begins_;                   // of tasks, in bytes_
 };
 
-/// All that decides the bytes of a task's output, as bytes: equal for tasks that differ in nothing but their tiles.
+/// Everything that decides a task's output bytes: equal for tasks that differ only in their tiles.
 std::string identity_of(TensorTask task);
 
-/// Tasks that copy the output of `stored`, which lies in files numbered from `first_file` on, to where `task` has its own,
-/// but for components that follow from the plan. Nothing where the two make something else.
+/// Tasks that copy the output of `stored`, in files numbered from `first_file`, to the places of `task`, except
+/// components that follow from the plan. Nullopt if the two outputs differ.
 std::optional<List<TensorTask>> copies_of(const TensorTask& task, const TensorTask& stored, uint32_t first_file,
                                           const TileBytes& tile_bytes);
 

@@ -10,9 +10,9 @@
 namespace wasmquant {
 namespace {
 
-// Elements of a unit, about: large enough that its sums cost nothing, small enough for the second-level cache.
+// Approximate elements per unit: large enough to make sums cheap, small enough for the L2 cache.
 constexpr uint64_t kUnitElements = 65536;
-// Columns of a unit of a column tile, about.
+// Approximate columns per unit of a column tile.
 constexpr uint64_t kUnitColumns = 128;
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -152,7 +152,7 @@ Status TensorSession::take_state(std::span<const float> state) {
   return scales_->take_state(state, task_.name);
 }
 
-// What stands between this tensor's last byte and the next tensor is written with the last tile.
+// The last tile also writes the padding between this tensor and the next.
 void TensorSession::add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes) {
   if (task_.padding == 0 || tile + 1 != task_.tiles) return;
   scratch_.resize(task_.padding);

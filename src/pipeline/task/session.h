@@ -1,11 +1,7 @@
-// Runs one tensor's task tile by tile: bytes of the source in, bytes of the output's components out, and the error on
-// the way.
-//
-// Where every scale's elements lie inside one tile, a tile is observed and quantized in one pass. Otherwise all tiles
-// are observed first (tensor_scales.h), and then quantized.
-//
-// Every sum is taken over units: fixed parts of the tensor that follow from shape and spec alone. Bytes and sums
-// therefore do not depend on the size of tiles or on who ran them.
+// Runs one tensor's task tile by tile: source bytes in, output components and the error out.
+// If every scale's elements are inside one tile, tiles are observed and quantized in one pass; otherwise all tiles are
+// observed first (tensor_scales.h). Sums are taken over units, fixed parts of the tensor that follow from shape and
+// spec, so neither tile size nor the split between workers changes bytes or sums.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -23,13 +19,12 @@
 
 namespace wasmquant {
 
-/// Values worked on at a time: input, codes and scratch of a block stay in the first-level cache.
+/// Values processed at a time: input, codes and scratch stay in the L1 cache.
 inline constexpr uint64_t kBlockElements = 8192;
 
 class TensorDecoder;
 
-/// `rows` pieces of `row_bytes` bytes, `stride` bytes apart, the first at `begin` of the file; they land one after
-/// another at `pointer`.
+/// `rows` pieces of `row_bytes` bytes, `stride` bytes apart from `begin` of the file on, stored in a row at `pointer`.
 struct TileRead {
   uint32_t part = 0;  // component; 0 for a source tensor
   uint32_t file = 0;
@@ -37,6 +32,7 @@ struct TileRead {
   uint8_t* pointer = nullptr;
 };
 
+/// Output bytes of a tile and their place in a file.
 struct TileWrite {
   uint32_t file = 0;
   uint64_t offset = 0;
@@ -49,13 +45,12 @@ struct TileResult {
   std::span<const kernels::ErrorSums> sums;  // one per unit; empty for copies
 };
 
-/// Lines of one unit, the parts over which sums are taken; tiles are whole units.
+/// Lines of one unit, over which sums are taken; tiles are whole units.
 uint64_t unit_lines_of(const WeightLayout& layout) noexcept;
 
-/// Lines of `layout` whose elements are whole multiples of lines of `source`, the same tensor in codes: their smallest
-/// number, all where no smaller one is.
+/// The fewest lines of `layout` that make whole lines of `source`, the same tensor as codes; all lines if no fewer do.
 uint64_t whole_source_lines(const WeightLayout& layout, const WeightLayout& source) noexcept;
-/// Lines of `source` that have the elements of so many lines of `layout`, a multiple of the above or all.
+/// Lines of `source` with the elements of `lines` lines of `layout`, a multiple of the above or all.
 uint64_t source_lines(const WeightLayout& layout, uint64_t lines, const WeightLayout& source) noexcept;
 
 class TensorSession {
@@ -69,79 +64,77 @@ class TensorSession {
   /// Passes over all tiles before run(): 0, 1 or 2.
   uint32_t observe_passes() const { return task_.is_copy ? 0 : TensorScales::passes(task_.layout); }
 
-  /// What the tile needs; the memory behind the pointers is the session's and good until the next call.
+  /// The reads of a tile; their memory belongs to the session and is valid until the next call.
   List<TileRead> reads(uint64_t tile);
-  /// One observe pass on the tile whose bytes were read last. Errors: value-not-finite.
+  /// Observes the tile read last. Errors: value-not-finite.
   Status observe(uint64_t tile);
-  /// Between two observe passes.
+  /// Call between two observe passes.
   Status next_pass();
-  /// Of the tiles observed so far, or of the whole tensor when all passes are done; for take_state of another session.
+  /// State of the tiles observed so far, or of the whole tensor after all passes; for take_state of another session.
   Result<std::span<const float>> state();
   Status take_state(std::span<const float> state);
-  /// Instead of observing: TensorScales::give. Not for casts, copies and block dtypes.
+  /// Replaces observing: TensorScales::give. Not for casts, copies and block dtypes.
   Status give_scales(std::span<const QParams> qparams, float second_scale);
-  /// Quantizes the tile whose bytes were read last. Results are good until the next call. Errors: value-not-finite,
-  /// value-overflow, state-invalid, format-unsupported (TensorScales::finish).
+  /// Quantizes the tile read last; results are valid until the next call. Errors: value-not-finite, value-overflow,
+  /// state-invalid, format-unsupported (TensorScales::finish).
   Result<TileResult> run(uint64_t tile);
 
  private:
   StorageDtype source_dtype() const noexcept { return task_.is_float32 ? StorageDtype::F32 : task_.layout.source; }
   uint64_t unit_lines() const noexcept { return unit_lines_of(task_.layout); }
-  /// Elements of the tile, as the layout orders them.
+  /// Elements of the tile in layout order.
   std::span<const float> widened(uint64_t element, uint64_t count);
-  /// session_source.cpp: the tile's bytes, once they are read, as widened() takes them. Errors: file-invalid.
+  /// session_source.cpp: prepares the tile's bytes for widened(). Errors: file-invalid.
   Status arrange(const TileRange& tile);
-  /// The same file: input [columns, width] to rearranged_ [width, columns].
+  /// session_source.cpp: input [columns, width] to rearranged_ [width, columns].
   void transpose(uint64_t columns, uint64_t width);
-  /// The same file, where the task has factors: the values of a tile times them; bytes of a copy, in their dtype.
+  /// session_source.cpp: multiplies the tile's values (of a copy, in their dtype) by the task's factors, if any.
   void multiply(const TileRange& tile);
   /// Errors: value-overflow.
   Status multiply_copy(const TileRange& bytes);
-  /// Consecutive elements of the tile's input, and of the tensor; whether all are finite.
+  /// Observes consecutive elements of the tile's input and of the tensor; false if any is not finite.
   bool observe_run(uint64_t in_tile, uint64_t count, uint64_t in_tensor);
 
-  // session_limits.cpp. Elements are numbered as in the layout; messages name them as the source has them.
+  // session_limits.cpp. Elements are numbered as in the layout; messages use the source's indexes.
   bool saturates() const noexcept { return task_.non_finite == NonFinite::saturate; }
-  /// Of those that the config allows: infinity unless it saturates.
+  /// The largest scale the config allows: infinity unless it saturates.
   float largest_scale() const noexcept;
   std::string place_of(uint64_t element) const;
   Error not_finite(uint64_t element, float x) const;
   Error overflow(uint64_t element, float x, const std::string& what) const;
-  /// One of both, of an element for which ValueLimit::is_lost, or that is not finite.
+  /// value-not-finite or value-overflow, for an element that is not finite or for which ValueLimit::is_lost.
   Error lost(uint64_t element, float x, float y, float scale) const;
-  /// Of the tile; the first row has it, or of column tiles the first column.
+  /// In a tile whose first row (of column tiles: first column) contains it.
   Error first_not_finite(const TileRange& tile);
-  /// Whether values of codes with these scales have to be looked at.
+  /// Whether values of codes with these scales must be checked.
   bool may_lose(std::span<const QParams> qparams) const noexcept;
-  /// Of elements, their values as they are read back, and their scales, which `g` deals out from flat element `begin`
-  /// on (none: `qparams` empty): the error of the first one that is lost. `sums` is their error, `element` the number
-  /// of the first. Errors: value-not-finite, value-overflow.
+  /// Checks elements and the values read back; `g` assigns `qparams` from flat element `begin` on (empty: no scales).
+  /// `sums`: their error; `element`: number of the first. Errors, for the first lost element: value-not-finite,
+  /// value-overflow.
   Status check(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
                std::span<const float> x, uint64_t begin, const float* y, uint64_t element) const;
-  /// The same for codes, as encode() made them.
+  /// The same for codes from encode().
   Status check_codes(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
                      std::span<const float> x, uint64_t begin, const uint8_t* codes, uint64_t element);
-  /// Values of codes, into values_.
+  /// Decodes codes into values_.
   void read_back(const Granularity& g, std::span<const QParams> qparams, const uint8_t* codes, uint64_t count,
                  uint64_t begin);
-  /// The same for a tile of columns, the first column first.
+  /// The same for a tile of columns; the first column is first.
   Status check_columns(const TileRange& tile);
-  /// x, or where the config saturates a copy in numbers_ whose finite values (`infinities`: and infinities) are within
-  /// the limit.
+  /// x, or if the config saturates, a copy with finite values (`infinities`: infinite ones too) clamped to the limit.
   std::span<const float> clamped(std::span<const float> x, bool infinities);
-  /// check() for rows in a GGUF type. Where a block's scale is infinite, its largest element is named.
+  /// check() for rows in a GGUF type. If a block's scale is infinite, names its largest element.
   Status check_blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x, const uint8_t* blocks,
                       uint64_t element);
 
   // session_codes.cpp
   Status run_rows(const TileRange& tile);
   Status run_columns(const TileRange& tile);
-  /// Scales of consecutive elements, `length` each: x is made of them and begins at `first_element`; `first_scale` is
-  /// the tensor's.
+  /// Finds scales for `length` elements each; x begins at `first_element`, the first scale is number `first_scale`.
   void find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
                    std::span<QParams> qparams);
   void search_scales(std::span<const float> x, uint64_t length, uint64_t first_element, std::span<QParams> qparams);
-  /// Codes of x, and their error.
+  /// Encodes x and returns the error.
   kernels::ErrorSums encode(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x,
                             uint64_t begin, uint8_t* codes);
 
@@ -152,33 +145,33 @@ class TensorSession {
   void simulate(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x, uint64_t begin);
   // session_ggml.cpp
   Status run_ggml(const TileRange& tile);
-  /// Rows [first, first + count) of the output as the tile's input has them, float32.
+  /// Rows [first, first + count) of the output as float32, from the tile's input.
   std::span<const float> changed_rows(const TileRange& tile, uint64_t first, uint64_t count);
-  /// Rows [first, first + count) of the output, each by the importance that is its. Adds their error.
+  /// Quantizes rows [first, first + count) of the output, each with its importance, and adds their error.
   void quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out,
                      kernels::ErrorSums& error) const;
   void add_padding(uint64_t tile, uint64_t end, List<TileWrite>& writes);
 
-  /// values_ as they are stored; what rounding does to them is part of the error.
+  /// Stores values_; the error includes the rounding to the dtype.
   void store(StorageDtype dtype, uint64_t count, uint8_t* out);
 
   TensorTask task_;
   ValueLimit limit_;
-  std::unique_ptr<TensorDecoder> decoder_;  // of a quantized source
+  std::unique_ptr<TensorDecoder> decoder_;  // for a quantized source
   Bytes input_;
-  std::vector<float> rearranged_;  // the tile of a layout with source_transposed, or of a quantized source
+  std::vector<float> rearranged_;  // the tile, for source_transposed or a quantized source
   bool is_arranged_ = false, is_rearranged_ = false;
   std::vector<float> block_;    // widened values of one block
   std::vector<float> values_;   // their quantized values
-  std::vector<float> numbers_;  // their first stage's codes, of two stages
+  std::vector<float> numbers_;  // codes of the first of two stages
   Bytes codes_, scratch_;
-  std::vector<QParams> qparams_;  // of one unit or tile, where scales lie in tiles
+  std::vector<QParams> qparams_;  // of one unit or tile, if tiles find their own scales
   List<Bytes> slices_;
   List<kernels::ErrorSums> sums_;
   bool is_weighed_ = false;
   bool scales_may_lose_ = false;          // those of scales_
-  std::unique_ptr<TensorScales> scales_;  // where all tiles are observed first
-  std::optional<TwoStages> stages_;       // progressive ones
+  std::unique_ptr<TensorScales> scales_;  // if all tiles are observed first
+  std::optional<TwoStages> stages_;       // if progressive
 };
 
 /// `count` scales of `length` consecutive elements each.

@@ -1,4 +1,4 @@
-// Tiles of codes: rows, or columns where codes are stored transposed.
+// Tiles of codes: rows, or columns if codes are stored transposed.
 #include <algorithm>
 
 #include "observers/search/per_scale_search.h"
@@ -27,7 +27,7 @@ void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint6
     for (QParams& q : qparams) q.scale = std::min(q.scale, limit_.largest_scale);
 }
 
-// Observers that search each scale by itself.
+// For observers that search each scale separately.
 void TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
                                   std::span<QParams> qparams) {
   const QuantizationSpec& spec = task_.layout.spec;
@@ -58,7 +58,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
   const bool in_tiles = layout.scales_in_tiles();
   const uint64_t length = in_tiles ? layout.granularity.contiguous_elements() : 0;
   const uint64_t step = unit_lines();
-  // Where each column has scales of its own, work on a scale is shared by the rows of a block: as many as there are.
+  // If each column has its own scales, a block covers as many rows as possible, to share the work per scale.
   const bool by_columns = layout.granularity.contiguous_elements() == 0;
   const uint64_t block = in_tiles     ? length * std::max<uint64_t>(kBlockElements / length, 1)
                          : by_columns ? std::max(step * layout.columns, uint64_t{1})

@@ -1,5 +1,4 @@
-// Tiles of GGUF types: rows of blocks that hold their own scales, so that codes come in one pass. Values may be
-// rearranged on the way (ValueChange).
+// Tiles of GGUF types: rows of blocks with their own scales, so one pass suffices; ValueChange may rearrange values.
 #include <algorithm>
 #include <cstring>
 
@@ -14,14 +13,14 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
   if (!task_.change.any()) return widened((first - tile.begin) * columns, count * columns);
   numbers_.resize(count * columns);
   if (task_.change.is_transposed) {
-    const uint64_t width = tile.count();  // of a row of the input, [columns, width]
+    const uint64_t width = tile.count();  // of an input row, [columns, width]
     for (uint64_t column = 0; column < columns; ++column) {
       const std::span<const float> x = widened(column * width + (first - tile.begin), count);
       for (uint64_t row = 0; row < count; ++row) numbers_[row * columns + column] = x[row];
     }
   } else {
     const std::span<const float> x = widened((first - tile.begin) * columns, count * columns);
-    // A bias has an element where its weight has a row.
+    // A bias element corresponds to a weight row.
     if (head != 0)
       families::HeadInterleave(head).to_pairs(x, task_.layout.rows == 1 ? 1 : columns, numbers_.data());
     else
@@ -57,7 +56,7 @@ Status TensorSession::run_ggml(const TileRange& tile) {
   const uint64_t step = unit_lines();
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const uint64_t lines = std::min(step, tile.end - begin);
-    // Infinities count as 0 in blocks, as NaN does; in plain types they become the largest value.
+    // Blocks treat infinities as 0, like NaN; plain types use the largest value.
     const std::span<const float> x = clamped(changed_rows(tile, begin, lines), info_of(type).block == 1);
     uint8_t* out = slices_.front().data() + stored.bytes_of((begin - tile.begin) * layout.columns);
     kernels::ErrorSums error;

@@ -1,7 +1,5 @@
-// Elements that are not finite, and finite ones that would not be when the output is read
-// (checkpoint/layout/value_limit.h). Whether there are any shows in the error of what was quantized and in its scales;
-// the first one is looked for then. "First" is by lines of the layout, so that the same element is named for every size
-// of tiles.
+// Elements that are not finite, or would not be when read (checkpoint/layout/value_limit.h). Error and scales show
+// whether any exist; only then is the first one located, by lines of the layout, independently of tiles.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +10,7 @@
 namespace wasmquant {
 namespace {
 
-// What helps where values of that dtype end too early; null where nothing else is to be said.
+// Advice for values beyond the dtype's range; null if there is none.
 const char* wider_dtype(const WeightLayout& layout, StorageDtype dtype) {
   if (dtype != StorageDtype::F16) return nullptr;
   if (layout.codes == CodeStorage::ggml_rows) return "bf16";
@@ -25,7 +23,7 @@ float TensorSession::largest_scale() const noexcept {
   return saturates() ? limit_.largest_scale : std::numeric_limits<float>::infinity();
 }
 
-// "at element 5 (row 0, column 5)", as the source has it.
+// "at element 5 (row 0, column 5)", in the source's order.
 std::string TensorSession::place_of(uint64_t element) const {
   uint64_t columns = task_.layout.columns;
   if (task_.layout.source_transposed) {

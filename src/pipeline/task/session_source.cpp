@@ -1,5 +1,4 @@
-// Tiles whose source lies otherwise than the layout: codes of quantized checkpoints, floats of 8 and 4 bits, numbers
-// that are stored as varints, and matrices that lie transposed (weights of ONNX models).
+// Tiles with another source layout: codes of quantized checkpoints, small floats, varints, transposed matrices (ONNX).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,8 +11,7 @@
 namespace wasmquant {
 namespace {
 
-// Side of the squares that a matrix is transposed by. They go through a buffer: rows that lie a power of two apart share
-// lines of the cache, so that each is touched once.
+// Side of the squares for blocked transposition. A buffer avoids cache conflicts between rows a power of two apart.
 constexpr uint64_t kSquare = 32;
 
 }  // namespace
@@ -45,14 +43,14 @@ Status TensorSession::arrange(const TileRange& tile) {
     multiply(tile);
     return {};
   }
-  if (!task_.is_float32 && small_float_of(layout.source)) {  // runs of them need not begin at a byte
+  if (!task_.is_float32 && small_float_of(layout.source)) {  // runs need not begin at a byte
     rearranged_.resize(input_.size() * 8 / info_of(layout.source).bits);
     widen(layout.source, input_.data(), rearranged_.size(), rearranged_.data());
     is_rearranged_ = true;
     return {};
   }
   if (!layout.source_transposed) return {};
-  // Column tiles have the source's rows as their lines.
+  // The source's rows are the lines of column tiles.
   if (layout.column_tiles())
     transpose(tile.count(), layout.rows);
   else

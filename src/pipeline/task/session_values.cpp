@@ -10,7 +10,7 @@
 namespace wasmquant {
 namespace {}  // namespace
 
-// Block dtypes: row by row, exponents, shifts and codes in one stream.
+// Block dtypes: row by row; exponents, shifts and codes in one stream.
 Status TensorSession::run_blocks(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const BlockFloatFormat format = block_float_of(layout.spec.dtype, static_cast<uint32_t>(layout.granularity.block));
@@ -62,7 +62,7 @@ void TensorSession::store(StorageDtype dtype, uint64_t count, uint8_t* out) {
   (is_bf16 ? kernels::widen_bf16 : kernels::widen_f16)(std::span(bits, count), y.data());
 }
 
-// Values instead of codes: fake-quantized weights and plain casts, row tiles both.
+// Values instead of codes: fake-quantized weights and plain casts, both in row tiles.
 Status TensorSession::run_values(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const bool is_cast = layout.codes == CodeStorage::cast_values, is_block = info_of(layout.spec.dtype).is_block();

@@ -13,7 +13,7 @@
 namespace wasmquant {
 namespace {
 
-// The tensor as one tile of float32.
+// The tensor as a single tile of float32.
 TensorTask whole(const TensorTask& task) {
   TensorTask out = task;
   out.is_float32 = true;
@@ -26,7 +26,7 @@ void fill(TensorSession& session, std::span<const float> weight) {
   for (const TileRead& read : session.reads(0)) std::memcpy(read.pointer, weight.data(), weight.size_bytes());
 }
 
-// A tensor that stays in its own dtype.
+// A tensor that keeps its dtype.
 Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> weight) {
   StoredChange out;
   const StorageDtype dtype = task.layout.components.front().dtype;
@@ -56,7 +56,7 @@ Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> w
   return out;
 }
 
-// Values of the file's rows to those of the model's (ValueChange).
+// Reverts ValueChange: values of file rows to those of model rows.
 void undo(const ValueChange& change, size_t columns, std::vector<float>& values) {
   if (change.adds_one)
     for (float& v : values) v -= 1.0f;
@@ -65,7 +65,7 @@ void undo(const ValueChange& change, size_t columns, std::vector<float>& values)
   families::HeadInterleave(change.interleaved_rows).to_halves(stored, columns, values.data());
 }
 
-// What was written for a tile, and what it means.
+// The pieces written for a tile, and their values.
 StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& result,
                        std::span<const float> original) {
   StoredChange out;
@@ -77,8 +77,7 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
   }
   TensorTask stored = task;
   stored.change = {};
-  if (stored.layout.codes == CodeStorage::ggml_rows)
-    stored.layout.codes = CodeStorage::source_values;  // as files have it
+  if (stored.layout.codes == CodeStorage::ggml_rows) stored.layout.codes = CodeStorage::source_values;  // as in files
   TensorDecoder decoder(std::move(stored));
   for (const TileRead& read : decoder.reads(tile))
     for (const StoredPiece& piece : out.pieces)

@@ -1,4 +1,4 @@
-// A weight that was changed in memory, quantized and stored as its task says, and what is read back from that.
+// Quantizes and stores a weight that was changed in memory, and reads it back.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -19,11 +19,10 @@ struct WeightScales {
   float second_scale = 1;  // that of scale_format e4m3
 };
 
-/// Scales of `weight` by the observer of the layout, as they will be read back. Not for copies, casts, block dtypes and
-/// two stages. Errors: those of TensorScales.
+/// Observed scales of `weight`. Not for copies, casts, block dtypes and two stages. Errors: those of TensorScales.
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight);
 
-/// One piece of output, at its place in its file.
+/// A piece of output and its place in its file.
 struct StoredPiece {
   Location at;
   Bytes bytes;
@@ -31,18 +30,18 @@ struct StoredPiece {
 
 struct StoredChange {
   List<StoredPiece> pieces;
-  std::vector<float> values;   // what the pieces mean, in C order
-  kernels::ErrorSums error{};  // of the values against `original`; nothing is counted for copies
+  std::vector<float> values;   // the decoded pieces, in C order
+  kernels::ErrorSums error{};  // of the values against `original`; zero for copies
 };
 
-/// `weight` [elements of the task] in C order. `scales`: instead of those that would be observed. `original`: what the
-/// error is measured against. Errors: value-not-finite, value-overflow, state-invalid, format-unsupported.
+/// `weight`: [elements of the task] in C order. `scales`: replace observed ones. `original`: reference of the error.
+/// Errors: value-not-finite, value-overflow, state-invalid, format-unsupported.
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
                                    std::span<const float> original);
 
-/// The same for rows [first_row, first_row + values.size() / columns) of a matrix whose tiles are `tile_rows` rows
-/// each; `first_row` begins one. Vectors are one row. Errors: format-unsupported where rows cannot be stored by
-/// themselves (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.
+/// The same for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
+/// `first_row` begins a tile. Vectors are one row. Errors: format-unsupported if rows cannot be stored separately
+/// (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.
 Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
                                         std::span<const float> values);
 

@@ -10,7 +10,7 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   const uint64_t tile_bytes = std::max<uint64_t>(
       !task.is_copy && (task.layout.column_tiles() || task.is_transposed()) ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
-    // Values that are multiplied on the way come whole.
+    // Values to be multiplied must be whole.
     task.tile_lines = task.factors.any() ? (tile_bytes + 3) / 4 * 4 : tile_bytes;
     task.tiles = (task.source_bytes + task.tile_lines - 1) / task.tile_lines;
     return;

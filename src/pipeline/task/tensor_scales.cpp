@@ -8,7 +8,7 @@
 namespace wasmquant {
 namespace {
 
-// Values that an observer may keep in memory, 128 MiB of them.
+// 128 MiB of floats.
 constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
 
 bool is_staged(const WeightLayout& layout) noexcept { return layout.stages.size() == 2; }

@@ -1,8 +1,6 @@
-// The scales of one tensor that must be known before its first code: all tiles are observed first. Where a scale's
-// elements lie inside one tile and say all there is to know, tiles make their own scales instead (session_codes.cpp).
-//
-// Ranges are observed by any number of sessions, whose states are merged. Other observers keep more than ranges: one
-// session sees the whole tensor, as often as they ask, and its state is the finished scales.
+// The scales of a tensor whose tiles must all be observed before the first code. (If each tile contains all that its
+// scales need, tiles find their own: session_codes.cpp.) Range observers can be shared: sessions' states are merged.
+// Other observers need one session that sees the whole tensor, and the finished scales are its state.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -19,7 +17,7 @@
 
 namespace wasmquant {
 
-/// The layout's two stages, when both make codes.
+/// The layout's two stages, if both make codes.
 std::optional<TwoStages> progressive_stages(const WeightLayout& layout);
 
 class TensorScales {
@@ -28,39 +26,37 @@ class TensorScales {
   static bool needed(const WeightLayout& layout) noexcept;
   /// Whether observing can be shared between sessions.
   static bool shared(const WeightLayout& layout) noexcept;
-  /// Passes over the tensor before the one that writes codes: 0 where none is needed, 1 or 2.
+  /// Passes over the tensor before codes are written: 0, 1 or 2.
   static uint32_t passes(const WeightLayout& layout);
-  /// The same where scales are wanted before the codes all the same: 1 or 2.
+  /// The same if scales are requested anyway: 1 or 2.
   static uint32_t passes_of_observer(const WeightLayout& layout);
-  /// Errors: memory-budget when an observer would keep more than it may, spec-invalid for lists of specs that cannot
-  /// be observed.
+  /// Errors: memory-budget if an observer would keep too much, spec-invalid for lists of specs that cannot be observed.
   static Status check(const WeightLayout& layout, const std::string& name);
 
-  /// `layout` outlives it. Larger scales than `largest` become `largest`, which the layout can hold.
+  /// `layout` must outlive this object. Scales above `largest` are clamped to it; the layout must support it.
   explicit TensorScales(const WeightLayout& layout, float largest = std::numeric_limits<float>::infinity());
 
-  /// Before begin(): Observer::weigh, where an observer finds the scales.
+  /// Observer::weigh; call before begin().
   Status weigh(std::span<const float> importance) { return observer_ ? observer_->weigh(importance) : Status(); }
   Status begin();
   Status next_pass();
-  /// Elements [at, at + x.size()) of the flat tensor. Returns the flat index of the first non-finite element, or -1.
+  /// Observes elements [at, at + x.size()). Returns the flat index of the first non-finite element, or -1.
   int64_t update(std::span<const float> x, uint64_t at) noexcept;
-  /// Shared: min[], then max[], of what was seen. Else the finished scales.
+  /// Shared: min[], then max[], so far. Else the finished scales.
   std::span<const float> state();
   /// Error: state-invalid.
   Status take_state(std::span<const float> state, const std::string& name);
-  /// Scales that were found otherwise, one for each in internal order; storage rounds them. Error: state-invalid when
-  /// there are not as many.
+  /// Sets given scales, in internal order; storage rounds them. Error: state-invalid if the count is wrong.
   Status give(std::span<const QParams> qparams, float second_scale, const std::string& name);
-  /// Works out the scales. Errors: state-invalid before the last pass; format-unsupported when the data makes the dtype
-  /// another one (GridRule::sign_by_data) and the layout stores codes.
+  /// Computes the scales. Errors: state-invalid before the last pass; format-unsupported if the data changes the dtype
+  /// (GridRule::sign_by_data) and the layout stores codes.
   Status finish(const std::string& name);
 
-  /// One for each scale, internal order; as they will be read back where codes are stored.
+  /// In internal order; if codes are stored, as they will be read back.
   std::span<const QParams> qparams() const noexcept { return qparams_; }
-  /// That of scale_format e4m3, or of the other stage of two.
+  /// Of scale_format e4m3, or of the other of two stages.
   float second_scale() const noexcept { return second_scale_; }
-  /// The layout's, for this data.
+  /// The layout's spec, resolved for this data.
   const QuantizationSpec& spec() const noexcept { return spec_; }
 
  private:

@@ -1,4 +1,4 @@
-// Stored elements to float32, of every dtype that is_quantizable().
+// Stored elements of every is_quantizable() dtype to float32.
 #pragma once
 #include <cstdint>
 
@@ -6,8 +6,7 @@
 
 namespace wasmquant {
 
-/// x: `count` floats from as many elements; `count` makes whole blocks, of F4 whole bytes (first element in the low
-/// nibble). Exact; NaN stays NaN.
+/// x: `count` floats; `count` must make whole blocks, for F4 whole bytes (low nibble first). Exact; NaN stays NaN.
 void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept;
 
 }  // namespace wasmquant

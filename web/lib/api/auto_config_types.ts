@@ -1,4 +1,4 @@
-// Configs that are found for a budget.
+// Configs chosen for a budget.
 
 import type { TokenCalibration } from './calibration_types.js';
 import type { OutputFormat } from './formats.js';
@@ -8,23 +8,23 @@ import type { QuantizationSpec } from './tensor_types.js';
 
 /** Options of `autoConfig`; give exactly one of the three targets. */
 export interface AutoConfigOptions {
-  /** One of the three. Bits per quantized weight with scales, as `totals.bitsPerWeight` of a plan counts them. */
+  /** One of the three. Bits per quantized weight including scales, counted as in `totals.bitsPerWeight` of a plan. */
   targetBits?: number;
-  /** Bytes of the whole output, as `totals.bytesAfter` of a plan counts them. */
+  /** Bytes of the whole output, counted as in `totals.bytesAfter` of a plan. */
   targetBytes?: number;
-  /** Sum of the layers' `loss`. */
+  /** Upper limit for the sum of the layers' `loss`. */
   maxLoss?: number;
-  /** Token ids, as for calibrated algorithms; 8 × 256 are plenty. */
+  /** Token ids, as for calibrated algorithms; 8 × 256 are enough. */
   calibration: TokenCalibration;
-  /** Specs to choose from. Default: those of `autoCandidates` that the format can hold for every layer. */
+  /** Specs to choose from. Default: those of `autoCandidates` that the format supports for every layer. */
   candidates?: QuantizationSpec[];
-  /** Layers that keep their dtype, as all do that are not linear layers of a block. Default `['lm_head']`. */
+  /** Layers that keep their dtype, in addition to all outside of blocks. Default `['lm_head']`. */
   exclude?: string[];
   /** Default `compressed-tensors`. */
   format?: OutputFormat;
-  /** As of `plan`; the run that follows needs the same. */
+  /** As for `plan`; the later run needs the same value. */
   includeTowers?: boolean;
-  /** As for `plan`. */
+  /** As for `plan`; the later run needs the same value. */
   includeExperts?: boolean;
   /** Cancels. */
   signal?: AbortSignal;
@@ -40,28 +40,28 @@ export interface AutoChoice {
   loss: number;
 }
 
-/** One layer of the table that led to a config. */
+/** One measured layer. */
 export interface AutoLayer {
   /** Layer name. */
   name: string;
-  /** Elements of its weight. */
+  /** Elements of the weight. */
   elements: number;
-  /** In the order of `candidates`; null where one does not fit the layer. */
+  /** In the order of `candidates`; null if one does not fit the layer. */
   choices: (AutoChoice | null)[];
   /** Index into `choices`. */
   chosen: number;
 }
 
-/** A config for a budget, and how it was chosen. */
+/** A config for a budget, with the measurements behind it. */
 export interface AutoConfig {
   /** An ordinary config for `plan` and `quantizeModel`. */
   config: Record<string, unknown>;
-  /** Specs that were tried, in order. */
+  /** The specs that were tried, in order. */
   candidates: QuantizationSpec[];
-  /** Every layer that was measured. */
+  /** Every measured layer. */
   layers: AutoLayer[];
-  /** Of the plan that `config` gives. */
+  /** Totals of the plan for `config`. */
   totals: Totals;
-  /** Sum over layers: relative squared error of the residual stream, each layer measured alone. */
+  /** Sum over layers of the relative squared error of the residual stream, each layer measured alone. */
   loss: number;
 }

@@ -1,4 +1,4 @@
-// Configs for people who prefer code to JSON: plain objects with the usual choices made, to be spread and changed.
+// Builders for common configs: plain objects, to be spread and changed.
 
 import type { AihwkitConfig, BrevitasConfig, QuarkConfig, QuarkLayerConfig, Stages } from './config_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
@@ -8,12 +8,12 @@ export function perTensor(dtype: string, rest: Partial<QuantizationSpec> = {}): 
   return { dtype, qscheme: 'per_tensor', ...rest };
 }
 
-/** One scale for each output channel (row of the weight). */
+/** One scale per output channel (row of the weight). */
 export function perChannel(dtype: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return { dtype, qscheme: 'per_channel', ch_axis: 0, ...rest };
 }
 
-/** One scale for `groupSize` values along the last axis. */
+/** One scale per `groupSize` values along the last axis. */
 export function perGroup(dtype: string, groupSize = 128, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return { dtype, qscheme: 'per_group', ch_axis: -1, group_size: groupSize, ...rest };
 }
@@ -23,17 +23,17 @@ export function microscaling(element: string, rest: Partial<QuantizationSpec> = 
   return perGroup(element, 32, { scale_format: 'e8m0', ...rest });
 }
 
-/** NVFP4: fp4 in groups of 16, whose scales are fp8 under one float32 scale. */
+/** NVFP4: fp4 in groups of 16, with fp8 scales and one float32 scale per tensor. */
 export function nvfp4(rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
   return perGroup('fp4', 16, { scale_format: 'e4m3', ...rest });
 }
 
-/** Two stages: first `outer` (a floating dtype, per tensor), then `inner` on its quantized values. */
+/** Two stages: `outer` (a floating dtype, per tensor), then `inner` on its quantized values. */
 export function progressive(outer: QuantizationSpec, inner: QuantizationSpec): QuantizationSpec[] {
   return [outer, inner];
 }
 
-/** What the runtime does to a layer's inputs as they come: `token` = one scale for each token. */
+/** Dynamic quantization of a layer's inputs by the runtime; `token` = one scale per token. */
 export function dynamicInput(dtype: string, scheme: 'token' | 'tensor' = 'token'): QuantizationSpec {
   const spec = scheme === 'token' ? perChannel(dtype, { ch_axis: 1 }) : perTensor(dtype);
   return { ...spec, symmetric: true, is_dynamic: true };
@@ -42,23 +42,23 @@ export function dynamicInput(dtype: string, scheme: 'token' | 'tensor' = 'token'
 const isSpec = (value: Stages | QuarkLayerConfig): value is Stages => Array.isArray(value) || 'dtype' in value;
 const layerOf = (value: Stages | QuarkLayerConfig): QuarkLayerConfig => (isSpec(value) ? { weight: value } : value);
 
-/** Beyond one spec for all layers. */
+/** Optional parts of a Quark config. */
 export interface QuarkConfigParts {
   /** Default `lm_head`. */
   exclude?: string[];
   /** Specs or layer configs by name or pattern. */
   layers?: Record<string, Stages | QuarkLayerConfig>;
-  /** The same by class: `Embedding`, `Conv2d`... */
+  /** Specs or layer configs by class: `Embedding`, `Conv2d`... */
   layerTypes?: Record<string, Stages | QuarkLayerConfig>;
-  /** Activations that enter the layers; without it weights alone are quantized. */
+  /** Activations entering the layers; default: only weights are quantized. */
   inputs?: Stages;
-  /** Rows that a group size does not divide: refused (the default), or quantized with a size that divides them. */
+  /** Group sizes that do not divide a row: an error (the default), or a smaller size that divides it. */
   indivisibleGroups?: 'error' | 'fallback';
-  /** Whether routers, convolutions, towers and the like stay as they are, as in presets. Default false. */
+  /** Whether routers, convolutions, towers and the like are excluded, as in presets. Default false. */
   defaultExclusions?: boolean;
 }
 
-/** A config in Quark's dialect: `weight` for every layer but lm_head, embeddings and what `parts` says. */
+/** A config in Quark's dialect: `weight` for every layer except lm_head, embeddings and overrides in `parts`. */
 export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): QuarkConfig {
   const { exclude = ['lm_head'], layers = {}, layerTypes = {}, inputs } = parts;
   const { indivisibleGroups = 'error', defaultExclusions = false } = parts;
@@ -74,7 +74,7 @@ export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): Quark
   };
 }
 
-/** A config in aihwkit's dialect: Linear weights of `bits` bits, one scale for each output channel. */
+/** A config in aihwkit's dialect: Linear weights of `bits` bits, one scale per output channel. */
 export function aihwkitConfig(bits = 8, excluded: string[] = ['lm_head']): AihwkitConfig {
   const weight = { n_bits: bits, symmetric: true, per_channel: true, range_estimator: 'current_minmax' as const };
   return {
@@ -84,7 +84,7 @@ export function aihwkitConfig(bits = 8, excluded: string[] = ['lm_head']): Aihwk
   };
 }
 
-/** A config of Quark's Brevitas extension: weights of `bits` bits, one scale for each output channel, no preprocessing. */
+/** A config of Quark's Brevitas extension: weights of `bits` bits, one scale per output channel, no preprocessing. */
 export function brevitasConfig(bits = 8, exclude: string[] = ['lm_head']): BrevitasConfig {
   return {
     dialect: 'brevitas',

@@ -1,16 +1,15 @@
-// Configs as TypeScript types, by dialect. Keys and words are those of the core's tables (dist/schema/*.json, which a
-// test compares with these). `null` means "not given" everywhere.
+// Config types by dialect, as in the core's tables (dist/schema/*.json; tested). `null` means "not given" everywhere.
 
 import type { QuantizationSpec } from './tensor_types.js';
 
-/** A spec, or two that work one after the other. */
+/** One spec, or two stages applied in order. */
 export type Stages = QuantizationSpec | QuantizationSpec[];
 
-/** What is done to one layer, or to those that a pattern matches (Quark's QLayerConfig). */
+/** Config of one layer or of all that match a pattern (Quark's QLayerConfig). */
 export interface QuarkLayerConfig {
   /** How the weight is quantized. */
   weight?: Stages | null;
-  /** Kept for the runtime where it is dynamic. */
+  /** Input quantization, left to the runtime if dynamic. */
   input_tensors?: Stages | null;
   /** Static outputs, stored with scales from calibration. */
   output_tensors?: Stages | null;
@@ -20,7 +19,7 @@ export interface QuarkLayerConfig {
   target_device?: 'cpu' | 'ipu' | null;
 }
 
-/** Class names that a config can say a layer has. */
+/** Class names a config can assign to layers. */
 export type LayerType =
   | 'Linear'
   | 'Embedding'
@@ -37,32 +36,29 @@ export type LayerType =
   | 'LayerNorm'
   | 'Norm';
 
-/** What configs of every dialect may say besides. */
+/** Keys that every dialect accepts. */
 export interface CommonConfig {
-  /** Where the JSON Schema is, for editors. */
+  /** Address of the JSON Schema, for editors. */
   $schema?: string | null;
-  /** Classes of layers whose names and shapes say something else, by exact name or pattern. */
+  /** Layer classes by exact name or pattern, overriding those inferred from names and shapes. */
   layer_types?: Record<string, LayerType> | null;
-  /**
-   * Whether layers that recipes leave alone stay as they are unless an entry names them: routers, convolutions, towers, state-space parameters,
-   * heads... Presets say true; default false.
-   */
+  /** Excludes layers that recipes skip (routers, convolutions, towers, heads...) unless named. Default false. */
   default_exclusions?: boolean | null;
-  /** NaN and infinities in weights, and finite ones that would be stored as such: an error that names them (the default), or clamped. */
+  /** NaN, infinities and overflows in weights: an error naming them (the default), or clamped. */
   non_finite?: 'error' | 'saturate' | null;
 }
 
-/** AMD Quark's QConfig, and a few keys of this library. */
+/** AMD Quark's QConfig, with some keys of this library. */
 export interface QuarkConfig extends CommonConfig {
   /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'quark' | null;
-  /** For every layer that no other entry is for, except embeddings. */
+  /** For every layer without another entry, except embeddings. */
   global_quant_config?: QuarkLayerConfig | null;
   /** By class. */
   layer_type_quant_config?: Record<string, QuarkLayerConfig> | null;
-  /** By exact name, glob or `re:` pattern; exact names first, then the first pattern that matches. */
+  /** By exact name, glob or `re:` pattern; exact names first, then the first matching pattern. */
   layer_quant_config?: Record<string, QuarkLayerConfig> | null;
-  /** Layers that stay as they are, and all below them. */
+  /** Layers to leave unquantized, with everything below them. */
   exclude?: string[] | null;
   /** Algorithms in order, such as `awq` or `gptq` (guide "Calibrate"). */
   algo_config?: object | object[] | null;
@@ -82,7 +78,7 @@ export interface QuarkConfig extends CommonConfig {
   softmax_quant_spec?: Stages | null;
   /** Accepted for Quark; no effect. */
   quant_mode?: 'eager_mode' | 'fx_graph_mode' | null;
-  /** As in the `quantization_config` of quark files. */
+  /** As in the `quantization_config` of quark models. */
   quant_method?: 'quark' | null;
   /** Export settings, such as `pack_method`. */
   export?: object | null;
@@ -94,7 +90,8 @@ export interface QuarkConfig extends CommonConfig {
   sync_moe_expert_input_amax?: boolean | null;
   /** Accepted for Quark; not applied. */
   keep_prequantized_layers?: boolean | null;
-  /** Each field from the first entry that has it (the default), or the first entry whole, as Quark's code does. */
+  /** `field`: each field from the first entry that has it (default); `replace`: the whole first entry, as Quark's code.
+   */
   resolution?: 'field' | 'replace' | null;
   /** Groups that do not divide an axis: an error (the default), or smaller ones that do. */
   indivisible_groups?: 'error' | 'fallback' | null;
@@ -149,17 +146,17 @@ export interface AihwkitModuleConfig {
 export interface AihwkitConfig extends CommonConfig {
   /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'aihwkit' | null;
-  /** Config of classes without an entry of their own. */
+  /** Config of classes without their own entry. */
   default_qconfig?: AihwkitLayerConfig | null;
-  /** By class, exactly. */
+  /** By exact class name. */
   module_qconfig_map?: Record<string, AihwkitModuleConfig> | null;
-  /** By name, exactly. */
+  /** By exact layer name. */
   instance_qconfig_map?: Record<string, AihwkitModuleConfig> | null;
   /** Accepted; inputs are not quantized. */
   input_activation_qconfig_map?: Record<string, AihwkitActivationConfig> | null;
-  /** Layers that stay as they are, by exact name. */
+  /** Layers to leave unquantized, by exact name. */
   excluded_modules?: string[] | null;
-  /** Adds an entry with default_qconfig for Linear, LayerNorm, Embedding and Conv2d, where there is none. */
+  /** Adds default_qconfig for Linear, LayerNorm, Embedding and Conv2d if they have no entry. */
   append_default_conversions?: boolean | null;
 }
 
@@ -199,7 +196,7 @@ export interface BrevitasLayerConfig {
 export interface BrevitasConfig extends CommonConfig {
   /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'brevitas' | null;
-  /** Which release's numbers. Default 0.12.1. */
+  /** The release whose numbers are used. Default 0.12.1. */
   brevitas_version?: '0.12.1' | '0.10.3' | null;
   /** Config of every layer. */
   global_quant_config?: BrevitasLayerConfig | null;
@@ -209,34 +206,34 @@ export interface BrevitasConfig extends CommonConfig {
   algo_config?: object[] | null;
   /** Accepted; no effect. */
   backend?: 'layerwise' | 'fx' | 'flexml' | null;
-  /** Layers that stay as they are. */
+  /** Layers to leave unquantized. */
   exclude?: string[] | null;
 }
 
-/** A recipe for GGUF files, by llama.cpp's names, and exceptions. */
+/** A recipe for GGUF files, named as in llama.cpp, with exceptions. */
 export interface GgufConfig {
   /** Address of the JSON schema, for editors. */
   $schema?: string | null;
-  /** May be left out: the recipe tells. */
+  /** Optional: implied by `recipe`. */
   dialect?: 'gguf' | null;
   /** `q4_k_m`, `q8_0`... */
   recipe: string;
   /** The recipe's main type throughout, as llama-quantize --pure. */
   pure?: boolean | null;
-  /** Leaves output.weight as it is. */
+  /** Keeps the dtype of output.weight. */
   keep_output?: boolean | null;
   /** GGUF type of output.weight, such as `q6_k`. */
   output_type?: string | null;
   /** GGUF type of token_embd.weight. */
   embedding_type?: string | null;
-  /** Types by layer name or pattern, in the model's names or GGUF's; the first that matches counts. */
+  /** Types by layer name or pattern, in model or GGUF naming; the first match counts. */
   layers?: Record<string, string> | null;
-  /** Names or patterns of layers that keep their values. */
+  /** Names or patterns of layers to leave unquantized. */
   exclude?: string[] | null;
-  /** What changes float weights before they are stored: rotation, cle, smooth, awq... */
+  /** Changes to float weights before quantization: rotation, cle, smooth, awq... */
   pre_quant_opt_config?: object[] | null;
   /** Algorithms such as `awq` or `gptq`, in order. */
   algo_config?: object[] | null;
-  /** Weights that are NaN or infinite: refused (the default), or replaced by 0 and the largest finite value. */
+  /** NaN and infinite weights: an error (the default), or replaced by 0 and the largest finite value. */
   non_finite?: 'error' | 'saturate' | null;
 }

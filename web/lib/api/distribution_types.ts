@@ -1,8 +1,8 @@
-// How the values of one tensor lie, before and after.
+// How a tensor's values are distributed, before and after quantization.
 
-/** Values of a weight and of what became of it, counted side by side. Pairs with NaN or infinity are in no bin. */
+/** Histograms of a weight before and after quantization. Pairs with NaN or infinity are in no bin. */
 export interface Distribution {
-  /** Range of both, and so of the bins. */
+  /** Lower end of the range, for both and for the bins. */
   low: number;
   /** Upper end of the range. */
   high: number;
@@ -10,16 +10,15 @@ export interface Distribution {
   original: number[];
   /** The same for the quantized weight. */
   quantized: number[];
-  /** Elements in all. */
+  /** Number of elements. */
   count: number;
-  /** The values that occur after quantization, ascending; null when there are more than 64. */
+  /** The distinct values after quantization, ascending; null if there are more than 64. */
   grid: number[] | null;
-  /** Elements outside of the range that their channel has after quantization. */
+  /** Elements outside of their channel's range after quantization. */
   beyond: number;
   /**
-   * Per channel (first axis) 10·log10(Σx² / Σ(x−y)²); Infinity where nothing changed, -Infinity where a value
-   * is NaN or infinite. Null where the stored layout is
-   * transposed.
+   * Per channel (first axis) 10·log10(Σx² / Σ(x−y)²); Infinity if unchanged, -Infinity if a value is NaN or infinite.
+   * Null if the stored layout is transposed.
    */
   channelSqnrDb: Float64Array | null;
 }

@@ -1,5 +1,4 @@
-// The one error class of the library. Codes of the core are the rows of src/core/error.def; the others concern
-// files, targets and workers, which only TypeScript knows.
+// The only error class. Core codes are the rows of src/core/error.def; the library adds files, targets and workers.
 
 import type { Diagnostic } from './diagnostic_types.js';
 
@@ -28,11 +27,11 @@ export const coreErrorCodes = [
 
 /** Codes that the library adds. */
 export const libraryErrorCodes = [
-  /** A source is missing, unreachable or not something a model can be opened from. */
+  /** A source is missing, unreachable or not a model. */
   'source-invalid',
-  /** A target cannot take the output: wrong kind, not writable, or it holds the input. */
+  /** The target cannot take the output: wrong kind, not writable, or it contains the input. */
   'target-invalid',
-  /** The output exists already and `overwrite` was not asked for. */
+  /** The output exists and `overwrite` is not set. */
   'target-exists',
   /** Reading failed midway; `cause` is the host's error. */
   'read-failed',
@@ -40,9 +39,9 @@ export const libraryErrorCodes = [
   'write-failed',
   /** wasmquant.wasm could not be fetched, compiled or started. */
   'engine-unavailable',
-  /** The WebAssembly code trapped in this thread, most often for lack of memory. */
+  /** The WebAssembly code trapped in this thread, usually out of memory. */
   'engine-crashed',
-  /** A worker died twice on one piece of work, or could not be started. */
+  /** A worker died twice on the same job, or could not be started. */
   'worker-crashed',
 ] as const;
 
@@ -55,28 +54,28 @@ export type LibraryErrorCode = (typeof libraryErrorCodes)[number];
 export interface PlainError {
   /** As {@link QuantizationError.code}. */
   code: CoreErrorCode | LibraryErrorCode;
-  /** As {@link QuantizationError.where}; absent or empty without a place. */
+  /** As {@link QuantizationError.where}; absent or empty if there is no place. */
   where?: string | undefined;
   /** The sentence without `where`. */
   detail: string;
-  /** Every problem found, for `config-invalid`. */
+  /** Every problem, for `config-invalid`. */
   diagnostics?: Diagnostic[] | undefined;
-  /** What was thrown below, if anything. */
+  /** The underlying error, if any. */
   cause?: unknown;
 }
 
-/** Every failure that is not a programming mistake or an abort (those reject with `signal.reason`). */
+/** Every failure except programming mistakes and aborts (which reject with `signal.reason`). */
 export class QuantizationError extends Error {
   /** Kebab-case, stable: one of {@link coreErrorCodes} or {@link libraryErrorCodes}. */
   readonly code: CoreErrorCode | LibraryErrorCode;
   /** JSON pointer into the config, tensor name, file name or byte offset. */
   declare readonly where?: string;
-  /** Every problem found, for `config-invalid`. */
+  /** Every problem, for `config-invalid`. */
   declare readonly diagnostics?: Diagnostic[];
-  /** What was found, what is allowed, what to do. `message` is the same with `where` in front. */
+  /** What was found, what is allowed, what to do; `message` is `where` and this. */
   readonly detail: string;
 
-  /** From plain data, such as a worker sent. */
+  /** From plain data, such as a worker's message. */
   constructor(plain: PlainError) {
     super(
       plain.where ? `${plain.where}: ${plain.detail}` : plain.detail,
@@ -89,18 +88,17 @@ export class QuantizationError extends Error {
     if (plain.diagnostics) this.diagnostics = plain.diagnostics;
   }
 
-  /** The error as plain data; its `cause` is left behind, it may not be cloneable. */
+  /** The error as plain data, without `cause`, which may not be cloneable. */
   toPlain(): PlainError {
     return { code: this.code, where: this.where, detail: this.detail, diagnostics: this.diagnostics };
   }
 }
 
-/** Shorthand for the constructor. */
 export function failure(code: PlainError['code'], where: string, detail: string, cause?: unknown): QuantizationError {
   return new QuantizationError({ code, where, detail, cause });
 }
 
-/** The sentence of anything that was thrown. */
+/** The message of anything thrown. */
 export function textOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

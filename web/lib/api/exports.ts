@@ -1,4 +1,4 @@
-// What both entries export beside createQuantizer.
+// Exports shared by both entries.
 
 export * from './config_builders.js';
 export type * from './config_types.js';

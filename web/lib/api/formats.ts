@@ -1,82 +1,83 @@
-// The formats that are read and written, from the tables of the core (generated/formats.ts, made by the build).
+// The readable and writable formats, from the core's tables (generated/formats.ts).
 
 import { table } from '../generated/formats.js';
 
-/** A file format that can be opened. */
+/** A readable file format. */
 export type InputFormat = keyof typeof table.inputs;
-/** A format that can be written. */
+/** A writable format. */
 export type OutputFormat = keyof typeof table.outputs;
 
-/** What is known of a file format that can be opened. */
+/** Properties of a readable format. */
 export interface InputFormatInfo {
-  /** As people write it: `GGUF`. */
+  /** Display name: `GGUF`. */
   title: string;
-  /** Of its files, `.gguf`; the usual one first. */
+  /** File extensions, `.gguf`; the usual one first. */
   extensions: readonly string[];
-  /** Of files beside them that hold values only. */
+  /** Extensions of companion files that only have values. */
   dataExtensions: readonly string[];
-  /** Operators stand between the tensors: a runtime computes layers, and outputs are the same graph. */
+  /** A graph of operators: a runtime computes layers, and outputs keep the graph. */
   hasGraph: boolean;
-  /** Tensors are named, and heads ordered, as llama.cpp has them. */
+  /** Tensor names and head order are llama.cpp's. */
   hasGgmlNames: boolean;
-  /** Its metadata says what config.json says of other models. */
+  /** Its metadata replaces config.json. */
   carriesConfig: boolean;
-  /** config.json and tokenizer stand beside the weights and belong to the model. */
+  /** config.json and tokenizer next to the weights belong to the model. */
   hasSiblingFiles: boolean;
   /** Its models can be calibrated block by block. */
   canCalibrate: boolean;
 }
 
-/** What is known of a format that can be written. */
+/** Properties of a writable format. */
 export interface OutputFormatInfo {
-  /** As its runtimes write it. */
+  /** The runtimes' name for it. */
   title: string;
-  /** A sentence that helps to choose it; empty: it is for those who know it. */
+  /** When to choose it, one sentence; empty for formats for experts. */
   description: string;
-  /** What pip has to install for transformers to load it; empty: it is loaded by something else. */
+  /** pip packages that transformers needs to load it; empty if transformers does not. */
   packages: string;
-  /** A sentence on what reads it, or empty. */
+  /** What reads it, one sentence, or empty. */
   note: string;
-  /** The format of its files. */
+  /** File format. */
   container: InputFormat;
-  /** Formats of the models that it is made of. */
+  /** Formats of possible source models. */
   sources: readonly InputFormat[];
-  /** Configs are llama.cpp's recipes; else they never are. */
+  /** Takes llama.cpp recipes and no other configs. */
   takesRecipes: boolean;
-  /** Files are cut at a size that is asked for. */
+  /** Files can be split at a requested size. */
   splitsBySize: boolean;
-  /** A file is a model by itself and made in one run; else there is a file for each of the model's, and machines can share them. */
+  /** Each file is a complete model, made in one run; else outputs match the model's files and machines can share them.
+   */
   isWholeFile: boolean;
-  /** config.json, tokenizer and the like are written beside the weights. */
+  /** config.json, tokenizer and the like are written next to the weights. */
   hasSiblingFiles: boolean;
 }
 
 /** All formats by name. */
 export const formats: {
-  /** Those that can be opened. */
+  /** Readable formats. */
   readonly inputs: Readonly<Record<InputFormat, InputFormatInfo>>;
-  /** Those that can be written. */
+  /** Writable formats. */
   readonly outputs: Readonly<Record<OutputFormat, OutputFormatInfo>>;
 } = table;
 
-/** Names of the formats that can be opened. */
+/** Names of the readable formats. */
 export const inputFormats = Object.keys(table.inputs) as readonly InputFormat[];
-/** Names of the formats that can be written. */
+/** Names of the writable formats. */
 export const outputFormats = Object.keys(table.outputs) as readonly OutputFormat[];
 
-/** A pattern of names that end in one of these, `.onnx`, in capitals, too. */
+/** Matches names that end in one of these, in any case. */
 const endingIn = (extensions: readonly string[]) =>
   new RegExp(`(${extensions.map((text) => text.replace('.', '\\.')).join('|')})$`, 'i');
 
-/** Names of files that can be opened. */
+/** Matches names of readable files. */
 export const weightFilePattern = endingIn(inputFormats.flatMap((name) => formats.inputs[name].extensions));
 
-/** The format that the name of a file says, by its extension; null: none that can be opened. */
+/** The format of a file name's extension, or null. */
 export function inputFormatOf(fileName: string): InputFormat | null {
   return inputFormats.find((name) => endingIn(formats.inputs[name].extensions).test(fileName)) ?? null;
 }
 
-/** The formats whose files have such a name. */
+/** The formats whose files have that extension. */
 export function outputFormatsOf(fileName: string): OutputFormat[] {
   const container = inputFormatOf(fileName);
   return outputFormats.filter((name) => formats.outputs[name].container === container);

@@ -1,4 +1,4 @@
-// Models that are run: evaluated, continued, measured layer by layer.
+// Running models: evaluate, generate, measure layers.
 
 import type { AutoConfig, AutoConfigOptions } from './auto_config_types.js';
 import type {
@@ -10,31 +10,30 @@ import type {
 } from './calibration_types.js';
 
 /**
- * A model of the Llama architecture (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text) as what it is made for; see
- * {@link Quantizer.languageModel}. It lives as long as its model: there is nothing to close.
+ * A model of the Llama architecture (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text) as a language model; see
+ * {@link Quantizer.languageModel}. It depends on its model and need not be closed.
  */
 export interface LanguageModel {
   /**
-   * Perplexity and bits per byte of the model, quantized or not, by a float32 forward pass in the workers. The result is the same for any number of threads.
+   * Perplexity and bits per byte of the model, quantized or not, from a float32 forward pass in the workers. The thread
+   * count does not change the result.
    * @throws QuantizationError `not-implemented` for other families, `argument-invalid` for tokens that do not fit the
    * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
    */
   evaluate(options: EvaluateOptions): Promise<Evaluation>;
   /**
-   * Continues a prompt. Decodes greedily without a KV cache: use it to
-   * spot-check quality, not for speed. The tokens are the same for any number of threads.
-   * @throws QuantizationError as `evaluate`
+   * Continues a prompt. Decodes greedily without a KV cache: use it to spot-check quality, not for speed. The thread
+   * count does not change the tokens. @throws QuantizationError as `evaluate`
    */
   generate(options: GenerateOptions): Promise<Generation>;
   /**
-   * Chooses a spec for every layer within a budget: an ordinary config, and the table that
-   * led to it. Every linear layer of the transformer blocks is measured with every candidate. @throws
-   * QuantizationError argument-invalid (no budget, one that is too small), not-implemented for other kinds of models.
+   * Chooses a spec for every linear layer of the transformer blocks within a budget, by measuring all candidates.
+   * @throws QuantizationError argument-invalid (no budget, or too small), not-implemented for other kinds of models
    */
   autoConfig(options: AutoConfigOptions): Promise<AutoConfig>;
   /**
-   * The file that llama-imatrix would write: mean squares of what goes into the layers of a model, for `gguf.imatrix` and for
-   * llama-quantize. @throws QuantizationError as `quantizeModel` does with that calibration.
+   * An importance matrix like llama-imatrix's (mean squares of layer inputs), for `gguf.imatrix` and llama-quantize.
+   * @throws QuantizationError as `quantizeModel` with that calibration
    */
   importance(options: ImportanceOptions): Promise<Uint8Array>;
 }

@@ -7,21 +7,22 @@ import type { InputFormat } from './formats.js';
 export interface TensorInfo {
   /** Tensor name. */
   name: string;
-  /** Storage dtype name as safetensors spells it. */
+  /** Storage dtype, named as in safetensors. */
   dtype: string;
   /** Shape in C order. */
   shape: number[];
   /** Stored bytes. */
   bytes: number;
-  /** File that holds it. */
+  /** File that contains it. */
   file: string;
   /** First byte in that file. */
   begin: number;
-  /** Byte behind the last one. */
+  /** End of its bytes, exclusive. */
   end: number;
-  /** Module the tensor belongs to: the name without `.weight` or `.bias`. */
+  /** Module name: the tensor name without `.weight` or `.bias`. */
   layer: string;
-  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, of ONNX also `ConvTranspose2d`, `LSTM` ...; `` when unknown. */
+  /** Inferred class: `Linear`, `Embedding`, `Conv1d`, `Conv2d`, `Norm`, `ConvTranspose2d`, `LSTM` ...; `` if unknown.
+   */
   layerType: string;
 }
 
@@ -43,11 +44,12 @@ export interface Model extends AsyncDisposable {
   tensors: TensorInfo[];
   /** Metadata of the file headers. */
   metadata: Record<string, string>;
-  /** config.json beside the weights; null when there is none. As in Python, `Infinity` and `NaN` are numbers, and of members of one name the last counts. */
+  /** config.json next to the weights, or null. As in Python, `Infinity` and `NaN` are numbers; the last duplicate wins.
+   */
   config: Record<string, unknown> | null;
-  /** Remarks on the files, such as tensors that an index does not mention. */
+  /** Remarks on the files, such as tensors missing in the index. */
   diagnostics: Diagnostic[];
-  /** A small file beside the weights, such as `tokenizer.json`; null when there is none of that name. */
+  /** A small file next to the weights, such as `tokenizer.json`, or null. */
   siblingFile(name: string): Promise<Uint8Array | null>;
   /** Releases the files; the model cannot be used afterwards. */
   close(): Promise<void>;

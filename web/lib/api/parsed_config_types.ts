@@ -1,18 +1,18 @@
-// Configs that were checked, and presets.
+// Checked configs, and presets.
 
 import type { Diagnostic } from './diagnostic_types.js';
 
 /**
- * Config dialects, all of them read and written: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
- * `quantization_config` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are recognised as well.
+ * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
+ * `quantization_config` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are read-only.
  */
 export type Dialect = 'quark' | 'brevitas' | 'aihwkit' | 'compressed-tensors' | 'gptq' | 'awq';
 
 /** A checked config. */
 export interface QuantConfig {
-  /** What the config is written in. */
+  /** Dialect of `config`. */
   dialect: Dialect | 'fp8';
-  /** The config in that dialect, with current key names; dialects other than Quark's also with every standard value. */
+  /** The config in that dialect, with current key names; outside Quark, every default is filled in. */
   config: Record<string, unknown>;
   /** Warnings and notes; errors throw instead. */
   diagnostics: Diagnostic[];
@@ -22,10 +22,10 @@ export interface QuantConfig {
 export interface Preset {
   /** Name, as `plan` and `quantizeModel` take it. */
   name: string;
-  /** A few words. */
+  /** Short title. */
   title: string;
-  /** A sentence or two. */
+  /** One or two sentences. */
   description: string;
-  /** The config that it stands for. */
+  /** The config it stands for. */
   config: Record<string, unknown>;
 }

@@ -1,4 +1,4 @@
-// Plans as JSON and back. What several tensors share is written once and named by its number; in a plan it is one object.
+// Plans as JSON and back. Shared values are written once and referenced by number; in a plan they are one object.
 
 import type {
   OutputTensor,
@@ -11,7 +11,7 @@ import type {
 } from './plan_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
-/** Rows of tensors, and what they are the first to name. */
+/** Rows of tensors, and the shared values they use first. */
 export type PlanRows = Pick<PlanJson, 'tensors' | 'specs' | 'reasons' | 'outputs'>;
 
 const usualLayer = (name: string) => name.replace(/\.(weight|bias)$/, '');
@@ -22,7 +22,7 @@ function numbered<T>(list: readonly T[], number: number, what: string): T {
   return found;
 }
 
-/** Reads rows in their order. */
+/** Reads rows in order. */
 export class PlanReader {
   readonly tensors: PlannedTensor[] = [];
   readonly #files: readonly string[];
@@ -34,7 +34,7 @@ export class PlanReader {
     this.#files = files.map(({ name }) => name);
   }
 
-  /** Errors: RangeError for a number that is not in its list. */
+  /** Throws RangeError for a number outside its list. */
   add({ tensors, specs, reasons, outputs }: PlanRows): void {
     for (const spec of specs) this.#specs.push(spec);
     for (const reason of reasons) this.#reasons.push(reason);
@@ -69,17 +69,14 @@ export class PlanReader {
   }
 }
 
-/**
- * A plan from its JSON.
- * @throws RangeError when a tensor names what is not there
- */
+/** A plan from its JSON. @throws RangeError if a tensor refers to a missing entry */
 export function planOf({ specs, reasons, outputs, tensors, ...rest }: PlanJson): Plan {
   const reader = new PlanReader(rest.files);
   reader.add({ specs, reasons, outputs, tensors });
   return { ...rest, tensors: reader.tensors };
 }
 
-/** Values in the order in which they first come; `key` tells them apart. */
+/** Values in order of first use; `key` identifies them. */
 class Table<T> {
   readonly values: T[] = [];
   readonly #numbers = new Map<unknown, number>();
@@ -92,10 +89,7 @@ class Table<T> {
   }
 }
 
-/**
- * The short JSON of a plan: under 300 bytes a tensor of usual names.
- * @throws RangeError when an output is in a file that the plan does not list
- */
+/** The compact JSON of a plan: under 300 bytes per tensor. @throws RangeError if an output's file is not in the plan */
 export function planJson({ tensors, ...rest }: Plan): PlanJson {
   const [specs, reasons] = [new Table<QuantizationSpec>(), new Table<Reason>()];
   const outputs = new Table<PlannedOutputJson>();

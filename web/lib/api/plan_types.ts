@@ -1,4 +1,4 @@
-// What becomes of a model: plans, known before any weight is read, and reports.
+// Plans, made before any weight is read, and reports.
 
 import type { Diagnostic } from './diagnostic_types.js';
 import type { OutputFormat } from './formats.js';
@@ -24,7 +24,7 @@ export interface Reason {
   text: string;
 }
 
-/** A tensor that is written. */
+/** A tensor in the output. */
 export interface OutputTensor {
   /** Name in the output file. */
   name: string;
@@ -34,11 +34,11 @@ export interface OutputTensor {
   shape: number[];
   /** Size in the file. */
   bytes: number;
-  /** The file that holds it. */
+  /** The file that contains it. */
   file: string;
 }
 
-/** What happens to one tensor. */
+/** A tensor's plan. */
 export interface PlannedTensor {
   /** Tensor name in the model. */
   name: string;
@@ -50,11 +50,11 @@ export interface PlannedTensor {
   dtype: string;
   /** Shape in the model. */
   shape: number[];
-  /** Quantized, converted to another float type, or copied as it is. */
+  /** Quantized, converted to another float type, or copied. */
   action: 'quantize' | 'cast' | 'copy';
   /** The spec; null for tensors that are not quantized. */
   spec: QuantizationSpec | null;
-  /** The list that `spec` is part of, if there are two stages. */
+  /** Both specs if there are two stages; `spec` is one of them. */
   stages?: QuantizationSpec[];
   /** Why it got this spec. */
   reason: Reason;
@@ -62,13 +62,13 @@ export interface PlannedTensor {
   bytesBefore: number;
   /** Bytes in the output, scales and zero points included. */
   bytesAfter: number;
-  /** Tensors that are written for it. */
+  /** Tensors written for it. */
   outputs: OutputTensor[];
 }
 
 /**
- * The whole outcome of a run, known before any weight is read. Tensors share the objects of their specs and reasons, and
- * the shapes of their outputs: change none of them. `planJson` makes the short JSON of it.
+ * The complete outcome of a run, made before any weight is read. Tensors share spec, reason and shape objects: do not
+ * modify them. `planJson` makes its compact JSON.
  */
 export interface Plan {
   /** Output format. */
@@ -81,41 +81,41 @@ export interface Plan {
   totals: Totals;
   /** Warnings and notes about config and model. */
   diagnostics: Diagnostic[];
-  /** The block that config.json gets; null when the format needs none. */
+  /** The quantization block for config.json; null if the format needs none. */
   quantizationConfig: Record<string, unknown> | null;
 }
 
 /** An output as JSON. */
 export interface PlannedOutputJson extends Omit<OutputTensor, 'name' | 'file'> {
-  /** What follows the layer in its name; outputs with a suffix stand in `PlanJson.outputs`. */
+  /** The name after the layer; outputs with a suffix are in `PlanJson.outputs`. */
   suffix?: string;
-  /** The whole name, where it does not begin with the layer. */
+  /** The whole name if it does not begin with the layer. */
   name?: string;
-  /** Number in `PlanJson.files`. */
+  /** Index into `PlanJson.files`. */
   file: number;
 }
 
-/** A planned tensor as JSON. What several tensors share stands once in the document and is named by its number there. */
+/** A planned tensor as JSON. Shared values are indexes into lists of the document. */
 export interface PlannedTensorJson extends Omit<PlannedTensor, 'layer' | 'spec' | 'stages' | 'reason' | 'outputs'> {
-  /** Module name, where it is not the tensor name without `.weight` or `.bias`. */
+  /** Module name, if not the tensor name without `.weight` or `.bias`. */
   layer?: string;
-  /** Number in `PlanJson.specs`; null for tensors that are not quantized. */
+  /** Index into `PlanJson.specs`; null for tensors that are not quantized. */
   spec: number | null;
-  /** Numbers in `PlanJson.specs`: the list that `spec` is part of. */
+  /** Indexes into `PlanJson.specs`, if there are two stages. */
   stages?: number[];
-  /** Number in `PlanJson.reasons`. */
+  /** Index into `PlanJson.reasons`. */
   reason: number;
-  /** Numbers in `PlanJson.outputs`, or outputs that no other tensor can share. */
+  /** Indexes into `PlanJson.outputs`, or unshared outputs. */
   outputs: (number | PlannedOutputJson)[];
 }
 
-/** A plan as JSON, such as `wasmquant plan --json` prints it. `planOf` reads it. */
+/** A plan as JSON, as printed by `wasmquant plan --json`. `planOf` reads it. */
 export interface PlanJson extends Omit<Plan, 'tensors'> {
-  /** Specs that tensors name by number. */
+  /** Specs, referenced by index. */
   specs: QuantizationSpec[];
-  /** Reasons that tensors name by number. */
+  /** Reasons, referenced by index. */
   reasons: Reason[];
-  /** Outputs that tensors name by number. */
+  /** Outputs, referenced by index. */
   outputs: PlannedOutputJson[];
   /** Every tensor of the model, in file order. */
   tensors: PlannedTensorJson[];
@@ -123,21 +123,21 @@ export interface PlanJson extends Omit<Plan, 'tensors'> {
 
 /** Sums over the tensors of a plan or report. */
 export interface Totals {
-  /** Tensors in all. */
+  /** Number of tensors. */
   tensors: number;
-  /** Tensors that are quantized. */
+  /** Number of quantized tensors. */
   quantized: number;
   /** Bytes of all tensors in the model. */
   bytesBefore: number;
   /** Bytes of all tensors in the output. */
   bytesAfter: number;
-  /** Bits per element of the quantized weights, with scales and zero points. */
+  /** Bits per element of the quantized weights, including scales and zero points. */
   bitsPerWeight: number;
   /** How much of the model is quantized, and why the rest is not. */
   coverage: Coverage;
 }
 
-/** How much of a model is quantized. Parameters are elements, and bytes those of the source's tensors. */
+/** How much of a model is quantized, in source elements (parameters) and source bytes. */
 export interface Coverage {
   /** Elements of all tensors. */
   parameters: number;
@@ -145,17 +145,17 @@ export interface Coverage {
   quantizedParameters: number;
   /** Bytes of all tensors. */
   bytes: number;
-  /** Bytes, in the model, of tensors that are quantized. */
+  /** Source bytes of quantized tensors. */
   quantizedBytes: number;
-  /** What stays as it is, one row a reason, the largest number of bytes first. */
+  /** What is not quantized, one row per reason, largest first. */
   left: LeftTensors[];
 }
 
-/** Tensors that stay as they are for the same reason. */
+/** Tensors not quantized for the same reason. */
 export interface LeftTensors {
   /** Kind of the rule. */
   rule: Reason['rule'];
-  /** The reason, a sentence. */
+  /** The reason, as a sentence. */
   text: string;
   /** Number of tensors. */
   tensors: number;
@@ -173,17 +173,17 @@ export interface NonFiniteCounts {
   quantized: number;
 }
 
-/** Error of a tensor against its original. Where either holds NaN or infinity, the error is infinite. */
+/** Error of a tensor against its original; infinite if either has NaN or infinity. */
 export interface TensorError {
-  /** 10·log10(Σx² / Σ(x−y)²); Infinity when equal, -Infinity when not all values are finite. */
+  /** 10·log10(Σx² / Σ(x−y)²); Infinity if equal, -Infinity if not all values are finite. */
   sqnrDb: number;
   /** Mean of (x−y)². */
   mse: number;
   /** Largest |x−y|. */
   maxAbs: number;
-  /** Cosine of the angle between x and y; NaN when not all values are finite. */
+  /** Cosine of the angle between x and y; NaN if not all values are finite. */
   cosine: number;
-  /** Values that are NaN or infinite, in each of the two; only where there are any. */
+  /** NaN and infinite values in each; absent if there are none. */
   nonFinite?: NonFiniteCounts;
 }
 
@@ -193,7 +193,7 @@ export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
   error: TensorError | null;
 }
 
-/** One of several parts of a run; parts count from 1. */
+/** One of several parts of a run. */
 export interface ShardPart {
   /** From 1 to `of`. */
   part: number;
@@ -201,7 +201,7 @@ export interface ShardPart {
   of: number;
 }
 
-/** What a run did. */
+/** The result of a run. */
 export interface Report {
   /** Output format; null for comparisons. */
   format: OutputFormat | null;
@@ -213,14 +213,14 @@ export interface Report {
   totals: Totals;
   /** Warnings and notes of plan and run. */
   diagnostics: Diagnostic[];
-  /** Of runs with `reuse`: quantized tensors that were copied from the former output. */
+  /** With `reuse`: number of quantized tensors copied from the former output. */
   reused?: number;
-  /** Of runs with `shards`: which part this is; tensors, files and totals are those of the part, but `totals.coverage` is that of the whole. */
+  /** With `shards`: the part; tensors, files and totals cover the part, but `totals.coverage` the whole. */
   shards?: ShardPart;
-  /** Of runs with `resume`: files that an interrupted run had finished. */
+  /** With `resume`: number of files an interrupted run had finished. */
   resumedFiles?: number;
   /** Wall time in milliseconds. */
   durationMs: number;
-  /** Workers that took part; 0: the run used the calling thread. */
+  /** Number of workers used; 0: the run used the calling thread. */
   threads: number;
 }

@@ -1,19 +1,19 @@
-// How far a run is.
+// Progress of a run.
 
 /** Progress of a run. `bytesDone` never falls. */
 export interface Progress {
   /** What the run is doing. */
   phase: 'read' | 'calibrate' | 'optimize' | 'quantize' | 'write' | 'evaluate';
-  /** Tensor that was worked on last. */
+  /** Tensor worked on last. */
   tensor?: string;
-  /** Tensors finished. */
+  /** Finished tensors. */
   index: number;
-  /** Tensors in all. */
+  /** All tensors. */
   count: number;
-  /** Input bytes finished. */
+  /** Finished input bytes. */
   bytesDone: number;
-  /** Input bytes in all. */
+  /** All input bytes. */
   bytesTotal: number;
-  /** Of `quantizeModel`: memory of the engine, here and in all workers, in bytes. Output that waits to be written comes on top. */
+  /** In `quantizeModel`: engine memory of all threads in bytes, without output waiting to be written. */
   memoryBytes?: number;
 }

@@ -16,19 +16,19 @@ import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from '.
 export interface QuantizerOptions {
   /** Workers; default min(hardwareConcurrency, 8); 0 = run in this thread. */
   threads?: number;
-  /** Where wasmquant.wasm is; default beside the library. */
+  /** URL of wasmquant.wasm; default next to the library. */
   wasmUrl?: string | URL;
   /** A compiled module, for hosts that cannot compile at run time. */
   wasmModule?: WebAssembly.Module;
-  /** Where the worker script (`wasmquant/worker`) is, for bundlers that move it; default beside the library. */
+  /** URL of the worker script (`wasmquant/worker`), for bundlers that move it; default next to the library. */
   workerUrl?: string | URL;
-  /** Memory for all workers together, in bytes, at least 64 MiB; default 512 MiB. It bounds what a run adds to the bare host. */
+  /** Memory for all workers in bytes, at least 64 MiB; default 512 MiB. The bare host's memory comes on top. */
   memoryBudgetBytes?: number;
 }
 
-/** What the library was built from. */
+/** Build information. */
 export interface LibraryVersion {
-  /** Version of the npm package. */
+  /** npm package version. */
   library: string;
   /** Compiler of wasmquant.wasm. */
   compiler: string;
@@ -38,39 +38,34 @@ export interface LibraryVersion {
 export interface ConvertedConfig {
   /** The config, ready to be written as JSON. */
   config: object;
-  /** What the dialect cannot express, or expresses with other numbers, each at its place in the original config. */
+  /** What the dialect cannot express or expresses with other numbers, with places in the original config. */
   losses: Diagnostic[];
 }
 
 /** The entry point; see {@link createQuantizer}. */
 export interface Quantizer extends AsyncDisposable {
-  /** Versions of the library and of the compiler of its module. */
+  /** Versions of the library and of its module's compiler. */
   version: LibraryVersion;
   /** All presets. */
   presets(): Preset[];
-  /** All problems at once; never throws. */
+  /** All problems in a config; never throws. */
   checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
   /** @throws QuantizationError `config-invalid` with `diagnostics`. */
   parseConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
-  /**
-   * A config in the words of another dialect. @throws QuantizationError `config-invalid` when nothing of it can be said there.
-   */
+  /** A config in another dialect. @throws QuantizationError `config-invalid` if it cannot express any of it */
   convertConfig(config: string | object, to: Dialect): ConvertedConfig;
   /**
-   * One tensor, in this thread. Codes are those a file would hold (zero point added before rounding). A list of two specs is two
-   * stages: the second quantizes the output of the first, or with `is_scale_quant` its scales.
+   * Quantizes one tensor in this thread to the codes a file would contain (zero point added before rounding). Two specs
+   * are two stages: the second quantizes the output of the first, or with `is_scale_quant` its scales.
    */
   quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor;
   /** Values of a quantized tensor. */
   dequantize(quantized: QuantizedTensor): Float32Array;
-  /** Quantize and dequantize, zero point added after rounding, as training-time fake quantization does. */
+  /** Quantizes and dequantizes, adding the zero point after rounding, as training-time fake quantization does. */
   fakeQuantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): Float32Array;
   /** An observer for tensors in memory. */
   createObserver(spec: QuantizationSpec): Observer;
-  /**
-   * Opens a model: reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`,
-   * `file-invalid`, ...
-   */
+  /** Reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`, `file-invalid`, ... */
   open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */
   plan(model: Model, config: string | object, options?: PlanOptions): Plan;
@@ -80,22 +75,23 @@ export interface Quantizer extends AsyncDisposable {
    */
   quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
   /**
-   * Makes a model of a folder (a path, in Node) that all parts of a run (`quantizeModel` with `shards`) were written to: the
-   * files, with the bytes, of a whole run. Neither the original model nor the config is needed. Resolves to the report of the
-   * whole. `overwrite`: small files that stand there already, such as a tokenizer.json, are replaced. Default false.
-   * @throws QuantizationError `source-invalid` (no parts, parts or shards missing), `file-truncated`, `file-invalid` (parts of
-   * different plans, another header), `target-exists`, and nothing is moved; `write-failed`; `target-invalid` outside Node
+   * Joins the parts of a run (`quantizeModel` with `shards`) in a folder (a path, in Node) to a model with the bytes of
+   * a whole run; needs neither the original model nor the config. `overwrite`: replaces existing small files such as
+   * tokenizer.json. Default false. Resolves to the whole run's report.
+   * @throws QuantizationError `source-invalid` (no parts, parts or shards missing), `file-truncated`, `file-invalid`
+   * (parts of different plans, another header), `target-exists`, each before anything is moved; `write-failed`;
+   * `target-invalid` outside Node
    */
   mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<Report>;
-  /** Error of every weight of `quantized` against `reference`, whatever their formats. */
+  /** Error of every weight of `quantized` against `reference`, in any formats. */
   compare(
     reference: Model,
     quantized: Model,
     options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
   ): Promise<Report>;
   /**
-   * Where the values of one weight lie, in the model and in what a run made of it, and the error of each channel.
-   * @throws QuantizationError `tensor-missing` where the two have no such weight in common
+   * Histograms and per-channel error of one weight in a model and in its quantized output.
+   * @throws QuantizationError `tensor-missing` if either lacks the weight
    */
   distribution(
     reference: Model,
@@ -104,8 +100,8 @@ export interface Quantizer extends AsyncDisposable {
     options?: DistributionOptions,
   ): Promise<Distribution>;
   /**
-   * What a config would do to some tensors: quantized as in a run, by rounding alone where it has calibrated algorithms;
-   * nothing is written. @throws QuantizationError those of `plan`, `tensor-missing`
+   * Quantizes some tensors as in a run, by rounding alone if the config has calibrated algorithms, and writes nothing.
+   * @throws QuantizationError those of `plan`, `tensor-missing`
    */
   trial(
     model: Model,
@@ -114,8 +110,8 @@ export interface Quantizer extends AsyncDisposable {
     options?: PlanOptions & { signal?: AbortSignal },
   ): Promise<TensorReport[]>;
   /**
-   * A model as a language model: run, measured, calibrated. `source`: the folder that a GGUF model was made from, whose config.json
-   * and tokenizer.json then count. @throws QuantizationError `argument-invalid` for models that this library did not open
+   * A model as a language model. `source`: folder a GGUF model was made from, for its config.json and tokenizer.json.
+   * @throws QuantizationError `argument-invalid` for models not opened by this library
    */
   languageModel(model: Model, options?: { source?: Model }): LanguageModel;
 }

@@ -1,4 +1,4 @@
-// What models are opened from, and where output goes.
+// Model sources and output targets.
 
 /** Random access to bytes. `read` resolves to exactly `length` bytes from `offset` (both in bytes) or rejects. */
 export interface ByteSource {
@@ -10,7 +10,7 @@ export interface ByteSource {
   read(offset: number, length: number): Promise<Uint8Array>;
 }
 
-/** An open `fs.promises.FileHandle` of Node. It stays the caller's and must be open as long as the model. */
+/** An open `fs.promises.FileHandle` of Node. The caller closes it, after the model. */
 export interface NodeFileHandle {
   /** File descriptor. */
   readonly fd: number;
@@ -21,7 +21,7 @@ export interface NodeFileHandle {
   }>;
 }
 
-/** What a model can be opened from. A string is a path in Node (file, folder or index file) and a URL elsewhere. */
+/** What models can be opened from. A string is a path in Node (file, folder or index file) and a URL elsewhere. */
 export type Source =
   | File
   | Blob
@@ -35,13 +35,14 @@ export type Source =
   | ByteSource
   | NodeFileHandle;
 
-/** A folder of any kind: object storage, an archive, an upload. */
+/** A custom folder: object storage, an archive, an upload. */
 export interface FileWriter {
-  /** A stream for the file `name`, a path with `/`. It is closed when the file is complete, aborted when the run fails. */
+  /** A stream for the file `name`, a path with `/`. It is closed when the file is complete, aborted if the run fails.
+   */
   write(name: string): Promise<WritableStream<Uint8Array>>;
 }
 
-/** Where output goes. A stream or file handle takes a single file; a folder takes several. */
+/** Output target. A stream or file handle takes a single file, a folder several. */
 export type Target =
   | WritableStream<Uint8Array>
   | FileSystemFileHandle

@@ -1,66 +1,54 @@
-// Tensors in memory: how one is quantized, and what becomes of it.
+// Tensors in memory: specs and results.
 
-/** How one tensor is quantized, in Quark's words (config keys keep their snake_case). */
+/** How one tensor is quantized, in Quark's terms (config keys keep their snake_case). */
 export interface QuantizationSpec {
   /** Number format: `int4`, `uint8`, `fp8_e4m3`, `mx`, `bfloat16` and others (guide "Number formats"). */
   dtype: string;
-  /**
-   * Elements that share a scale: the tensor, a channel, a group of `group_size`, or a 2-D block of `block_size`.
-   * Default `per_tensor`.
-   */
+  /** Elements that share a scale: all, a channel, `group_size` or `block_size` elements. Default `per_tensor`. */
   qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
-  /**
-   * Axis of the channels (per_channel), or the axis that is cut into groups (per_group). Negative values count from
-   * the end.
-   */
+  /** Axis of the channels (per_channel) or of the groups (per_group). Negative values count from the end. */
   ch_axis?: number | null;
-  /** Elements in a group, for per_group. */
+  /** Elements per group, for per_group. */
   group_size?: number | null;
-  /** True: no zero points. False: zero points. Integers only; minifloats have none. */
+  /** Whether zero points are omitted. Integers only; minifloats have none. */
   symmetric?: boolean | null;
-  /**
-   * For activations: the runtime computes the scales for each batch. False: scales are stored, which needs
-   * calibration.
-   */
+  /** For activations: the runtime computes scales per batch. False: scales are stored, from calibration. */
   is_dynamic?: boolean | null;
   /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
   round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
-  /**
-   * Type that scales are rounded to. `float`: float32; `pof2`: powers of two. Default: what the output format
-   * stores.
-   */
+  /** Type that scales are rounded to. `float`: float32; `pof2`: powers of two. Default: as stored in the output. */
   scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
-  /** How scales of floats are stored: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
+  /** Storage of scales: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
   scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;
-  /** Which power of two an e8m0 scale is. Default even. */
+  /** How an e8m0 scale is rounded to a power of two. Default even. */
   scale_calculation_mode?: 'even' | 'floor' | 'ceil' | null;
-  /** Of per_block: rows and columns. */
+  /** For per_block: rows and columns. */
   block_size?: [number, number] | null;
-  /** Of dtype mx: what its blocks hold. */
+  /** For dtype mx: element dtype of its blocks. */
   mx_element_dtype?: string | null;
-  /** Of dtype minifloat: 1 to 7. */
+  /** For dtype minifloat: 1 to 7. */
   exponent_bits?: number;
-  /** Of dtype minifloat: 0 to 10. */
+  /** For dtype minifloat: 0 to 10. */
   mantissa_bits?: number;
   /** Type of zero points. Default int32. */
   zero_point_type?: 'int32' | 'float32';
   /** How the range is found, such as `PerGroupMinMaxObserver`. Default: min-max for the scheme. */
   observer_cls?: string | null;
-  /** Kept, without effect: training-aware quantization, Quark's own memory use. */
+  /** Kept without effect: training-aware quantization. */
   qat_spec?: object | null;
   /** Accepted and ignored. */
   enable_buffer_reuse?: boolean | null;
   /** Accepted and ignored. */
   max_input_numel?: number | null;
-  /** Second of two stages: quantizes the scales of the first instead of its quantized values. */
+  /** Second of two stages: quantizes the first stage's scales instead of its values. */
   is_scale_quant?: boolean;
-  /** How scales, floors and quantized values are computed if not as in Quark, in plans of other dialects. */
+  /** Deviations from Quark's arithmetic for scales, floors and quantized values, in plans of other dialects. */
   grid?: Record<string, string | number | boolean>;
-  /** Choices of the observer, such as `percentile`, `bins`, `candidates`. */
+  /** Options of the observer, such as `percentile`, `bins`, `candidates`. */
   observer_options?: Record<string, string | number>;
 }
 
-/** A tensor in memory. `Uint16Array` holds the bits of F16 or BF16 values and needs `dtype`. */
+/** A tensor in memory. `Uint16Array` contains the bits of F16 or BF16 values and needs `dtype`. */
 export interface TensorInput {
   /** Values in C order. `Uint16Array`: bit patterns of F16 or BF16. */
   data: Float32Array | Uint16Array;
@@ -72,7 +60,7 @@ export interface TensorInput {
 
 /** Codes of a quantized tensor, one per element, unpacked. */
 export interface QuantizedTensor {
-  /** The spec, with every default filled in; a list where two stages were given. */
+  /** The spec with all defaults; a list for two stages. */
   spec: QuantizationSpec | QuantizationSpec[];
   /** Shape of the tensor, and of `codes`. */
   shape: number[];
@@ -82,48 +70,48 @@ export interface QuantizedTensor {
   scale: Float32Array;
   /** `[]` per tensor, `[channels]`, or `[rows, groups per row]`. */
   scaleShape: number[];
-  /** Null for symmetric-less dtypes (floats); zeros for symmetric integers. */
+  /** Null for floats; zeros for symmetric integers. */
   zeroPoint: Int32Array | Float32Array | null;
-  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, in the order of `scaleShape`. */
+  /** scale_format e8m0 and block dtypes (mx6, mx9, bfp16): exponent + 127 of each scale, as `scaleShape`. */
   sharedExponents?: Uint8Array;
   /**
-   * mx6 and mx9: 1 where both elements of a pair lie below their block's exponent, so that their step is half of `scale`;
-   * else 0. Shape of the tensor, with ceil(n / 2) in place of the n elements of the blocks' axis.
+   * mx6 and mx9: 1 if both elements of a pair are below their block's exponent, which halves their step, else 0. Shape
+   * of the tensor, with ceil(n / 2) instead of n elements along the blocks' axis.
    */
   pairShifts?: Uint8Array;
   /**
-   * scale_format e4m3 (NVFP4): the float32 scale of the tensor; `scale` is the product of it and the fp8 block scales.
-   * Two stages: the scale of the first (progressive), or that of the scales (is_scale_quant), which `scale` contains.
+   * scale_format e4m3 (NVFP4): the tensor's float32 scale; `scale` is its product with the fp8 block scales. Two
+   * stages: the first stage's scale (progressive), or the scale of scales (is_scale_quant), included in `scale`.
    */
   secondScale?: number;
 }
 
-/** Result of an observer. Arrays are in the order of the scale shape. */
+/** Result of an observer. Arrays are in scale-shape order. */
 export interface ObserverResult {
   /** Scales, all positive. */
   scale: Float32Array;
   /** Zero points; null for minifloats. */
   zeroPoint: Int32Array | Float32Array | null;
-  /** Lower ends of the chosen ranges; above `max` where nothing was seen. */
+  /** Lower ends of the chosen ranges; above `max` if there was no data. */
   min: Float32Array;
   /** Upper ends of the chosen ranges. */
   max: Float32Array;
 }
 
 /**
- * Scale and zero point of tensors that arrive one after another. Observers with two passes see all of them, then
- * `nextPass()`, then all of them again in the same order.
+ * Scale and zero point of tensors that arrive in sequence. Observers with two passes see all of them, then
+ * `nextPass()`, then all again in the same order.
  */
 export interface Observer extends Disposable {
-  /** 2 for observers by histogram and by squared error, which need to know the range before they count. */
+  /** 2 for histogram and squared-error observers, which need the range first. */
   readonly passes: 1 | 2;
   /** The next tensor of this pass. */
   update(tensor: TensorInput): void;
-  /** Error: state-invalid when there is no further pass. */
+  /** Error: state-invalid if there is no further pass. */
   nextPass(): void;
-  /** Error: state-invalid when a pass is missing. */
+  /** Error: state-invalid if a pass is missing. */
   finish(): ObserverResult;
-  /** Adds what another observer of the same spec has seen in this pass; before `nextPass()` merge in both directions. */
+  /** Merges what another observer of the same spec saw in this pass; before `nextPass()` merge in both directions. */
   merge(other: Observer): void;
   /** Returns to the state before the first tensor. */
   reset(): void;

@@ -1,4 +1,4 @@
-/** The public types of wasmquant. Names and shapes follow the design contract; every member is documented. */
+/** The public types of wasmquant. */
 
 export type * from './auto_config_types.js';
 export type * from './calibration_types.js';

@@ -1,5 +1,4 @@
-// Activations that calibrate static inputs and outputs: batches as they come from the caller, tensors of a safetensors
-// file, or what the built-in forward pass makes of token ids.
+// Activations for static inputs and outputs, from the caller, a safetensors file, or the built-in forward pass.
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, TensorInfo } from '../api/types.js';
@@ -15,7 +14,6 @@ const pieceElements = 1 << 20;
 const elementBytes: Record<string, number> = { F32: 4, F16: 2, BF16: 2 };
 const tensorName = /^(.+)\.(input|output)(?:\.(\d+))?$/;
 
-/** A batch whose values are fetched piece by piece. */
 interface Batch {
   layer: string;
   role: 'input' | 'output';
@@ -24,14 +22,13 @@ interface Batch {
   read(first: number, count: number): ArrayBufferView | Promise<ArrayBufferView>;
 }
 
-/** Iterables of batches, and opened files of them. */
 export type ActivationSource =
   | Iterable<ActivationBatch>
   | AsyncIterable<ActivationBatch>
   | CapturedActivations
   | OpenedModel;
 
-/** Whether a file holds activations: tensors named `<layer>.input` or `<layer>.output`, perhaps with a number behind. */
+/** Whether a file contains activations: tensors named `<layer>.input` or `<layer>.output`, with an optional number. */
 export const holdsActivations = (file: OpenedModel) => file.tensors.some(({ name }) => tensorName.test(name));
 
 export const isIterable = (value: unknown): value is Iterable<ActivationBatch> | AsyncIterable<ActivationBatch> =>
@@ -62,7 +59,7 @@ function batchOfTensor(file: OpenedModel, tensor: TensorInfo, layer: string, rol
   return { layer, role, dtype: tensor.dtype, shape: tensor.shape, read };
 }
 
-/** Batches without a number come first; others by their numbers, whatever order the file has. */
+/** Batches without a number first, then by number. */
 async function* batchesOfFile(file: OpenedModel): AsyncGenerator<Batch> {
   const named = file.tensors.map((tensor) => {
     const [, layer, role, number = '-1'] = tensorName.exec(tensor.name) ?? [];
@@ -86,7 +83,7 @@ async function* batchesOf(source: ActivationSource): AsyncGenerator<Batch> {
   for await (const given of source) yield batchOf(given, number++);
 }
 
-/** Generators and streams are over when they were read once. */
+/** Generators and streams can be read only once. */
 export function isReadOnce(source: Iterable<unknown> | AsyncIterable<unknown> | OpenedModel): boolean {
   if (source instanceof OpenedModel) return false;
   if (typeof ReadableStream !== 'undefined' && source instanceof ReadableStream) return true;
@@ -103,10 +100,8 @@ function unknownLayer(layer: string, layers: Set<string>, requests: string): Qua
   return failure('argument-invalid', layer, `the model has no layer of this name; it has ${shown.join(', ')}`);
 }
 
-/**
- * Shows batches to the observers of a plan. Errors: argument-invalid (layers that the model lacks, or that saw nothing),
- * shape-mismatch, value-not-finite, dtype-unsupported, memory-budget, each naming the layer.
- */
+/** Shows batches to the observers of a plan. Errors, each naming the layer: argument-invalid (unknown layer, or no
+ * data), shape-mismatch, value-not-finite, dtype-unsupported, memory-budget. */
 export async function observeActivations(
   instance: Instance,
   model: OpenedModel,
@@ -143,7 +138,7 @@ export async function observeActivations(
   );
 }
 
-/** The same from the forward pass on tokens, in a worker: inputs of linear layers. */
+/** The same for linear-layer inputs from the forward pass on tokens, in a worker. */
 export async function observeInputs(
   workshop: Workshop,
   model: OpenedModel,

@@ -1,6 +1,5 @@
-// Calibration: what a run does with it. Static scales and importance are found before the final plan (activations.ts).
-// Algorithms that see activations: the transformer blocks of a model go through one worker, which stores their tensors
-// as the plan says; everything else of the model is quantized as in any other run.
+// Calibration in a run. Static scales and importance come before the final plan (activations.ts). Algorithms that use
+// activations process the transformer blocks in one worker, which stores their tensors.
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
@@ -32,31 +31,28 @@ import {
   observeInputs,
 } from './activations.js';
 
-/** What a run does with calibration. */
 export interface CalibrationPlan {
   work: CalibrationWork;
-  /** The tasks that the forward pass reads, packed: the second of `ContextFiles.work`, after those of the plan. */
+  /** Packed tasks of the forward pass: the second entry of `ContextFiles.work`, after the plan's. */
   reads: Uint8Array;
-  /** Bytes of the blocks as they are stored. */
+  /** Stored bytes of the blocks. */
   bytes: number;
-  /** Numbers, in the plan, of the tensors that calibration stores. */
+  /** Plan indexes of the tensors that calibration stores. */
   items: Set<number>;
-  /** Names of the tensors among them that are not quantized, and get other values all the same. */
+  /** Names of those that are not quantized but get new values. */
   rewritten: string[];
 }
 
-/** Algorithms of a config that go through a model block by block. */
+/** Algorithms of a config that process a model block by block. */
 function algorithmsOf({ instance }: Workshop, config: string): CalibratedAlgorithm[] {
   return instance.call<CalibratedAlgorithm[]>((module) => module.calibratedAlgorithms(config));
 }
 
-/** What goes through the blocks where no algorithm looks at it. */
+/** Input for the blocks if no algorithm looks at activations. */
 const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
 
-/**
- * Null when the config needs no calibration. Errors: argument-invalid (none is given where it is needed; tokens that do
- * not fit the model), those of forwardPlanOf, tensor-missing, memory-budget.
- */
+/** Null if the config needs no calibration. Errors: argument-invalid (calibration is missing, or tokens do not fit the
+ * model), those of forwardPlanOf, tensor-missing, memory-budget. */
 async function planCalibration(
   workshop: Workshop,
   model: OpenedModel,
@@ -65,7 +61,7 @@ async function planCalibration(
   calibration: TokenCalibration | undefined,
 ): Promise<CalibrationPlan | null> {
   const all = algorithmsOf(workshop, config);
-  // Graphs are no transformer blocks: what only comes along with folding norms is left out.
+  // Graphs have no transformer blocks: skip algorithms implied by norm folding.
   const algorithms = formats.inputs[model.format].hasGraph ? all.filter(({ isImplied }) => !isImplied) : all;
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
@@ -84,7 +80,7 @@ async function planCalibration(
   const steps = rotatesStream ? plan.steps : plan.steps.slice(0, -1);
   const layers = plan.steps.length - 2;
   const embedding = plan.steps[0]?.tensors[0]?.name;
-  // Where the head is the embedding, the plan has another tensor for it, which is turned in its own way.
+  // If the head is the embedding, the plan has a separate tensor for it, which is rotated differently.
   const stored = (step: number, name: string) =>
     step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
@@ -121,7 +117,7 @@ async function planCalibration(
   return { work, reads: plan.work, bytes, items, rewritten };
 }
 
-/** Runs it. Returns the error of each of its tensors, by number in the plan. */
+/** Runs the calibration. Returns the error of each of its tensors, by plan index. */
 export async function calibrateBlocks(
   { pool }: Workshop,
   { work, bytes, items }: CalibrationPlan,
@@ -132,7 +128,7 @@ export async function calibrateBlocks(
 ): Promise<Map<number, TensorError | null>> {
   const errors = new Map<number, TensorError | null>();
   const part = { kind: 'calibrate' as const, ...work };
-  // A worker that died is replaced, and begins anew: blocks that came before come again, the same to the byte.
+  // A replaced worker starts over, so blocks may come again, with the same bytes.
   const stored = new Set<number>();
   await pool.run(
     context,
@@ -155,7 +151,7 @@ export async function calibrateBlocks(
   return errors;
 }
 
-/** A calibration by what it holds. `close`: files that were opened for it. */
+/** Opened calibration data. `close`: closes files opened for it. */
 interface Given {
   tokens: TokenCalibration | undefined;
   activations: ActivationSource | undefined;
@@ -177,14 +173,13 @@ export async function given({ open }: Workshop, calibration: Calibration | undef
   return holdsActivations(file) ? { ...none, activations: file, close } : { ...none, tokens: { tokens: file }, close };
 }
 
-/** A run that is ready to begin. */
 export interface PlannedRun {
   run: PreparedRun;
   calibration: CalibrationPlan | null;
   notes: Diagnostic[];
 }
 
-/** Of a rotation: names of the first, and how many. */
+/** A remark on rotated tensors: the first names, and their number. */
 const rewritten = (names: string[]): Diagnostic => ({
   severity: 'note',
   code: 'rotated',
@@ -201,10 +196,8 @@ const unused = (message: string, hint: string): Diagnostic => ({
   hint,
 });
 
-/**
- * Plans a run; where static scales or importance are asked for and there is something to calibrate with, plans it anew
- * with what that gave. Errors: those of the plan, of planCalibration, and of observing activations.
- */
+/** Plans a run, and plans again after calibrating static scales or importance if requested. Errors: those of the plan,
+ * of planCalibration, and of observing activations. */
 export async function planRun(
   workshop: Workshop,
   model: OpenedModel,
@@ -217,7 +210,7 @@ export async function planRun(
   const prepared = (settings: object) => prepareRun(instance, model, config, options, { ...tiles, ...settings });
   const { tokens, activations, close } = await given(workshop, options.calibration);
   try {
-    // Smoothed layers have other inputs than those of the model as it is.
+    // Smoothing changes layer inputs, so the original model's do not apply.
     const algorithms = algorithmsOf(workshop, config);
     const hasOriginalInputs = algorithms.every(({ changesInputs }) => !changesInputs);
     const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);

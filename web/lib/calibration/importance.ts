@@ -1,4 +1,4 @@
-// Importance matrices: mean squares of what goes into the layers of a model, in the files of llama-imatrix.
+// Importance matrices, mean squares of layer inputs, in llama-imatrix's format.
 
 import { failure } from '../api/errors.js';
 import type { ImportanceOptions } from '../api/types.js';
@@ -10,7 +10,7 @@ import type { Workshop } from '../pool/workshop.js';
 import { observeActivations, observeInputs } from './activations.js';
 import { given } from './calibrate.js';
 
-/** All weights that GGUF holds in blocks get a type that uses importance. */
+/** Gives all block-quantizable GGUF weights a type that uses importance. */
 const recipe = JSON.stringify({ dialect: 'gguf', recipe: 'q4_0', pure: true });
 
 /** Errors: those of planning a GGUF output and of observing activations; argument-invalid without calibration. */

@@ -1,95 +1,90 @@
-/**
- * The part of the WebAssembly module that runs a model on tokens. A class has the methods of one stage; its constructor
- * takes what the stage before it made, so that they cannot be called out of order. Stages may be deleted in any order.
- */
+/** The part of the WebAssembly module that runs a model on tokens. Each class is one stage, constructed from the
+ * previous one, so methods cannot be called out of order. Stages may be deleted in any order. */
 import type { BoundWork } from './bound_work.js';
 
-/** A batch of sequences on its way through a model: steps of the plan in order, tensors of a step in order. */
+/** A forward pass of a batch of sequences: steps of the plan in order, tensors of a step in order. */
 export interface BoundForwardPass {
-  /** JSON number; ask for it first, it has the error of the constructor. */
+  /** JSON number; call first, it returns the constructor's error. */
   portions(): string;
-  /** The next tensor of a step. JSON null. */
+  /** Starts a tensor of a step. JSON null. */
   begin(step: number, slot: number, work: BoundWork, task: number): string;
   /** JSON `TileRead[]`. */
   reads(tile: number): string;
-  /** Decodes the tile whose bytes were read last. JSON null. */
+  /** Decodes the tile read last. JSON null. */
   load(tile: number): string;
-  /** Streamed tensors: after each load; others: once all tensors of the step are loaded. For every portion. JSON null. */
+  /** Runs a portion: for streamed tensors after each load, else once the step is loaded. JSON null. */
   run(portion: number): string;
-  /** After the last step. JSON `{pointer, count}`: float64 loss of each sequence, in nats. */
+  /** After the last step. JSON `{pointer, count}`: float64 loss per sequence, in nats. */
   losses(): string;
-  /** After the last step: the token with the largest logit at a sequence's last position; -1 when a logit is not finite. */
+  /** After the last step: the most probable token after a sequence; -1 if a logit is not finite. */
   nextToken(sequence: number): number;
   delete(): void;
 }
 
-/** What was found for the requests of a plan, as the next plan takes it. */
+/** Calibration results for the requests of a plan. */
 export interface FoundActivations {
   found: object[];
-  /** Batches of layers that asked for none. */
+  /** Batches of layers without requests. */
   unused: number;
 }
 
-/** The observers that a plan asks for, shown batches of activations or what a pass computes. */
+/** The observers of a plan, fed with batches of activations or by a pass. */
 export interface BoundActivationObserver {
-  /** JSON text: which of them asks for the data to come twice, "" when none does; or the error of the constructor. */
+  /** JSON text: an observer that needs a second pass over the data, or ""; or the constructor's error. */
   secondPass(): string;
-  /** A batch follows. JSON boolean: whether it is of use. */
+  /** Begins a batch. JSON boolean: whether it is needed. */
   begin(layer: string, role: string, shape: string): string;
-  /** Its next `count` elements. JSON null. */
+  /** The batch's next `count` elements. JSON null. */
   update(pointer: number, dtype: string, count: number): string;
-  /** Sees the inputs of linear layers of `pass` from now on. JSON null. */
+  /** Observes the linear-layer inputs of `pass` from now on. JSON null. */
   watch(pass: BoundForwardPass): string;
-  /** After all data. JSON boolean: whether it has to come once more, in another pass. */
+  /** After all data. JSON boolean: whether another pass is needed. */
   nextPass(): string;
   /** JSON `FoundActivations`. */
   finish(): string;
   delete(): void;
 }
 
-/** What the algorithms of a config do to the blocks of a model, before its first step. */
+/** The algorithms of a config, to be created before the pass's first step. */
 export interface BoundCalibration {
-  /** JSON null, or the error of the constructor. */
+  /** JSON null, or the constructor's error. */
   error(): string;
   delete(): void;
 }
 
-/** The block that is loaded, while it is calibrated: parts in order, then `store` for each tensor. */
+/** Calibrates the loaded block: parts in order, then `store` for each tensor. */
 export interface BoundBlockCalibrator {
-  /** JSON `boolean[]`: for each part of the work, whether it captures inputs first; or the error of the constructor. */
+  /** JSON `boolean[]`: whether each part captures inputs first; or the constructor's error. */
   parts(): string;
-  /** Shows a part what the block computes, for every portion; activations stay. JSON null. */
+  /** Shows a portion's computation to a part; activations are kept. Call for every portion. JSON null. */
   capture(part: number, portion: number): string;
   /** Changes weights. JSON null. */
   optimize(part: number): string;
-  /** Quantizes a tensor, which becomes what will be read back. JSON `StoredTile`. */
+  /** Quantizes a tensor and replaces it by the decoded values. JSON `StoredTile`. */
   store(slot: number): string;
   delete(): void;
 }
 
-/** Embedding, final norm or head, where a rotation of the model changes them. */
+/** Rotates embedding, final norm and head. */
 export interface BoundEmbeddingRotation {
-  /** JSON null, or the error of the constructor. */
+  /** JSON null, or the constructor's error. */
   error(): string;
-  /** The tile that was loaded last, rotated and quantized; the pass goes on with what will be read back. JSON
-   * `StoredTile`. */
+  /** Rotates and quantizes the tile loaded last; the pass continues with the decoded values. JSON `StoredTile`. */
   store(): string;
   delete(): void;
 }
 
-/** What quantizing a layer of the block that is loaded would do to the model. */
+/** Estimates the effect of quantizing one layer of the loaded block. */
 export interface BoundSensitivityProbe {
-  /** Runs a portion, and sees what the layers of the block read. JSON null. */
+  /** Runs a portion and records the inputs of the block's layers. JSON null. */
   run(portion: number): string;
-  /** After every portion: relative squared error of the residual stream if this layer alone were stored as the task says.
-   * JSON number. */
+  /** After all portions. JSON number: relative squared error of the residual stream with only this layer quantized. */
   measure(slot: number, work: BoundWork, task: number): string;
   delete(): void;
 }
 
 export interface ForwardModule {
-  /** `config`: text of config.json. `options`: JSON `{activations}`. `tokens`: int32, `count` of them in whole sequences of
-   * `length`. */
+  /** `config`: config.json. `options`: JSON `{activations}`. `tokens`: int32, whole sequences of `length`. */
   ForwardPass: new (
     config: string,
     options: string,
@@ -97,16 +92,16 @@ export interface ForwardModule {
     count: number,
     length: number,
   ) => BoundForwardPass;
-  /** `requests`: those of the plan. */
+  /** `requests`: the plan's. */
   ActivationObserver: new (
     requests: string,
   ) => BoundActivationObserver;
-  /** `config`: text of the quantization config. */
+  /** `config`: the quantization config. */
   Calibration: new (
     pass: BoundForwardPass,
     config: string,
   ) => BoundCalibration;
-  /** `work`: of the plan; `tasks`: JSON `[{slot, task}]`. */
+  /** `work`: the plan's; `tasks`: JSON `[{slot, task}]`. */
   BlockCalibrator: new (
     calibration: BoundCalibration,
     work: BoundWork,

@@ -1,6 +1,5 @@
-// One instance of the WebAssembly module: started from a compiled module, its JSON results unwrapped, its heap.
-// The only file that touches the heap. View rule: memory may grow in any bound call, so a view is taken, used and
-// dropped inside one synchronous function; what leaves this file is a copy, or a view lent to a callback.
+// An instance of the WebAssembly module; unwraps its JSON results. The only file that touches the heap: memory may grow
+// in any bound call, so views never outlive one synchronous function; callers get copies, or a view lent to a callback.
 
 import type { CoreErrorCode } from '../api/errors.js';
 import { failure, QuantizationError, textOf } from '../api/errors.js';
@@ -43,10 +42,7 @@ export class Instance {
     }
   }
 
-  /**
-   * Runs a bound call that answers with a JSON result and unwraps it.
-   * Errors: the core's own; engine-crashed after a trap, from then on for every call.
-   */
+  /** Runs a bound call and unwraps its JSON result. Errors: the core's; after a trap engine-crashed for every call. */
   call<T>(bound: (module: WasmquantModule) => string): T {
     const result = JSON.parse(this.run(bound)) as { ok: T } | { error: CoreFailure };
     if ('error' in result) {
@@ -56,13 +52,13 @@ export class Instance {
     return result.ok;
   }
 
-  /** Runs a bound call that answers with `HeapBytes`, and copies these. */
+  /** Runs a bound call that returns `HeapBytes`, and copies them. */
   bytes(bound: (module: WasmquantModule) => string): Uint8Array<ArrayBuffer> {
     const { pointer, bytes } = this.call<HeapBytes>(bound);
     return this.copyOut(pointer, bytes);
   }
 
-  /** Runs a bound call whose answer is plain (a number, text, an object). */
+  /** Runs a bound call with a plain result (a number, string or object). */
   run<T>(bound: (module: WasmquantModule) => T): T {
     if (this.#trap !== null) throw this.#crashed();
     try {
@@ -79,12 +75,12 @@ export class Instance {
     return failure('engine-crashed', 'wasmquant.wasm', detail, cause);
   }
 
-  /** Frees a bound object. After a trap there is nothing left to free. */
+  /** Deletes a bound object; after a trap does nothing. */
   free(object: { delete(): void }): void {
     if (this.#trap === null) this.run(() => object.delete());
   }
 
-  /** Makes a bound object, lends it to `use` and frees it. */
+  /** Makes a bound object, lends it to `use` and deletes it. */
   async withObject<B extends { delete(): void }, T>(
     make: (module: WasmquantModule) => B,
     use: (object: B) => Promise<T>,
@@ -97,7 +93,7 @@ export class Instance {
     }
   }
 
-  /** Tasks that were packed; whoever asks for them frees them. Errors: argument-invalid. */
+  /** Unpacks tasks; the caller frees them. Errors: argument-invalid. */
   unpack(packed: Uint8Array): BoundWork {
     const work = this.withBytes(packed, (pointer) => this.run((module) => new module.Work(pointer, packed.byteLength)));
     try {
@@ -109,17 +105,16 @@ export class Instance {
     }
   }
 
-  /** Bound objects that are alive. */
+  /** Number of live bound objects. */
   get liveObjects(): number {
     return this.run((module) => module.liveObjects());
   }
 
-  /** Bytes of linear memory. */
   get memoryBytes(): number {
     return this.#memory.buffer.byteLength;
   }
 
-  /** Lends a view of the heap to `use`, which must be synchronous and must not call into the module. */
+  /** Lends a view of the heap to `use`, which must be synchronous and must not call the module. */
   lend<T>(pointer: number, bytes: number, use: (view: Uint8Array) => T): T {
     return use(new Uint8Array(this.#memory.buffer, pointer, bytes));
   }
@@ -132,7 +127,7 @@ export class Instance {
     return new Uint8Array(this.#memory.buffer, pointer, bytes).slice();
   }
 
-  /** Copies of `count` elements; the heap address needs no alignment. */
+  /** Copies `count` elements from any address, aligned or not. */
   float32(pointer: number, count: number): Float32Array<ArrayBuffer> {
     return new Float32Array(this.copyOut(pointer, count * 4).buffer);
   }
@@ -140,7 +135,7 @@ export class Instance {
     return new Float64Array(this.copyOut(pointer, count * 8).buffer);
   }
 
-  /** Puts `data` into the heap for the time of `use`, which gets its address. */
+  /** Puts `data` into the heap while `use` runs, and passes its address. */
   withBytes<T>(data: ArrayBufferView, use: (pointer: number) => T): T {
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const pointer = this.run((module) => module.allocate(bytes.byteLength));

@@ -1,8 +1,7 @@
-// The memory budget (RSS of the whole process or tab; below 160 MiB, what the bare host takes comes on top: 45 MiB for Node)
-// turned into sizes. It pays for
-//   1. the host itself: at most 160 MiB for Node with its workers' JavaScript heaps
-//   2. per worker: a tile as stored, as float32, its codes and the observer: at most 4 tiles; two of 1 MiB on their way (tile_input.ts)
-//   3. results on their way to a stream: as much as one worker's share
+// Splits the memory budget (RSS of the process or tab; below 160 MiB the bare host, 45 MiB for Node, comes on top):
+//   1. the host: at most 160 MiB for Node with its workers' JavaScript heaps
+//   2. per worker: at most 4 tiles (stored, float32, codes, observer), and two of 1 MiB in flight (tile_input.ts)
+//   3. results waiting for a stream: as much as one worker's share
 // Sizes change speed only: every tile size and thread count gives the same bytes.
 
 import { failure } from '../api/errors.js';
@@ -10,34 +9,34 @@ import { failure } from '../api/errors.js';
 const mebibyte = 1024 * 1024;
 
 export const defaultBudgetBytes = 512 * mebibyte;
-/** Below this the engine of one worker and its tiles would not fit. */
+/** Smaller budgets do not fit one worker's engine and tiles. */
 const minimumBudgetBytes = 64 * mebibyte;
 const hostBytes = 160 * mebibyte;
-/** A worker's own JavaScript heap, compiled code and reads on their way. */
+/** A worker's JavaScript heap, compiled code and reads in flight. */
 const workerBytes = 10 * mebibyte;
 const tilesPerWorker = 4;
 
 /** Input bytes of one tile. */
 export interface TileSizes {
-  /** Tiles of whole rows: small enough to stay in the second-level cache from reading to packing. */
+  /** Tiles of whole rows: small enough to stay in the L2 cache from reading to packing. */
   tileBytes: number;
-  /** Tiles of whole columns, for transposed layouts: large, because each of their reads is one short piece of a row. */
+  /** Tiles of whole columns, for transposed layouts: large, because each read is one short piece of a row. */
   columnTileBytes: number;
 }
 
-/** Tiles of a comparison, whatever the budget is. */
+/** Tile sizes of comparisons, for any budget. */
 export const comparedTiles: TileSizes = { tileBytes: mebibyte, columnTileBytes: 16 * mebibyte };
 
 export interface MemoryPlan {
-  /** Workers that fit; 0 = run in this thread. */
+  /** Number of workers that fit; 0 = run in this thread. */
   threads: number;
-  /** What the host itself takes, and what is left for all workers together, in bytes. */
+  /** Memory of the host, and what is left for all workers, in bytes. */
   hostBytes: number;
   shareBytes: number;
   tiles: TileSizes;
-  /** Input bytes of one job whose output the worker writes itself. */
+  /** Input bytes of a job whose output the worker writes. */
   jobBytes: number;
-  /** Input bytes of one job whose output is sent back. */
+  /** Input bytes of a job whose output is sent back. */
   transferJobBytes: number;
   /** Output bytes that may wait to be written. */
   waitingBytes: number;
@@ -45,7 +44,7 @@ export interface MemoryPlan {
 
 const clamp = (value: number, low: number, high: number) => Math.max(low, Math.min(high, Math.floor(value)));
 
-/** Errors: memory-budget when the budget is under {@link minimumBudgetBytes}; argument-invalid. */
+/** Errors: memory-budget if the budget is below {@link minimumBudgetBytes}; argument-invalid. */
 export function planMemory(budgetBytes: number, wantedThreads: number): MemoryPlan {
   if (!Number.isSafeInteger(wantedThreads) || wantedThreads < 0 || wantedThreads > 256) {
     throw failure('argument-invalid', 'threads', `${wantedThreads} is not a whole number from 0 to 256`);
@@ -71,12 +70,12 @@ export function planMemory(budgetBytes: number, wantedThreads: number): MemoryPl
   };
 }
 
-/** Smallest share of a worker, in bytes; smaller ones would cost more in calls than they gain in balance. */
+/** Smallest share of a worker, in bytes; below it, calls cost more than balance gains. */
 const minShareBytes = mebibyte;
-/** Jobs per worker in a small run, so that all workers end at about the same time. */
+/** Jobs per worker in a small run, so that all workers finish together. */
 const jobsPerWorker = 4;
 
-/** Tile and job sizes for so many input bytes. */
+/** Tile and job sizes for a number of input bytes. */
 export function sizesFor(
   memory: MemoryPlan,
   inputBytes: number,

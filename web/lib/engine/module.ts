@@ -1,13 +1,13 @@
 /**
- * What the WebAssembly module binds (bindings/). Only instance.ts talks to it.
+ * Bindings of the WebAssembly module (bindings/); only instance.ts calls it.
  *
- * Every `string` result is JSON: `{"ok": value}` or `{"error": {"code", "where", "message", "diagnostics"?}}`.
- * Pointers are byte offsets into `memory.buffer`; memory may grow in any call, so views are taken anew after each.
+ * Every `string` result is JSON: `{"ok": value}` or `{"error": {"code", "where", "message", "diagnostics"?}}`. Pointers
+ * are byte offsets into `memory.buffer`; memory may grow in any call, so take new views after each.
  */
 import type { BoundWork } from './bound_work.js';
 import type { ForwardModule } from './forward_module.js';
 
-/** One read a tile needs: `rows` pieces of `rowBytes` bytes, `stride` bytes apart, the first at file offset `begin`. They land one after another. */
+/** A read: `rows` pieces of `rowBytes` bytes, `stride` bytes apart from `begin` on, to be stored one after another. */
 export interface TileRead {
   /** Component (decoder) or 0 (source tensor). */
   part: number;
@@ -17,11 +17,11 @@ export interface TileRead {
   rowBytes: number;
   stride: number;
   rows: number;
-  /** Heap address where the bytes go. */
+  /** Heap address for the bytes. */
   pointer: number;
 }
 
-/** One piece of output a tile produced. */
+/** One piece of a tile's output. */
 export interface TileWrite {
   /** Index into the output files of the plan. */
   file: number;
@@ -31,8 +31,7 @@ export interface TileWrite {
   bytes: number;
 }
 
-/** What a tile gave: output, and units × 7 float64 at `sums`: Σx², Σy², Σ(x−y)², max|x−y|, count; x, then y, that are NaN
- * or infinite. */
+/** A tile's output; `sums`: units × 7 float64: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
 export interface StoredTile {
   writes: TileWrite[];
   sums: number;
@@ -45,92 +44,93 @@ export interface HeapBytes {
   bytes: number;
 }
 
-/** Index of an opened model; feed it header bytes, then ask for `json()`. */
+/** Index of an opened model; feed it header bytes, then call `json()`. */
 export interface BoundModelIndex {
-  /** Adds a file of that name and size (bytes as a number below 2^53) and returns its number. */
+  /** Adds a file of `bytes` (below 2^53) bytes and returns its number. */
   addFile(name: string, bytes: number): number;
-  /** Bytes of a file, first from its beginning, then from where they were asked for; file after file. JSON `{offset, bytes}`: what is needed next;
-   * 0 bytes: nothing, and `dataFiles` are names of files with its data, to be added, `deflated` the compressed files inside it `{name, begin, end, bytes, crc}`, to be added and fed. */
+  /** Feeds bytes of a file, first from its start, then from the requested offset; file after file. JSON `{offset,
+   * bytes}`: the next request; 0 bytes: done. Then add the file's `dataFiles`, and add and feed its `deflated` `{name,
+   * begin, end, bytes, crc}`. */
   feed(file: number, pointer: number, length: number): string;
-  /** Parses the text of model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly those. */
+  /** Parses model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly these. */
   readShardMap(text: string): string;
-  /** After all files are read: checks shards. JSON `{tensors: number, metadata: [key, value][], diagnostics, inlineTensors: number[]}`: tensors whose bytes say how others are stored, to be given by `setInlineBytes`. */
+  /** After all files are read: checks shards. JSON `{tensors: count, metadata: [key, value][], diagnostics,
+   * inlineTensors: number[]}`; set the bytes of inlineTensors with `setInlineBytes`. */
   finish(): string;
-  /** After that: JSON of the tensors [first, last), `TensorInfo[]` (file = number). */
+  /** After `finish`: JSON `TensorInfo[]` of the tensors [first, last), `file` as a number. */
   tensors(first: number, last: number): string;
-  /** The bytes of a tensor that `finish` listed among `inlineTensors`. JSON null. */
+  /** Sets the bytes of one of `inlineTensors`. JSON null. */
   setInlineBytes(tensor: number, pointer: number, bytes: number): string;
-  /** Of ONNX models: JSON of `LayerValues` (onnx_inputs.ts). */
+  /** For ONNX models: JSON `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
-  /** JSON `{pointer, bytes}`: what makes values outputs of an ONNX graph when it follows the file's last byte. `names`: JSON list. */
+  /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */
   addedOutputs(names: string): string;
-  /** A file beside the weights that a conversion reads. */
+  /** Sets a file that a conversion reads besides the weights. */
   setSiblingFile(name: string, pointer: number, bytes: number): void;
   delete(): void;
 }
 
-/** Plan of a run. */
+/** The plan of a run. */
 export interface BoundPlan {
-  /** JSON null when the plan is good, else the error (with diagnostics). */
+  /** JSON null, or the error with diagnostics. */
   error(): string;
-  /** JSON of `Plan` (plan_types.ts) without its tensors. */
+  /** JSON `Plan` (plan_types.ts) without its tensors. */
   json(): string;
-  /** JSON of `PlanRows` (plan_json.ts): the tensors [first, last), to be asked for in their order, and what they are the
-   * first to name. */
+  /** JSON `PlanRows` (plan_json.ts): the tensors [first, last), in order, and the shared values they use first. */
   tensors(first: number, last: number): string;
   /** JSON `PlanTask[]`. */
   work(): string;
-  /** The tasks in the order of `work`, for `Work` in any worker. JSON `HeapBytes`; valid until the plan is deleted. */
+  /** The tasks of `work` in order, for `Work` in any worker. JSON `HeapBytes`; valid until the plan is deleted. */
   pack(): string;
-  /** What is known of an output file: JSON `{pointer, bytes, places: [offset in the file, offset in these bytes, bytes][]}`;
+  /** Known bytes of an output file: JSON `{pointer, bytes, places: [file offset, offset in these bytes, bytes][]}`;
    * valid until the plan is deleted. */
   fileLiterals(file: number): string;
-  /** JSON `{layer, role...}[]` for `ActivationObserver`: what calibration has to find for the plan; "" for nothing. */
+  /** JSON `{layer, role...}[]` for `ActivationObserver`: what calibration must find; "" for nothing. */
   activationRequests(): string;
-  /** JSON `{file, begin, bytes}[]`: bytes of the model that the plan has to know before it can be run. They go, one after
-   * another, into the options of the next plan: `constants: pointer, constantsBytes`. */
+  /** JSON `{file, begin, bytes}[]`: model bytes needed before the plan can run. Pass them, concatenated, in the next
+   * plan's options: `constants: pointer, constantsBytes`. */
   constants(): string;
-  /** Of a GGUF plan and what calibration found for it. `options`: JSON `{found, dat?, dataset?, chunkSize?}`. JSON
-   * `{pointer, bytes}` of a file in llama-imatrix's format; valid until the next call. */
+  /** For a GGUF plan: JSON `{pointer, bytes}` of an llama-imatrix file; valid until the next call. `options`: JSON
+   * `{found, dat?, dataset?, chunkSize?}`. */
   importanceMatrix(options: string): string;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
-  /** Of a folder output: JSON text of its config.json; `original` is that of the model, "" for none of either. */
+  /** For a folder output: JSON text of its config.json; `original`: the model's; "" if absent. */
   outputConfig(original: string): string;
   delete(): void;
 }
 
 /** Runs one tensor, tile by tile. */
 export interface BoundTensorSession {
-  /** JSON number: how often every tile is observed before any is run; or the error of the constructor. */
+  /** JSON number of observe passes over all tiles before `run`; or the constructor's error. */
   observePasses(): string;
-  /** JSON `TileRead[]`; input memory for the tile is reserved by this call. */
+  /** JSON `TileRead[]`; reserves input memory for the tile. */
   reads(tile: number): string;
-  /** Observes the tile whose bytes were read last. JSON null. */
+  /** Observes the tile read last. JSON null. */
   observe(tile: number): string;
-  /** Between two observe passes. JSON null. */
+  /** Call between two observe passes. JSON null. */
   nextPass(): string;
-  /** What was observed, for `takeState` of other sessions: JSON `{pointer, bytes}`. */
+  /** Observer state, for `takeState` of other sessions: JSON `{pointer, bytes}`. */
   state(): string;
-  /** Adds the state of another session of the same task. JSON null. */
+  /** Merges the state of another session of the same task. JSON null. */
   takeState(pointer: number, bytes: number): string;
-  /** Quantizes and packs the tile whose bytes were read last. JSON `StoredTile`. */
+  /** Quantizes and packs the tile read last. JSON `StoredTile`. */
   run(tile: number): string;
   delete(): void;
 }
 
-/** Decodes one stored weight to float32, tile by tile, and compares two of them. */
+/** Decodes one stored weight to float32, tile by tile. */
 export interface BoundTensorDecoder {
-  /** JSON null, or the error of the constructor. */
+  /** JSON null, or the constructor's error. */
   error(): string;
   reads(tile: number): string;
-  /** JSON `{pointer, count}`: float32 values of the tile, flat. */
+  /** JSON `{pointer, count}`: the tile's float32 values. */
   decode(tile: number): string;
   delete(): void;
 }
 
 export interface WasmquantModule extends ForwardModule {
-  /** Current memory; never keep the buffer over a call. */
+  /** Current memory; never keep its buffer across calls. */
   memory(): WebAssembly.Memory;
   version(): string;
   presets(): string;
@@ -141,11 +141,13 @@ export interface WasmquantModule extends ForwardModule {
   convertConfig(text: string, to: string): string;
   allocate(bytes: number): number;
   release(pointer: number): void;
-  /** One tensor in memory. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint: pointer to float32 | null, zeroPointType, sharedExponents?: pointer, pairShifts?: pointer, pairCount?, secondScale?}`; results live until the next call. */
+  /** Quantizes one tensor. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint:
+   * pointer to float32 | null, zeroPointType, sharedExponents?: pointer, pairShifts?: pointer, pairCount?,
+   * secondScale?}`; valid until the next call. */
   quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
   /** JSON `{pointer, count}` float32. */
   fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** codes, scale (float32, scale-shape order), zeroPoint (float32, or pointer 0), shifts (bytes, or pointer 0). JSON `{pointer, count}` float32. */
+  /** Scales: float32, scale-shape order; zeroPoint (float32) and shifts may be 0. JSON `{pointer, count}` float32. */
   dequantizeTensor(
     codes: number,
     scale: number,
@@ -154,7 +156,7 @@ export interface WasmquantModule extends ForwardModule {
     shape: string,
     spec: string,
   ): string;
-  /** The same with JSON lists of two specs; the reply has `secondScale`, the scale of the other stage. */
+  /** The same with JSON lists of two specs; the reply has `secondScale`, the other stage's scale. */
   quantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
   fakeQuantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
   dequantizeStages(
@@ -178,18 +180,20 @@ export interface WasmquantModule extends ForwardModule {
     delete(): void;
   };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers, include_experts, tileBytes, columnTileBytes, calibrates, activations}`: the last two say
-   * whether static inputs and outputs will get their scales, and which were found; ask `error()` before anything else. */
+  /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers,
+   * include_experts, tileBytes, columnTileBytes, calibrates, activations}`; calibrates: activations will be calibrated;
+   * activations: results. Call `error()` first. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
-  /** `pointer`: packed tasks, which are copied. Ask `error()` before anything else. */
+  /** Copies the packed tasks at `pointer`. Call `error()` first. */
   Work: new (
     pointer: number,
     bytes: number,
   ) => BoundWork;
   TensorSession: new (work: BoundWork, task: number) => BoundTensorSession;
-  /** JSON `{pairs: [{name, tiles, bytes, byColumns, report: TensorReport without error}], diagnostics, work: HeapBytes}`; configs are the text of
-   * config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Pair p is of the tasks 2p and 2p + 1, whose tiles have the same elements, and
-   * are columns of one of them where byColumns. `work`: valid until the next call. */
+  /** JSON `{pairs: [{name, tiles, bytes, byColumns, report: TensorReport without error}], diagnostics, work:
+   * HeapBytes}`; configs: config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Pair p has the tasks 2p
+   * and 2p + 1, whose tiles have the same elements; byColumns: one has column tiles. `work`: valid until the next call.
+   */
   comparison(
     reference: BoundModelIndex,
     referenceConfig: string,
@@ -200,46 +204,48 @@ export interface WasmquantModule extends ForwardModule {
   TensorDecoder: new (work: BoundWork, task: number) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `StoredTile` without writes. */
   errorBetween(x: number, y: number, count: number): string;
-  /** JSON `{config, constants: [{path: (string | number)[], value}]}` of the text of a config.json: numbers that JSON has no
-   * words for (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
+  /** Parses config.json: JSON `{config, constants: [{path: (string | number)[], value}]}`; numbers that JSON cannot
+   * express (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
   modelConfig(text: string): string;
-  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name, floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}], work: HeapBytes}`; `work`: valid until the next call.
-   * `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: nothing is calibrated, so that GGUF goes, too. */
+  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name,
+   * floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}], work: HeapBytes}`; `work`: valid until the
+   * next call. `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: no calibration, so GGUF is accepted.
+   */
   forwardPlan(index: BoundModelIndex, config: string, options: string): string;
-  /** JSON `CalibratedAlgorithm[]`: algorithms of a config that go through a model block by block. */
+  /** JSON `CalibratedAlgorithm[]`: a config's algorithms that process a model block by block. */
   calibratedAlgorithms(config: string): string;
-  /** Live bound objects, for leak tests. */
+  /** Number of live bound objects, for leak tests. */
   liveObjects(): number;
 }
 
-/** What a run has to know of an algorithm before it begins. */
+/** What a run must know about an algorithm before it starts. */
 export interface CalibratedAlgorithm {
-  /** As the config spells it. */
+  /** As spelled in the config. */
   name: string;
-  /** Tokens must be given. */
+  /** Tokens are required. */
   needsInputs: boolean;
-  /** Linear layers read something else afterwards. */
+  /** Changes the inputs of linear layers. */
   changesInputs: boolean;
-  /** Embedding, final norm and head change too. */
+  /** Also changes embedding, final norm and head. */
   rotatesStream: boolean;
-  /** Activations of the model without quantization are kept beside the others. */
+  /** Needs the unquantized model's activations too. */
   needsReference: boolean;
-  /** Part of a larger step: where a model has nothing for it, nothing is wrong. */
+  /** Part of a larger step: finding nothing to change is not an error. */
   isImplied: boolean;
 }
 
-/** What a task of `BoundPlan.work()` says to the scheduler. */
+/** The scheduler's view of a task. */
 export interface PlanTask {
-  /** Tensor number in `Plan.tensors`; -1: a range that is copied. */
+  /** Index into `Plan.tensors`; -1: a copied range. */
   tensor: number;
   /** Source bytes. */
   bytes: number;
-  /** Tiles for the `tileBytes` the plan was made with; any worker may run any range of them. */
+  /** Number of tiles for the plan's `tileBytes`; any worker may run any range. */
   tiles: number;
-  /** How often every tile is observed before the first is run; the state goes to each session that runs tiles. */
+  /** Observe passes over all tiles before the first runs; sessions that run tiles need the state. */
   observePasses: 0 | 1 | 2;
-  /** Several sessions may share an observe pass, and their states be merged; else one sees the whole tensor. */
+  /** Whether sessions may share an observe pass and merge their states; else one sees the whole tensor. */
   observedInParts: boolean;
-  /** Output files that it writes to. */
+  /** Output files it writes. */
   outputs: number[];
 }

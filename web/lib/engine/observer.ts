@@ -1,4 +1,4 @@
-// Ranges over data that arrives in pieces.
+// An observer for tensors in memory.
 
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';

@@ -1,4 +1,4 @@
-// One tensor in memory: checks of what the caller gives, and the synchronous calls into the engine.
+// One tensor in memory: argument checks and synchronous engine calls.
 
 import { failure } from '../api/errors.js';
 import type { QuantizationSpec, QuantizedTensor, TensorInput } from '../api/types.js';
@@ -32,7 +32,7 @@ function checkShape(shape: unknown, count: number, what: string): asserts shape 
   }
 }
 
-/** Checks a tensor; returns its dtype. Errors: argument-invalid, shape-mismatch. */
+/** Checks a tensor and returns its dtype. Errors: argument-invalid, shape-mismatch. */
 export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
   const dtype = tensor?.dtype ?? 'F32';
   const expected = dtype === 'F32' ? Float32Array : Uint16Array;
@@ -45,7 +45,7 @@ export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
   return dtype;
 }
 
-/** A spec as the core reads it. Errors: argument-invalid. */
+/** A spec as JSON text. Errors: argument-invalid. */
 export function specText(spec: QuantizationSpec | QuantizationSpec[]): string {
   if (typeof spec !== 'object' || spec === null)
     throw failure('argument-invalid', 'spec', 'is not an object such as {dtype: "int8"}');
@@ -62,7 +62,7 @@ function codesOf(
   return new Int32Array(buffer);
 }
 
-/** Zero points, which the core keeps as float32 of either type. */
+/** Zero points, which the core returns as float32 for either type. */
 export function zeroPoints(
   instance: Instance,
   pointer: number | null,

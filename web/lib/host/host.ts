@@ -1,4 +1,4 @@
-// What differs between hosts, and the browser's version of it. Node's is node_host.ts.
+// The browser's host interface; Node's is node_host.ts.
 
 import { failure, textOf } from '../api/errors.js';
 import type { Report, Source, Target } from '../api/types.js';
@@ -21,13 +21,12 @@ export interface Host {
   readonly cores: number;
   /** For jobs in this thread. */
   readonly workerHost: WorkerHost;
-  /** Compiles wasmquant.wasm from `url`, or from beside the library. Errors: engine-unavailable. */
+  /** Compiles wasmquant.wasm from `url`, by default from next to the library. Errors: engine-unavailable. */
   compile(url: string | URL | undefined): Promise<WebAssembly.Module>;
   startWorker(url: string | URL | undefined): Port;
   openModel(source: Source | Source[]): Promise<ModelFiles>;
   /** `inputs`: paths that the run reads. */
   openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
-  /** Makes a model of a folder of parts. */
   mergeShards(folder: string, overwrite: boolean): Promise<Report>;
 }
 
@@ -37,7 +36,7 @@ export async function compileUrl(url: string | URL): Promise<WebAssembly.Module>
     const response = await fetch(url);
     if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
     const isWasm = response.headers.get('content-type')?.startsWith('application/wasm') === true;
-    // Servers without the right MIME type are common; streaming compilation refuses them.
+    // Streaming compilation requires the right MIME type, which many servers lack.
     return isWasm
       ? await WebAssembly.compileStreaming(response)
       : await WebAssembly.compile(await response.arrayBuffer());
@@ -46,7 +45,7 @@ export async function compileUrl(url: string | URL): Promise<WebAssembly.Module>
   }
 }
 
-/** A model by URL: an index file, or a single weight file. */
+/** A model by URL: an index file or a single weight file. */
 export async function openUrlModel(url: URL): Promise<ModelFiles> {
   const folder = hasNeighbours(url) ? urlFolder(url) : null;
   const name = nameOfUrl(url);
@@ -55,7 +54,7 @@ export async function openUrlModel(url: URL): Promise<ModelFiles> {
 }
 
 function workerPort(url: string | URL | undefined): Port {
-  // Bundlers look for exactly this expression.
+  // Bundlers recognize exactly this expression.
   const worker = url
     ? new Worker(url, { type: 'module' })
     : new Worker(new URL('../worker/worker.js', import.meta.url), { type: 'module' });

@@ -1,4 +1,4 @@
-// Node's side of host.ts: paths, worker threads, the module from the disk.
+// Node's host: paths, worker threads, the module from disk.
 
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -34,7 +34,7 @@ async function compile(url: string | URL | undefined): Promise<WebAssembly.Modul
 }
 
 function workerPort(url: string | URL | undefined): Port {
-  // Flags of the process, such as --input-type, are not for this script.
+  // Process flags such as --input-type must not apply to this script.
   const worker = new Worker(url ?? new URL('../worker/worker_node.js', import.meta.url), { execArgv: [] });
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
@@ -44,7 +44,7 @@ function workerPort(url: string | URL | undefined): Port {
       worker.on('error', (error) => died(textOf(error)));
       worker.on('exit', (code) => died(`it ended with exit code ${code}`));
     },
-    // Descriptors that the thread opened are closed with it.
+    // Closes the thread's descriptors too.
     async terminate() {
       await worker.terminate();
     },

@@ -1,4 +1,4 @@
-// Waiting that an AbortSignal, or a clock, ends.
+// Promises with an AbortSignal or a timeout.
 
 /** Like `promise`, but rejects with `signal.reason` as soon as the signal fires. */
 export async function abortable<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T> {
@@ -16,7 +16,7 @@ export async function abortable<T>(signal: AbortSignal | undefined, promise: Pro
   }
 }
 
-/** A controller that the signal aborts, too, until `unlink`. */
+/** A controller that also follows `signal` until `unlink`. */
 export function linkedController(signal: AbortSignal | undefined): { controller: AbortController; unlink(): void } {
   const controller = new AbortController();
   const abort = () => controller.abort(signal?.reason);
@@ -25,7 +25,7 @@ export function linkedController(signal: AbortSignal | undefined): { controller:
   return { controller, unlink: () => signal?.removeEventListener('abort', abort) };
 }
 
-/** Resolves when `promise` settles, or after so many milliseconds. Never rejects. */
+/** Resolves when `promise` settles or the time is over. Never rejects. */
 export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise((resolve) => {

@@ -1,16 +1,15 @@
-// Ranges of a Blob, in any order. Each slice that is read by itself costs a browser some milliseconds, however short; ranges
-// that follow each other are pieces of one byte stream instead, which the browser fills in the background.
+// Ranges of a Blob, in any order. A separate slice costs a browser milliseconds, however short, so consecutive ranges
+// are read from one byte stream that the browser fills in the background.
 
 import { readBlob } from './source.js';
 
-/** What of a blob's byte stream is left, read into buffers of the caller's size. */
+/** The rest of a blob's byte stream, read into buffers of any size. */
 class BlobStream {
   readonly #reader: ReadableStreamBYOBReader;
   #last: Promise<unknown> = Promise.resolve();
-  /** Where the next read begins. */
   position: number;
 
-  /** Null in hosts whose blobs are no byte streams. */
+  /** Null if the host's blobs are not byte streams. */
   static open(blob: Blob, offset: number): BlobStream | null {
     try {
       return new BlobStream(blob.slice(offset).stream().getReader({ mode: 'byob' }), offset);
@@ -24,7 +23,7 @@ class BlobStream {
     this.position = offset;
   }
 
-  /** The next `length` bytes; fewer where the stream ends or is cancelled. Calls need not wait for each other. */
+  /** The next `length` bytes, fewer if the stream ends or is cancelled. Calls may overlap. */
   read(length: number): Promise<Uint8Array> {
     this.position += length;
     const bytes = this.#last.then(() => this.#fill(length));
@@ -37,7 +36,7 @@ class BlobStream {
     let filled = 0;
     while (filled < length) {
       const { value, done } = await this.#reader.read(new Uint8Array(buffer, filled, length - filled));
-      if (!value) return new Uint8Array(0); // cancelled: the buffer is gone
+      if (!value) return new Uint8Array(0); // cancelled: the buffer is detached
       buffer = value.buffer;
       filled += value.byteLength;
       if (done) break;
@@ -46,17 +45,17 @@ class BlobStream {
   }
 
   cancel(): void {
-    this.#reader.cancel().catch(() => {}); // of no more use, whatever became of it
+    this.#reader.cancel().catch(() => {}); // its result no longer matters
   }
 }
 
-/** `read` is to be called with ranges inside of the blob; it rejects as the blob does. */
+/** Reads ranges inside the blob; rejects as the blob does. */
 export function blobReader(blob: Blob): {
   read(offset: number, length: number): Promise<Uint8Array>;
   close(): void;
 } {
   let stream: BlobStream | null = null;
-  let end = -1; // of the range before
+  let end = -1; // of the previous range
   return {
     read(offset, length) {
       const isNext = offset === end;

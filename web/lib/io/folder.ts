@@ -1,5 +1,4 @@
-// The files that stand beside each other: a directory handle, the folder of a URL, or a list of sources.
-// Node's folders are in node_source.ts.
+// Files of one folder: a directory handle, the folder of a URL, or a list of sources. Node's folders: node_source.ts.
 
 import { failure, textOf } from '../api/errors.js';
 import type { Source } from '../api/types.js';
@@ -9,9 +8,9 @@ import { nameOfUrl, openSource, openUrl } from './source.js';
 export interface Folder {
   /** For messages. */
   readonly where: string;
-  /** File names without subfolders; null when the host cannot list (URLs). */
+  /** File names without subfolders; null if the host cannot list (URLs). */
   readonly names: string[] | null;
-  /** Null when there is no such file. */
+  /** Null if there is no such file. */
   open(name: string): Promise<FileSource | null>;
 }
 
@@ -34,7 +33,6 @@ export async function directoryFolder(handle: FileSystemDirectoryHandle): Promis
   };
 }
 
-/** The files beside `url`. */
 export function urlFolder(url: URL): Folder {
   return {
     where: new URL('.', url).href,
@@ -47,7 +45,7 @@ export function urlFolder(url: URL): Folder {
   };
 }
 
-/** Sources given as a list; those without a name become shards 1 of n, 2 of n... */
+/** A list of sources; unnamed ones become shards 1 of n, 2 of n... */
 export async function listFolder(
   sources: Source[],
   open: (source: Source, name: string) => Promise<FileSource>,
@@ -64,7 +62,7 @@ export async function listFolder(
   return { where: 'the list of sources', names: [...files.keys()], open: async (name) => files.get(name) ?? null };
 }
 
-/** Whether a URL can have neighbours that `urlFolder` may ask for. */
+/** Whether `urlFolder` works for a URL. */
 export function hasNeighbours(url: URL): boolean {
   return (url.protocol === 'http:' || url.protocol === 'https:') && nameOfUrl(url) !== '';
 }

@@ -1,43 +1,43 @@
-// Which files make up a model: weights (one file, or shards in the order of an index file), config.json, and the small
-// files beside them (tokenizer, generation config, chat template) that folder outputs carry over.
+// Which files make up a model: weights (one file, or shards in index order), config.json, and the small files that
+// folder outputs copy (tokenizer, generation config, chat template).
 
 import { failure } from '../api/errors.js';
 import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
 import type { Folder } from './folder.js';
 import type { FileSource } from './source.js';
 
-/** The files of a model before any of them is read, except for config.json and the index. */
+/** A model's files; only config.json and the index are read yet. */
 export interface ModelFiles {
   /** For messages: path, URL or name. */
   where: string;
-  /** What the model is called: of its folder or file; null when a list says nothing. */
+  /** The model's name, from its folder or file; null for a list. */
   name: string | null;
   /** Text of the index file, or null. */
   shardMap: string | null;
-  /** Opened weight files; empty when `shardMap` says which. */
+  /** Opened weight files; empty if `shardMap` lists them. */
   weights: FileSource[];
-  /** Opens a shard that the index names. Errors: source-invalid naming it. */
+  /** Opens a shard listed in the index. Errors: source-invalid naming it. */
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
   config: string | null;
-  /** Opens a file of the same folder; null where there is none, or only one source was given. */
+  /** Opens a file of the same folder; null if there is none, or only one source was given. */
   openBeside(name: string): Promise<FileSource | null>;
-  /** A file of the same folder; null where there is none, or the folder cannot be listed. */
+  /** Reads a file of the same folder; null if there is none, or the folder cannot be listed. */
   beside(name: string): Promise<Uint8Array | null>;
-  /** Opens the small files; only a folder output needs them. */
+  /** Opens the small files, for folder outputs. */
   siblingFiles(): Promise<FileSource[]>;
 }
 
 const indexPattern = /\.safetensors\.index\.json$/i;
 const shardPattern = /-\d{5}-of-\d{5}\.[^.]+$/;
-/** Weights in formats that are not opened; a folder output does not take them over. */
+/** Weights in unsupported formats; folder outputs do not copy them. */
 const otherWeightPattern = /\.(bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
 const isWeightName = (name: string) => weightFilePattern.test(name) || otherWeightPattern.test(name);
 const siblingFilePattern =
   /(\.(json|jsonl|txt|model|jinja|py|md|tiktoken|vocab|bpe|spm)|^(licen[cs]e|notice|readme|merges|vocab)[^/]*)$/i;
 /** Usual names of a single weight file, best first. */
 const usualNames = ['model.safetensors', 'diffusion_pytorch_model.safetensors', 'adapter_model.safetensors'];
-/** Tried one by one where a host cannot list (URLs). */
+/** Tried one by one if a host cannot list (URLs). */
 const usualSiblingFiles = [
   'generation_config.json',
   'tokenizer.json',
@@ -50,12 +50,12 @@ const usualSiblingFiles = [
   'chat_template.jinja',
   'preprocessor_config.json',
 ];
-/** An index of half a million tensors has about 60 MB. */
+/** An index of half a million tensors takes about 60 MB. */
 const maxTextBytes = 256 * 1024 * 1024;
 
 export const isIndexName = (name: string) => indexPattern.test(name);
 
-/** Files that a folder output takes over as they are. */
+/** Whether folder outputs copy the file. */
 function isSiblingFile(name: string): boolean {
   return (
     name !== 'config.json' &&
@@ -85,7 +85,7 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
   return file ? textFrom(file) : null;
 }
 
-/** Files with a vocabulary have some 20 MB; what is larger is none. */
+/** Vocabulary files take some 20 MB; larger files are something else. */
 const maxBesideBytes = 64 * 1024 * 1024;
 
 async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Array | null> {
@@ -99,7 +99,7 @@ async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Ar
   }
 }
 
-/** What ModelOpt says of its weights is no longer true of others. */
+/** Excludes ModelOpt's description of the original weights. */
 const isCarried = (name: string) => isSiblingFile(name) && name !== 'hf_quant_config.json';
 
 async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
@@ -128,7 +128,7 @@ function weightsIn(folder: Folder): string[] {
     const usual = `model${extensions[0]}`;
     if (weights.includes(usual)) return [usual];
     if (!hasSiblingFiles || weights.length === 0) continue;
-    if (weights.length === 1) return weights; // the folder is its: other formats are copies
+    if (weights.length === 1) return weights; // the folder belongs to it; other formats are copies
     break;
   }
   const others = names.filter(isWeightName);
@@ -155,7 +155,7 @@ function weightsOfList(folder: Folder): string[] {
     const format = inputFormatOf(name);
     return format !== null && formats.inputs[format].dataExtensions.length > 0;
   });
-  if (naming.length === 1) return naming; // it names the others
+  if (naming.length === 1) return naming; // it refers to the others
   return weights;
 }
 
@@ -185,22 +185,21 @@ async function filesNamed(folder: Folder, names: string[], name: string | null):
   };
 }
 
-/** A whole folder. */
 export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
   return filesNamed(folder, weightsIn(folder), folder.where);
 }
 
-/** A list of shards, with or without their index and the small files. */
+/** Shards, with or without their index and the small files. */
 export async function filesOfList(folder: Folder): Promise<ModelFiles> {
   return filesNamed(folder, weightsOfList(folder), null);
 }
 
-/** An index file in a folder: its shards, and as the whole model is meant, the small files too. */
+/** An index file stands for the whole model: its shards and the small files. */
 export async function filesOfIndex(folder: Folder, name: string): Promise<ModelFiles> {
   return filesNamed(folder, [name], folder.where);
 }
 
-/** One weight file, and config.json beside it. Other files beside it may have nothing to do with it. */
+/** One weight file with its config.json; other files of the folder may be unrelated. */
 export async function filesOfSingle(file: FileSource, folder: Folder | null): Promise<ModelFiles> {
   const missing = async (name: string): Promise<FileSource> => {
     throw failure('source-invalid', name, 'is missing: a single file was given');

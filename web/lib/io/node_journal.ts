@@ -1,5 +1,4 @@
-// The journal of a run that may be resumed: `wasmquant-run.json` in its partial folder. It says of what work the files
-// are, and which of them are finished, with their digests. A file that does not have its digest counts as not there.
+// The journal of a resumable run, `wasmquant-run.json` in its partial folder: its work, and digests of finished files.
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -21,10 +20,9 @@ export interface KeptFile {
 export interface Journal {
   library: string;
   inputs: string[];
-  /** SHA-256 of Work.plan. */
   plan: string;
   files: KeptFile[];
-  /** Into a folder that was there: names that are being moved to it, some of which may have arrived. */
+  /** For an existing folder: names being moved to it, some of which may have arrived. */
   placing: string[];
 }
 
@@ -34,7 +32,7 @@ export function beginJournal({ library, inputs, plan }: Work): Journal {
   return { library, inputs, plan: hash.digest('hex'), files: [], placing: [] };
 }
 
-/** What of the present run is another than what the journal says; null when it is the same work. */
+/** The first difference between the present run and the journal; null for the same work. */
 export function differenceOf(journal: Journal, now: Journal): string | null {
   if (journal.library !== now.library) return `wasmquant ${journal.library} (this is ${now.library})`;
   for (const [at, input] of journal.inputs.entries())
@@ -43,11 +41,11 @@ export function differenceOf(journal: Journal, now: Journal): string | null {
   return journal.plan === now.plan ? null : 'another config or format';
 }
 
-/** Whether a name leads to a file below the folder that it is said of. */
+/** Whether a relative name stays inside its folder. */
 const isInside = (name: unknown) =>
   typeof name === 'string' && name !== '' && !/^[/\\]|(^|[/\\])\.\.([/\\]|$)|^[a-z]:/i.test(name);
 
-/** Null when there is none that was written whole. */
+/** Null if there is no complete journal. */
 export async function readJournal(folder: string): Promise<Journal | null> {
   const text = await readFile(join(folder, journalName), 'utf8').catch(() => null);
   if (text === null) return null;
@@ -66,7 +64,7 @@ export async function readJournal(folder: string): Promise<Journal | null> {
   }
 }
 
-/** Replaces the journal at once, so that a run that is killed leaves the former one. */
+/** Replaces the journal atomically, so a killed run leaves the previous one. */
 export async function writeJournal(folder: string, journal: Journal): Promise<void> {
   const path = join(folder, journalName);
   const handle = await open(`${path}.new`, 'w');
@@ -85,7 +83,7 @@ export async function digestOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Whether the file is there, and is the one that was finished. */
+/** Whether the finished file exists unchanged. */
 export async function isIntact(folder: string, { name, bytes, sha256 }: KeptFile): Promise<boolean> {
   try {
     const path = join(folder, name);
@@ -96,7 +94,7 @@ export async function isIntact(folder: string, { name, bytes, sha256 }: KeptFile
   }
 }
 
-/** What an interrupted run that can be resumed had begun to move to the folder. */
+/** Names that an interrupted, resumable run had begun to move to the folder. */
 export async function placedBefore(folder: string): Promise<Set<string>> {
   const placed = new Set<string>();
   for (const path of await abandonedPartials(folder, basename(folder)))
@@ -104,7 +102,7 @@ export async function placedBefore(folder: string): Promise<Set<string>> {
   return placed;
 }
 
-/** Leaves only the journal and the files that it says are finished. */
+/** Keeps only the journal and the finished files it lists. */
 export async function removeOthers(partial: string, kept: KeptFile[]): Promise<void> {
   const names = new Set([journalName, ...kept.map(({ name }) => name.split(/[/\\]/)[0] ?? '')]);
   for (const name of await readdir(partial))

@@ -1,5 +1,4 @@
-// Paths and FileHandles as sources. Reads are positioned reads on a descriptor; fs.openAsBlob is never used: its blobs
-// are wrong above 2 to 4 GiB (nodejs/node#52585).
+// Paths and FileHandles as sources. Not fs.openAsBlob: its blobs are wrong above 2 to 4 GiB (nodejs/node#52585).
 
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -9,14 +8,13 @@ import type { NodeFileHandle, Source } from '../api/types.js';
 import type { Folder } from './folder.js';
 import { type FileSource, fileSource, openSource } from './source.js';
 
-/** A string or URL of Node as a path; null when it is a web address. */
+/** A string or file URL as a path; null for a web address. */
 export function pathOf(source: Source | FileSystemDirectoryHandle): string | null {
   if (source instanceof URL) return source.protocol === 'file:' ? fileURLToPath(source) : null;
   if (typeof source !== 'string' || /^(https?|data|blob):/i.test(source)) return null;
   return source.startsWith('file:') ? fileURLToPath(source) : source;
 }
 
-/** Has the shape of fs.promises.FileHandle. */
 function isNodeFileHandle(source: unknown): source is NodeFileHandle & FileHandle {
   return (
     typeof source === 'object' && source !== null && 'fd' in source && typeof source.fd === 'number' && 'stat' in source
@@ -34,7 +32,7 @@ async function readFully(handle: FileHandle, offset: number, length: number): Pr
   return bytes.subarray(0, done);
 }
 
-/** A file by path, opened at the first read in this thread until `close`. */
+/** A file by path, opened at the first read until `close`. */
 async function openPath(path: string): Promise<FileSource> {
   const opened = await stat(path, { bigint: true });
   const size = Number(opened.size);
@@ -64,7 +62,7 @@ async function openPath(path: string): Promise<FileSource> {
   };
 }
 
-/** A FileHandle stays the caller's: it must be open as long as the model, and is not closed with it. */
+/** The caller's FileHandle, which must stay open as long as the model and is not closed with it. */
 async function openHandle(handle: NodeFileHandle & FileHandle, name: string): Promise<FileSource> {
   const { size } = await handle.stat();
   return fileSource(name, size, { kind: 'descriptor', name, descriptor: handle.fd }, (offset, length) =>
@@ -72,7 +70,7 @@ async function openHandle(handle: NodeFileHandle & FileHandle, name: string): Pr
   );
 }
 
-/** Opens one source of any kind. Errors: source-invalid. */
+/** Errors: source-invalid. */
 export async function openNodeSource(source: Source, fallbackName: string): Promise<FileSource> {
   const path = pathOf(source);
   try {
@@ -84,7 +82,7 @@ export async function openNodeSource(source: Source, fallbackName: string): Prom
   return openSource(source, fallbackName);
 }
 
-/** What a path is. Errors: source-invalid when nothing is there. */
+/** Errors: source-invalid if the path does not exist. */
 export async function kindOfPath(path: string): Promise<'file' | 'folder'> {
   try {
     return (await stat(path)).isDirectory() ? 'folder' : 'file';
@@ -93,7 +91,6 @@ export async function kindOfPath(path: string): Promise<'file' | 'folder'> {
   }
 }
 
-/** The folder of that path. */
 export async function pathFolder(path: string): Promise<Folder> {
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     throw failure('source-invalid', path, `the folder cannot be listed: ${textOf(error)}`, error);
@@ -109,5 +106,4 @@ export async function pathFolder(path: string): Promise<Folder> {
   };
 }
 
-/** The folder that holds a file. */
 export const folderAround = (path: string) => pathFolder(dirname(path));

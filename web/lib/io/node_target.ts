@@ -1,7 +1,6 @@
-// Paths as targets. Output is written into a partial folder (node_partial.ts) beside its final place, or in the folder that
-// is there, flushed to the disk, and renamed when all files are complete: a new folder as a whole, other files one by one.
-// Until then, whatever stands there stays as it is. What a killed process left is removed by the next run with the same
-// output, or taken up where that run is resumed (node_journal.ts).
+// Paths as targets. Output goes to a partial folder (node_partial.ts) next to its final place or in the existing
+// folder, is flushed, and renamed once complete: a new folder as a whole, else file by file. The next run with the same
+// output removes or resumes (node_journal.ts) what a killed one left.
 
 import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -61,15 +60,15 @@ async function writeFully(handle: FileHandle, bytes: Uint8Array, offset: number)
   }
 }
 
-/** Bytes of a file between two flushes. */
+/** Bytes written between two flushes of a file. */
 const flushBytes = 16 * 1024 * 1024;
 
-/** Flushes a file to the disk while it is written, so that the run does not wait for all of it at its end. */
+/** Flushes a file while it is written, to avoid a long wait at the end. */
 class Flushing {
   readonly #handle: FileHandle;
   #due = 0;
   #running: Promise<void> | null = null;
-  /** Told by one flush alone: it must not get lost. */
+  /** Kept here because only one flush reports it. */
   #failed: { error: unknown } | null = null;
 
   constructor(handle: FileHandle) {
@@ -97,7 +96,7 @@ class Flushing {
   }
 }
 
-/** Weight files of an earlier output with the same stem, which the new output does not have. */
+/** Weight files of an earlier output with the same stem that the new output lacks. */
 export function leftovers(names: string[], written: Set<string>): string[] {
   const stems = [...written]
     .map((name) => /^(.+?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(name)?.[1])
@@ -108,7 +107,7 @@ export function leftovers(names: string[], written: Set<string>): string[] {
   });
 }
 
-/** shared-folder: other runs write to it, too; only named files are this run's, and the folder stays. */
+/** shared-folder: other runs write to it too; only listed files are this run's, and the folder stays. */
 type Kind = 'file' | 'new-folder' | 'old-folder' | 'shared-folder';
 
 class PathTarget implements OutputTarget {
@@ -117,18 +116,17 @@ class PathTarget implements OutputTarget {
   readonly fileName: string | null;
   readonly takesData = true;
   readonly takesFolders: boolean;
-  /** Final file or folder. */
   readonly #final: string;
   readonly #kind: Kind;
-  /** Where the partial folder is made: beside the output, or in the folder that is there. */
+  /** Parent of the partial folder: next to the output, or the existing folder. */
   readonly #place: string;
   readonly #overwrite: boolean;
   readonly #inputs: string[];
-  /** Folders made on the way, outermost first. */
+  /** Folders that were created, outermost first. */
   readonly #made: string[];
   readonly #files: PendingFile[] = [];
   #partial: string | null = null;
-  /** Of a run that can be resumed. */
+  /** Of a resumable run. */
   #journal: Journal | null = null;
 
   constructor(final: string, kind: Kind, made: string[], overwrite: boolean, inputs: string[] = []) {
@@ -143,14 +141,14 @@ class PathTarget implements OutputTarget {
     this.#inputs = inputs;
   }
 
-  /** Removes what was abandoned, and makes the partial folder. */
+  /** Removes abandoned folders and makes the partial folder. */
   async begin(): Promise<string> {
     await removeAbandoned(this.#place, basename(this.#final));
     this.#partial = await makePartial(this.#place, basename(this.#final));
     return this.#partial;
   }
 
-  /** Of a single file, external data stand beside it. Errors: target-invalid for names that lead elsewhere. */
+  /** Final path; external data goes next to a single file. Errors: target-invalid for paths that lead elsewhere. */
   #finalOf(name: string): string {
     if (!this.isFolder) return name === `${this.fileName}_data` ? join(dirname(this.#final), name) : this.#final;
     const final = join(this.#final, name);
@@ -160,7 +158,7 @@ class PathTarget implements OutputTarget {
     return final;
   }
 
-  /** What stands at the path itself was refused when it was opened. */
+  /** The path itself was checked when it was opened. */
   async check(names: string[]): Promise<void> {
     if (this.isFolder && this.#kind !== 'shared-folder') return;
     for (const final of new Set(names.map((name) => this.#finalOf(name)))) {
@@ -199,14 +197,14 @@ class PathTarget implements OutputTarget {
     return new Map(now.files.map((file) => [file.name, file.note]));
   }
 
-  /** One after another: two files may be finished at once. */
+  /** Serialized: two files may finish at the same time. */
   keep(name: string, note: string): Promise<void> {
     this.#keeping = this.#keeping.then(() => this.#keep(name, note));
     return this.#keeping;
   }
 
   #keeping: Promise<void> = Promise.resolve();
-  /** Aborted: the journal is the next run's. */
+  /** After an abort, the journal belongs to the next run. */
   #isOver = false;
   async #keep(name: string, note: string): Promise<void> {
     if (this.#isOver || !this.#journal || this.#partial === null) return;
@@ -289,7 +287,7 @@ class PathTarget implements OutputTarget {
     }
   }
 
-  /** A folder inside the target may be a link that leads out of it. */
+  /** Refuses folders inside the target that are links out of it. */
   async #refuseLinked(final: string): Promise<void> {
     if (!this.isFolder || dirname(final) === this.#final) return;
     const inside = relative(await realpath(this.#final), await realpath(dirname(final)));
@@ -311,7 +309,7 @@ class PathTarget implements OutputTarget {
     for (const folder of [...this.#made].reverse()) await rmdir(folder).catch(() => {});
   }
 
-  /** A shard or index of the earlier output would be read together with the new files. */
+  /** Removes old shards and indexes, which would be read together with the new files. */
   async #removeLeftovers(finals: Iterable<string>): Promise<void> {
     const written = new Set([...finals].map((final) => relative(this.#final, final)));
     for (const name of leftovers(await readdir(this.#final), written)) await rm(join(this.#final, name));
@@ -333,10 +331,8 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
   }
 }
 
-/**
- * Opens a path for output: a file when it has the extension of an output's files, else a folder (also with a slash at the end, or when it is
- * one already). `inputs` = paths that are read. `resumes`: OutputTarget.resume will be called. Errors: target-exists, target-invalid.
- */
+/** Opens a path: a file if it has an output extension, else a folder (also with a trailing slash). `inputs`: paths to
+ * read. `resumes`: OutputTarget.resume follows. Errors: target-exists, target-invalid. */
 export async function openPathTarget(
   path: string,
   overwrite: boolean,
@@ -362,7 +358,7 @@ export async function openPathTarget(
       return new PathTarget(final, 'old-folder', [], overwrite);
     }
     const target = new PathTarget(final, 'new-folder', await makeFolders(dirname(final)), overwrite);
-    // At once, so that a place that cannot be written to is told before the model is planned.
+    // Fail before planning if the place is not writable.
     if (!resumes) await target.begin();
     return target;
   } catch (error) {
@@ -371,10 +367,8 @@ export async function openPathTarget(
   }
 }
 
-/**
- * Opens a folder that other runs write their files to at the same time; it is made where there is none. Errors:
- * target-exists, where a whole model is in it or another file has the path; target-invalid.
- */
+/** Opens or creates a folder that other runs write to at the same time. Errors: target-exists (it contains a whole
+ * model, or the path is a file), target-invalid. */
 export async function openSharedFolder(path: string, overwrite: boolean, inputs: string[]): Promise<OutputTarget> {
   const final = resolve(path);
   await refuseInput(final, inputs);

@@ -1,16 +1,16 @@
-// Ranges of a URL. A connection that drops, and a server that is busy, are tried again; what has arrived is kept.
+// Range requests. Dropped connections and busy servers are retried, keeping received bytes.
 
 import { textOf } from '../api/errors.js';
 
-/** Waits before further tries, in milliseconds. Whatever arrives starts them anew. */
+/** Waits before retries, in milliseconds; progress resets them. */
 export const retryWaitsMs = [250, 1000, 4000];
 
-/** Trying again would give the same. */
+/** Retrying would not help. */
 class RefusedRange extends Error {}
 
 const isBusy = (status: number) => status === 408 || status === 429 || status >= 500;
 
-/** Fetches `[offset, offset + rest.byteLength)` into `rest`; tells `arrived` of every piece. */
+/** Fetches `[offset, offset + rest.byteLength)` into `rest`; calls `arrived` for every piece. */
 async function fetchInto(
   url: string,
   offset: number,
@@ -44,10 +44,8 @@ async function fetchInto(
   if (done < rest.byteLength) throw new Error(`the connection ended after ${done} of ${rest.byteLength} bytes`);
 }
 
-/**
- * One range of a URL. `tag` is the ETag seen first: another one means that the file changed meanwhile. Rejects when the
- * server refuses, or when nothing arrived in four tries.
- */
+/** Reads one range of a URL. `tag`: the ETag seen first; another one means that the file has changed. Rejects if the
+ * server refuses, or after four tries without progress. */
 export async function readRange(url: string, offset: number, length: number, tag: string | null): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let done = 0;

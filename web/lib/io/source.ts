@@ -1,11 +1,10 @@
-// Files to read from: bytes in memory, Blob and File, file handles, URLs with range requests, responses, and the
-// caller's own {size, read}. A FileSource is what the rest of the library knows of them.
+// Input files as FileSource: memory, Blob and File, file handles, URLs, responses, and the caller's {size, read}.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { ByteSource, Source } from '../api/types.js';
 import { readRange, retryWaitsMs } from './range_read.js';
 
-/** What a worker needs to read a file by itself; `main` = it asks the main thread for bytes. All are cloneable. */
+/** What a worker needs to read a file, cloneable; `main`: it asks the main thread for bytes. */
 export type RemoteSource =
   | { kind: 'path'; name: string; path: string }
   | { kind: 'descriptor'; name: string; descriptor: number }
@@ -13,36 +12,35 @@ export type RemoteSource =
   | { kind: 'url'; name: string; url: string; size: number; tag: string | null }
   | { kind: 'main'; name: string };
 
-/** One opened file of a model. */
+/** An opened file of a model. */
 export interface FileSource {
   readonly name: string;
-  /** In bytes. */
   readonly size: number;
   readonly remote: RemoteSource;
   /** Exactly `length` bytes from `offset`. Errors: file-truncated, read-failed. */
   read(offset: number, length: number): Promise<Uint8Array>;
-  /** Releases what reading opened; a later read opens it again. */
+  /** Releases resources; a later read opens them again. */
   close(): Promise<void>;
-  /** Where a host can tell: that the file is still the one that was opened. Errors: read-failed. */
+  /** Checks, if the host can, that the file has not changed since it was opened. Errors: read-failed. */
   checkUnchanged?(): Promise<void>;
-  /** Where a host can tell: what a file of the same name and size with other contents would not have. */
+  /** Distinguishes the contents from other files of the same name and size, if the host can. */
   readonly identity?: string;
 }
 
-/** Checks that a read gave what was asked for. */
+/** Checks that a read returned all bytes. */
 export function checkedLength(name: string, offset: number, wanted: number, got: number): void {
   if (got === wanted) return;
   const detail = `ends at byte ${offset + got}, ${wanted} bytes were expected from byte ${offset}; is it still being written or copied?`;
   throw failure('file-truncated', name, detail);
 }
 
-/** Turns what a host threw while reading into a QuantizationError. */
+/** Converts a host's read error to a QuantizationError. */
 export function readFailure(name: string, offset: number, thrown: unknown): QuantizationError {
   if (thrown instanceof QuantizationError) return thrown;
   return failure('read-failed', name, `cannot be read at byte ${offset}: ${textOf(thrown)}`, thrown);
 }
 
-/** A source that reads through `fetchBytes`, with the checks that all of them share. */
+/** A source that reads through `fetchBytes`, with the common checks. */
 export function fileSource(
   name: string,
   size: number,
@@ -59,7 +57,7 @@ export function fileSource(
       let bytes: Uint8Array;
       try {
         const { buffer, byteOffset, byteLength } = await fetchBytes(offset, length);
-        bytes = new Uint8Array(buffer, byteOffset, byteLength); // whose slice is a copy, which that of Node's Buffer is not
+        bytes = new Uint8Array(buffer, byteOffset, byteLength); // its slice copies; Buffer's does not
       } catch (error) {
         throw readFailure(name, offset, error);
       }
@@ -89,7 +87,7 @@ export function nameOfUrl(url: URL): string {
 const notFetched = (url: URL, error: unknown) =>
   failure('source-invalid', url.href, `cannot be fetched: ${textOf(error)}`, error);
 
-/** The first byte, whose answer tells the size. */
+/** Requests the first byte; the response tells the size. */
 const ask = (url: URL) => fetch(url, { headers: { Range: 'bytes=0-0' } });
 
 async function answers(url: URL): Promise<boolean> {
@@ -101,10 +99,8 @@ async function answers(url: URL): Promise<boolean> {
   }
 }
 
-/**
- * Asks for a file beside `neighbour`, which has answered before; a connection that fails is tried again. Null for a file
- * that gives no answer while `neighbour` does: across origins, a browser hides a 404 without CORS headers like that.
- */
+/** Asks for a file next to `neighbour`, which has answered before; retries failed connections. Null if the file fails
+ * while `neighbour` answers: across origins, browsers report a 404 without CORS headers as a network error. */
 async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
   const mayBeHidden = globalThis.location !== undefined && globalThis.location.origin !== url.origin;
   let isReachable = false;
@@ -114,7 +110,7 @@ async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
     } catch (error) {
       if (mayBeHidden && (await answers(neighbour))) {
         if (isReachable) return null;
-        isReachable = true; // perhaps only since just now
+        isReachable = true; // perhaps only again
         continue;
       }
       const wait = retryWaitsMs[tries++];
@@ -124,10 +120,8 @@ async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
   }
 }
 
-/**
- * A URL. Servers that answer a range with 206 are read by ranges; others are downloaded once into a Blob.
- * Null for a missing file (404, 410) beside `neighbour`, the address that was given.
- */
+/** A URL, read by ranges if the server answers 206, else downloaded once. Null for a missing file (404, 410) next to
+ * `neighbour`. */
 export async function openUrl(url: URL, neighbour: URL | null = null): Promise<FileSource | null> {
   const name = nameOfUrl(url);
   const isBeside = neighbour !== null && neighbour.href !== url.href;
@@ -192,7 +186,7 @@ function openCustom(source: ByteSource, name: string): FileSource {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Has the type of FileSystemFileHandle; the class itself is missing in Node. */
+/** Structural check, because Node has no FileSystemFileHandle class. */
 export function isFileHandle(value: unknown): value is FileSystemFileHandle {
   return isObject(value) && 'kind' in value && value.kind === 'file' && 'getFile' in value;
 }
@@ -200,7 +194,7 @@ export function isDirectoryHandle(value: unknown): value is FileSystemDirectoryH
   return isObject(value) && 'kind' in value && value.kind === 'directory' && 'getFileHandle' in value;
 }
 
-/** Opens one file that is not a path. `fallbackName` names sources that have no name. Errors: source-invalid. */
+/** Opens a source that is not a path. `fallbackName` is for unnamed sources. Errors: source-invalid. */
 export async function openSource(source: Source, fallbackName: string): Promise<FileSource> {
   if (source instanceof URL) {
     const opened = await openUrl(source);
@@ -227,7 +221,7 @@ export async function openSource(source: Source, fallbackName: string): Promise<
   throw failure('source-invalid', '', detail);
 }
 
-/** A string outside Node is a URL, relative to the page when it has no scheme. */
+/** A string outside Node as a URL, relative to the page if it has no scheme. */
 export function urlOf(text: string): URL {
   try {
     return new URL(text, globalThis.location?.href);

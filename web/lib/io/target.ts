@@ -1,67 +1,67 @@
-// Where output goes, in every host: streams (in order, from the first byte to the last), file handles and folders of
-// the File System Access API (any position; the browser swaps files in when they are closed), and {write(name)}.
+// Output in every host: streams (sequential), file handles and folders of the File System Access API (any position; the
+// browser swaps files in when they are closed), and {write(name)}.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Target } from '../api/types.js';
 import { settledWithin } from './abort.js';
 import { isDirectoryHandle, isFileHandle } from './source.js';
 
-/** What tells one run's output from another's. */
+/** Identifies the work of a run. */
 export interface Work {
-  /** Version of the library. */
+  /** Library version. */
   library: string;
-  /** Each input file and what shows that it is still the same. */
+  /** Each input file, with evidence that it is unchanged. */
   inputs: string[];
-  /** All else that the output follows from. */
+  /** Everything else that determines the output. */
   plan: Iterable<string | Uint8Array>;
 }
 
-/** How a run uses its target besides writing to it. */
+/** How a run will use its target. */
 export interface TargetUse {
   /** OutputTarget.resume will be called. */
   resumes: boolean;
-  /** Other runs write to the folder, too. */
+  /** Other runs write to the folder too. */
   isShared: boolean;
 }
 
-/** All files of one run. Nothing appears under its name before `commit`, as far as the host allows. */
+/** All files of one run. As far as the host allows, no file appears under its name before `commit`. */
 export interface OutputTarget {
-  /** Whether config.json and other small files can be written beside the weights. */
+  /** Whether small files such as config.json can be written next to the weights. */
   readonly isFolder: boolean;
-  /** Name for a single file; null = the planned one. */
+  /** Name of a single file; null: the planned one. */
   readonly fileName: string | null;
-  /** Of a single file: whether `<its name>_data` can be written beside it. */
+  /** For a single file: whether `<its name>_data` can be written next to it. */
   readonly takesData?: boolean;
-  /** Of a folder: whether files may be written into folders inside it, as `folder/name`. */
+  /** For a folder: whether names like `folder/name` are allowed. */
   readonly takesFolders?: boolean;
   /** Whether several files may be open at once and written at any position. */
   readonly isPositioned: boolean;
-  /** Refuses the run when one of these files exists and may not be replaced. Errors: target-exists. */
+  /** Errors: target-exists if one of these files exists and may not be replaced. */
   check(names: string[]): Promise<void>;
-  /** `bytes` = final size. Errors: target-invalid, write-failed. */
+  /** `bytes`: final size. Errors: target-invalid, write-failed. */
   create(name: string, bytes: number): Promise<OutputFile>;
   /**
-   * Before any file is created: what an interrupted run of the same work finished, with its notes, by file name. From here
-   * on a failure leaves what `keep` was told of. Errors: target-invalid when that run was of other work. Absent: nothing
-   * can be resumed.
+   * Call before creating files. Returns the files an interrupted run of the same work finished, with their notes, by
+   * name; from now on a failure keeps files passed to `keep`. Errors: target-invalid if that run was of other work.
+   * Absent: not supported.
    */
   resume?(work: Work): Promise<Map<string, string>>;
-  /** A finished file may be taken up by a later run, which gets the note. */
+  /** Marks a finished file for resuming; `note` is passed to the later run. */
   keep?(name: string, note: string): Promise<void>;
-  /** All files are finished: lets them appear. */
+  /** Makes all finished files appear. */
   commit(): Promise<void>;
-  /** Removes everything that was written. Never rejects. */
+  /** Removes everything written. Never rejects. */
   abort(reason: unknown): Promise<void>;
 }
 
 export interface OutputFile {
-  /** Path that a worker may open and write; null = bytes go through `write`. */
+  /** Path for a worker to open and write; null: bytes go through `write`. */
   readonly path: string | null;
-  /** Bytes at an absolute offset; offsets rise without gaps when the target is not positioned. */
+  /** Writes at an absolute offset; without gaps if the target is not positioned. */
   write(bytes: Uint8Array<ArrayBuffer>, offset: number): Promise<void>;
-  /** A worker wrote so many bytes at `path`. */
+  /** A worker wrote `bytes` bytes at `path`. */
   written?(bytes: number): void;
-  /** All bytes are written. */
+  /** Call when all bytes are written. */
   finish(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export function writeFailure(name: string, thrown: unknown): QuantizationError {
   return failure('write-failed', name, `cannot be written: ${textOf(thrown)}`, thrown);
 }
 
-/** How long a sink may take to clean up after an abort, in milliseconds. */
+/** How long a sink may clean up after an abort, in milliseconds. */
 const abortGraceMs = 2000;
 
 /** Streams that a function opens by name, one after another. */
@@ -104,7 +104,7 @@ class StreamTarget implements OutputTarget {
         throw writeFailure(name, error);
       }
     };
-    // write() alone resolves when the sink took the bytes: that is the backpressure.
+    // Only write() waits until the sink has taken the bytes: backpressure.
     return {
       path: null,
       write: (bytes) => attempt(() => writer.write(bytes)),
@@ -119,13 +119,12 @@ class StreamTarget implements OutputTarget {
   async commit(): Promise<void> {}
 
   async abort(reason: unknown): Promise<void> {
-    // A stream ends its write under way before it aborts; a sink that hangs must not hang the caller too.
+    // A stream finishes its current write before it aborts; a hanging sink must not block the caller.
     if (this.#writer) await settledWithin(abortGraceMs, this.#writer.abort(reason));
     this.#writer = null;
   }
 }
 
-/** Files of the File System Access API. */
 class HandleTarget implements OutputTarget {
   readonly isPositioned = true;
   readonly isFolder: boolean;
@@ -147,7 +146,7 @@ class HandleTarget implements OutputTarget {
         return found !== null && (await found.getFile()).size > 0;
       };
     } else {
-      // Whoever picked the file agreed to its replacement.
+      // Picking the file implies consent to replace it.
       this.#existing = async () => false;
       this.#handleFor = async () => handle as FileSystemFileHandle;
       this.#remove = async () => {};

@@ -1,5 +1,5 @@
-// A config that spends a budget of bytes where it helps most: every linear layer of the transformer blocks is measured
-// with every candidate, then the cheapest candidates are exchanged for better ones, best gain per byte first.
+// Finds a config for a byte budget: measures every linear layer of the transformer blocks with every candidate, then
+// replaces the cheapest candidates by better ones, best gain per byte first.
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
@@ -25,7 +25,7 @@ const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
   ch_axis: 0,
   symmetric: true,
 });
-/** Ordered by size; not every format has int3. */
+/** By size; not every format has int3. */
 const autoCandidates: readonly QuantizationSpec[] = [
   groups('int3', 64),
   channels('int4'),
@@ -51,12 +51,11 @@ function budgetOf(options: AutoConfigOptions): Budget {
 interface Candidate {
   spec: QuantizationSpec;
   plan: Plan;
-  /** Tasks by name of the weight: their numbers in the packed ones. */
   tasks: Map<string, number>;
   work: Uint8Array;
 }
 
-/** What the options ask for, measured. Errors: argument-invalid, those of forwardPlanOf and of plans, memory-budget. */
+/** Measures, then chooses. Errors: argument-invalid, those of forwardPlanOf and of plans, memory-budget. */
 export async function findConfig(
   workshop: Workshop,
   model: OpenedModel,
@@ -116,7 +115,7 @@ export async function findConfig(
       'leaves no linear layer of the transformer blocks to choose for; candidates fit none, or all are excluded';
     throw failure('argument-invalid', 'candidates', detail);
   }
-  // Only blocks are measured; what else the candidates would take keeps its dtype.
+  // Only blocks are measured; other layers keep their dtype.
   const measured = new Set(layers.map(({ name }) => name));
   const others = candidates.flatMap(({ plan }) =>
     plan.tensors.filter(({ name, action }) => action === 'quantize' && !measured.has(name)),
@@ -140,7 +139,7 @@ export async function findConfig(
   return choose(budget, candidates, layers, base, (config) => planned(config).plan);
 }
 
-/** Those of autoCandidates that the format can hold for every layer of the model. Error: the last refusal, when none is. */
+/** The autoCandidates that the format supports for every layer. Throws the last refusal if there are none. */
 function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Candidate[] {
   const found: Candidate[] = [];
   let refusal: unknown = null;
@@ -181,7 +180,7 @@ async function measure(
   return losses;
 }
 
-/** Layers by the candidate that most of them have, the others by name. */
+/** Layers by the most common candidate, exceptions by name. */
 function configOf(candidates: Candidate[], layers: AutoLayer[], base: object): Record<string, unknown> {
   const counts = candidates.map((_, i) => layers.filter(({ chosen }) => chosen === i).length);
   const most = counts.indexOf(Math.max(...counts));
@@ -205,7 +204,7 @@ function choose(
   const elements = layers.reduce((sum, layer) => sum + layer.elements, 0);
   const own = (chosen: (layer: AutoLayer) => number) =>
     layers.reduce((sum, layer) => sum + (layer.choices[chosen(layer)]?.bytes ?? 0), 0);
-  // What the plan counts besides these layers is the same whatever they get.
+  // Bytes outside of these layers are constant.
   const cheapest = spend(layers, { bytes: 0 });
   layers.forEach((layer, i) => {
     layer.chosen = cheapest[i] ?? 0;

@@ -1,10 +1,9 @@
-// Chooses one of several sizes for each item so that the sum of losses is small under a limit of bytes, or the other way
-// round: from the smallest sizes, step by step, the exchange that saves most loss per byte. Only sizes on the lower convex
-// hull of (bytes, loss) are ever taken, so gains per byte fall along each item and the greedy order is that of the
-// Lagrangian optimum (Everett 1963); what is left at the end is less than one step.
+// Chooses one size per item to minimize the total loss under a byte limit, or the reverse: from the smallest sizes on,
+// takes the step that saves most loss per byte. Steps follow the lower convex hull of (bytes, loss), so the greedy
+// order is the Lagrangian optimum's (Everett 1963), less than one step short.
 
 export interface SpendItem {
-  /** Null: not to be had. */
+  /** Null: not available. */
   choices: readonly ({ bytes: number; loss: number } | null)[];
 }
 
@@ -33,7 +32,7 @@ export function hullOf(choices: SpendItem['choices']): number[] {
   return hull.map(({ index }) => index);
 }
 
-/** For each item the index of its choice. `limit.bytes`: not exceeded, unless the smallest do; `limit.loss`: reached, unless the best don't. */
+/** The index of each item's choice. `limit.bytes`: an upper limit if any choice fits; `limit.loss`: a goal. */
 export function spend(items: readonly SpendItem[], limit: { bytes?: number; loss?: number }): number[] {
   const hulls = items.map(({ choices }) => hullOf(choices));
   const at = hulls.map(() => 0);
@@ -56,7 +55,7 @@ export function spend(items: readonly SpendItem[], limit: { bytes?: number; loss
   steps.sort((a, b) => b.gain - a.gain || a.item - b.item || a.to - b.to);
   for (const { item, to } of steps) {
     if (limit.loss !== undefined && loss <= limit.loss) break;
-    if (at[item] !== to - 1) continue; // an earlier step of the item was too large
+    if (at[item] !== to - 1) continue; // an earlier step of this item did not fit
     const [from, next] = [choice(item, to - 1), choice(item, to)];
     if (limit.bytes !== undefined && bytes + next.bytes - from.bytes > limit.bytes) continue;
     bytes += next.bytes - from.bytes;

@@ -1,5 +1,4 @@
-// Perplexity and bits per byte of a model on token sequences. Workers take sequences, each goes through the whole model
-// by itself; losses come back per sequence and are added in their order, so that the result does not depend on the split.
+// Perplexity and bits per byte. Losses are added in sequence order, so the split among workers does not matter.
 
 import { failure } from '../api/errors.js';
 import type { EvaluateOptions, Evaluation } from '../api/types.js';
@@ -14,7 +13,7 @@ import { ProgressMeter } from '../pool/progress.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
 import type { ForwardStep, ForwardWork } from '../worker/jobs.js';
 
-/** How many sequences go together. Errors: memory-budget. */
+/** Errors: memory-budget. */
 export function batchSize(
   memory: MemoryPlan,
   plan: ForwardPlanJson,
@@ -33,7 +32,7 @@ export function batchSize(
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }
 
-/** Bytes of text that the predicted tokens stand for; null when a token's are not known. */
+/** Bytes of text in the predicted tokens; null if a token's are unknown. */
 function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> | null): number | null {
   let sum = 0;
   for (const [i, id] of ids.entries()) {
@@ -45,7 +44,7 @@ function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> 
   return sum;
 }
 
-/** By the tokenizer.json of the folder that a GGUF file was made from, or by the model's own. */
+/** From the tokenizer.json of the folder that a GGUF file was made from, else the model's own. */
 async function bytesByToken(model: OpenedModel, source: OpenedModel | undefined): Promise<Map<number, number> | null> {
   return (source && (await tokenBytesOf(source))) ?? tokenBytesOf(model);
 }

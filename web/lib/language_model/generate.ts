@@ -1,5 +1,4 @@
-// What a model goes on with after a prompt: a greedy continuation. One sequence stays in one worker, so that nothing
-// depends on how many there are.
+// Greedy continuation of a prompt, in one worker, so that the result does not depend on the number of workers.
 
 import { failure } from '../api/errors.js';
 import type { GenerateOptions, Generation, Tokenizer } from '../api/types.js';
@@ -17,7 +16,7 @@ const usualCount = 32;
 
 const invalid = (where: string, detail: string) => failure('argument-invalid', where, detail);
 
-/** Ids of the prompt; the core checks that they are in the vocabulary. */
+/** Ids of the prompt; the core checks them against the vocabulary. */
 function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
   if ((tokens === undefined) === (text === undefined))
     throw invalid('tokens', 'and text: exactly one of the two is needed');
@@ -30,12 +29,11 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
   return Int32Array.from(ids);
 }
 
-/** Tokens that end a text, by config.json. */
 function endsOf(instance: Instance, configText: string): number[] {
   return [readConfig(instance, configText).eos_token_id].flat().filter((id) => typeof id === 'number');
 }
 
-/** What `added` adds to the text of `prompt`: a decoder may treat the beginning of a text in its own way. */
+/** The text that `added` appends to `prompt`; decoders may treat the start of a text differently. */
 function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, added: number[]): string | null {
   if (typeof tokenizer?.decode !== 'function') return null;
   const options = { skip_special_tokens: true };
@@ -58,7 +56,7 @@ export async function continueText(
   const tokens = promptIds(options);
   const use = { runs: true, source };
   const { maxPositions } = forwardPlanOf(instance, model, 2, use);
-  // The last token is found from those before it: it needs no position of its own.
+  // The last token needs no position.
   const count = Math.min(wanted, maxPositions + 1 - tokens.length);
   if (count < 1)
     throw invalid(

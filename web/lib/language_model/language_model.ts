@@ -1,5 +1,4 @@
-// The LanguageModel: a model, what it was made from, and the workers that run it. The code of a method is loaded when it is called:
-// few pages need all four.
+// The LanguageModel. Each method's code is loaded on its first call, because few pages need all four.
 
 import type {
   AutoConfig,
@@ -19,7 +18,7 @@ export class OpenedLanguageModel implements LanguageModel {
   readonly #model: OpenedModel;
   readonly #source: OpenedModel | undefined;
 
-  /** `workshop` fails once the quantizer is disposed. */
+  /** `workshop` throws once the quantizer is disposed. */
   constructor(workshop: () => Workshop, model: OpenedModel, source: OpenedModel | undefined) {
     this.#workshop = workshop;
     this.#model = model;

@@ -1,5 +1,4 @@
-// Reads what a file says of its tensors, never their values. The core reads no files: it says which bytes it wants next,
-// and this file fetches them.
+// Reads a file's headers, never its values: the core requests bytes, and this file fetches them.
 
 import { failure } from '../api/errors.js';
 import type { Instance } from '../engine/instance.js';
@@ -8,26 +7,25 @@ import type { ModelFiles } from '../io/model_files.js';
 import type { FileSource } from '../io/source.js';
 import type { DeflatedEntry } from './inflate.js';
 
-/** First read of each file, in bytes: most headers fit, and one request is enough. */
+/** First read of each file, in bytes: enough for most headers. */
 const firstReadBytes = 256 * 1024;
-/** Bytes of a read at least: what follows is often wanted, too, and a request costs more. */
+/** Smallest read in bytes: what follows is often needed too, and requests are costly. */
 const leastBytes = 64 * 1024;
 
 interface Answer {
   offset: number;
   bytes: number;
-  /** Once `bytes` is 0: names of the files with its data, and compressed files inside it. */
+  /** When `bytes` is 0: companion data files, and compressed files inside it. */
   dataFiles?: string[];
   deflated?: DeflatedEntry[];
 }
 
-/** Bytes of a file that are there. */
 interface Known {
   begin: number;
   bytes: Uint8Array;
 }
 
-/** What is known, or in its place what is asked for; of a prefix that is to be longer only the rest is read. */
+/** The requested bytes; if a known prefix grows, only the rest is read. */
 async function fetched(source: FileSource, known: Known, { offset, bytes }: Answer): Promise<Known> {
   const end = known.begin + known.bytes.byteLength;
   if (offset >= known.begin && offset + bytes <= end) return known;
@@ -45,7 +43,6 @@ async function fetched(source: FileSource, known: Known, { offset, bytes }: Answ
   return { begin: offset, bytes: longer };
 }
 
-/** What belongs to a file: those with its data, and those inside it. */
 interface Beside {
   data: FileSource[];
   inflated: FileSource[];
@@ -64,7 +61,7 @@ async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, file
   return beside;
 }
 
-/** Feeds a file to the index. Errors: those of the core, file-truncated, source-invalid, read-failed. */
+/** Feeds a file to the index. Errors: the core's, file-truncated, source-invalid, read-failed. */
 export async function readIndex(
   instance: Instance,
   index: BoundModelIndex,

@@ -1,24 +1,21 @@
-// Compressed arrays of .npz archives: inflated into memory, never beyond the size that the archive declares, which the
-// core has checked.
+// Inflates compressed .npz arrays in memory, up to the declared size, which the core has checked.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import { type FileSource, openSource } from '../io/source.js';
 
-/** A compressed array of an archive. */
 export interface DeflatedEntry {
   name: string;
   /** Place in the archive, end exclusive. */
   begin: number;
   end: number;
-  /** Bytes that come out, and their CRC-32. */
+  /** Inflated size, and its CRC-32. */
   bytes: number;
   crc: number;
 }
 
-/** Bytes of one read of the archive. */
 const readBytes = 4 * 1024 * 1024;
 
-/** The table of CRC-32 (IEEE 802.3, reflected polynomial 0xEDB88320). */
+/** CRC-32 table (IEEE 802.3, reflected polynomial 0xEDB88320). */
 const table = Int32Array.from({ length: 256 }, (_, start) => {
   let value = start;
   for (let bit = 0; bit < 8; ++bit) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
@@ -43,7 +40,7 @@ function packedStream(archive: FileSource, { begin, end }: DeflatedEntry): Reada
   });
 }
 
-/** One entry as a file in memory. Errors: file-invalid, read-failed. */
+/** Inflates an entry to a file in memory. Errors: file-invalid, read-failed. */
 export async function inflate(archive: FileSource, entry: DeflatedEntry): Promise<FileSource> {
   const wrong = (detail: string, cause?: unknown) =>
     failure('file-invalid', archive.name, `${entry.name}: ${detail}; save it again`, cause);
@@ -59,7 +56,7 @@ export async function inflate(archive: FileSource, entry: DeflatedEntry): Promis
     }
   } catch (error) {
     await pieces.cancel().catch(() => {});
-    if (error instanceof QuantizationError) throw error; // of reading, too
+    if (error instanceof QuantizationError) throw error; // read errors too
     throw wrong(`cannot be inflated (${textOf(error)})`, error);
   }
   if (done < all.byteLength) throw wrong(`inflates to ${done} bytes, it declares ${all.byteLength}`);

@@ -1,4 +1,4 @@
-// An opened model: its files, and the index that the core made of them.
+// An opened model: its files and the core's index.
 
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
@@ -11,10 +11,9 @@ import type { FileSource } from '../io/source.js';
 import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
 
-/** Tensors of a few bytes that are read at once. */
 const inlineReads = 16;
 
-/** Files next to safetensors that say how they were quantized, or that a conversion to GGUF reads. */
+/** Files next to safetensors that describe their quantization or are read by a conversion to GGUF. */
 const siblingFiles = [
   'hf_quant_config.json',
   'tokenizer.json',
@@ -24,7 +23,6 @@ const siblingFiles = [
   '1_Pooling/config.json',
 ];
 
-/** Tensors that the core tells of at a time. */
 const rowsAtOnce = 1024;
 
 interface IndexJson {
@@ -33,13 +31,13 @@ interface IndexJson {
   /** Pairs, because a key may be any text. */
   metadata: [string, string][];
   diagnostics: Diagnostic[];
-  /** Indexes of tensors whose bytes say how others are stored. */
+  /** Indexes of tensors whose bytes describe how others are stored. */
   inlineTensors: number[];
 }
 
 type TensorJson = Omit<TensorInfo, 'file'> & { file: number };
 
-/** A tensor whose bytes say how others are stored. */
+/** A tensor whose bytes describe how others are stored. */
 interface InlineTensor {
   tensor: number;
   file: number;
@@ -47,7 +45,7 @@ interface InlineTensor {
   bytes: number;
 }
 
-/** Last part of a path or URL, without the ending of a weight file and the number of a part. */
+/** Last part of a path or URL, without weight extension and part number. */
 function nameOf(where: string): string {
   const last =
     where
@@ -62,7 +60,7 @@ defineDisposeSymbols();
 
 export class OpenedModel implements Model {
   readonly format: InputFormat;
-  /** Name without extension, for files that are named after the model. */
+  /** Name for output files, without extension. */
   readonly name: string;
   readonly files: { name: string; bytes: number }[];
   readonly tensors: TensorInfo[];
@@ -105,7 +103,7 @@ export class OpenedModel implements Model {
     this.#weights = weights;
   }
 
-  /** Reads the headers. Errors: those of the core (file-invalid, tensor-missing...), source-invalid, read-failed. */
+  /** Reads the headers. Errors: the core's (file-invalid, tensor-missing...), source-invalid, read-failed. */
   static async open(instance: Instance, files: ModelFiles): Promise<OpenedModel> {
     const index = instance.run((module) => new module.ModelIndex());
     let weights = files.weights;
@@ -138,14 +136,14 @@ export class OpenedModel implements Model {
     }
   }
 
-  /** The core's index; only for the instance that opened the model. Errors: argument-invalid, state-invalid. */
+  /** The core's index; only in the instance that opened the model. Errors: argument-invalid, state-invalid. */
   indexFor(instance = this.#instance): BoundModelIndex {
     if (instance !== this.#instance) throw failure('argument-invalid', 'model', 'was opened by another quantizer');
     if (this.#closed) throw failure('state-invalid', 'model', 'is closed');
     return this.#index;
   }
 
-  /** Of an ONNX model: bytes that make values of its graph outputs when they follow the file's last byte. */
+  /** For an ONNX model: bytes that, appended to the file, make graph values outputs. */
   addedOutputs(names: readonly string[]): Uint8Array {
     const index = this.indexFor();
     const { pointer, bytes } = this.#instance.call<{ pointer: number; bytes: number }>(() =>
@@ -154,7 +152,6 @@ export class OpenedModel implements Model {
     return this.#instance.copyOut(pointer, bytes);
   }
 
-  /** Weight files by file number. */
   get weights(): readonly FileSource[] {
     return this.#weights;
   }
@@ -185,11 +182,9 @@ export class OpenedModel implements Model {
     await Promise.all([...files].map((file) => this.#weights[file]?.close()));
   }
 
-  /** Small files that folder outputs carry over. */
   siblingFiles(): Promise<FileSource[]> {
     return this.#files.siblingFiles();
   }
-  /** config.json as it was read, or "". */
   get configText(): string {
     return this.#files.config ?? '';
   }

@@ -1,10 +1,10 @@
-// config.json as the core reads it: as Python does, with constants that JSON.parse refuses.
+// Parses config.json like Python, including constants that JSON.parse rejects.
 
 import type { Instance } from '../engine/instance.js';
 
 interface ConfigJson {
   config: Record<string, unknown>;
-  /** Numbers that JSON has no words for, null in `config`. A path has names and indexes. */
+  /** Numbers that JSON cannot express, null in `config`. A path has names and indexes. */
   constants: { path: (string | number)[]; value: 'Infinity' | '-Infinity' | 'NaN' }[];
 }
 

@@ -1,4 +1,4 @@
-// What an ONNX model is fed: its inputs as the graph declares them.
+// The inputs an ONNX graph declares.
 
 import { failure } from '../api/errors.js';
 import type { OpenedModel } from './model.js';
@@ -6,25 +6,24 @@ import type { OpenedModel } from './model.js';
 /** An input of an ONNX model. */
 export interface ModelInput {
   name: string;
-  /** Of its elements, as ONNX Runtime names it (`float32`, `int64` ...); `''` when the model does not say. */
+  /** ONNX Runtime's name of the element type (`float32`, `int64` ...); `''` if undeclared. */
   type: string;
-  /** Sizes; where one is known only when the model runs its name, or null. Null when the model does not say. */
+  /** Sizes; for dynamic ones the name or null. Null if undeclared. */
   shape: (number | string | null)[] | null;
-  /** Whether it has a default, so that feeds may leave it out. */
+  /** Whether it has a default and may be omitted. */
   optional: boolean;
 }
 
-/** What the core says of a model. */
 export interface LayerValues {
   layers: { layer: string; input: string; output: string; nested: boolean }[];
-  /** type: number of TensorProto.DataType; sizes below 0 are open. */
+  /** type: TensorProto.DataType; sizes below 0 are dynamic. */
   inputs: { name: string; type: number; shape?: (number | string)[]; optional: boolean }[];
   outputs: string[];
-  /** Files with external data, as they follow the model's own. */
+  /** External data files, in order after the model's own. */
   locations: string[];
 }
 
-/** Names of ONNX Runtime by TensorProto.DataType; bfloat16 and smaller types cannot be fed from JavaScript. */
+/** ONNX Runtime's names by TensorProto.DataType; JavaScript cannot feed bfloat16 and smaller types. */
 const typeNames: Record<number, string> = {
   1: 'float32',
   2: 'uint8',
@@ -42,7 +41,7 @@ const typeNames: Record<number, string> = {
   16: 'bfloat16',
 };
 
-/** Errors: format-unsupported: a model of another format. */
+/** Errors: format-unsupported if the model is not ONNX. */
 export function layerValuesOf(model: OpenedModel): LayerValues {
   const { ok } = JSON.parse(model.indexFor().layerValues()) as { ok?: LayerValues };
   if (!ok) throw failure('format-unsupported', model.name, `is ${model.format}; ONNX Runtime runs ONNX models`);

@@ -1,10 +1,9 @@
-// Texts to sequences of one length, as evaluations usually cut them: tokens of all texts one after another, in windows
-// that each begin with what the tokenizer puts in front of a text (such as `<s>`).
+// Cuts concatenated tokens into windows that each begin with the tokenizer's prefix (such as `<s>`).
 
 import { failure } from '../api/errors.js';
 import type { TextInput, TokenInput, Tokenizer } from '../api/types.js';
 
-/** Windows of ordinary models; longer ones change little and take more memory. */
+/** Default window; longer ones change little and take more memory. */
 const usualLength = 256;
 
 const invalid = (detail: string) => failure('argument-invalid', 'tokens', detail);
@@ -16,7 +15,7 @@ function idsOf(tokenizer: Tokenizer, text: string, withSpecial: boolean): number
   throw invalid('tokenizer.encode(text) gave neither token ids nor { ids }');
 }
 
-/** Tokens in front of `plain` in `whole`. */
+/** The tokens before `plain` in `whole`. */
 function prefixOf(whole: readonly number[], plain: readonly number[]): number[] {
   for (let first = 0; first + plain.length <= whole.length; ++first) {
     if (plain.every((id, i) => whole[first + i] === id)) return whole.slice(0, first);
@@ -24,13 +23,13 @@ function prefixOf(whole: readonly number[], plain: readonly number[]): number[] 
   return [];
 }
 
-/** One text with what the tokenizer puts in front of it, and without what it puts behind. */
+/** One text with the tokenizer's prefix but without its suffix. */
 export function promptOf(tokenizer: Tokenizer, text: string): number[] {
   const plain = idsOf(tokenizer, text, false);
   return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
 }
 
-/** The last window is left out when it is not full. Errors: argument-invalid (a text too short for one window...). */
+/** Drops an incomplete last window. Errors: argument-invalid (the text is too short for one window...). */
 export function tokensOfText(input: TextInput, maxPositions: number): TokenInput {
   const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;
   const texts = typeof input.text === 'string' ? [input.text] : input.text;

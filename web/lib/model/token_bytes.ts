@@ -1,4 +1,4 @@
-// How many bytes of text each token of a vocabulary stands for, from the model's tokenizer.json; bits per byte need it.
+// Bytes of text per vocabulary token, from the model's tokenizer.json, for bits per byte.
 
 import type { OpenedModel } from './model.js';
 
@@ -11,10 +11,8 @@ interface TokenizerJson {
 
 const byteToken = /^<0x[0-9A-Fa-f]{2}>$/;
 
-/**
- * Bytes by token id. Byte-level vocabularies spell each byte as one character; others are UTF-8, with U+2581 for a space
- * and `<0x41>` for a single byte. Special tokens stand for nothing.
- */
+/** Bytes by token id. Byte-level vocabularies spell each byte as one character; others are UTF-8, with U+2581 for a
+ * space and `<0x41>` for a single byte. Special tokens have no bytes. */
 export function tokenBytes(tokenizer: TokenizerJson): Map<number, number> {
   const isByteLevel = JSON.stringify([tokenizer.pre_tokenizer, tokenizer.decoder]).includes('"ByteLevel"');
   const encoder = new TextEncoder();
@@ -32,13 +30,13 @@ export function tokenBytes(tokenizer: TokenizerJson): Map<number, number> {
   return bytes;
 }
 
-/** The same of a model's tokenizer.json; null when there is none that can be understood. */
+/** The same for a model's tokenizer.json; null if missing or not understood. */
 export async function tokenBytesOf(model: OpenedModel): Promise<Map<number, number> | null> {
   try {
     const file = await model.siblingFile('tokenizer.json');
     const bytes = file && tokenBytes(JSON.parse(new TextDecoder().decode(file)) as TokenizerJson);
     return bytes && bytes.size > 0 ? bytes : null;
   } catch {
-    return null; // another tokenizer's file: bits per byte are then not told
+    return null; // unknown tokenizer: no bits per byte
   }
 }

@@ -1,4 +1,4 @@
-// Token sequences for a forward pass: from typed arrays, or from a tensor of an opened safetensors file.
+// Token sequences for a forward pass, from typed arrays or a tensor of a safetensors file.
 
 import { failure } from '../api/errors.js';
 import type { Model, TextInput, TokenInput } from '../api/types.js';
@@ -12,7 +12,6 @@ export interface TokenBatch {
   length: number;
 }
 
-/** Usual names of a token tensor, best first. */
 const usualNames = ['input_ids', 'tokens'];
 
 const argumentInvalid = (detail: string) => failure('argument-invalid', 'tokens', detail);
@@ -61,7 +60,7 @@ async function tokenInput(
   return 'text' in input ? tokensOfText(input, maxPositions) : readTokens(input, name);
 }
 
-/** Checked against the model: at least two tokens a sequence, no longer than it was trained for, all in its vocabulary. */
+/** Checks tokens against the model: at least two per sequence, at most the model's maximum, all in its vocabulary. */
 export async function tokenBatch(
   input: TokenInput | Model | TextInput,
   name: string | undefined,

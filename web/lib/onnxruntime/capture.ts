@@ -1,5 +1,4 @@
-// Activations of an ONNX model, as ONNX Runtime computes them. The values that go into layers and come out of them are
-// declared outputs of the graph, and every feed is run once.
+// Activations of an ONNX model from ONNX Runtime: makes inputs and outputs of layers graph outputs; one run per feed.
 
 import { failure, textOf } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
@@ -7,23 +6,23 @@ import { isReadOnce } from '../calibration/activations.js';
 import { OpenedModel } from '../model/model.js';
 import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
 
-/** What is used of a tensor of ONNX Runtime. */
+/** The subset of ONNX Runtime's tensor used here. */
 export interface RuntimeTensor {
   readonly type: string;
   readonly dims: readonly number[];
   readonly data: unknown;
-  /** Fetches data that are on another device. */
+  /** Fetches data from another device. */
   getData?(releaseData?: boolean): Promise<unknown>;
   dispose?(): void;
 }
 
-/** What is used of a session of ONNX Runtime. */
+/** The subset of ONNX Runtime's session used here. */
 export interface RuntimeSession {
   run(feeds: Record<string, RuntimeTensor>, fetches: readonly string[]): Promise<Record<string, RuntimeTensor>>;
   release(): Promise<void>;
 }
 
-/** What is used of the modules `onnxruntime-web` and `onnxruntime-node`. */
+/** The subset of `onnxruntime-web` and `onnxruntime-node` used here. */
 export interface Runtime {
   // biome-ignore lint/suspicious/noExplicitAny: sessions of the two modules have types of their own, options too
   InferenceSession: { create(model: Uint8Array, options?: any): Promise<any> };
@@ -34,23 +33,21 @@ export interface Runtime {
 export type Feed = Record<string, any>;
 
 export interface CaptureOptions {
-  /** For `InferenceSession.create`: executionProviders, … Files with external data are added to it. */
+  /** For `InferenceSession.create`: executionProviders, … External data files are added. */
   sessionOptions?: object;
-  /**
-   * Values that are in memory at once, as the runtime gives them out; more take another run of the same feed. Default: all.
-   */
+  /** Maximum number of values in memory at once; more need further runs of the same feed. Default: all. */
   valuesPerRun?: number;
   signal?: AbortSignal;
 }
 
 type Wanted = Pick<ActivationBatch, 'layer' | 'role'>;
 
-/** A value of the graph, and what it is to layers. */
+/** Graph values, with their roles in layers. */
 type Values = Map<string, Wanted[]>;
 
 const roles = ['input', 'output'] as const;
 
-/** Errors: argument-invalid naming a wanted layer that has no values in the graph. */
+/** Errors: argument-invalid naming a wanted layer without values in the graph. */
 function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Values {
   const values: Values = new Map();
   const add = (name: string, use: Wanted) => values.set(name, [...(values.get(name) ?? []), use]);
@@ -72,7 +69,7 @@ function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Va
   return values;
 }
 
-/** The model with more outputs, in one piece, and its files with external data. */
+/** The model with more outputs, as one array, and its external data files. */
 async function bytesOf(model: OpenedModel, outputs: string[], locations: string[]) {
   const [source, ...external] = model.weights;
   if (!source) throw new RangeError('a model has a file');
@@ -87,7 +84,7 @@ async function bytesOf(model: OpenedModel, outputs: string[], locations: string[
   return { bytes, externalData };
 }
 
-/** The data of a tensor as calibration takes them. Errors: dtype-unsupported. */
+/** A tensor's data for calibration. Errors: dtype-unsupported. */
 async function batchOf(tensor: RuntimeTensor, name: string, use: Wanted): Promise<ActivationBatch> {
   const shape = [...tensor.dims];
   const data = tensor.getData ? await tensor.getData() : tensor.data;
@@ -170,10 +167,10 @@ async function ran(session: RuntimeSession, feed: Feed, names: string[], number:
   }
 }
 
-/** Feeds that can be read as often as calibration needs, or a function that makes them. */
+/** Re-readable feeds, or a function that makes them. */
 export type Feeds = Iterable<Feed> | AsyncIterable<Feed> | (() => Iterable<Feed> | AsyncIterable<Feed>);
 
-/** The function of `wasmquant/onnxruntime`, for a host. `create`: a quantizer that opens what is not opened yet. */
+/** Makes the host's `captureActivations`. `create`: a quantizer that opens models given as sources. */
 export function capturer(create: (options: { threads: number }) => Promise<Quantizer>) {
   return (runtime: Runtime, model: Model | Source, feeds: Feeds, options: CaptureOptions = {}): CapturedActivations => {
     const { valuesPerRun = 1 } = options;

@@ -1,5 +1,5 @@
-// Feeds of an ONNX model from files: arrays of .npy, .npz and safetensors files that are called as the model's inputs.
-// Everything is checked against the graph before anything runs; values are read sample by sample.
+// Feeds of an ONNX model from .npy, .npz and safetensors arrays named like the model's inputs. Everything is checked
+// against the graph before anything runs; values are read sample by sample.
 
 import { failure } from '../api/errors.js';
 import type { Model, TensorInfo } from '../api/types.js';
@@ -7,24 +7,24 @@ import { OpenedModel } from '../model/model.js';
 import { inputsOf, inputText, type ModelInput } from '../model/onnx_inputs.js';
 import type { Feed } from './capture.js';
 
-/** What is used of the class `Tensor` of ONNX Runtime. */
+/** The subset of ONNX Runtime's class `Tensor` used here. */
 export interface TensorClass {
   // biome-ignore lint/suspicious/noExplicitAny: the class has an overload for every type of elements
   new (type: any, data: any, dims: readonly number[]): unknown;
 }
 
-/** Samples of files, in their order. Every iteration reads them anew. */
+/** Samples in file order. Every iteration reads them again. */
 export interface FileFeeds extends AsyncIterable<Feed> {
-  /** How many there are. */
+  /** Number of samples. */
   readonly count: number;
 }
 
-/** Calibration is done with hundreds; a file that makes more is none of samples. */
+/** Calibration uses hundreds; a file with more than this has no samples. */
 const mostSamples = 65_536;
 
 type Elements = new (buffer: ArrayBuffer) => ArrayBufferView;
 
-/** By dtype of a file: ONNX Runtime's name, and what holds its elements there. float16 are bits. */
+/** By file dtype: ONNX Runtime's name and array type. float16 is stored as bits. */
 const elementTypes: Record<string, [type: string, elements: Elements]> = {
   F32: ['float32', Float32Array],
   F16: ['float16', Uint16Array],
@@ -40,7 +40,7 @@ const elementTypes: Record<string, [type: string, elements: Elements]> = {
   BOOL: ['bool', Uint8Array],
 };
 
-/** One sample of one input: bytes of a file. */
+/** One sample of one input, as bytes of a file. */
 interface Piece {
   file: OpenedModel;
   tensor: TensorInfo;
@@ -49,7 +49,7 @@ interface Piece {
   dims: readonly number[];
 }
 
-/** The input that a tensor is for, and the number in its name. NumPy files call matrices `<array>.weight`. */
+/** The input for a tensor, and the number in its name. NumPy matrices are named `<array>.weight`. */
 function inputFor(inputs: readonly ModelInput[], file: OpenedModel, name: string) {
   const plain = file.format === 'npy' ? name.replace(/\.weight$/, '') : name;
   const [, stem = plain, number = '-1'] = /^(.+)\.(\d+)$/.exec(plain) ?? [];
@@ -72,8 +72,7 @@ const fits = (dims: readonly number[], shape: ModelInput['shape']) =>
   !shape || (dims.length === shape.length && shape.every((size, i) => typeof size !== 'number' || size === dims[i]));
 
 /**
- * How an array becomes samples: as it is; along an axis more than the input has; or along the first axis, where the
- * model takes a fixed number of rows.
+ * How an array becomes samples: as one, along an additional axis, or along the first axis if the model fixes its rows.
  */
 function cut(tensor: TensorInfo, { name, shape }: ModelInput): { count: number; dims: number[] } {
   const { shape: found } = tensor;
@@ -106,7 +105,7 @@ function piecesOf(file: OpenedModel, tensor: TensorInfo, input: ModelInput): Pie
   return Array.from({ length: count }, (_, i) => ({ file, tensor, begin: tensor.begin + i * bytes, bytes, dims }));
 }
 
-/** The samples of one opened file, or of a list of arrays that was opened as one. */
+/** The samples of an opened file or list of arrays. */
 function samplesOf(file: OpenedModel, inputs: readonly ModelInput[]): Record<string, Piece>[] {
   const found = new Map<ModelInput, { place: number; pieces: Piece[] }[]>();
   for (const tensor of file.tensors) {
@@ -139,14 +138,16 @@ async function tensorOf(Tensor: TensorClass, { file, tensor, begin, bytes, dims 
 }
 
 /**
- * Inputs of an ONNX model from opened files, for `captureActivations`. Arrays are called as the inputs, or `<input>.0`,
- * `<input>.1` ... for several samples. An array with an axis more than its input, or with a multiple of the rows that the
- * model has fixed, holds several samples, too. An input with a single one goes with all samples of its file.
+ * Inputs of an ONNX model from opened files, for `captureActivations`. Arrays are named like the inputs, or
+ * `<input>.0`, `<input>.1` ... for several samples. An array with one more axis than its input, or a multiple of the
+ * model's fixed number of rows, also has several samples. An input with a single sample is used with all samples of its
+ * file.
  * @param runtime the module `onnxruntime-web` or `onnxruntime-node`
  * @param model an opened ONNX model
- * @param files opened .npz archives, safetensors files, or lists of .npy arrays; they stay open as long as feeds are read
- * @throws QuantizationError argument-invalid (an array that is no input, an input without array), shape-mismatch,
- *   dtype-unsupported, format-unsupported
+ * @param files opened .npz archives, safetensors files, or lists of .npy arrays; keep them open while feeds are read
+ * @throws QuantizationError argument-invalid (an unknown array, an input without array), shape-mismatch,
+ * dtype-unsupported,
+ *   format-unsupported
  */
 export function feedsOf(runtime: { Tensor: TensorClass }, model: Model, ...files: Model[]): FileFeeds {
   const inputs = modelInputs(model);
@@ -172,8 +173,8 @@ function opened(model: Model): OpenedModel {
 }
 
 /**
- * The inputs that an opened ONNX model declares, those with a default included.
- * @throws QuantizationError format-unsupported: a model of another format
+ * The declared inputs of an opened ONNX model, including those with a default.
+ * @throws QuantizationError format-unsupported if the model is not ONNX
  */
 export function modelInputs(model: Model): ModelInput[] {
   return inputsOf(opened(model));

@@ -1,4 +1,4 @@
-// `wasmquant/onnxruntime` in browsers and web workers: activations of ONNX models to calibrate with.
+// `wasmquant/onnxruntime` in browsers and web workers: ONNX activations for calibration.
 
 import type { CapturedActivations, Model, Source } from '../api/types.js';
 import { createQuantizer } from '../index.js';
@@ -10,14 +10,14 @@ export type { CaptureOptions, Feed, Feeds, Runtime, RuntimeSession, RuntimeTenso
 export { type FileFeeds, feedsOf, modelInputs, type TensorClass } from './feeds.js';
 
 /**
- * What goes into the layers of an ONNX model and comes out of them when ONNX Runtime runs it on `feeds`; give it to
- * `quantizeModel` as `calibration`. Nothing runs before it is read, and then only what is asked for. The model is in memory
- * once more while the session is made, files with external data with it.
+ * Inputs and outputs of an ONNX model's layers when ONNX Runtime runs it on `feeds`, for `calibration` of
+ * `quantizeModel`. Runs lazily, and only for requested layers. Creating the session takes a second copy of the model in
+ * memory, including external data.
  * @param runtime the module `onnxruntime-web` or `onnxruntime-node`
- * @param model opened, or what `open` of a quantizer takes
- * @param feeds inputs of the model by name, one record a run; observers that see data twice read them twice
- * @throws QuantizationError while it is read: format-unsupported (not ONNX), argument-invalid (a layer inside a nested graph; a
- *   feed that the model does not take), source-invalid (the runtime refuses the model), dtype-unsupported
+ * @param model opened, or a source for a quantizer's `open`
+ * @param feeds inputs of the model by name, one record per run; observers with two passes read them twice
+ * @throws QuantizationError while being read: format-unsupported (not ONNX), argument-invalid (a layer in a subgraph;
+ *   an unknown feed), source-invalid (the runtime rejects the model), dtype-unsupported
  */
 export const captureActivations: (
   runtime: Runtime,

@@ -1,4 +1,4 @@
-// The core's plan of a forward pass: what is read, step by step, and how much memory it takes.
+// The core's plan of a forward pass: reads per step, and memory.
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
@@ -11,40 +11,38 @@ import { type TokenBatch, tokenBatch } from '../model/tokens.js';
 import type { ForwardStep } from '../worker/jobs.js';
 
 export interface ForwardPlanJson {
-  /** Text of config.json, or what a GGUF model's metadata say. */
+  /** Text of config.json, or its equivalent from GGUF metadata. */
   config: string;
   vocabulary: number;
   maxPositions: number;
-  /** Memory per token of a batch, and besides, in bytes. */
+  /** Memory per token of a batch, and fixed memory, in bytes. */
   tokenBytes: number;
   workingBytes: number;
-  /** Besides that, for the calibration of a block. */
+  /** Additional fixed memory for calibrating a block, in bytes. */
   calibrationBytes: number;
   steps: {
     name: string;
     floatBytes: number;
     tensors: (ForwardStep['tensors'][number] & { name: string })[];
   }[];
-  /** The tasks of all steps, packed. */
   work: Uint8Array;
 }
 
-/** A worker's own code and heap, a tile as stored and as float32, packed matrices. */
+/** A worker's code and heap, a tile stored and as float32, packed matrices. */
 export const forwardBesidesBytes = 12 * 1024 * 1024;
 
-/** A batch of sequences, and the forward pass on it. */
 export interface ForwardBatch {
   tokens: TokenBatch;
   plan: ForwardPlanJson;
 }
 
-/** What the pass is for. Only a run takes GGUF models; `source`: the folder that one was made from. */
+/** Purpose of the pass. Only a run accepts GGUF models; `source`: the folder one was made from. */
 export interface ForwardUse {
   runs?: boolean;
   source?: OpenedModel | undefined;
 }
 
-/** Tokens that fit the model. Errors: those of tokenBatch and forwardPlanOf. */
+/** Tokens checked against the model. Errors: those of tokenBatch and forwardPlanOf. */
 export async function forwardBatchOf(
   instance: Instance,
   model: OpenedModel,
@@ -56,10 +54,8 @@ export async function forwardBatchOf(
   return { tokens, plan: forwardPlanOf(instance, model, tokens.length, use) };
 }
 
-/**
- * For work on a block with the whole batch in one worker; `needsReference`: activations, block and statistics of the
- * model without quantization, too. Errors: memory-budget.
- */
+/** Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Errors:
+ * memory-budget. */
 export function checkBlockMemory(
   memory: MemoryPlan,
   { tokens, plan }: ForwardBatch,
@@ -83,7 +79,7 @@ export function forwardPlanOf(
   { runs = false, source }: ForwardUse = {},
 ): ForwardPlanJson {
   const index = model.indexFor(instance);
-  // A GGUF file describes itself; a config.json beside it may be of anything.
+  // GGUF describes itself; a config.json in its folder may be unrelated.
   const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
   const options = JSON.stringify({ ...comparedTiles, length, runs });
   const { work, ...plan } = instance.call<Omit<ForwardPlanJson, 'work'> & { work: HeapBytes }>((module) =>

@@ -1,5 +1,5 @@
-// The weight files of a run while they are written. Positioned targets take every piece at once. Append-only targets
-// get one file after another, each from its first byte to its last; pieces that come early wait in memory.
+// The weight files of a run while they are written. Positioned targets get every piece at once; append-only targets get
+// one file after another, front to back, and early pieces wait in memory.
 
 import { failure } from '../api/errors.js';
 import { type OutputFile, type OutputTarget, writeFailure } from '../io/target.js';
@@ -10,25 +10,24 @@ import type { OutputPath } from '../worker/protocol.js';
 export interface PlannedFile {
   name: string;
   bytes: number;
-  /** What is known before the run: headers, scales of activations. */
+  /** Bytes known before the run: headers, activation scales. */
   literals: { offset: number; bytes: Uint8Array<ArrayBuffer> }[];
 }
 
 interface FileState extends PlannedFile {
-  /** In the plan. */
   number: number;
   output: OutputFile | null;
-  /** Bytes that are written, or taken to be written. */
+  /** Bytes written or waiting. */
   taken: number;
-  /** Append-only: pieces by offset, and how far the file is written. */
+  /** Append-only: waiting pieces by offset, and the length written. */
   early: Map<number, Uint8Array<ArrayBuffer>>;
   position: number;
-  /** Positioned: writes under way; and whether the file was finished before the end of the run. */
+  /** Positioned: pending writes, and whether the file was finished before the end of the run. */
   pending: number;
   isFinished: boolean;
 }
 
-/** Of runs that can be resumed: files that are there already, and what happens when one more is complete. */
+/** For resumable runs: existing files, and a callback for completed ones. */
 export interface Keeping {
   files: ReadonlySet<number>;
   keep(file: number): Promise<void>;
@@ -42,13 +41,12 @@ export class OutputFiles implements ResultSink {
   readonly #keeping: Keeping | null;
   /** Bytes taken but not written. */
   #waiting = 0;
-  /** Writes under way. */
   #writing = 0;
   #current = 0;
   #failed: { error: unknown } | null = null;
   #listeners: (() => void)[] = [];
 
-  /** Files of the plan, null for those that another part of the run writes. `limit`: bytes that may wait before no more jobs are started. */
+  /** `files`: null for those of other parts. `limit`: waiting bytes at which no more jobs are started. */
   constructor(target: OutputTarget, files: (PlannedFile | null)[], limit: number, keeping: Keeping | null = null) {
     this.#target = target;
     this.#limit = limit;
@@ -61,7 +59,7 @@ export class OutputFiles implements ResultSink {
     });
   }
 
-  /** Creates the files (append-only: when their turn comes) and writes what is known of them. */
+  /** Creates the files (append-only: in turn) and writes their known bytes. */
   async start(): Promise<void> {
     for (const state of this.#files) {
       if (state.isFinished) continue;
@@ -71,14 +69,13 @@ export class OutputFiles implements ResultSink {
     if (!this.#target.isPositioned) void this.#append();
   }
 
-  /** What workers may write themselves, by number of the plan. */
+  /** Paths that workers may write, by file index in the plan. */
   get paths(): (OutputPath | null)[] {
     const paths = Array.from({ length: this.#planned }, (): OutputPath | null => null);
     for (const { number, name, output } of this.#files) if (output?.path) paths[number] = { name, path: output.path };
     return paths;
   }
 
-  /** Whether workers write all that is left to write. */
   get isWrittenByWorkers(): boolean {
     return this.#files.every(({ output, isFinished }) => isFinished || output?.path != null);
   }
@@ -95,7 +92,7 @@ export class OutputFiles implements ResultSink {
   }
 
   hasRoom(running: number): boolean {
-    // With nothing under way, only another job can bring the piece that the others wait for.
+    // If nothing is pending, only another job can bring the piece the others wait for.
     return this.#waiting <= this.#limit || (running === 0 && this.#writing === 0);
   }
 
@@ -106,7 +103,7 @@ export class OutputFiles implements ResultSink {
     });
   }
 
-  /** Waits for all writes and checks that every byte came. */
+  /** Waits for all writes and checks that files are complete. */
   async finish(): Promise<void> {
     for (const { name, bytes, taken, isFinished } of this.#files) {
       if (taken !== bytes && !isFinished)
@@ -157,7 +154,7 @@ export class OutputFiles implements ResultSink {
     this.#waiting -= bytes.byteLength;
   }
 
-  /** Counts a write while it is under way, keeps its failure, and tells who waits. */
+  /** Counts a pending write, keeps its failure, and notifies waiters. */
   async #work(step: () => Promise<void>): Promise<void> {
     this.#writing += 1;
     try {
@@ -169,7 +166,7 @@ export class OutputFiles implements ResultSink {
     for (const listener of this.#listeners.splice(0)) listener();
   }
 
-  /** Append-only: writes all that is next in line. One loop at a time. */
+  /** Append-only: writes all pieces that are next. One loop at a time. */
   async #append(): Promise<void> {
     if (this.#writing > 0 || this.#failed) return;
     const step = this.#nextStep();

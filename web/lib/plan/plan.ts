@@ -1,4 +1,4 @@
-// The core's plan of a run, taken apart: bound objects are freed before the first `await`, what a run needs is copied.
+// The core's plan of a run. Bound objects are freed before the first `await`; what a run needs is copied.
 
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlanOptions } from '../api/types.js';
@@ -10,25 +10,22 @@ import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { PlannedFile } from './output_files.js';
 
-/** What the caller says besides the config. `file`: what a single output file is called, where that is known. */
+/** The caller's choices besides the config. `file`: name of a single output file, if known. */
 export interface PlanChoices extends PlanOptions {
   file?: string | null;
-  /** Whether files go to a folder that has folders inside. */
+  /** Whether output goes to a folder with subfolders. */
   folder?: boolean | undefined;
 }
 
-/** How a plan is made besides its config. */
 export interface PlanSettings extends TileSizes {
-  /** Whether static inputs and outputs, and weighted observers, get what they need from calibration. */
+  /** Whether calibration will supply static inputs and outputs, and weighted observers. */
   calibrates?: boolean;
-  /** What calibration found. */
   activations?: object[];
 }
 
-/** Tensors that the core tells of at a time. */
 const rowsAtOnce = 1024;
 
-/** What a plan has to know of its model before it can be run: bytes of a file. */
+/** A byte range of a file that a plan needs before it can run. */
 interface Constant {
   file: number;
   begin: number;
@@ -74,27 +71,22 @@ interface Literals extends HeapBytes {
   places: [offset: number, begin: number, bytes: number][];
 }
 
-/** Work of a plan, by number of its task; `tensor` and `outputs`: of PlanTask. */
+/** A task of a plan; `tensor` and `outputs` as in PlanTask. */
 export type PlannedItem = WorkItem & Pick<PlanTask, 'tensor' | 'outputs'>;
 
-/** All that a run needs of its plan. */
 export interface PreparedRun {
   plan: Plan;
   items: PlannedItem[];
-  /** The tasks as the core packs them. */
   work: Uint8Array<ArrayBuffer>;
   files: PlannedFile[];
-  /** Text of config.json of a folder output, and of the index of its shards; "" for none. */
+  /** Text of config.json and of the shard index of a folder output; "" if absent. */
   outputConfig: string;
   shardMap: string;
-  /** What calibration has to find, as the core takes it; "" for nothing. */
+  /** What calibration must find, for the core; "" for nothing. */
   requests: string;
 }
 
-/**
- * Plans a run; where the plan has to know some values of the model, reads them and plans it anew. Errors: those of
- * withPlan and of reading.
- */
+/** Plans a run, again if some of the model's values are needed. Errors: those of withPlan and of reading. */
 export async function prepareRun(
   instance: Instance,
   model: OpenedModel,
@@ -126,7 +118,7 @@ export async function prepareRun(
   );
 }
 
-/** Copies literals, tasks and the index out of a bound plan. */
+/** Copies literals, tasks and the index from a bound plan. */
 function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan: Plan): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
@@ -159,7 +151,6 @@ function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan:
   };
 }
 
-/** Lends `use` tasks that were packed. */
 export function withWork<T>(instance: Instance, packed: Uint8Array, use: (work: BoundWork) => T): T {
   const work = instance.unpack(packed);
   try {
@@ -169,7 +160,6 @@ export function withWork<T>(instance: Instance, packed: Uint8Array, use: (work: 
   }
 }
 
-/** Observer states of one task, merged by the core. */
 function mergedState(instance: Instance, work: BoundWork, task: number, states: Uint8Array[]): Uint8Array {
   const session = instance.run((module) => new module.TensorSession(work, task));
   try {

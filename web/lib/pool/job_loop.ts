@@ -1,4 +1,4 @@
-// The loop that keeps workers busy: hands out jobs while output has room, takes results, stops at the first failure.
+// Keeps workers busy: starts jobs while output has room, takes results, stops at the first failure.
 
 import { QuantizationError } from '../api/errors.js';
 import { linkedController } from '../io/abort.js';
@@ -7,36 +7,33 @@ import type { Schedule, TileJob } from './job_queue.js';
 import type { Pool, RunContext } from './pool.js';
 import type { Advance } from './progress.js';
 
-/** Where output goes, and whether more may come. */
+/** Receives output and limits how much may be pending. */
 export interface ResultSink {
   accept(written: WrittenBytes): void;
-  /** Whether another job may be started; `running` are under way. */
+  /** Whether another job may start while `running` are running. */
   hasRoom(running: number): boolean;
-  /** Resolves when `hasRoom` may have changed; rejects when writing failed. */
+  /** Resolves when `hasRoom` may have changed; rejects if writing failed. */
   changed(): Promise<void>;
 }
 
-/** A job under way. `work` rejects only where the whole run has to stop. */
+/** A running job. `work` rejects only if the whole run must stop. */
 interface Running {
   job: TileJob;
   controller: AbortController;
   work: Promise<void>;
 }
 
-/** Whether the values of a weight are at fault: of several such failures the first in the model is reported. */
+/** Whether a weight's values are at fault; of several such failures the first in model order is reported. */
 const isOfValues = (error: unknown) =>
   error instanceof QuantizationError && (error.code === 'value-not-finite' || error.code === 'value-overflow');
 
-/** Whether a job's tiles come before those of another. */
 function isBefore({ parts: [a] }: TileJob, { parts: [b] }: TileJob): boolean {
   if (!a || !b) return false;
   return a.item < b.item || (a.item === b.item && a.first < b.first);
 }
 
-/**
- * Runs a whole schedule. Rejects with the first failure, or `signal.reason`, when no worker is at it any more. After a failure
- * of values the jobs before it are still done, so that the error does not depend on the number of workers.
- */
+/** Runs a whole schedule. Rejects with the first failure, or `signal.reason`, once no worker is busy. After a value
+ * error, earlier jobs still run, so that the error does not depend on the number of workers. */
 export async function dispatch(
   pool: Pool,
   context: RunContext,
@@ -70,7 +67,7 @@ export async function dispatch(
       } catch (error) {
         running.delete(entry);
         if (isOfValues(error))
-          fail(job, error); // of a job that was aborted for it, too
+          fail(job, error); // also for a job aborted because of it
         else throw error;
       } finally {
         forget();
@@ -79,12 +76,12 @@ export async function dispatch(
     const entry: Running = { job, controller, work: Promise.resolve() };
     running.add(entry);
     entry.work = finish();
-    // A failure is seen by the race below; this keeps later ones from being reported as unhandled.
+    // The race below sees a failure; this keeps later ones from being reported as unhandled.
     entry.work.catch(() => {});
   };
   try {
     while (!schedule.done) {
-      let isOut = false; // of jobs that may be started now
+      let isOut = false; // no more jobs can start now
       while (!isOut && running.size < workers && sink.hasRoom(running.size)) {
         const job = schedule.next();
         isOut = !job || (first.failure !== null && !isBefore(job, first.failure.job));

@@ -1,44 +1,39 @@
-// From tasks to jobs. A job is a range of tiles of a large tensor, or several small tensors together. Large tensors that
-// are observed before they are quantized have observe jobs first (one job alone where observing cannot be shared); when
-// all their tiles are observed, the states are merged and their quantize jobs come next. Jobs are handed out in file
-// order, so that output arrives nearly in order.
+// From tasks to jobs. A job is a range of tiles of a large tensor, or several small tensors. Large tensors with observe
+// passes get observe jobs first (one, if observing cannot be shared); their states are then merged for the quantize
+// jobs. Jobs are in file order, so that output arrives nearly in order.
 
 import type { TensorError } from '../api/types.js';
 import type { Job, JobPart, JobResult, TaskNumber, TileKind } from '../worker/jobs.js';
 import type { Advance } from './progress.js';
 import { ErrorSums } from './report.js';
 
-/** Smaller jobs would cost more in calls than they gain in balance. */
+/** Below it, calls cost more than balance gains. */
 const smallestJobBytes = 1024 * 1024;
 
-/** One tensor to work on. */
 export interface WorkItem {
   name: string;
-  /** Input bytes. */
   bytes: number;
   tiles: number;
-  /** What is quantized, or the pair that is compared. */
+  /** The tensor to quantize, or the pair to compare. */
   task: { quantize: TaskNumber; observePasses: number; observedInParts: boolean } | { pair: number };
-  /** Merges the states of several observe parts. */
   merge(states: Uint8Array[]): Uint8Array;
 }
 
 interface ItemState {
   item: WorkItem;
   sums: ErrorSums;
-  /** Sums of ranges that came before their turn, by first tile. */
+  /** Sums of early ranges, by first tile. */
   early: Map<number, { last: number; sums: Float64Array }>;
   summedTiles: number;
   observedTiles: number;
   states: Map<number, Uint8Array>;
 }
 
-/** Ranges of tiles. */
 export type TileJob = Job<TileKind>;
 
 interface Entry {
   job: TileJob;
-  /** Position of the first tensor: jobs are handed out in this order. */
+  /** Position of the first tensor, for ordering. */
   order: number;
 }
 
@@ -46,13 +41,13 @@ export class Schedule {
   readonly #items: ItemState[];
   readonly #jobBytes: number;
   readonly #workers: number;
-  /** Input bytes of tensors that are not cut into jobs yet. */
+  /** Input bytes not yet cut into jobs. */
   #left: number;
   readonly #ready: Entry[] = [];
   #cursor = 0;
   #unfinished: number;
 
-  /** `jobBytes`: input bytes of a job at most. Among several `workers` the last jobs are smaller, so that all end together. */
+  /** `jobBytes`: maximum input bytes per job. With several `workers` the last jobs are smaller, to end together. */
   constructor(items: WorkItem[], jobBytes: number, workers = 1) {
     this.#jobBytes = jobBytes;
     this.#workers = workers;
@@ -72,13 +67,13 @@ export class Schedule {
     return this.#unfinished === 0;
   }
 
-  /** The next job; null when all are handed out or wait for an observe pass. */
+  /** The next job; null if all are started or waiting for an observe pass. */
   next(): TileJob | null {
     if (this.#ready.length === 0) this.#expand();
     return this.#ready.shift()?.job ?? null;
   }
 
-  /** Takes the result of a job, and says what it means for progress; a pass of two counts half. */
+  /** Takes a job's result and returns its progress; one of two passes counts half. */
   complete(job: TileJob, result: JobResult<TileKind>): Advance {
     const advance: Advance = { phase: 'read', bytes: 0, tensors: 0, name: job.label };
     for (const [position, part] of job.parts.entries()) {
@@ -101,12 +96,11 @@ export class Schedule {
     return advance;
   }
 
-  /** Error of a tensor, once done. */
   error(item: number): TensorError | null {
     return this.#items[item]?.sums.result() ?? null;
   }
 
-  /** True when the tensor is finished. */
+  /** True once the tensor is finished. */
   #addSums(state: ItemState, { first, last }: JobPart<TileKind>, sums: Float64Array): boolean {
     state.early.set(first, { last, sums });
     for (let next = state.early.get(state.summedTiles); next; next = state.early.get(state.summedTiles)) {
@@ -141,13 +135,12 @@ export class Schedule {
     return { label: item.name, bytes: (item.bytes * (part.last - part.first)) / item.tiles, parts: [part] };
   }
 
-  /** Input bytes of the next job: half of each worker's share of what is left (guided self-scheduling). */
+  /** Input bytes of the next job: half of each worker's share of the rest (guided self-scheduling). */
   #nextBytes(left: number): number {
     if (this.#workers === 1) return this.#jobBytes;
     return Math.min(this.#jobBytes, Math.max(smallestJobBytes, left / (2 * this.#workers)));
   }
 
-  /** Tile ranges of about so many bytes each. */
   *#ranges({ bytes, tiles }: WorkItem): Generator<[first: number, last: number]> {
     const perJob = Math.max(1, Math.floor(this.#nextBytes(Math.max(this.#left, bytes)) / Math.max(1, bytes / tiles)));
     const even = Math.ceil(tiles / Math.ceil(tiles / perJob));
@@ -182,12 +175,12 @@ export class Schedule {
   }
 }
 
-/** Whether one session must see the whole tensor before any of its tiles can run. */
+/** Whether one session must see the whole tensor before any tile can run. */
 function observesWhole({ task }: WorkItem): boolean {
   return 'quantize' in task && task.observePasses > 0 && !task.observedInParts;
 }
 
-/** What a part does of all passes over its tiles. */
+/** The share of a part in all passes over its tiles. */
 function share({ task }: WorkItem, { kind }: JobPart<TileKind>): number {
   if (kind === 'compare' || kind === 'observe-and-run' || 'pair' in task) return 1;
   return (kind === 'observe' ? task.observePasses : 1) / (task.observePasses + 1);

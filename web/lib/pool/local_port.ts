@@ -1,18 +1,16 @@
-// A "worker" in the thread of the caller, for 0 threads. Between tiles it gives the event loop a turn, so that a page
-// stays alive and an abort is noticed.
+// A "worker" in the caller's thread, for 0 threads. Yields between tiles, so that pages stay responsive.
 
 import type { FromWorker, Port, ToWorker } from '../worker/protocol.js';
 import type { WorkerHost } from '../worker/tile_input.js';
 import { JobServer } from '../worker/worker_server.js';
 
-/** Work between two turns of the event loop, in milliseconds: shorter than a frame. */
+/** Milliseconds of work between yields: shorter than a frame. */
 const turnMs = 12;
 
 export class LocalPort implements Port {
   readonly server: JobServer;
   #message: (message: FromWorker) => void = () => {};
   #terminated = false;
-  /** Settles when nothing runs. */
   #idle: Promise<void> = Promise.resolve();
 
   constructor(host: WorkerHost) {

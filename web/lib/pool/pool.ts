@@ -1,15 +1,14 @@
-// Workers, each with its own engine, and the jobs that wait for one. A worker that dies or whose engine traps is
-// replaced, and its job is done once more; if that fails too, the run ends with worker-crashed. Abort = terminate.
-// Idle workers do not keep the process alive, and are ended after a while to give their memory back.
+// Workers, each with an engine, and the jobs waiting for one. A worker that dies or traps is replaced and its job
+// retried once; a second failure is worker-crashed. Abort = terminate. Idle workers end after a while.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Job, JobKind, JobResult, WorkProgress } from '../worker/jobs.js';
 import type { ContextFiles, FromWorker, Port } from '../worker/protocol.js';
 
-/** Memory of idle workers is given back after this time. */
+/** Idle workers end after this time, in milliseconds. */
 const idleMs = 10_000;
 
-/** One run's files, and how the main thread reads those that workers cannot. */
+/** One run's files, and the main thread's reader for those that workers cannot read. */
 export interface RunContext {
   readonly id: number;
   readonly files: ContextFiles;
@@ -51,27 +50,27 @@ export class Pool {
     this.#size = size;
   }
 
-  /** Linear memory of the workers, as they last told. */
+  /** Linear memory of the workers, as last reported. */
   get memoryBytes(): number {
     return [...this.#slots].reduce((sum, slot) => sum + slot.memoryBytes, 0);
   }
 
-  /** Describes a run to the pool. Pass the result to `run`, then to `release`. */
+  /** Describes a run to the pool; pass the result to `run`, then to `release`. */
   context(files: ContextFiles, read: RunContext['read']): RunContext {
     return { id: this.#contextId++, files, read };
   }
 
-  /** Starts `count` workers, up to the pool's size, for jobs that come soon: they load while the caller plans. */
+  /** Starts `count` workers, up to the pool's size, so that they load while the caller plans. */
   prepare(count: number): void {
     while (this.#slots.size < Math.min(count, this.#size)) {
       const slot = this.#grow();
-      if (!slot) return; // the first job will say why
+      if (!slot) return; // the first job will report the reason
       slot.port.hold(false);
     }
     this.#rest();
   }
 
-  /** Runs one job. Errors: those of the job; worker-crashed; on abort `signal.reason`, once the worker is gone. */
+  /** Runs one job. Errors: the job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   async run<K extends JobKind>(
     context: RunContext,
     job: Job<K>,
@@ -88,13 +87,12 @@ export class Pool {
       this.#assign();
     });
     try {
-      return (await result) as JobResult<K>; // of the job that the worker was given
+      return (await result) as JobResult<K>; // matches the job's kind
     } finally {
       signal?.removeEventListener('abort', abort);
     }
   }
 
-  /** Closes a run's files in every worker that knows them. */
   async release(context: RunContext): Promise<void> {
     const released = [...this.#slots]
       .filter((slot) => slot.contexts.has(context.id))
@@ -110,7 +108,6 @@ export class Pool {
     this.#rest();
   }
 
-  /** Ends all workers; jobs under way fail with `reason`. */
   async close(reason: unknown): Promise<void> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
@@ -202,12 +199,12 @@ export class Pool {
     const { task } = slot;
     slot.task = null;
     this.#relax(slot);
-    // The run that gets this result may add its next job at once; the worker is offered to others after that.
+    // The run may add its next job first; then the worker is offered to others.
     queueMicrotask(() => this.#assign());
     return task;
   }
 
-  /** Lets the process end unless somebody waits for this worker. */
+  /** Lets the process end unless a job uses this worker. */
   #relax(slot: Slot): void {
     slot.port.hold(slot.task !== null || slot.releasing.size > 0);
   }
@@ -219,7 +216,7 @@ export class Pool {
     try {
       const found = slot.contexts.get(context);
       if (!found) throw new Error('the run has ended');
-      // A copy is transferred: the source may keep using what it returned.
+      // Transfers a copy, because the source may reuse its buffer.
       const bytes = (await found.read(input, file, offset, length)).slice();
       slot.port.post({ type: 'bytes', request, bytes }, [bytes.buffer as ArrayBuffer]);
     } catch (error) {

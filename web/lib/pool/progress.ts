@@ -1,16 +1,15 @@
-// Progress reports: monotonic, and not more often than a person can see; the first of a phase is never left out.
+// Progress reports: monotonic and throttled; the first of a phase is never dropped.
 
 import type { Progress } from '../api/types.js';
 
 /** Time between two reports, in milliseconds. */
 const intervalMs = 50;
 
-/** What was done since the last report: input bytes and tensors that are finished. */
+/** Progress since the last report: finished input bytes and tensors. */
 export interface Advance {
   phase: Progress['phase'];
   bytes: number;
   tensors: number;
-  /** Worked on last. */
   name?: string;
 }
 
@@ -30,7 +29,6 @@ export class ProgressMeter {
     this.#bytesTotal = bytesTotal;
   }
 
-  /** `always` reports even if a report was given just now. */
   advance({ phase, bytes, tensors, name }: Advance, always = false): void {
     this.#bytesDone = Math.min(this.#bytesTotal, this.#bytesDone + bytes);
     this.#index += tensors;

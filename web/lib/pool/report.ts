@@ -1,12 +1,12 @@
-// Error of a tensor from its sums, what is to be said about errors, and the totals of a report.
+// Errors of tensors from their sums, remarks on errors, and totals of reports.
 
 import type { Coverage, Diagnostic, PlannedTensor, TensorError, TensorReport, Totals } from '../api/types.js';
 import { sumsPerUnit } from '../worker/jobs.js';
 
-/** Below this the noise has a third of the weights' energy, or more. */
+/** Below this, noise has at least a third of the weights' energy. */
 const lowestSqnrDb = 5;
 
-/** Running sums of one tensor. Units are added in their order, so the last bit does not depend on who computed them. */
+/** Running sums of one tensor. Units are added in order, so the result does not depend on who computed them. */
 export class ErrorSums {
   #xx = 0;
   #yy = 0;
@@ -33,7 +33,6 @@ export class ErrorSums {
     }
   }
 
-  /** Null when nothing was compared. */
   result(): TensorError | null {
     if (this.#lostX + this.#lostY > 0) return infiniteError({ reference: this.#lostX, quantized: this.#lostY });
     if (this.#count === 0) return null;
@@ -47,7 +46,6 @@ export class ErrorSums {
   }
 }
 
-/** Of a tensor with so many values that are NaN or infinite. */
 export function infiniteError(nonFinite: { reference: number; quantized: number }): TensorError {
   const infinite = Number.POSITIVE_INFINITY;
   return { sqnrDb: -infinite, mse: infinite, maxAbs: infinite, cosine: Number.NaN, nonFinite };
@@ -60,13 +58,12 @@ function cosineOf(xx: number, yy: number, dd: number): number {
   return Math.max(-1, Math.min(1, (xx + yy - dd) / 2 / Math.sqrt(xx * yy)));
 }
 
-/** A planned tensor without its outputs, with its error. */
+/** A planned tensor with its error instead of its outputs. */
 export function tensorReport(tensor: PlannedTensor, error: TensorError | null): TensorReport {
   const { outputs: _, ...rest } = tensor;
   return { ...rest, error };
 }
 
-/** Warnings about weights that hold NaN or infinity. */
 export function nonFiniteRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
   const values = (count: number) => `${count} ${count === 1 ? 'value' : 'values'}`;
   return tensors.flatMap(({ name, error }): Diagnostic[] => {
@@ -78,7 +75,7 @@ export function nonFiniteRemarks(tensors: readonly TensorReport[]): Diagnostic[]
   });
 }
 
-/** What the errors of a run say: the same, and warnings about weights of which little is left. */
+/** nonFiniteRemarks, and warnings about weights with a very low SQNR. */
 export function errorRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
   const low = tensors.flatMap(({ name, error }): Diagnostic[] => {
     if (!error || error.nonFinite || !(error.sqnrDb < lowestSqnrDb)) return [];
@@ -114,7 +111,7 @@ function coverageOf(tensors: TensorReport[]): Coverage {
   return coverage;
 }
 
-/** Totals of a comparison: sizes of both models and bits per element of what is quantized. */
+/** Totals of a comparison: sizes of both models, and bits per element of the quantized weights. */
 export function totalsOf(tensors: TensorReport[]): Totals {
   const quantized = tensors.filter((tensor) => tensor.action === 'quantize');
   const sum = (list: TensorReport[], of: (tensor: TensorReport) => number) =>

@@ -1,4 +1,4 @@
-// What every run works with, and how it gives work to the pool.
+// The resources of every run, and how it submits work to the pool.
 
 import type { Model, Source } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
@@ -11,7 +11,6 @@ import { Schedule, type WorkItem } from './job_queue.js';
 import type { Pool, RunContext } from './pool.js';
 import type { Advance } from './progress.js';
 
-/** What a run works with. */
 export interface Workshop {
   instance: Instance;
   pool: Pool;
@@ -19,12 +18,11 @@ export interface Workshop {
   open(source: Source): Promise<Model>;
 }
 
-/** Weight files of a model. */
 interface Weights {
   weights: readonly FileSource[];
 }
 
-/** What workers get for a run: files of some models, packed tasks, and outputs by path (as in `ContextFiles`). */
+/** A run's data for workers: files of models, packed tasks, and outputs by path (as in `ContextFiles`). */
 export interface Materials {
   models: readonly Weights[];
   work: Uint8Array[];
@@ -50,7 +48,7 @@ export async function withMaterials<T>(
   }
 }
 
-/** Runs the work of tensors whose errors alone are of interest. `bytes`: of the input in all, and in a job at most. */
+/** Runs tasks of which only the errors matter. `bytes`: input bytes in total and per job. */
 export async function measureItems(
   { pool, memory }: Workshop,
   materials: Materials,
@@ -68,14 +66,14 @@ export async function measureItems(
   return schedule;
 }
 
-/** A job of one part, and what it is told. `label`: for messages; `bytes`: of input that it reads. */
+/** A job with one part. `label`: for messages; `bytes`: input bytes. */
 interface SingleJob<K extends JobKind> {
   label: string;
   bytes: number;
   part: JobPart<K>;
 }
 
-/** Runs one job; nothing is written. Errors: those of the job, worker-crashed. */
+/** Runs one job that writes nothing. Errors: the job's, worker-crashed. */
 export function runOne<K extends JobKind>(
   { pool }: Workshop,
   materials: Materials,

@@ -1,4 +1,4 @@
-// Error per tensor between two models: both are decoded to float32 tile by tile and compared.
+// Compares two models tensor by tensor: decodes both to float32, tile by tile.
 
 import type { Diagnostic, PlannedTensor, Progress, Report } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
@@ -10,15 +10,14 @@ import { ProgressMeter } from '../pool/progress.js';
 import { nonFiniteRemarks, tensorReport, totalsOf } from '../pool/report.js';
 import { measureItems, type Workshop } from '../pool/workshop.js';
 
-/** The core's comparison of two models. */
 interface Comparison {
-  /** Pair p is of tasks 2p and 2p + 1 of `work`; `byColumns`: tiles of either are columns. */
+  /** Pair p has tasks 2p and 2p + 1 of `work`; `byColumns`: one has column tiles. */
   pairs: { name: string; tiles: number; bytes: number; byColumns: boolean; report: PlannedTensor }[];
   diagnostics: Diagnostic[];
   work: Uint8Array;
 }
 
-/** In tiles of one fixed size: sums are taken per tile, and a report must not depend on the budget. */
+/** Uses a fixed tile size: sums are per tile, and a report must not depend on the budget. */
 export function comparisonOf(instance: Instance, reference: OpenedModel, quantized: OpenedModel): Comparison {
   const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
   const { work, ...found } = instance.call<Omit<Comparison, 'work'> & { work: HeapBytes }>((module) =>

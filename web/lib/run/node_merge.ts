@@ -1,5 +1,5 @@
-// The end of a run in parts (parts.ts): checks that every part is there, whole and of the same plan, then puts the index,
-// the carried-over files and, last, config.json into their place, which makes a model of the folder.
+// Joins the parts of a shared run (shard_range.ts): checks that all exist, are complete and of the same plan, then
+// moves the index, copied files and, last, config.json into place, which completes the model.
 
 import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -18,7 +18,6 @@ const sizeOf = (path: string) =>
 const isPlainName = (name: unknown) =>
   typeof name === 'string' && name !== '' && name !== '..' && basename(name) === name;
 
-/** `1, 2 and 4`, at most eight of them. */
 function listed(numbers: number[]): string {
   const shown = numbers.slice(0, 8).join(', ');
   return numbers.length > 8 ? `${shown} and ${numbers.length - 8} more` : shown;
@@ -41,7 +40,7 @@ async function readRecord(folder: string, name: string): Promise<PartRecord> {
   return record;
 }
 
-/** Records in the order of parts, all of one plan. Errors: source-invalid, file-invalid. */
+/** Records in part order, all of one plan. Errors: source-invalid, file-invalid. */
 async function readRecords(folder: string): Promise<PartRecord[]> {
   const names = await readdir(join(folder, partsFolder)).catch((error: unknown) => {
     const detail = `has no ${partsFolder} (${textOf(error)}): no part of a run was written here, or its parts are merged already`;
@@ -109,7 +108,7 @@ async function checkShards(folder: string, records: PartRecord[]): Promise<void>
     throw failure('target-exists', foreign, 'is a weight file that is not of this run; remove it');
 }
 
-/** Moves what part 1 laid ready. A merge that was interrupted goes on where it was. */
+/** Moves the files prepared by part 1; continues an interrupted merge. */
 async function placeSmallFiles(folder: string, { small }: PartRecord, overwrite: boolean): Promise<void> {
   const laid = await Promise.all(small.map(({ name }) => sizeOf(join(folder, partsFolder, name))));
   for (const [at, { name, bytes }] of small.entries()) {
@@ -127,13 +126,12 @@ async function placeSmallFiles(folder: string, { small }: PartRecord, overwrite:
     if (laid[at] === bytes) await rename(join(folder, partsFolder, name), join(folder, name));
 }
 
-/** Partial folders that killed attempts of other machines left: every shard is whole, so nobody needs them. */
+/** Removes partial folders of killed attempts; all shards are complete by now. */
 async function removePartials(folder: string): Promise<void> {
   for (const found of await readdir(folder))
     if (isPartial(found)) await rm(join(folder, found), { recursive: true, force: true });
 }
 
-/** `Quantizer.mergeShards`. */
 export async function mergeShards(folder: string, overwrite: boolean): Promise<Report> {
   const records = await readRecords(folder);
   const [first] = records;

@@ -1,4 +1,4 @@
-// The first step of a run: its plan, and a target that takes what it will write.
+// First step of a run: its plan, and a target that can take its files.
 
 import { failure } from '../api/errors.js';
 import { formats, outputFormatsOf } from '../api/formats.js';
@@ -21,7 +21,7 @@ const calibratedNote: Diagnostic = {
     'calibrated configs go through the whole model, block after block: no file is kept when this run is interrupted',
 };
 
-/** What a target that takes a single file cannot hold. Errors: target-invalid. */
+/** Checks what a single-file target cannot store. Errors: target-invalid. */
 function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
   const named = outputFormatsOf(target.fileName ?? '');
   const container = formats.inputs[formats.outputs[plan.format].container];
@@ -43,12 +43,11 @@ function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
   ];
 }
 
-/** The caller's options, and what of the library's version follows into a run that is resumed. */
+/** The caller's options, and the library version for resumed runs. */
 export interface RunOptions extends QuantizeModelOptions {
   library: string;
 }
 
-/** What is asked for. */
 export interface Order {
   workshop: Workshop;
   model: OpenedModel;
@@ -57,16 +56,16 @@ export interface Order {
   options: RunOptions;
 }
 
-/** A run that is planned, and whose target takes all of its files. */
+/** A planned run whose target takes all of its files. */
 export interface Prepared extends Order, PlannedRun {
   choices: PlanChoices;
   sizes: ReturnType<typeof sizesFor>;
-  /** Where several machines share the run. */
+  /** Set if several machines share the run. */
   part: PartOfRun | undefined;
   small: SmallFile[];
 }
 
-/** Plans the run, which may show the model what calibrates its static scales. Errors: those of planRun, target-invalid. */
+/** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid. */
 export async function prepare(order: Order): Promise<Prepared> {
   const { workshop, model, config, target, options } = order;
   options.signal?.throwIfAborted();

@@ -1,4 +1,4 @@
-// What a config would do to some tensors: they are quantized as in a run, and nothing is written.
+// Quantizes some tensors as in a run, without writing anything.
 
 import { failure } from '../api/errors.js';
 import type { PlanOptions, TensorReport } from '../api/types.js';
@@ -7,7 +7,7 @@ import { prepareRun } from '../plan/plan.js';
 import { tensorReport } from '../pool/report.js';
 import { measureItems, type Workshop } from '../pool/workshop.js';
 
-/** Errors: those of plans, tensor-missing, those of reading and quantizing. Calibrated algorithms are left out. */
+/** Errors: those of plans, tensor-missing, those of reading and quantizing. Skips calibrated algorithms. */
 export async function tryTensors(
   workshop: Workshop,
   model: OpenedModel,

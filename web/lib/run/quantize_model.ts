@@ -1,4 +1,4 @@
-// One whole run, in five steps: prepare, resume, write, calibrate, report.
+// A whole run in five steps: prepare, resume, write, calibrate, report.
 
 import type { Report, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
@@ -17,17 +17,17 @@ import { type Order, type Prepared, prepare, type RunOptions } from './prepare_r
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 
-/** What a former or interrupted run left to take over. */
+/** What to take over from a former or interrupted run. */
 interface TakenOver {
   resumed: Resumed | null;
   reused: Reused | null;
-  /** The model's files, and those of a former output. */
+  /** The model's files, then those of a former output. */
   weights: readonly FileSource[];
-  /** Work of tensors that are neither there already nor calibrated. `number`: of the task in the plan. */
+  /** Tasks of tensors that are neither done nor calibrated. `number`: index in the plan. */
   others: { item: WorkItem; number: number }[];
 }
 
-/** What `options.reuse` saves; null where every tensor depends on the others, or on calibration. */
+/** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: Prepared, former: string | undefined): Promise<Reused | null> {
   const { workshop, model, run, config, choices, sizes } = prepared;
   const { reuse, calibration } = prepared.options;
@@ -39,7 +39,7 @@ async function reusedBy(prepared: Prepared, former: string | undefined): Promise
   return reuseTensors(workshop, model, run, reuse, former, choices, sizes.tiles);
 }
 
-/** Takes over what is done already, and says what is left. Errors: those of reuseTensors and takeUp. */
+/** Takes over finished work and lists the rest. Errors: those of reuseTensors and takeUp. */
 async function resume(prepared: Prepared, former: string | undefined): Promise<TakenOver> {
   const { model, run, calibration, part, target, options } = prepared;
   const reused = await reusedBy(prepared, former);
@@ -57,7 +57,6 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
   return { resumed, reused, weights, others };
 }
 
-/** Error of a task, once its tensor is written. */
 type ErrorOf = (task: number) => TensorError | null;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */
@@ -84,7 +83,7 @@ async function write(prepared: Prepared, done: TakenOver, progress: ProgressMete
   const materials = { models: [{ weights }], work, outputs: output.paths };
   const calibrated = await withMaterials(pool, materials, async (context) => {
     await dispatch(pool, context, queue, sizes.workers, output, (done) => progress.advance(done), signal);
-    // Last, so that nothing but a block at a time waits for an append-only target.
+    // Last, so that only a block at a time waits for an append-only target.
     return calibrate(prepared, calibration, context, output, progress);
   });
   await abortable(signal, output.finish());
@@ -92,7 +91,7 @@ async function write(prepared: Prepared, done: TakenOver, progress: ProgressMete
   return (task) => calibrated.get(task) ?? errorOf(task);
 }
 
-/** Writes the tensors of blocks that algorithms change. Returns their errors, by task. */
+/** Writes the tensors of calibrated blocks. Returns their errors, by task. */
 async function calibrate(
   { workshop, options }: Order,
   calibration: CalibrationPlan | null,
@@ -105,7 +104,7 @@ async function calibrate(
   return calibrateBlocks(workshop, calibration, context, output, progress, options.signal);
 }
 
-/** Writes what stands beside the weight files, and says how the run went. Errors: those of writing. */
+/** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
   { workshop, run, part, small, target, options, notes }: Prepared,
   { reused, resumed }: TakenOver,
@@ -147,7 +146,7 @@ function progressOf({ workshop, options, run, calibration }: Prepared, { others 
   );
 }
 
-/** Runs a plan into a target; `former`: text of the config of `options.reuse`. On failure the target is aborted and the first error thrown. */
+/** Runs a plan into a target; `former`: config text of `options.reuse`. On failure aborts the target and throws. */
 export async function quantizeInto(
   workshop: Workshop,
   model: OpenedModel,

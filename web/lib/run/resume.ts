@@ -1,5 +1,4 @@
-// Runs that go on where an interrupted one ended, output file by output file. A file is finished when all its bytes are
-// written; the errors of its tensors are kept with it, for the report.
+// Resumes interrupted runs file by file. The errors of a finished file's tensors are kept with it, for the report.
 
 import { failure } from '../api/errors.js';
 import type { TensorError } from '../api/types.js';
@@ -10,11 +9,11 @@ import type { PlannedFile } from '../plan/output_files.js';
 import { type PreparedRun, withWork } from '../plan/plan.js';
 
 export interface Resumed {
-  /** Numbers of the output files that need not be made again. */
+  /** Indexes of finished output files. */
   files: ReadonlySet<number>;
-  /** Of tasks whose output is in them. */
+  /** Errors of the tasks in them. */
   errors: Map<number, TensorError | null>;
-  /** A file is complete. `errorOf`: of a task. */
+  /** Call when a file is complete. `errorOf`: of a task. */
   keep(file: number, errorOf: (task: number) => TensorError | null): Promise<void>;
 }
 
@@ -42,7 +41,7 @@ function inputOf({ name, size, identity }: FileSource): string {
 
 const textOfError = (error: TensorError | null) =>
   error && [
-    ...[error.sqnrDb, error.mse, error.maxAbs, error.cosine].map(String), // JSON knows no infinity
+    ...[error.sqnrDb, error.mse, error.maxAbs, error.cosine].map(String), // JSON has no infinity
     ...(error.nonFinite ? [String(error.nonFinite.reference), String(error.nonFinite.quantized)] : []),
   ];
 
@@ -54,10 +53,8 @@ function errorOfText(text: string[] | null): TensorError | null {
   return reference === undefined || quantized === undefined ? error : { ...error, nonFinite: { reference, quantized } };
 }
 
-/**
- * Takes up what an interrupted run into `target` finished. `isCalibrated`: tasks that no file can be finished without.
- * Errors: argument-invalid (a target or inputs that cannot be resumed), target-invalid (an interrupted run of other work).
- */
+/** Resumes an interrupted run into `target`. `isCalibrated`: tasks that every file waits for. Errors: argument-invalid
+ * (a target or inputs that cannot be resumed), target-invalid (the interrupted run was of other work). */
 export async function takeUp(
   instance: Instance,
   target: OutputTarget,

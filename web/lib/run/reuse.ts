@@ -1,5 +1,4 @@
-// Tensors that a former run of the same model made the same: their bytes are copied from its output, range by range, by
-// the workers that do the rest. Whether two tasks make the same is the core's to say.
+// Reuses tensors of an equal former task (the core decides): workers copy their bytes from its output.
 
 import { failure } from '../api/errors.js';
 import type { FormerRun, TensorError } from '../api/types.js';
@@ -13,17 +12,17 @@ import type { WorkItem } from '../pool/job_queue.js';
 import type { Workshop } from '../pool/workshop.js';
 
 export interface Reused {
-  /** What stands in for a task, by its number: copies of its components. */
+  /** By task: copies of its components that replace it. */
   copies: Map<number, WorkItem[]>;
-  /** Errors of these tensors, as the former run measured them, by task number. */
+  /** Errors measured by the former run, by task. */
   errors: Map<number, TensorError | null>;
   /** Files of the former output; tasks number them after the model's. */
   sources: readonly FileSource[];
-  /** The copies, packed: the second of `ContextFiles.work`, after those of the plan. */
+  /** Packed copies: the second entry of `ContextFiles.work`, after the plan's. */
   work: Uint8Array;
 }
 
-/** The core's answer about some pairs of tasks, now and then; null where they make something else. */
+/** The core's answer; null for pairs with different outputs. */
 interface Copies {
   copies: ({ bytes: number; tiles: number }[] | null)[];
   work: HeapBytes;
@@ -32,7 +31,7 @@ interface Copies {
 const notThis = (where: string, detail: string) =>
   failure('argument-invalid', 'reuse', `${where} ${detail}; give config and output of one run, or leave reuse out`);
 
-/** The former output's files in the order of its plan, their known bytes compared. Errors: argument-invalid. */
+/** The former output's files in plan order, after comparing their known bytes. Errors: argument-invalid. */
 async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<FileSource[]> {
   const found: FileSource[] = [];
   for (const { name, bytes, literals } of files) {
@@ -48,7 +47,7 @@ async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<Fil
   return found;
 }
 
-/** What stands in for the first task of each pair, and the packed tasks of all. */
+/** What replaces the first task of each pair, and all packed tasks. */
 function copiesOf(instance: Instance, now: PreparedRun, then: PreparedRun, pairs: [number, number][], options: object) {
   return withWork(instance, now.work, (work) =>
     withWork(instance, then.work, (former) => {
@@ -58,7 +57,7 @@ function copiesOf(instance: Instance, now: PreparedRun, then: PreparedRun, pairs
   );
 }
 
-/** `config`: text of the former run's. Errors: those of the plan, argument-invalid. */
+/** `config`: the former run's text. Errors: the plan's, argument-invalid. */
 export async function reuseTensors(
   { instance }: Workshop,
   model: OpenedModel,

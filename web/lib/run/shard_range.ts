@@ -1,6 +1,6 @@
-// One part of a run that several machines share: whole output shards, dealt out by a rule that every machine works out for
-// itself from the plan. Beside its shards a part leaves a record in `wasmquant-parts/`, and the first part also config.json,
-// the index and what is carried over; node_merge.ts makes a model of them when all are there.
+// One part of a run shared by several machines: whole output shards, assigned by a rule that every machine derives from
+// the plan. A part also leaves a record in `wasmquant-parts/`, the first part also config.json, the index and copied
+// files; node_merge.ts joins all parts.
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
@@ -12,11 +12,11 @@ import type { PreparedRun } from '../plan/plan.js';
 import { infiniteError, totalsOf } from '../pool/report.js';
 import { type SmallFile, textFile } from './sidecar_files.js';
 
-/** Folder of the output that holds what is not final yet. */
+/** Folder in the output for files that are not final. */
 export const partsFolder = 'wasmquant-parts';
 export const recordName = ({ part, of }: ShardPart) => `${partsFolder}/${part}-of-${of}.json`;
 
-/** A shard that a part wrote. `head`: SHA-256 of its first `headBytes`, which are known from the plan. */
+/** A shard written by a part. `head`: SHA-256 of its first `headBytes`, which the plan determines. */
 export interface WrittenShard {
   name: string;
   bytes: number;
@@ -24,33 +24,30 @@ export interface WrittenShard {
   head: string;
 }
 
-/** What a part says of itself. Another `version` is read by another version of this library. */
+/** A part's record. `version` identifies the record format. */
 export interface PartRecord extends ShardPart {
   version: 1;
-  /** SHA-256 over all that decides the bytes of the whole output, but for the weights. */
+  /** SHA-256 over everything that determines the whole output, except the weights. */
   plan: string;
   /** Of the whole output. */
   files: { name: string; bytes: number }[];
   totals: Report['totals'];
   shards: WrittenShard[];
-  /** Of the first part: files in `wasmquant-parts/` that go beside the shards, in this order. */
+  /** First part: files in `wasmquant-parts/` to move next to the shards, in this order. */
   small: { name: string; bytes: number }[];
-  /** Of this part alone; `order`: number of each of its tensors in the whole model. */
+  /** Of this part only; `order`: index of each of its tensors in the whole model. */
   report: Report;
   order: number[];
 }
 
-/** What of a run one part does. */
 export interface PartOfRun {
-  /** Tasks, by their numbers in the plan. */
+  /** Task indexes in the plan. */
   items: ReadonlySet<number>;
-  /** Files that this part alone writes. */
   names: string[];
   /** Planned files, null for those of other parts. */
   own(files: PlannedFile[]): (PlannedFile | null)[];
-  /** The part of the whole report. */
   report(whole: Report): Report;
-  /** The small files, not yet in their place, and the record. */
+  /** Stages the small files and the record. */
   stage(small: SmallFile[], report: Report): Promise<SmallFile[]>;
 }
 
@@ -62,8 +59,7 @@ function checkPart({ part, of }: ShardPart): void {
 }
 
 /**
- * Deals out files of so many bytes of work: the largest first, each to the part that has the fewest bytes, the first of
- * these. Returns the part of each file, counted from 0.
+ * Assigns files by bytes of work: largest first, each to the first least-loaded part. Returns each file's part, from 0.
  */
 export function dealOut(bytes: readonly number[], parts: number): number[] {
   const loads = Array.from({ length: Math.min(parts, bytes.length) }, () => 0);
@@ -88,7 +84,7 @@ async function writtenShard({ name, bytes, literals }: PlannedFile): Promise<Wri
   return { name, bytes, headBytes: head.byteLength, head: await sha256(head) };
 }
 
-/** What of a plan decides the bytes: tiles, and what only readers see, do not. */
+/** Digest of everything in a plan that determines the output bytes; excludes tiles and readers' metadata. */
 function planDigest({ plan, files, shardMap }: PreparedRun, library: string): Promise<string> {
   const { format, tensors, quantizationConfig } = plan;
   const known = files.flatMap(({ literals }) => literals.map(({ bytes }) => bytes));
@@ -160,13 +156,12 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
   };
 }
 
-/** An error as JSON has it, which has no word for infinity. */
 function measured(error: TensorError | null): TensorError | null {
   if (error?.nonFinite) return infiniteError(error.nonFinite);
   return error && { ...error, sqnrDb: error.sqnrDb ?? Number.POSITIVE_INFINITY };
 }
 
-/** The report of the whole run; records of all parts, in order. Its time is that of the longest part. */
+/** The whole run's report from all records, in order. The duration is the longest part's. */
 export function mergedReport(records: readonly PartRecord[]): Report {
   const [first] = records;
   if (!first) throw new RangeError('there is no part to merge');

@@ -1,17 +1,15 @@
-// The files beside the weights of a folder output: index, config.json, and what is carried over from the model.
+// The files next to the weights of a folder output: index, config.json, and files copied from the model.
 
 import type { FileSource } from '../io/source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PreparedRun } from '../plan/plan.js';
 
-/** Bytes of one read when a file is carried over. */
 const copyBytes = 8 * 1024 * 1024;
 
 export interface SmallFile {
   name: string;
   bytes: number;
-  /** Writes it whole. */
   writeTo(target: OutputTarget): Promise<void>;
 }
 
@@ -20,7 +18,7 @@ function smallFile(name: string, bytes: number, chunks: () => AsyncGenerator<Uin
     name,
     bytes,
     async writeTo(target) {
-      const output = await target.create(this.name, bytes); // parts.ts puts a copy of this object elsewhere
+      const output = await target.create(this.name, bytes); // shard_range.ts puts a copy of this object elsewhere
       let offset = 0;
       for await (const chunk of chunks()) {
         await output.write(chunk, offset);
@@ -52,13 +50,13 @@ function carriedFile(source: FileSource): SmallFile {
   return smallFile(source.name, source.size, chunks);
 }
 
-/** Name of the index of sharded weights: `model-00001-of-00002.safetensors` gives `model.safetensors.index.json`. */
+/** Name of a shard index: `model-00001-of-00002.safetensors` gives `model.safetensors.index.json`. */
 function indexName(firstShard: string): string {
   const stem = /^(.*?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(firstShard)?.[1] ?? 'model';
   return `${stem}.safetensors.index.json`;
 }
 
-/** In the order they are written. config.json is last: with it, the folder is a model. */
+/** In writing order; config.json is last, because it completes the model. */
 export async function smallFiles(
   model: OpenedModel,
   { plan, shardMap, outputConfig }: PreparedRun,

@@ -1,4 +1,4 @@
-// Histogram, grid and error per channel of one tensor, from its original and from what a run made of it.
+// Histogram, grid and per-channel error of one tensor, from its original and its quantized version.
 
 import type { Distribution, DistributionOptions } from '../api/distribution_types.js';
 import { failure } from '../api/errors.js';
@@ -10,7 +10,7 @@ import { comparisonOf } from './compare.js';
 const usualBins = 200;
 const mostBins = 4096;
 
-/** Errors: argument-invalid, tensor-missing (no such weight in both models), read-failed. */
+/** Errors: argument-invalid, tensor-missing (the models have no such weight in common), read-failed. */
 export async function distributionOf(
   workshop: Workshop,
   reference: OpenedModel,
@@ -29,7 +29,7 @@ export async function distributionOf(
     throw failure('tensor-missing', tensor, reason ?? 'is not a weight that both models have');
   }
   const [outer = 1, ...rest] = pair.report.shape;
-  // Tiles of ONNX's weights lie as their node has them.
+  // Tiles of ONNX weights follow their node's orientation.
   const { hasGraph } = formats.inputs[reference.format];
   const isByRows = !hasGraph && !pair.byColumns && pair.report.shape.length > 1;
   const part = {

@@ -1,5 +1,4 @@
-// The blocks of a model, calibrated one after another in a worker: load, see the inputs, change the weights, store what
-// they became, and run the block as it will be read back, so that the next one sees that.
+// Calibrates blocks in a worker: load, observe inputs, change and store the weights, then run the quantized block.
 
 import type { BoundCalibration } from '../engine/forward_module.js';
 import type { StoredTile } from '../engine/module.js';
@@ -7,7 +6,7 @@ import { loadStep, loadTile, type Pass, runPortions, withPass } from './forward_
 import { type JobHost, joined } from './job_host.js';
 import type { CalibrationWork, ForwardStep, StoredBlock, WorkProgress } from './jobs.js';
 
-/** Where the work is: in which pass, and what to say when some of it is stored. */
+/** Where the work is: the pass, and a callback for stored tensors. */
 interface Place {
   host: JobHost;
   pass: Pass;
@@ -49,7 +48,7 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
   );
 }
 
-/** Embedding, or final norm and head, as a rotation changes them: read, stored and, of the embedding, run tile by tile. */
+/** Rotates the embedding, or final norm and head: reads, stores and (embedding) runs tile by tile. */
 async function rotateTables(
   { host, pass, calibration, stored }: Place,
   number: number,
@@ -78,7 +77,6 @@ async function rotateTables(
   }
 }
 
-/** The block that is loaded. */
 async function calibrateBlock(
   { host, pass, calibration, stored }: Place,
   { name, tensors: read }: ForwardStep,

@@ -1,17 +1,17 @@
-// One stored tensor of two models, decoded side by side, tile by tile.
+// Decodes a stored tensor of two models side by side, tile by tile.
 
 import type { BoundTensorDecoder, StoredTile } from '../engine/module.js';
 import { type JobHost, joined } from './job_host.js';
 import type { JobKinds, TileResult } from './jobs.js';
 
-/** Both models' float32 values of a tile: their addresses, good until the next tile. */
+/** Addresses of a tile's float32 values in both models, valid until the next tile. */
 interface DecodedPair {
   x: number;
   y: number;
   count: number;
 }
 
-/** The tiles of both models, which have the same elements. */
+/** The tiles of both models, with the same elements. */
 export async function* decodedPairs(
   host: JobHost,
   { pair, first, last }: Omit<JobKinds['compare']['work'], 'item'>,

@@ -1,14 +1,13 @@
-// One tensor of two models, decoded side by side and counted: first its range, its grid and the error of each channel,
-// then the histograms, because bins need the range.
+// Decodes a tensor of two models: first for range, grid and error per channel, then for the histograms.
 
 import { decodedPairs } from './compare_job.js';
 import type { JobHost } from './job_host.js';
 import type { DistributionWork, FoundDistribution } from './jobs.js';
 
-/** A grid of more values than this is no help to the eye. */
+/** Larger grids are no visual help. */
 const mostGridValues = 64;
 
-/** Sees each tile as float32 values of both models; `first` = their place in the tensor, C order. */
+/** Called per tile with both models' float32 values; `first`: their offset in the tensor, C order. */
 type Visit = (x: Float32Array, y: Float32Array, first: number) => void;
 
 class Ranges {
@@ -16,7 +15,7 @@ class Ranges {
   high = Number.NEGATIVE_INFINITY;
   count = 0;
   grid: Set<number> | null = new Set();
-  /** Σx², Σ(x−y)² of each channel. */
+  /** Σx², Σ(x−y)² per channel. */
   readonly sums: Float64Array;
   readonly lows: Float32Array;
   readonly highs: Float32Array;
@@ -53,7 +52,6 @@ class Ranges {
   };
 }
 
-/** Both models tile by tile. */
 async function eachTile(host: JobHost, { pair, tiles }: DistributionWork, visit: Visit): Promise<void> {
   let first = 0;
   for await (const { x, y, count } of decodedPairs(host, { pair, first: 0, last: tiles })) {
@@ -67,7 +65,7 @@ export async function runDistribution(host: JobHost, work: DistributionWork): Pr
   const ranges = new Ranges(channels, inner);
   await eachTile(host, work, ranges.see);
   const { count, grid, lows, highs, sums } = ranges;
-  // Without a finite value there is no range. Sums with 0 turn -0 into 0.
+  // Without a finite value there is no range. Adding 0 turns -0 into 0.
   const [low, high] = ranges.low <= ranges.high ? [ranges.low + 0, ranges.high + 0] : [0, 0];
   const [original, quantized] = [new Array<number>(bins).fill(0), new Array<number>(bins).fill(0)];
   const scale = high > low ? bins / (high - low) : 0;

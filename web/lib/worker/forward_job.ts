@@ -1,5 +1,5 @@
-// One batch of sequences through a whole model, in a worker: step by step, each tensor read and decoded tile by tile.
-// A continuation is one sequence that goes through again and again, each time with the token that was found last.
+// Runs a batch of sequences through a whole model in a worker, step by step, each tensor read and decoded tile by tile.
+// A continuation runs one sequence repeatedly, each time with the token found last.
 
 import { failure } from '../api/errors.js';
 import type { BoundWork } from '../engine/bound_work.js';
@@ -7,14 +7,13 @@ import type { BoundForwardPass } from '../engine/forward_module.js';
 import type { JobHost } from './job_host.js';
 import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
 
-/** A forward pass, into how many portions its batch is cut, and the tasks of its steps. */
+/** A forward pass, the number of portions of its batch, and its tasks. */
 export interface Pass {
   bound: BoundForwardPass;
   portions: number;
   work: BoundWork;
 }
 
-/** Lends `use` a pass of a batch. */
 export function withPass<T>(
   host: JobHost,
   {
@@ -44,7 +43,7 @@ export function runForward(host: JobHost, work: ForwardWork): Promise<Float64Arr
   });
 }
 
-/** The most probable token after `tokens`, the one after that, and so on: at most `count`, the last may be of `ends`. */
+/** The most probable next tokens after `tokens`: at most `count`, ending with one of `ends`. */
 export async function runContinuation(host: JobHost, work: ContinuationWork): Promise<number[]> {
   const known = [...work.tokens];
   while (known.length < work.tokens.length + work.count) {
@@ -69,14 +68,14 @@ async function runSteps(host: JobHost, pass: Pass, steps: ForwardStep[]): Promis
       if (isStreamed) host.progress({ name, bytes, tensors });
     });
     if (isStreamed) continue;
-    // The time goes into the products, not into reading.
+    // The products take the time, not reading.
     const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions;
     await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
     host.progress({ name, bytes: 0, tensors: step.tensors.length });
   }
 }
 
-/** Reads and decodes the tensors of a step; runs those that are streamed. `done` after each tile. */
+/** Reads and decodes the tensors of a step; runs streamed ones. Calls `done` after each tile. */
 export async function loadStep(
   host: JobHost,
   pass: Pass,
@@ -95,14 +94,12 @@ export async function loadStep(
   }
 }
 
-/** A tile of the tensor that was begun. */
 export async function loadTile(host: JobHost, { bound }: Pass, tile: number): Promise<void> {
   await host.pause();
   await host.read(0, bound, tile);
   host.instance.call<null>(() => bound.load(tile));
 }
 
-/** Runs the step that is loaded on the whole batch. */
 export async function runPortions(
   host: JobHost,
   { bound, portions }: Pick<Pass, 'portions'> & { bound: Pick<BoundForwardPass, 'run'> },

@@ -1,4 +1,4 @@
-// Runs a job, part by part. Host-neutral; the same code runs in workers and, with 0 threads, in the thread of the caller.
+// Runs a job part by part, in workers or, with 0 threads, in the caller's thread.
 
 import { runCalibration } from './calibration_job.js';
 import { compareTiles } from './compare_job.js';

@@ -1,11 +1,11 @@
-// The files and tasks of one run in a worker, opened and unpacked when first used.
+// The files and tasks of one run in a worker, opened and unpacked on first use.
 
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
 import type { ContextFiles } from './protocol.js';
 import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
 
-/** Reads in the main thread what the worker cannot. */
+/** Reads in the main thread what the worker cannot read. */
 type ReadInput = (model: number, file: number, offset: number, length: number) => Promise<Uint8Array>;
 
 export class JobFiles {
@@ -14,7 +14,7 @@ export class JobFiles {
   readonly #ask: ReadInput;
   readonly #inputs = new Map<string, TileInput>();
   readonly #outputs = new Map<number, TileOutput>();
-  /** Packed until they are used; null afterwards. */
+  /** Null once unpacked. */
   readonly #packed: (Uint8Array | null)[];
   readonly #work = new Map<number, { instance: Instance; bound: BoundWork }>();
 
@@ -50,7 +50,7 @@ export class JobFiles {
     return input;
   }
 
-  /** Null when output of this file is sent back. */
+  /** Null if this file's output is sent back. */
   output(file: number): TileOutput | null {
     const target = this.#files.outputs[file];
     if (!target) return null;

@@ -1,4 +1,4 @@
-// What a job works with: the engine, tiles of the run's files, and a word to the pool now and then.
+// What a job works with: the engine, tiles of the run's files, and progress reports.
 
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
@@ -8,7 +8,7 @@ import { type Piece, sumsPerUnit, type WorkProgress, type WrittenBytes } from '.
 
 export class JobHost {
   readonly instance: Instance;
-  /** Between pieces of work; may wait, and throws when the job is not wanted any more. */
+  /** Call between pieces of work; may wait, and throws if the job is cancelled. */
   readonly pause: () => Promise<void>;
   readonly progress: (progress: WorkProgress) => void;
   readonly #files: JobFiles;
@@ -27,19 +27,18 @@ export class JobHost {
     this.progress = progress;
   }
 
-  /** Tasks of the run: `ContextFiles.work`. */
   work(number: number): BoundWork {
     return this.#files.work(this.instance, number);
   }
 
-  /** Brings the bytes of a tile. `following`: tiles that come next, one after the other. */
+  /** Reads the bytes of a tile. `following`: number of consecutive tiles read next. */
   async read(model: number, reader: { reads(tile: number): string }, tile: number, following = 0): Promise<void> {
     const reads = this.instance.call<TileRead[]>(() => reader.reads(tile));
-    const behind = reads.length === 1 ? following : 0; // tiles of several pieces lie apart
+    const behind = reads.length === 1 ? following : 0; // tiles of several pieces are not contiguous
     for (const read of reads) await this.#files.input(model, read.file).fill(this.instance, read, behind);
   }
 
-  /** Writes what a tile gave, whose memory is the module's. Returns its sums. */
+  /** Writes a tile's output from module memory. Returns its sums. */
   async write(tile: StoredTile): Promise<Float64Array> {
     for (const write of tile.writes) await this.#write(write);
     return this.sums(tile);
@@ -49,14 +48,14 @@ export class JobHost {
     return units === 0 ? new Float64Array(0) : this.instance.float64(sums, units * sumsPerUnit);
   }
 
-  /** What was written since the last call. */
+  /** Output since the last call. */
   written(): WrittenBytes {
     const written = [...this.#written];
     this.#written.clear();
     return { pieces: adjoined(this.#pieces.splice(0)), written };
   }
 
-  /** Resolves when all output of the worker is written. */
+  /** Resolves when the worker has written all its output. */
   settle(): Promise<void> {
     return this.#files.settle();
   }
@@ -73,7 +72,7 @@ export class JobHost {
   }
 }
 
-/** Pieces that lie end to end as one: tiles are small, and writing to a file handle costs a browser much for each call. */
+/** Joins contiguous pieces: tiles are small, and each write to a file handle is costly in browsers. */
 function adjoined(pieces: Piece[]): Piece[] {
   const runs: Piece[][] = [];
   let end = { file: -1, offset: 0 };
@@ -91,7 +90,6 @@ function adjoined(pieces: Piece[]): Piece[] {
   });
 }
 
-/** Arrays one after another. */
 export function joined(arrays: Float64Array[]): Float64Array {
   const all = new Float64Array(arrays.reduce((length, array) => length + array.length, 0));
   let position = 0;

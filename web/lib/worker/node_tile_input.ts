@@ -1,5 +1,5 @@
-// Paths and descriptors in a Node worker: positioned synchronous reads straight into the heap, without a copy in
-// between. Reading ahead into a buffer would save nothing: copying from there takes as long as a read of cached pages.
+// Paths and descriptors in a Node worker: positioned synchronous reads straight into the heap. Reading ahead would save
+// nothing: copying from a buffer takes as long as reading cached pages.
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Instance } from '../engine/instance.js';

@@ -1,5 +1,5 @@
-// Paths that a Node worker writes itself. Heap bytes are gathered in buffers, which another thread writes while this one
-// works on: a few buffers for all files, so that a slow disk holds the worker up instead of filling memory.
+// Paths that a Node worker writes itself. Heap bytes are gathered in buffers, which another thread writes meanwhile;
+// all files share a few buffers, so a slow disk blocks the worker instead of filling memory.
 
 import { closeSync, openSync, write } from 'node:fs';
 import { failure, textOf } from '../api/errors.js';
@@ -8,7 +8,6 @@ import type { TileOutput } from './tile_input.js';
 const bufferBytes = 512 * 1024;
 const bufferCount = 4;
 
-/** The buffers that are not in use, and who waits for one. */
 class Buffers {
   readonly #free: Buffer[] = [];
   readonly #waiting: ((buffer: Buffer) => void)[] = [];
@@ -30,7 +29,7 @@ class Buffers {
 }
 
 const buffers = new Buffers();
-/** Sends off the one buffer that is being filled: were there one for each file, they could be all there are. */
+/** Sends off the one buffer being filled; one per file could use up all buffers. */
 let sendFilling = () => {};
 
 function writeFully(descriptor: number, bytes: Uint8Array, position: number): Promise<void> {
@@ -45,7 +44,7 @@ function writeFully(descriptor: number, bytes: Uint8Array, position: number): Pr
   });
 }
 
-/** Opens a file that exists. Errors: write-failed. */
+/** Opens an existing file. Errors: write-failed. */
 export function pathOutput(name: string, path: string): TileOutput {
   const fail = (error: unknown) => failure('write-failed', name, `cannot be written: ${textOf(error)}`, error);
   let descriptor: number;
@@ -56,7 +55,7 @@ export function pathOutput(name: string, path: string): TileOutput {
   }
   const writing = new Set<Promise<void>>();
   let failed: { error: unknown } | null = null;
-  /** The buffer being filled: `length` bytes that belong to `begin` of the file and on. */
+  /** The buffer being filled: `length` bytes for the file from `begin` on. */
   let filling: { buffer: Buffer; begin: number; length: number } | null = null;
 
   const check = () => {

@@ -1,4 +1,4 @@
-// The inputs of linear layers, seen by the observers of a plan as often as these ask.
+// Observes the inputs of linear layers, in as many passes as the observers need.
 
 import type { FoundActivations } from '../engine/forward_module.js';
 import { loadStep, runPortions, withPass } from './forward_job.js';

@@ -1,10 +1,8 @@
-// Messages between the pool and its workers. Everything is plain data; results are small, except for output pieces,
-// whose buffers are transferred.
-//
+// Messages between the pool and its workers. Plain data and small, except output pieces, whose buffers are transferred.
 //   pool → worker                        worker → pool
 //   start    compiled module             ready      or failed
 //   context  files and tasks of a run
-//   job      tile ranges, or sequences   done | failed | crashed, one each; progress before that, with calibrated blocks
+//   job      tile ranges, or sequences   done | failed | crashed, one each; before that progress, with stored blocks
 //   bytes    answer to read              read       a range of a file that only the main thread can read
 //   release  end of a run                released   its files are closed
 
@@ -12,13 +10,12 @@ import type { PlainError } from '../api/errors.js';
 import type { RemoteSource } from '../io/source.js';
 import type { Job, JobResult, WorkProgress } from './jobs.js';
 
-/** Files and tasks of one run. */
 export interface ContextFiles {
-  /** Models: the one to quantize, or reference and quantized. */
+  /** The model to quantize, or reference and quantized model. */
   inputs: RemoteSource[][];
-  /** Paths that a worker writes itself; null = output is sent back. */
+  /** Paths that a worker writes itself; null: output is sent back. */
   outputs: (OutputPath | null)[];
-  /** Tasks as the core packs them: a job says which of these it means, and the number of the task there. */
+  /** Packed tasks; jobs refer to them by list and index. */
   work: Uint8Array[];
 }
 export interface OutputPath {
@@ -36,11 +33,11 @@ export type ToWorker =
 
 export type FromWorker =
   | { type: 'ready' }
-  /** `memoryBytes`, here and below: of the engine. */
+  /** `memoryBytes`, here and below: the engine's. */
   | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
   | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
-  /** The engine trapped, or could not be started: the worker is of no use any more. */
+  /** The engine trapped or could not start: the worker is unusable. */
   | { type: 'crashed'; message: string }
   | { type: 'read'; request: number; context: number; input: number; file: number; offset: number; length: number }
   | { type: 'released'; context: number };
@@ -48,9 +45,9 @@ export type FromWorker =
 /** The pool's end of a worker. */
 export interface Port {
   post(message: ToWorker, transfer: ArrayBuffer[]): void;
-  /** Both are set once, before the first message. `died`: the worker is gone or failed outside of any job. */
+  /** Call once, before the first message. `died`: the worker is gone or failed outside of any job. */
   listen(message: (message: FromWorker) => void, died: (reason: string) => void): void;
-  /** Resolves when the worker runs no more; its files are closed then. */
+  /** Resolves when the worker has ended and its files are closed. */
   terminate(): Promise<void>;
   /** Whether the worker keeps the process alive. */
   hold(alive: boolean): void;

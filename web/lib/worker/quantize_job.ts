@@ -1,10 +1,10 @@
-// Tiles of one tensor: observed, where its scales ask for that, then quantized and written.
+// Tiles of one tensor: observed if its scales need it, then quantized and written.
 
 import type { BoundTensorSession, StoredTile } from '../engine/module.js';
 import { type JobHost, joined } from './job_host.js';
 import type { QuantizeWork, TaskNumber, TileRange, TileResult } from './jobs.js';
 
-/** Lends `use` a session of the task, which observes every tile so many times. */
+/** Lends `use` a session of the task and its number of observe passes. */
 function withSession(
   host: JobHost,
   { work, task }: TaskNumber,
@@ -47,7 +47,7 @@ export function observeAndQuantizeTiles(host: JobHost, work: QuantizeWork): Prom
   });
 }
 
-/** A single tile is still in the session's memory after it was observed: it is not read again. */
+/** A single tile stays in the session's memory after observing and is not read again. */
 const isSingle = ({ first, last }: TileRange) => last - first === 1;
 
 async function observe(host: JobHost, session: BoundTensorSession, range: TileRange, passes: number): Promise<void> {

@@ -1,11 +1,10 @@
-// How much each linear layer suffers from each candidate, in a worker: block by block with the model's own float32
-// activations; nothing is changed or written.
+// Measures each linear layer with each candidate, block by block, on the model's own float32 activations.
 
 import { loadStep, type Pass, runPortions, withPass } from './forward_job.js';
 import type { JobHost } from './job_host.js';
 import type { ForwardStep, SensitivityWork } from './jobs.js';
 
-/** Of every task of `work.blocks` in order: relative squared error of the residual stream. */
+/** For every task of `work.blocks` in order: relative squared error of the residual stream. */
 export function runSensitivity(host: JobHost, work: SensitivityWork): Promise<number[]> {
   return withPass(host, work, async (pass) => {
     const losses: number[] = [];
@@ -18,7 +17,6 @@ export function runSensitivity(host: JobHost, work: SensitivityWork): Promise<nu
   });
 }
 
-/** The block that is loaded. */
 function measureBlock(
   host: JobHost,
   pass: Pass,

@@ -1,5 +1,4 @@
-// Where a job gets its bytes from and puts its output to. Sources that are read asynchronously (Blob, URL, the main
-// thread) share one implementation: bytes arrive in a buffer and are copied into the heap once.
+// Input and output of a job. Asynchronous sources (Blob, URL, main thread) share one implementation, with one copy.
 
 import { failure } from '../api/errors.js';
 import type { Instance } from '../engine/instance.js';
@@ -9,30 +8,22 @@ import { readRange } from '../io/range_read.js';
 import { checkedLength, type RemoteSource, readFailure } from '../io/source.js';
 import { place, spansOf } from './tile_read.js';
 
-/** One input file, as a job sees it. */
 export interface TileInput {
-  /**
-   * Puts the rows of `read` where it wants them. So many reads of as many bytes, the last of them perhaps shorter, will be
-   * asked for next, each just behind the other: `following`.
-   * Errors: file-truncated, read-failed.
-   */
+  /** Reads the rows of `read` into the heap. `following`: number of contiguous reads of the same size (the last may be
+   * shorter) that come next. Errors: file-truncated, read-failed. */
   fill(instance: Instance, read: TileRead, following: number): Promise<void>;
   close(): void;
 }
 
-/** One output file that the worker writes itself. */
 export interface TileOutput {
-  /**
-   * Writes heap bytes at a file offset, perhaps behind the caller's back; wait for what it returns before the next call.
-   * Errors: write-failed, of this or an earlier call.
-   */
+  /** Writes heap bytes at a file offset, perhaps asynchronously; await the result before the next call. Errors:
+   * write-failed, of this or an earlier call. */
   write(instance: Instance, pointer: number, bytes: number, offset: number): Promise<void> | void;
-  /** Resolves when all is written. To be called before close. Errors: write-failed. */
+  /** Resolves when everything is written; call before close. Errors: write-failed. */
   settle(): Promise<void>;
   close(): void;
 }
 
-/** What differs between browser and Node inside a worker. */
 export interface WorkerHost {
   openInput(source: RemoteSource, ask: ReadRange): TileInput;
   openOutput(name: string, path: string): TileOutput;
@@ -40,23 +31,20 @@ export interface WorkerHost {
 
 export type ReadRange = (offset: number, length: number) => Promise<Uint8Array>;
 
-/** Unneeded bytes that cost less than one more request, by kind of source. */
+/** Unneeded bytes that cost less than another request, by kind of source. */
 const gapBytes = { blob: 64 * 1024, url: 1024 * 1024, main: 64 * 1024 };
 
-/** Reads that are on their way while a tile is worked on: one hides the work, two also the way to another process. */
+/** Reads in flight while a tile is processed: one hides the work, the second also the transfer from another process. */
 const readsAhead = 2;
 
-/**
- * Input from `readBytes`. Tiles that follow each other are asked for before their turn, up to `size`, the end of the file;
- * what is further is not known to be wanted.
- */
+/** Input from `readBytes`. Consecutive tiles are requested ahead, up to `size`, the end of the file. */
 function asyncInput(name: string, size: number, gap: number, readBytes: ReadRange, end = () => {}): TileInput {
   let ahead: { begin: number; bytes: Promise<Uint8Array> }[] = [];
   const taken = async (begin: number, length: number): Promise<Uint8Array> => {
     const next = ahead.shift();
     if (next?.begin === begin) {
       const bytes = await next.bytes;
-      if (bytes.byteLength >= length) return bytes.subarray(0, length); // a last tile is shorter than those before
+      if (bytes.byteLength >= length) return bytes.subarray(0, length); // the last tile is shorter
     }
     ahead = [];
     return readBytes(begin, length);
@@ -66,7 +54,7 @@ function asyncInput(name: string, size: number, gap: number, readBytes: ReadRang
       const begin = behind + at * length;
       if (begin + length > size) return;
       const bytes = readBytes(begin, length);
-      bytes.catch(() => {}); // whoever takes it sees the failure
+      bytes.catch(() => {}); // the reader sees the failure
       ahead.push({ begin, bytes });
     }
   };
@@ -100,12 +88,12 @@ export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInp
         readRange(source.url, offset, length, source.tag),
       );
     default:
-      // A source of the caller's reads as much at a time as it is asked for, and knows no end here.
+      // A custom source reads exactly what is requested, and its end is unknown here.
       return asyncInput(source.name, 0, gapBytes.main, ask);
   }
 }
 
-/** For hosts where workers cannot write files themselves. */
+/** For hosts whose workers cannot write files. */
 export function noOutput(name: string): never {
   throw failure('target-invalid', name, 'cannot be written by path in this host');
 }

@@ -1,24 +1,22 @@
-// One TileRead as requests to a source. Contiguous rows are one request. Strided rows are read as spans of many rows
-// and gathered when the bytes between rows cost less than another request, else row by row.
+// A TileRead as requests: contiguous rows are one; strided rows are gathered from spans if the gaps are cheap.
 
 import { failure } from '../api/errors.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileRead } from '../engine/module.js';
 
-/** Longest span that is read to be gathered, in bytes. */
+/** Longest span to gather rows from, in bytes. */
 const spanBytes = 4 * 1024 * 1024;
 
-/** One request: `bytes` from `begin` hold rows `firstRow` to `firstRow + rows` (exclusive), `stride` apart. */
+/** One request: `bytes` from `begin` contain rows `firstRow` to `firstRow + rows` (exclusive), `stride` apart. */
 export interface ReadSpan {
   begin: number;
   bytes: number;
   firstRow: number;
   rows: number;
-  /** The bytes are exactly the rows, one after another. */
   contiguous: boolean;
 }
 
-/** `gapBytes`: reading that many unneeded bytes is as fast as another request to this kind of source. */
+/** `gapBytes`: number of unneeded bytes that read as fast as another request to this kind of source. */
 export function* spansOf(read: TileRead, gapBytes: number): Generator<ReadSpan> {
   const { begin, rowBytes, stride, rows } = read;
   if (rows === 0 || rowBytes === 0) return;
@@ -38,12 +36,10 @@ export function* spansOf(read: TileRead, gapBytes: number): Generator<ReadSpan> 
   }
 }
 
-/** Heap address of the first byte of a span's rows. */
 export function landing(read: TileRead, span: ReadSpan): number {
   return read.pointer + span.firstRow * read.rowBytes;
 }
 
-/** Puts the bytes of a span where the tile wants its rows. */
 export function place(instance: Instance, read: TileRead, span: ReadSpan, bytes: Uint8Array): void {
   const { rowBytes, stride } = read;
   if (span.contiguous) {

@@ -4,7 +4,7 @@ import type { ToWorker } from './protocol.js';
 import { noOutput, openPortableInput } from './tile_input.js';
 import { JobServer } from './worker_server.js';
 
-/** The part of DedicatedWorkerGlobalScope that is used; the DOM types describe the page instead. */
+/** The subset of DedicatedWorkerGlobalScope used here; the DOM types describe pages. */
 interface WorkerScope {
   postMessage(message: unknown, transfer: ArrayBuffer[]): void;
   onmessage: ((event: { data: ToWorker }) => void) | null;

@@ -1,5 +1,4 @@
-// A worker's life: start the engine, then answer jobs one after another. Host-neutral; worker.ts and worker_node.ts
-// connect it to their threads, local_port.ts runs it in the thread of the caller.
+// A worker's life: starts the engine, then answers jobs one after another, in any kind of thread.
 
 import { QuantizationError, textOf } from '../api/errors.js';
 import { Instance } from '../engine/instance.js';
@@ -22,7 +21,7 @@ export class JobServer {
   #request = 0;
   #instance: Instance | null = null;
 
-  /** `pause` runs between tiles; it throws to give up the job. */
+  /** `pause` runs between tiles; it throws to cancel the job. */
   constructor(host: WorkerHost, send: Send, pause: () => Promise<void> = async () => {}) {
     this.#host = host;
     this.#send = send;
@@ -61,13 +60,12 @@ export class JobServer {
     }
   }
 
-  /** Ends the waiting for bytes from the main thread; the job that waits fails. */
+  /** Rejects pending reads from the main thread; their job fails. */
   abandon(): void {
     for (const pending of this.#asked.values()) pending.reject(new Error('terminated'));
     this.#asked.clear();
   }
 
-  /** Closes the files of every run. */
   close(): void {
     for (const context of this.#contexts.values()) context.close();
     this.#contexts.clear();
