@@ -118,7 +118,7 @@ test('a folder is written directly when it is empty, refused when it is not, and
   assert.deepEqual(await storedRuns(page), []);
 
   await button.click();
-  await page.getByRole('alert').getByText('The folder picked has').waitFor();
+  await page.getByRole('alert').getByText('The folder picked contains').waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });
