@@ -6,7 +6,8 @@ export interface Schema {
   anyOf?: Schema[];
   type?: string | string[];
   enum?: unknown[];
-  properties?: Record<string, Schema>;
+  /** TypeScript gives objects in arrays of imported JSON the properties of all of them, undefined where they lack one. */
+  properties?: Record<string, Schema | undefined>;
   additionalProperties?: boolean | Schema;
   items?: Schema;
   deprecated?: boolean;
@@ -40,7 +41,7 @@ export function schemasAt(root: Schema, path: Path): Schema[] {
 
 export function keysAt(root: Schema, path: Path): string[] {
   const keys = schemasAt(root, path).flatMap(({ properties = {} }) =>
-    Object.entries(properties).flatMap(([key, { deprecated }]) => (deprecated ? [] : [key])),
+    Object.entries(properties).flatMap(([key, schema]) => (schema?.deprecated ? [] : [key])),
   );
   return [...new Set(keys)];
 }
