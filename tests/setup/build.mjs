@@ -38,10 +38,20 @@ function copyWhenNewer(source, target) {
   if (isNewer(source, target)) copyFileSync(source, target);
 }
 
-/** A literal, so that names of formats are types. Written when it differs: what is made of it is made again then. */
+/** Names of formats as types, and what is known of each. Written when it differs: what is made of it is made again then. */
 function writeFormats(formats) {
   const file = join(root, 'web/lib/generated/formats.ts');
-  const text = `// Made by the build of the core's tables of formats (bindings/schema/main.cpp).\nexport const table = ${JSON.stringify(formats, null, 2)} as const;\n`;
+  const union = (rows) =>
+    Object.keys(rows)
+      .map((name) => `'${name}'`)
+      .join(' | ');
+  const text = `// Made by the build of the core's tables of formats (bindings/schema/main.cpp).
+/** A file format that can be opened. */
+export type InputFormat = ${union(formats.inputs)};
+/** A format that can be written. */
+export type OutputFormat = ${union(formats.outputs)};
+export const table = ${JSON.stringify(formats, null, 2)} as const;
+`;
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
   mkdirSync(join(root, 'web/lib/generated'), { recursive: true });
   writeFileSync(file, text);

@@ -1,11 +1,8 @@
 // The readable and writable formats, from the core's tables (generated/formats.ts).
 
-import { table } from '../generated/formats.js';
+import { type InputFormat, type OutputFormat, table } from '../generated/formats.js';
 
-/** A readable file format. */
-export type InputFormat = keyof typeof table.inputs;
-/** A writable format. */
-export type OutputFormat = keyof typeof table.outputs;
+export type { InputFormat, OutputFormat };
 
 /** Properties of a readable format. */
 export interface InputFormatInfo {
