@@ -100,6 +100,8 @@ unpack() { # PACKAGE...
   printf '%s\0' "$state"/cache/archives/*.deb | xargs -0 -n 1 -P "$(nproc)" sh -c 'dpkg-deb -x "$1" "$dest"' sh
   (cd "$state" && private_apt download "patchelf/$patchelf_suite" && dpkg-deb -x patchelf_*.deb "$dest/.patchelf")
   rm -rf "$state" "$dest/usr/share/doc" "$dest/usr/share/man" "$dest/usr/share/locale"
+  # Debian's Node makes this link; by it Emscripten's scripts find what they import.
+  ln -sfn nodejs "$dest/usr/share/node_modules"
   # Headers apart from the foreign C library's, so that the native compiler sees only these.
   for name in xsimd doctest rapidjson; do ln -sfn "../usr/include/$name" "$dest/include/$name"; done
 }
