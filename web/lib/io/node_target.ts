@@ -226,11 +226,21 @@ class PathTarget implements OutputTarget {
     return this.#saving;
   }
 
-  async create(name: string, bytes: number): Promise<OutputFile> {
+  /** Files being created, settled or not: an abort waits for them, because it removes what they make. */
+  readonly #creating: Promise<unknown>[] = [];
+
+  create(name: string, bytes: number): Promise<OutputFile> {
+    const created = this.#create(name, bytes);
+    this.#creating.push(created);
+    return created;
+  }
+
+  async #create(name: string, bytes: number): Promise<OutputFile> {
     const final = this.#finalOf(name);
     let handle: FileHandle;
     let partial: string;
     try {
+      if (this.#isOver) throw new Error('the run has ended');
       const folder = this.#partial ?? (await this.begin());
       partial = join(folder, this.isFolder ? name : basename(final));
       await mkdir(dirname(partial), { recursive: true });
@@ -297,7 +307,7 @@ class PathTarget implements OutputTarget {
 
   async abort(): Promise<void> {
     this.#isOver = true;
-    await Promise.allSettled([this.#keeping, this.#saving]);
+    await Promise.allSettled([...this.#creating, this.#keeping, this.#saving]);
     for (const { handle } of this.#files) await handle.close().catch(() => {});
     const kept = this.#journal?.files ?? [];
     if (this.#partial !== null) {
