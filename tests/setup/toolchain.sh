@@ -45,8 +45,8 @@ system_emcc() { # prints the path of an emcc that is new enough, or nothing
   fi
 }
 
-in_parallel() { # SCRIPT: runs it with each file of stdin as $1, one on each core; where it fails, the file stays as it is
-  xargs -0 -n 1 -P "$(nproc)" sh -c "{ $1; } >/dev/null 2>&1 || true" sh
+in_parallel() { # SCRIPT: runs it with each file of stdin as $1, one on each core; fails when it fails for any
+  xargs -0 -n 1 -P "$(nproc)" sh -ec "$1" sh
 }
 
 private_apt() { # apt-get that knows only the other release and keeps its state in .toolchain/.apt
@@ -63,8 +63,8 @@ relocate_programs() {
   path=$lib:$(find "$dest"/usr/lib -name '*.so*' -printf '%h\n' | grep -vE '/(gconv|perl|python[0-9.]*|engines|ossl-modules|ccache|sasl2|security|krb5|gcc)' | sort -u | grep -vx "$lib" | paste -sd: || true)
   export patchelf=$dest/.patchelf/usr/bin/patchelf path interpreter=$lib/ld-linux-x86-64.so.2
   # patchelf tells programs, libraries and other files apart by itself.
-  find "$dest"/usr/bin "$dest"/usr/lib/llvm-*/bin -type f -print0 | in_parallel '"$patchelf" --print-interpreter "$1" && "$patchelf" --set-interpreter "$interpreter" --force-rpath --set-rpath "$path" "$1"'
-  find "$dest"/usr/lib -name '*.so*' -type f -print0 | in_parallel '[ -n "$("$patchelf" --print-rpath "$1")" ] && "$patchelf" --force-rpath --set-rpath "$path" "$1"'
+  find "$dest"/usr/bin "$dest"/usr/lib/llvm-*/bin -type f -print0 | in_parallel 'if "$patchelf" --print-interpreter "$1" >/dev/null 2>&1; then "$patchelf" --set-interpreter "$interpreter" --force-rpath --set-rpath "$path" "$1"; fi'
+  find "$dest"/usr/lib -name '*.so*' -type f -print0 | in_parallel 'if [ -n "$("$patchelf" --print-rpath "$1" 2>/dev/null || true)" ]; then "$patchelf" --force-rpath --set-rpath "$path" "$1"; fi'
   rm -rf "$dest/.patchelf"
 }
 
@@ -97,7 +97,7 @@ unpack() { # PACKAGE...
   mapfile -t packages < <(private_apt -s install "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -vE "$unused")
   (cd "$state/cache/archives" && private_apt download "${packages[@]}")
   export dest
-  printf '%s\0' "$state"/cache/archives/*.deb | xargs -0 -n 1 -P "$(nproc)" sh -c 'dpkg-deb -x "$1" "$dest"' sh
+  printf '%s\0' "$state"/cache/archives/*.deb | in_parallel 'dpkg-deb -x "$1" "$dest"'
   (cd "$state" && private_apt download "patchelf/$patchelf_suite" && dpkg-deb -x patchelf_*.deb "$dest/.patchelf")
   rm -rf "$state" "$dest/usr/share/doc" "$dest/usr/share/man" "$dest/usr/share/locale"
   # Debian's Node makes this link; by it Emscripten's scripts find what they import.
