@@ -9,14 +9,11 @@
 #include "formats/gguf/gguf.h"
 #include "formats/gguf/gguf_split.h"
 #include "mutators.h"
+#include "require.h"
 
 namespace {
 
 using namespace wasmquant;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool is_same(const gguf::Metadata& a, const gguf::Metadata& b) {
   if (a.entries().size() != b.entries().size()) return false;

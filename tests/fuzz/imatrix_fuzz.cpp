@@ -3,19 +3,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
 #include "formats/gguf/imatrix.h"
+#include "require.h"
 
 namespace {
 
 using namespace wasmquant;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "core/json_edit.h"
 #include "core/list.h"
+#include "require.h"
 
 using namespace wasmquant;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 constexpr size_t kMaxNames = 8;
 

@@ -1,21 +1,17 @@
 // Globs and regular expressions over names: pattern, NUL, name. Globs against a plain table of which beginnings of the
 // pattern match which beginnings of the name; regular expressions against what has to hold for any of them.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/match/name_match.h"
+#include "require.h"
 
 namespace {
 
 using wasmquant::NamePattern;
 using wasmquant::Regex;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// fnmatch for ASCII, by dynamic programming. Where a set ends is looked for anew at each `[`, as Python does.
 bool glob_matches(std::string_view pattern, std::string_view name) {

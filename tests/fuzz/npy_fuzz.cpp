@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 
 #include "formats/numpy/npy.h"
 #include "formats/numpy/npz.h"
 #include "formats/safetensors/safetensors.h"
+#include "require.h"
 
 namespace {
 
 using namespace wasmquant;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check(const StoredTensor& tensor, size_t size) {
   require(tensor.begin <= tensor.end && tensor.end <= size);

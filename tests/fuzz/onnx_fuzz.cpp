@@ -2,7 +2,6 @@
 // file, and can be rewritten with its weights quantized: the result is accepted again, and has them.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <string>
 #include <vector>
@@ -11,15 +10,12 @@
 #include "mutators.h"
 #include "onnx_graph/onnx_rewrite.h"
 #include "onnx_graph/onnx_weights.h"
+#include "require.h"
 
 namespace {
 
 using namespace wasmquant;
 using conversion::Segment;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 Result<onnx::Model> read(std::span<const uint8_t> file, size_t step) {
   auto skeleton = std::make_unique<onnx::Skeleton>(file.size());

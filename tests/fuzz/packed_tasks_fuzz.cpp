@@ -1,18 +1,10 @@
 // Any bytes as packed tasks. Whatever is accepted is the same task after it was packed and read again.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "pipeline/task/packed_tasks.h"
-
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+#include "require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wasmquant;

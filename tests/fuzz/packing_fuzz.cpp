@@ -1,20 +1,16 @@
 // Packing, differentially: every packing of the same codes against a bit-by-bit writer, and back to the codes.
 // Input: 1. width and flags  2. columns  3. offset  4. codes, the rest.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "packing/packing.h"
+#include "require.h"
 
 using namespace wasmquant::packing;
 using Bytes = std::vector<uint8_t>;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // Reads back as: the low `bits` bits, sign-extended when signed.
 uint8_t reduced(uint32_t code, uint32_t bits, bool is_signed) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -13,13 +12,10 @@
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan_output/plan_json.h"
 #include "pipeline/task/packed_tasks.h"
+#include "require.h"
 
 namespace wasmquant::fuzz {
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// One dimension: small ones, group sizes and their neighbours, and those that break arithmetic.
 uint64_t dimension(Choices& choose) {

@@ -7,14 +7,11 @@
 #include <vector>
 
 #include "formats/safetensors/safetensors.h"
+#include "require.h"
 
 namespace {
 
 using namespace wasmquant;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool is_same(const FileIndex& a, const FileIndex& b) {
   require(a.tensors.size() == b.tensors.size());

@@ -31,6 +31,14 @@ export function ChoosePanel() {
       configText: fits ? configText : null,
     };
   };
+  const options = (offeredPresets: typeof presets.value) =>
+    offeredPresets.map(({ name, title }) => (
+      <option key={name} value={name}>
+        {title}
+        {name !== preset && predictionText(name)}
+      </option>
+    ));
+
   return (
     <section class="step" aria-labelledby="step-choose">
       <h2 id="step-choose">
@@ -45,26 +53,8 @@ export function ChoosePanel() {
           aria-describedby="preset-description"
           onChange={(event) => choosePreset(event.currentTarget.value)}
         >
-          {takes(false) && (
-            <optgroup label="Schemes">
-              {schemes.map(({ name, title }) => (
-                <option key={name} value={name}>
-                  {title}
-                  {name !== preset && predictionText(name)}
-                </option>
-              ))}
-            </optgroup>
-          )}
-          {takes(true) && (
-            <optgroup label="llama.cpp's recipes">
-              {recipes.map(({ name, title }) => (
-                <option key={name} value={name}>
-                  {title}
-                  {name !== preset && predictionText(name)}
-                </option>
-              ))}
-            </optgroup>
-          )}
+          {takes(false) && <optgroup label="Schemes">{options(schemes)}</optgroup>}
+          {takes(true) && <optgroup label="llama.cpp's recipes">{options(recipes)}</optgroup>}
         </select>
         <p class="fine" id="preset-description">
           {configText === null ? chosenPreset.value?.description : 'Edited: the config below is used.'}
