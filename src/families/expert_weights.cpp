@@ -34,7 +34,8 @@ const FusedName* fused_name(std::string_view name) {
 }  // namespace
 
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
-  const FusedName* const row = shape.size() == 3 ? fused_name(name) : nullptr;
+  const bool can_be = shape.size() == 3 && shape[0] <= kMaxExperts;
+  const FusedName* const row = can_be ? fused_name(name) : nullptr;
   if (row == nullptr) return false;
   const std::string_view module = module_of(name);
   return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);

@@ -37,8 +37,12 @@ struct ExpertTensor {
   List<ExpertMatrix> matrices() const;
 };
 
-/// Whether a tensor with that name and shape contains the weights of several experts: three axes, below a component
-/// `experts` (MLX: `switch_mlp`; Granite: input_linear, output_linear).
+/// Most experts of one tensor: twice those of Switch-C, the published model with the most. A header can claim 2^40 of
+/// them in a file without data, and each becomes a planned tensor.
+inline constexpr uint64_t kMaxExperts = 4096;
+
+/// Whether a tensor with that name and shape contains the weights of several experts: three axes, the first at most
+/// kMaxExperts, below a component `experts` (MLX: `switch_mlp`; Granite: input_linear, output_linear).
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
 
 /// How its matrices are arranged. `gate_up` and `down`: shapes of the module's two tensors, empty if missing; they tell

@@ -13,6 +13,8 @@ TEST_CASE("tensors of experts by name and shape") {
   CHECK_FALSE(is_expert_tensor("model.layers.0.mlp.experts.gate_up_proj_bias", {4, 8, 6}));
   CHECK_FALSE(is_expert_tensor("model.layers.0.conv1d.weight", {4, 1, 6}));
   CHECK_FALSE(is_expert_tensor("model.layers.0.mlp.gate_up_proj", {4, 8, 6}));
+  CHECK(is_expert_tensor("model.layers.0.mlp.experts.gate_up_proj", {kMaxExperts, 8, 6}));
+  CHECK_FALSE(is_expert_tensor("model.layers.0.mlp.experts.gate_up_proj", {uint64_t{1} << 43, 0, 6}));
   CHECK(is_expert_tensor("model.layers.0.mlp.switch_mlp.up_proj.weight", {4, 8, 6}));
   const auto mlx = expert_tensor("m.switch_mlp.up_proj.weight", {2, 8, 6}, {}, {}, ModelFamily());
   REQUIRE(mlx.has_value());
