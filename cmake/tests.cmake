@@ -1,5 +1,5 @@
-# Tests: one for each room of tests/native and each instruction set, so that `ctest -L kernels` and `ctest -L avx2` choose.
-# A process for each of 500 cases would take Node minutes to start; a room is small enough to spread over the cores.
+# Tests: one for each room of tests/native, so that `ctest -L kernels` chooses, and one for each file of the room that takes longest.
+# A process for each of 500 cases would take Node minutes to start; these are small enough to spread over the cores.
 enable_testing()
 if(EMSCRIPTEN)
   set(instruction_sets simd128)
@@ -14,41 +14,52 @@ else()
     endforeach()
   endif()
 endif()
-if(WASMQUANT_COVERAGE)
-  set(instruction_sets emulated128)  # the lines of the others are the same
-endif()
+list(GET instruction_sets -1 best_set)
 
-# Without optimisation some cases take minutes: calibrations of a whole model and, with SAFE_HEAP, whatever goes through every code or
-# every shape. The optimised builds run them.
-set(slow "")
+# Only kernels depend on the instruction set: their room compares every set of the machine with the scalar reference, bit for bit. The
+# room right above them runs once with each set, the others with the best.
+set(rooms_of_every_set quantize)
+set(rooms_by_file pipeline)
+# The longest start first, or the other cores wait for the last.
+set(longest_first compensation_loss calibration_loss observers kernels model quantize formats session)
+
+# Without optimisation some take minutes: calibrations of a whole model and, with SAFE_HEAP, whatever goes through every code or every
+# shape. The optimised builds run them.
+set(slow_files "")
+set(slow_cases "")
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-  set(slow "*lose less than*" "*mends 8 bit*")
+  set(slow_files pipeline/calibration_loss_test.cpp pipeline/compensation_loss_test.cpp)
   if(EMSCRIPTEN)
-    list(APPEND slow "*every length*" "*any shape*" "*tiny-llama*")
+    set(slow_cases "--test-case-exclude=*every length*,*any shape*,*tiny-llama*")
   endif()
 endif()
 
 file(GLOB rooms RELATIVE ${CMAKE_SOURCE_DIR}/tests/native LIST_DIRECTORIES true CONFIGURE_DEPENDS tests/native/*)
 list(FILTER rooms EXCLUDE REGEX "\\.")
-list(GET instruction_sets -1 every_set)  # cases of kernels go through every instruction set by themselves
-foreach(simd ${instruction_sets})
-  foreach(room ${rooms})
-    if(room STREQUAL "kernels" AND NOT simd STREQUAL "${every_set}")
-      continue()
+foreach(room ${rooms})
+  set(sets ${best_set})
+  if(room IN_LIST rooms_of_every_set)
+    set(sets ${instruction_sets})
+  endif()
+  set(files ${room}/)
+  if(room IN_LIST rooms_by_file)
+    file(GLOB files RELATIVE ${CMAKE_SOURCE_DIR}/tests/native CONFIGURE_DEPENDS tests/native/${room}/*_test.cpp)
+    list(REMOVE_ITEM files ${slow_files} "")
+  endif()
+  foreach(file ${files})
+    string(REGEX REPLACE "(_test\\.cpp|/)$" "" name ${file})
+    get_filename_component(name ${name} NAME)
+    list(FIND longest_first "${name}" place)
+    if(place EQUAL -1)
+      set(place 100)
     endif()
-    # Calibrations take most of the time, and call nothing that depends on the set but kernels: the best set runs them.
-    set(left_out ${slow})
-    if(NOT simd STREQUAL "${every_set}")
-      list(APPEND left_out "calibration:*" "static scales do not depend*")
-    endif()
-    if(left_out)
-      list(JOIN left_out "," left_out)
-      set(left_out "--test-case-exclude=${left_out}")
-    endif()
-    add_test(NAME ${room}.${simd} COMMAND wasmquant_tests "--source-file=*/native/${room}/*" --no-intro=true
-             ${left_out} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(${room}.${simd} PROPERTIES LABELS "${room};${simd}"
-      ENVIRONMENT "WASMQUANT_SIMD=${simd};ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1"
-      FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+    math(EXPR cost "100 - ${place}")
+    foreach(simd ${sets})
+      add_test(NAME ${name}.${simd} COMMAND wasmquant_tests "--source-file=*/native/${file}*" --no-intro=true ${slow_cases}
+               WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      set_tests_properties(${name}.${simd} PROPERTIES LABELS "${room};${simd}" COST ${cost}
+        ENVIRONMENT "WASMQUANT_SIMD=${simd};ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1"
+        FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+    endforeach()
   endforeach()
 endforeach()

@@ -1,7 +1,17 @@
 // Builds: C++ through the CMake presets into build/<preset>, then dist/: module, library, command line, page.
 //   node tests/setup/build.mjs                    all of dist/
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { main, root, run, say } from './command.mjs';
@@ -36,6 +46,29 @@ function isNewer(source, target) {
 
 function copyWhenNewer(source, target) {
   if (isNewer(source, target)) copyFileSync(source, target);
+}
+
+/** When a file, or anything below a folder, changed last; a file that left a folder changed the folder. */
+function changedAt(path) {
+  const status = statSync(join(root, path));
+  if (!status.isDirectory()) return status.mtimeMs;
+  return readdirSync(join(root, path)).reduce(
+    (latest, name) => Math.max(latest, changedAt(join(path, name))),
+    status.mtimeMs,
+  );
+}
+
+/** Makes `output` when it is missing, or when one of its sources changed since it was last made without an error. */
+function makeWhenNewer(output, sources, make) {
+  const stamp = join(root, 'build', `${output.replaceAll('/', '-')}.made`);
+  if (existsSync(join(root, output)) && existsSync(stamp)) {
+    const made = statSync(stamp).mtimeMs;
+    if (sources.every((source) => changedAt(source) < made)) return;
+  }
+  const started = new Date();
+  make();
+  writeFileSync(stamp, '');
+  utimesSync(stamp, started, started);
 }
 
 /** Names of formats as types, and what is known of each. Written when it differs: what is made of it is made again then. */
@@ -76,26 +109,35 @@ export function buildModule() {
   copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));
 }
 
+const settings = ['package-lock.json', 'tests/setup/build.mjs'];
+
 /** Modules and declarations of web/lib into dist; tsc does not copy the declarations of the module's own JavaScript. */
 export function buildLibrary() {
   setUp();
-  say('building the library (tsc)');
-  run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { quietStdout: true });
-  for (const name of ['engine.d.ts', 'wasmquant.wasm.d.ts'])
-    copyWhenNewer(join(root, 'web/lib', name), join(root, 'dist', name));
+  makeWhenNewer('dist/node.js', ['web/lib', 'tsconfig.json', ...settings], () => {
+    say('building the library (tsc)');
+    run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { quietStdout: true });
+    for (const name of ['engine.d.ts', 'wasmquant.wasm.d.ts'])
+      copyFileSync(join(root, 'web/lib', name), join(root, 'dist', name));
+  });
 }
 
 /** dist/cli.js, one file with its dependencies inside. */
 export function buildCommandLine() {
-  say('building the command line (rolldown)');
-  run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/cli/rolldown.config.mjs'], { quietStdout: true });
-  chmodSync(join(root, 'dist/cli.js'), 0o755);
+  makeWhenNewer('dist/cli.js', ['web/cli', 'web/lib', 'web/present', ...settings], () => {
+    say('building the command line (rolldown)');
+    run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/cli/rolldown.config.mjs'], { quietStdout: true });
+    chmodSync(join(root, 'dist/cli.js'), 0o755);
+  });
 }
 
 /** dist/demo. */
 function buildPage() {
-  say('building the page (vite)');
-  run(join(root, 'node_modules/.bin/vite'), ['build', 'web/demo', '--logLevel', 'warn'], { quietStdout: true });
+  const built = ['dist/node.js', 'dist/engine.js', 'dist/wasmquant.wasm'];
+  makeWhenNewer('dist/demo/index.html', ['web', 'tests/files/tiny-llama', ...built, ...settings], () => {
+    say('building the page (vite)');
+    run(join(root, 'node_modules/.bin/vite'), ['build', 'web/demo', '--logLevel', 'warn'], { quietStdout: true });
+  });
 }
 
 /** Everything that dist/ holds, in the order of dependence. */

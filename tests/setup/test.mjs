@@ -39,7 +39,7 @@ async function inOrder(...commands) {
   return { exitCode: 0 };
 }
 
-/** The C++ tests of a preset: every room with every instruction set that the machine has (cmake/tests.cmake). */
+/** The C++ tests of a preset, a process for each room (cmake/tests.cmake). */
 async function ctest(preset) {
   buildNative(preset, 'wasmquant_tests');
   const env = setUp();

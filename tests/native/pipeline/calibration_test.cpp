@@ -1,70 +1,15 @@
-// Calibration of tiny-llama, block by block, and of small models of other families.
+// Calibration block by block: what each algorithm does to the weights, and which configs it refuses.
 #include <cmath>
 #include <cstring>
 #include <random>
 
 #include "algorithms/output_error.h"
-#include "pipeline/calibrated_model.h"
+#include "pipeline/calibrated_llama.h"
 
 using namespace wasmquant;
 using namespace wasmquant::testing;
 
 namespace {
-
-const std::string kReference = "files/tiny-llama-reference/";
-constexpr size_t kLength = 256;
-
-std::vector<int32_t> tokens_of(const std::string& name, size_t sequences) {
-  auto tokens = file_of(kReference + name + "_tokens.safetensors").tensor<int32_t>("input_ids");
-  tokens.resize(sequences * kLength);
-  return tokens;
-}
-
-std::string calibration_config_of(const std::string& spec, const std::string& rest) {
-  return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"])" + rest + "}";
-}
-const std::string kCalibrationInt4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
-const std::string kCalibrationInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
-
-// What tiny-llama in int4 loses on the validation text with `algorithms`, items of algo_config.
-struct Int4Loss {
-  ModelFolder model{"files/tiny-llama"};
-  std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
-
-  double operator()(const std::string& algorithms) const {
-    const CalibratedModel found = calibrate(
-        model, calibration_config_of(kCalibrationInt4, R"(, "algo_config": [)" + algorithms + "]"), calib, kLength);
-    REQUIRE_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
-    CHECK(found.weight_noise > 0);
-    return loss_with(model, found, validation, kLength);
-  }
-};
-
-TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") {
-  if (is_slow_build()) return;
-  const Int4Loss loss;
-  const std::string awq = R"({"name": "awq"})", gptq = R"({"name": "gptq"})";
-  const double plain = loss(""), by_awq = loss(awq), by_gptq = loss(gptq), by_both = loss(awq + ", " + gptq);
-  CHECK(by_awq < plain - 0.015);
-  CHECK(by_gptq < plain - 0.015);
-  CHECK(by_both < std::min(by_awq, by_gptq));
-  CHECK(loss(R"({"name": "gptq", "desc_act": false, "static_groups": false, "true_sequential": false})") <
-        plain - 0.01);
-  CHECK(loss(R"({"name": "gptq", "inside_layer_modules": ["down_proj"]})") < plain - 0.005);
-}
-
-TEST_CASE("calibration: GPTAQ, Qronos, GPFQ and equalization lose less than rounding to nearest") {
-  if (is_slow_build()) return;
-  const Int4Loss loss;
-  const double plain = loss("");
-  for (const char* name : {"gptaq", "qronos", "gpfq"}) {
-    CAPTURE(name);
-    CHECK(loss(std::string("{\"name\": \"") + name + "\"}") < plain - 0.015);
-  }
-  CHECK(loss(R"({"name": "gptaq", "true_sequential": false})") < plain - 0.015);
-  CHECK(loss(R"({"name": "awq"}, {"name": "gptaq"})") < loss(R"({"name": "awq"})"));
-  CHECK(loss(R"({"name": "cle"})") < plain - 0.01);
-}
 
 TEST_CASE("calibration: what rounds columns, biases and equalization, on small models") {
   // 24 and 28 columns, 3 blocks: small enough for sanitizers.
@@ -163,21 +108,6 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it
     REQUIRE_MESSAGE(!found.blocks.empty(), found.error.message);
     CHECK(std::fabs(loss_with(model, found, tokens, 12) - before) < 2e-5 * std::fabs(before));
   }
-}
-
-TEST_CASE("calibration: SmoothQuant mends 8 bit activations") {
-  if (is_slow_build()) return;
-  const ModelFolder model("files/tiny-llama");
-  const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);
-  const auto loss = [&](const std::string& rest) {
-    const CalibratedModel found = calibrate(model, calibration_config_of(kCalibrationInt8, rest), calib, kLength);
-    REQUIRE(found.blocks.size() == 4);
-    return loss_with(model, found, validation, kLength, model::InputPrecision::int8_per_token);
-  };
-  const double plain = loss("");
-  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "smoothquant", "alpha": 0.5}])") < plain - 0.05);
-  CHECK(loss(R"(, "pre_quant_opt_config": [{"name": "activationequalization", "is_layerwise": false}])") <
-        plain - 0.05);
 }
 
 TEST_CASE("calibration: every kind of spec, and which of them GPTQ cannot do") {
