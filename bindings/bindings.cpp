@@ -10,6 +10,7 @@
 #include "config/presets.h"
 #include "core/list.h"
 #include "marshal.h"
+#include "pipeline/calibration/calibration_steps.h"
 #include "version.h"
 
 namespace wasmquant::bindings {
@@ -51,6 +52,10 @@ std::string parse_config(std::string text, std::string dialect) {
   json::Value out;
   out.set("dialect", config::name_of(parsed->config.dialect));
   out.set("config", parsed->config.source);
+  bool needs_tokens = false;
+  for (const CalibratedAlgorithm& algorithm : wasmquant::calibrated_algorithms(parsed->config))
+    needs_tokens |= algorithm.needs_inputs;
+  out.set("needsTokens", needs_tokens);
   out.set("diagnostics", to_json(problems));
   return ok(std::move(out));
 }

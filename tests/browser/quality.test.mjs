@@ -6,7 +6,16 @@ import { test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { createQuantizer } from 'wasmquant';
 import { root } from '../setup/command.mjs';
-import { browserOfTests, download, openSample, picture, sampleFolder, storedRuns } from './browser.mjs';
+import {
+  browserOfTests,
+  download,
+  openConfig,
+  openSample,
+  picture,
+  sampleFolder,
+  storedRuns,
+  writeConfig,
+} from './browser.mjs';
 
 const browser = await browserOfTests();
 
@@ -133,6 +142,26 @@ test('a budget becomes a config and the table that led to it', async () => {
     page.getByRole('button', { name: 'Save config.json' }).click(),
   ]);
   assert.deepEqual(JSON.parse(readFileSync(await saved.path(), 'utf8')), expected.config);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a text is asked for by every algorithm that needs one, and by no other', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await openConfig(page);
+  const asked = page.getByText('need a text to calibrate with');
+  const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
+  for (const [name, needsText] of [
+    ['gptaq', true],
+    ['cle', false],
+    ['autosmoothquant', true],
+    ['merge_batch_norm', false],
+  ]) {
+    await writeConfig(page, { global_quant_config: { weight }, exclude: ['lm_head'], algo_config: [{ name }] });
+    await asked.waitFor({ state: needsText ? 'visible' : 'detached' });
+    assert.equal(await page.getByRole('button', { name: 'Quantize', exact: true }).isDisabled(), needsText, name);
+  }
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -1,5 +1,6 @@
 // Configs of other dialects through the API: recognised, checked, parsed, converted, planned.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { modelFor, quantizerFor, tinyLlama } from './scratch.mjs';
 
@@ -33,6 +34,21 @@ test('the dialect that is asked for must be the one that the config names', asyn
   const quantizer = await quantizerFor(t);
   assert.equal(quantizer.parseConfig({ bits: 4 }, { dialect: 'awq' }).dialect, 'awq');
   assert.throws(() => quantizer.parseConfig(configs.gptq, { dialect: 'awq' }), { code: 'config-invalid' });
+});
+
+test('a config says whether its algorithms need tokens', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const { $defs } = JSON.parse(readFileSync(new URL('../../dist/schema/quark.json', import.meta.url), 'utf8'));
+  const names = $defs.Algorithm.anyOf.flatMap(({ properties }) => properties.name.enum);
+  const scaling_layers = { first_layer: [], middle_layers: [], last_layer: [] };
+  const without = names.filter((name) => {
+    const algorithm = { name, ...(/^(rotation|quarot)$/.test(name) && { scaling_layers }) };
+    return !quantizer.parseConfig({ ...configs.quark, algo_config: [algorithm] }).needsTokens;
+  });
+  assert.deepEqual(without, ['rotation', 'quarot', 'cle', 'merge_batch_norm', 'svdquant']);
+  const brevitas = { ...configs.brevitas, algo_config: [{ name: 'GPTQ' }] };
+  assert.ok(quantizer.parseConfig(brevitas).needsTokens);
+  for (const config of Object.values(configs)) assert.equal(quantizer.parseConfig(config).needsTokens, false);
 });
 
 test('conversions list what is lost', async (t) => {

@@ -1,4 +1,4 @@
-// Algorithms of a config that use activations, and so need calibration.
+// The algorithms that this page switches on and off in a config; a config may name more of them.
 
 export interface Algorithm {
   name: string;
@@ -42,10 +42,6 @@ const isCalled = (entry: { name: string }, name: string) =>
 
 export function hasAlgorithm(config: Config, { name, key }: Algorithm): boolean {
   return listOf(config, key).some((entry) => isCalled(entry, name));
-}
-
-export function needsCalibration(config: Config): boolean {
-  return algorithms.some((algorithm) => hasAlgorithm(config, algorithm));
 }
 
 /** The config with or without an algorithm; options of the others are kept. */

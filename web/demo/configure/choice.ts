@@ -1,6 +1,6 @@
 // The chosen preset or custom config, and the format. The plan follows both.
 import { computed, signal } from '@preact/signals';
-import { formats, type OutputFormat, type Plan } from 'wasmquant';
+import { formats, type OutputFormat, type Plan, type QuantConfig } from 'wasmquant';
 import { configOf } from '../../present/config_edits';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
@@ -39,14 +39,20 @@ export const chosenConfig = computed<Record<string, unknown> | null>(() => {
   }
 });
 
-/** The dialect of a config; '' if it has errors. */
-export function dialectOf(config: object): string {
+/** Null if the config has errors. */
+function parsed(config: object): QuantConfig | null {
   try {
-    return quantizer.value?.parseConfig(config).dialect ?? '';
+    return quantizer.value?.parseConfig(config) ?? null;
   } catch {
-    return '';
+    return null;
   }
 }
+
+/** The dialect of a config; '' if it has errors. */
+export const dialectOf = (config: object): string => parsed(config)?.dialect ?? '';
+
+/** Whether a run of this config needs a text to calibrate with. */
+export const needsText = (config: object): boolean => parsed(config)?.needsTokens ?? false;
 
 /** Replaces the current config with a custom one. */
 export function useConfig(config: object): void {

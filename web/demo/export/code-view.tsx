@@ -1,8 +1,7 @@
 // Exports besides the model: the report, and the same run as a command line and as JavaScript.
 import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
-import { needsCalibration } from '../configure/algorithms';
-import { choice, chosenConfig, planned } from '../configure/choice';
+import { choice, chosenConfig, needsText, planned } from '../configure/choice';
 import { needsActivations } from '../configure/static-inputs';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
@@ -68,7 +67,7 @@ export function CodeView() {
   const { configText } = choice.value;
   const config = chosenConfig.value ?? {};
   const given = needsActivations(config) ? feeds() : null;
-  const calibration = given ? { feeds: given.groups } : needsCalibration(config) ? ('text' as const) : null;
+  const calibration = given ? { feeds: given.groups } : needsText(config) ? ('text' as const) : null;
   const snippet = { choice: choice.value, location, calibration };
   return (
     <section class="panel" aria-labelledby="report">

@@ -2,8 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { formats } from 'wasmquant';
 import { bytesText } from '../../present/units';
 import { FailureMessage } from '../app/failure';
-import { needsCalibration } from '../configure/algorithms';
-import { chosenConfig, planned } from '../configure/choice';
+import { chosenConfig, needsText, planned } from '../configure/choice';
 import { needsActivations } from '../configure/static-inputs';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
@@ -50,7 +49,7 @@ function Ready({ again }: { again: boolean }) {
     ? 'Open a model first.'
     : !plan
       ? 'This config does not fit the model yet.'
-      : !hasGraph && config && needsCalibration(config) && texts.calibrate.value.trim() === ''
+      : !hasGraph && config && needsText(config) && texts.calibrate.value.trim() === ''
         ? 'The algorithms of this config need a text to calibrate with: see “Calibrate and measure” below.'
         : hasGraph && config && needsActivations(config) && !feeds()
           ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'

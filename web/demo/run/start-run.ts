@@ -2,8 +2,7 @@
 import { type Calibration, type FormerRun, formats, type Model, type Plan, type Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { needsCalibration } from '../configure/algorithms';
-import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, planned } from '../configure/choice';
+import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, needsText, planned } from '../configure/choice';
 import { needsActivations } from '../configure/static-inputs';
 import { activationsOf, feeds } from '../feeds/feeds';
 import { modelOf } from '../inspect/kept-model';
@@ -71,7 +70,7 @@ async function calibrationOf(
 ): Promise<Calibration | null> {
   const given = feeds();
   if (given && (needsActivations(config) || dialectOf(config) !== 'quark')) return activationsOf(given, signal);
-  return !formats.inputs[model.format].hasGraph && needsCalibration(config)
+  return !formats.inputs[model.format].hasGraph && needsText(config)
     ? { tokens: await tokensOf(model, texts.calibrate.value, signal) }
     : null;
 }

@@ -14,6 +14,8 @@ export interface QuantConfig {
   dialect: Dialect | 'fp8';
   /** The config in that dialect, with current key names; outside Quark, every default is filled in. */
   config: Record<string, unknown>;
+  /** Whether one of its algorithms looks at activations, so that a run needs `calibration` with tokens. */
+  needsTokens: boolean;
   /** Warnings and notes; errors throw instead. */
   diagnostics: Diagnostic[];
 }
