@@ -1,9 +1,12 @@
-// Prints build inputs: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}}. Schemas of the config
-// dialects go into the package; formats are the FormatTable of web/lib/api/formats.ts.
+// Prints build inputs: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}, "families": {"forward",
+// "gguf"}}. Schemas of the config dialects go into the package; formats are the table of web/lib/api/formats.ts; guides
+// list the families, which tests/docs checks.
 #include <cstdio>
 
 #include "config/dialects/dialects.h"
 #include "config/schema.h"
+#include "gguf_conversion/family.h"
+#include "model/architecture.h"
 #include "pipeline/plan/output_format.h"
 
 namespace wasmquant {
@@ -65,11 +68,14 @@ json::Value output_format_table() {
 }  // namespace wasmquant
 
 int main() {
-  wasmquant::json::Value formats, all;
+  wasmquant::json::Value formats, families, all;
   formats.set("inputs", wasmquant::input_formats());
   formats.set("outputs", wasmquant::output_format_table());
   all.set("schemas", wasmquant::schemas());
   all.set("formats", std::move(formats));
+  families.set("forward", wasmquant::model::family_names());
+  families.set("gguf", wasmquant::conversion::family_names());
+  all.set("families", std::move(families));
   std::puts(wasmquant::json::write(all).c_str());
   return 0;
 }

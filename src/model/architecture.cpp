@@ -103,18 +103,22 @@ Status read_windows(const json::Value& config, const Family& family, Architectur
 }
 
 Error unknown_family(const std::string& name) {
-  std::string known;
-  for (const Family& family : kFamilies) {
-    if (!known.empty()) known += ", ";
-    known += family.name;
-  }
   return error_at(ErrorCode::not_implemented, "/model_type",
                   "the forward pass does not know the family {q}; it knows {}. Any model can be quantized without one: "
                   "weight-only configs need no calibration, and activations may come from the caller",
-                  name, known);
+                  name, family_names());
 }
 
 }  // namespace
+
+std::string family_names() {
+  std::string names;
+  for (const Family& family : kFamilies) {
+    if (!names.empty()) names += ", ";
+    names += family.name;
+  }
+  return names;
+}
 
 Result<Architecture> read_architecture(const json::Value& config) {
   if (const json::Value& text = config["text_config"]; text.is_object()) return read_architecture(text);

@@ -1,6 +1,6 @@
 // A decoder-only transformer of the Llama architecture as config.json describes it: sizes, and family differences from
 //   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
-// Families by model_type: llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text. Keys of transformers 4 and 5.
+// Keys of transformers 4 and 5.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -46,6 +46,9 @@ struct Architecture {
   uint32_t query_columns() const noexcept { return heads * head_dim; }
   uint32_t key_columns() const noexcept { return kv_heads * head_dim; }
 };
+
+/// The model_type of every supported family: "llama, mistral, …" for messages.
+std::string family_names();
 
 /// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or
 /// impossible), not-implemented (another family, RoPE scaling type or activation; the message lists what is supported).

@@ -23,6 +23,7 @@ import { install, pack } from '../package/packed.mjs';
 import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { buildReference } from './api_reference.mjs';
+import { listProblems } from './core_lists.mjs';
 import { runExamples } from './examples.mjs';
 import { followGuide } from './extension.mjs';
 import { fencesOf } from './fences.mjs';
@@ -54,14 +55,15 @@ function pages() {
 }
 
 /**
- * What is wrong with a page besides its snippets: a guide without its title, or a link to a file that is not there. The blank
- * lines around titles are what keeps biome from making headings of them.
+ * What is wrong with a page besides its snippets: a guide without its title, a link to a file that is not there, a list that
+ * is not the core's. The blank lines around titles are what keeps biome from making headings of them.
  */
 function* problemsOf(page, markdown) {
   if (page.startsWith('web/docs/') && !/^---\n\ntitle: .+\n\n---\n/.test(markdown))
     yield 'does not begin with its title';
   for (const [, link] of markdown.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
     if (!existsSync(join(root, page, '..', link))) yield `links to ${link}, which does not exist`;
+  yield* listProblems(page, markdown);
 }
 
 /**

@@ -10,8 +10,8 @@ import type {
 } from './calibration_types.js';
 
 /**
- * A model of the Llama architecture (llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text) as a language model; see
- * {@link Quantizer.languageModel}. It depends on its model and need not be closed.
+ * A model of the Llama architecture as a language model; see {@link Quantizer.languageModel}. It depends on its model
+ * and need not be closed.
  */
 export interface LanguageModel {
   /**
