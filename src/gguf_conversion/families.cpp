@@ -81,8 +81,8 @@ constexpr Family kFamilies[] = {
     {"gemma", "gemma", kGemmaRows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
     {"gemma2", "gemma2", kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
     {"gemma3|gemma3_text", "gemma3", kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
-    {"gpt2", "gpt2", {}, kGpt2Rows, "transformer.", "h.", false, false, true},
-    {"bert", "bert", {}, kBertRows, "bert.", "encoder.layer.", false, false, true},
+    {"gpt2", "gpt2", {}, kGpt2Rows, "transformer.", "h.", false, false, true, false},
+    {"bert", "bert", {}, kBertRows, "bert.", "encoder.layer.", false, false, true, false},
 };
 
 // Whether `pattern` is all of `module`, or all up to its '*'.

@@ -37,6 +37,7 @@ struct Family {
   const char* layers;                      // text before a layer's number
   bool interleaves_heads = false, adds_one_to_norms = false;
   bool has_layer_norm = false;  // norms subtract the mean and have layer_norm_epsilon
+  bool has_rope = true;         // rotary position embeddings; else positions are learned
 };
 
 /// By model_type of config.json (or of its text_config). Null if unsupported.

@@ -121,7 +121,7 @@ class Writer {
 
   // Rotary embeddings: the parameters are in their own object or (the base) next to it; Gemma 3 has two sets.
   Status rope() {
-    if (family_.has_layer_norm) return {};  // positions are learned
+    if (!family_.has_rope) return {};
     const json::Value nothing;
     const json::Value* parameters = config_.find("rope_parameters|rope_scaling");
     if (parameters == nullptr) parameters = &nothing;
