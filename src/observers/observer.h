@@ -144,7 +144,7 @@ class Observer {
 };
 
 /// Makes the observer that spec.observer names; observers.def lists them.
-using ObserverMaker = std::unique_ptr<Observer>(const QuantizationSpec& spec, const ObserverOptions& options);
+using ObserverFactory = std::unique_ptr<Observer>(const QuantizationSpec& spec, const ObserverOptions& options);
 
 /// One whole batch in the observer's current pass. Errors: those of begin; shape-mismatch when x and shape disagree;
 /// value-not-finite (names the element). After an error the state is unchanged.

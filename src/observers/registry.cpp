@@ -2,13 +2,13 @@
 
 namespace wasmquant {
 
-#define WASMQUANT_METHOD(id, qscheme, method, make, dtypes) ObserverMaker make;
+#define WASMQUANT_METHOD(id, qscheme, method, make, dtypes) ObserverFactory make;
 #include "tables/observers.def"
 
 namespace {
 
 // By method.
-constexpr ObserverMaker* kMakers[] = {
+constexpr ObserverFactory* kFactories[] = {
 #define WASMQUANT_METHOD(id, qscheme, method, make, dtypes) make,
 #include "tables/observers.def"
 };
@@ -30,7 +30,7 @@ std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept {
 }
 
 std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
-  return kMakers[static_cast<size_t>(info_of(spec.observer).method)](spec, options);
+  return kFactories[static_cast<size_t>(info_of(spec.observer).method)](spec, options);
 }
 
 Result<Observation> observe_tensor(const QuantizationSpec& spec, std::span<const float> x,
