@@ -5,6 +5,7 @@
 
 #include "config/dialects/dialects.h"
 #include "config/schema.h"
+#include "config/spec/vocabulary.h"
 #include "gguf_conversion/family.h"
 #include "model/architecture.h"
 #include "pipeline/plan/output_format.h"
@@ -36,8 +37,19 @@ json::Value input_formats() {
     row.set("hasGgmlNames", format->has_ggml_names);
     row.set("carriesConfig", format->carries_config);
     row.set("hasSiblingFiles", format->has_sibling_files);
+    row.set("addsWeightSuffix", format->adds_weight_suffix);
     row.set("canCalibrate", format->can_calibrate);
     out.set(std::string(format->name), std::move(row));
+  }
+  return out;
+}
+
+json::Value bfloat16_scales(const CheckpointFormat* format) {
+  json::Array out;
+  for (size_t i = 0; format != nullptr && i < config::kScaleFormats.size(); ++i) {
+    QuantizationSpec spec;
+    spec.scale_format = static_cast<ScaleFormat>(i);
+    if (format->loads_as_bfloat16({spec})) out.emplace_back(config::kScaleFormats[i]);
   }
   return out;
 }
@@ -59,6 +71,8 @@ json::Value output_format_table() {
     row.set("splitsBySize", format.splits_by_size);
     row.set("isWholeFile", format.is_whole_file);
     row.set("hasSiblingFiles", format.has_sibling_files);
+    row.set("needsConfigBlock", format.checkpoint != nullptr && format.text.needs_config_block);
+    row.set("bfloat16Scales", bfloat16_scales(format.checkpoint));
     out.set(std::string(format.name), std::move(row));
   }
   return out;

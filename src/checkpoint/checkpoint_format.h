@@ -56,10 +56,11 @@ enum class ExpertStorage : uint8_t {
 
 /// What people are told of a format.
 struct FormatText {
-  std::string_view title;        // as its runtimes write it
-  std::string_view description;  // a sentence that helps to choose it; empty: it is not offered where there is a list
-  std::string_view packages;     // what pip has to install for transformers to load it; empty: not known
-  std::string_view note;         // a sentence on what reads it; may be empty
+  std::string_view title;          // as its runtimes write it
+  std::string_view description;    // a sentence that helps to choose it; empty: it is not offered where there is a list
+  std::string_view packages;       // what pip has to install for transformers to load it; empty: not known
+  std::string_view note;           // a sentence on what reads it; may be empty
+  bool needs_config_block = true;  // its weights load only with a quantization_config in config.json
 };
 
 /// One format: how it lays out weights, and its config block.

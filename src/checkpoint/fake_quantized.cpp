@@ -12,7 +12,8 @@ class FakeQuantized final : public CheckpointFormat {
   FormatText text() const noexcept override {
     return {"Fake-quantized",
             "Quantized, then dequantized to the original dtype: any runtime loads it; the size is unchanged.",
-            "transformers", "The weights are dequantized floats: the size is unchanged, and any runtime loads them."};
+            "transformers", "The weights are dequantized floats: the size is unchanged, and any runtime loads them.",
+            false};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }

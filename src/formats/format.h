@@ -78,6 +78,8 @@ struct Format {
   bool carries_config = false;
   /// config.json and tokenizer next to the weights belong to the model.
   bool has_sibling_files = true;
+  /// Matrices without a dot in their name get ".weight" behind it.
+  bool adds_weight_suffix = false;
   /// Its blocks can be calibrated and changed weights written back.
   bool can_calibrate = true;
 };

@@ -1,14 +1,10 @@
 /** How to load the written files, for people who know the runtime but not this format. */
 import { join } from 'node:path';
-import { formats, inputFormatOf, type Model, type Report } from '../lib/node.js';
+import { formats, type InputFormat, inputFormatOf, type Model, type Report } from '../lib/node.js';
 import { printable } from './terminal.js';
 
 /** Dtypes that no other tool stores. */
 const kOwnLayouts = ['mx6', 'mx9', 'bfp16'];
-/**
- * Scale formats whose weights the loader of compressed-tensors converts to bfloat16, regardless of the model's dtype.
- */
-const kBfloat16Loaded = ['e8m0', 'e4m3'];
 
 /** A string literal valid in Python and safe in a terminal: printable ASCII with escapes. */
 function pythonString(text: string): string {
@@ -16,10 +12,14 @@ function pythonString(text: string): string {
   return `"${printable(escaped).replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => `\\U${hex.padStart(8, '0')}`)}"`;
 }
 
+/** The first file of a whole model, as a string literal; of a split model the one that runtimes open. */
+function modelPath(report: Report, container: InputFormat, output: string, isFolder: boolean): string {
+  const names = report.files.map(({ name }) => name).filter((name) => inputFormatOf(name) === container);
+  return pythonString(isFolder ? join(output, names.sort()[0] ?? '') : output);
+}
+
 /** ONNX runtimes, in JavaScript and Python. */
-function onnxLines(report: Report, output: string, isFolder: boolean): string[] {
-  const name = report.files.find((file) => inputFormatOf(file.name) === 'onnx')?.name ?? '';
-  const path = pythonString(isFolder ? join(output, name) : output);
+function onnxLines(path: string): string[] {
   return [
     '// npm install onnxruntime-node   (in a page: onnxruntime-web)',
     "import { InferenceSession } from 'onnxruntime-node';",
@@ -29,15 +29,13 @@ function onnxLines(report: Report, output: string, isFolder: boolean): string[] 
   ];
 }
 
-/** llama.cpp, and wllama in JavaScript. Of a split model the first file is opened. */
-function ggufLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
-  const names = report.files.map(({ name }) => name).filter((name) => inputFormatOf(name) === 'gguf');
-  const path = isFolder ? join(output, names.sort()[0] ?? '') : output;
+/** llama.cpp, and wllama in JavaScript. */
+function ggufLines(model: Model, path: string): string[] {
   const architecture = model.metadata['general.architecture'] ?? model.config?.model_type;
   const tool = architecture === 'bert' ? 'llama-embedding' : 'llama-completion';
   return [
     '# llama.cpp',
-    `${tool} -m ${pythonString(path)} -p "In the beginning"`,
+    `${tool} -m ${path} -p "In the beginning"`,
     '// npm install @wllama/wllama   (in a page; files: Blobs)',
     'await wllama.loadModel(files);',
   ];
@@ -75,24 +73,24 @@ function loaderOf(config: Record<string, unknown>, report: Report): Loader | str
  * single file must first be moved into a model folder. Empty for formats without a known loader.
  */
 export function loadLines(model: Model, report: Report, output: string, isFolder: boolean): string[] {
-  const { format } = report;
-  if (format === null) return [];
-  if (format === 'onnx') return onnxLines(report, output, isFolder);
-  if (format === 'gguf') return ggufLines(model, report, output, isFolder);
-  const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
-  const { packages, note: sentence } = formats.outputs[format];
+  if (report.format === null) return [];
+  const format = formats.outputs[report.format];
+  const { packages, note: sentence, container, needsConfigBlock } = format;
+  if (format.isWholeFile) {
+    const path = modelPath(report, container, output, isFolder);
+    return formats.inputs[container].hasGraph ? onnxLines(path) : ggufLines(model, path);
+  }
   if (packages === '') return [];
+  const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
   const own = kOwnLayouts.filter((dtype) => specs.some((spec) => spec.dtype === dtype));
-  if (format === 'quark' && own.length > 0)
+  if (needsConfigBlock && own.length > 0)
     return [`${own.join(', ')}: a layout that only wasmquant reads. fake-quantized loads anywhere.`];
-  const isBfloat16 =
-    format === 'compressed-tensors' && specs.some(({ scale_format }) => kBfloat16Loaded.includes(scale_format ?? ''));
+  const isBfloat16 = specs.some(({ scale_format }) => format.bfloat16Scales.includes(scale_format ?? ''));
   const note = sentence ? [sentence] : [];
   if (!isFolder || model.config === null) {
-    const block =
-      format === 'fake-quantized'
-        ? ''
-        : ', and quantization_config in its config.json (wasmquant plan --json shows it)';
+    const block = needsConfigBlock
+      ? ', and quantization_config in its config.json (wasmquant plan --json shows it)'
+      : '';
     return [...note, `transformers needs its config.json in the same folder${block}.`];
   }
   const limit = report.diagnostics.find(({ code }) => code === 'loader-limit');

@@ -63,6 +63,7 @@ const Format& numpy_format() noexcept {
         return std::make_unique<NpyReader>(file);
       },
       .has_sibling_files = false,
+      .adds_weight_suffix = true,
   };
   return format;
 }

@@ -20,6 +20,8 @@ export interface InputFormatInfo {
   carriesConfig: boolean;
   /** config.json and tokenizer next to the weights belong to the model. */
   hasSiblingFiles: boolean;
+  /** Matrices without a dot in their name get `.weight` behind it. */
+  addsWeightSuffix: boolean;
   /** Its models can be calibrated block by block. */
   canCalibrate: boolean;
 }
@@ -47,6 +49,10 @@ export interface OutputFormatInfo {
   isWholeFile: boolean;
   /** config.json, tokenizer and the like are written next to the weights. */
   hasSiblingFiles: boolean;
+  /** Weights load only with `quantization_config` in config.json. */
+  needsConfigBlock: boolean;
+  /** Values of `scale_format` whose weights loaders convert to bfloat16, regardless of the model's dtype. */
+  bfloat16Scales: readonly string[];
 }
 
 /** All formats by name. */

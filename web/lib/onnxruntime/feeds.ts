@@ -2,6 +2,7 @@
 // against the graph before anything runs; values are read sample by sample.
 
 import { failure } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type { Model, TensorInfo } from '../api/types.js';
 import { OpenedModel } from '../model/model.js';
 import { inputsOf, inputText, type ModelInput } from '../model/onnx_inputs.js';
@@ -49,9 +50,9 @@ interface Piece {
   dims: readonly number[];
 }
 
-/** The input for a tensor, and the number in its name. NumPy matrices are named `<array>.weight`. */
+/** The input for a tensor, and the number in its name. */
 function inputFor(inputs: readonly ModelInput[], file: OpenedModel, name: string) {
-  const plain = file.format === 'npy' ? name.replace(/\.weight$/, '') : name;
+  const plain = formats.inputs[file.format].addsWeightSuffix ? name.replace(/\.weight$/, '') : name;
   const [, stem = plain, number = '-1'] = /^(.+)\.(\d+)$/.exec(plain) ?? [];
   for (const [candidate, place] of [
     [name, -1],
