@@ -78,9 +78,7 @@ void check_model(const json::Value& model, const std::string& recipe_text, const
 }  // namespace
 
 TEST_CASE("recipe: types are llama-quantize's, tensor by tensor") {
-  const auto text = test_files::read_bytes(test_files::path_of("files/gguf_types.json"));
-  REQUIRE_MESSAGE(text, "set WASMQUANT_TESTS_DIR to the tests folder");
-  const auto models = json::parse({reinterpret_cast<const char*>(text->data()), text->size()});
+  const auto models = json::parse(test_files::file_text("files/gguf_types.json"));
   REQUIRE(models);
   REQUIRE(models->items().size() >= 6);
   for (const json::Value& model : models->items()) {

@@ -57,11 +57,10 @@ Status read_npz(const std::vector<uint8_t>& file, std::mt19937& random, List<std
 void hostile_numpy_check_case(const json::Value& expected, std::mt19937& random) {
   const std::string name = expected["file"].as_string();
   CAPTURE(name);
-  const auto file = test_files::read_bytes(test_files::path_of("files/hostile_numpy/" + name));
-  REQUIRE(file);
+  const auto file = test_files::file_bytes("files/hostile_numpy/" + name);
   const bool is_archive = name.ends_with(".npz");
   List<std::string> names;
-  const Status read = is_archive ? read_npz(*file, random, names) : read_npy(*file, random);
+  const Status read = is_archive ? read_npz(file, random, names) : read_npy(file, random);
   if (expected["ok"].as_bool() || expected["inflated"].as_bool()) {
     if (!read) FAIL_CHECK(read.error().where, ": ", read.error().message);
     if (!is_archive || !expected["ok"].as_bool()) return;
@@ -81,9 +80,7 @@ void hostile_numpy_check_case(const json::Value& expected, std::mt19937& random)
 }  // namespace
 
 TEST_CASE("hostile NumPy files: every case gets the answer that expected.json states") {
-  const auto text = test_files::read_bytes(test_files::path_of("files/hostile_numpy/expected.json"));
-  REQUIRE_MESSAGE(text, "set WASMQUANT_TESTS_DIR to the tests folder");
-  const auto cases = json::parse({reinterpret_cast<const char*>(text->data()), text->size()});
+  const auto cases = json::parse(test_files::file_text("files/hostile_numpy/expected.json"));
   REQUIRE(cases);
   REQUIRE(cases->items().size() >= 100);
   std::mt19937 random(1);

@@ -48,25 +48,25 @@ Answer read_onnx_model(const std::string& folder, const std::vector<uint8_t>& by
   return answer;
 }
 
-Answer read_model(const std::string& path, std::mt19937& random) {
+Answer read_model(const std::string& name, std::mt19937& random) {
   Answer answer;
-  const auto bytes = test_files::read_bytes(path);
-  REQUIRE_MESSAGE(bytes, path);
-  if (path.ends_with(".gguf")) return read_gguf(*bytes, random);
-  if (path.ends_with(".onnx")) return read_onnx_model(path.substr(0, path.rfind('/') + 1), *bytes, random);
+  const std::vector<uint8_t> bytes = test_files::file_bytes(name);
+  const std::string path = test_files::path_of(name), folder = path.substr(0, path.rfind('/') + 1);
+  if (path.ends_with(".gguf")) return read_gguf(bytes, random);
+  if (path.ends_with(".onnx")) return read_onnx_model(folder, bytes, random);
   if (!path.ends_with(".index.json")) {
-    const auto index = test_files::read_in_pieces(*bytes, random);
+    const auto index = test_files::read_in_pieces(bytes, random);
     if (!index) return {index.error(), {}, {}, {}};
     for (const auto& tensor : index->tensors) answer.tensors.push_back(tensor.name);
     return answer;
   }
-  const auto map = safetensors::read_shard_map({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  const auto map = safetensors::read_shard_map({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!map) return {map.error(), {}, {}, {}};
   List<FileIndex> files;
-  for (const std::string& name : map->files) {
-    const auto shard = test_files::read_bytes(path.substr(0, path.rfind('/') + 1) + name);
+  for (const std::string& shard_name : map->files) {
+    const auto shard = test_files::read_bytes(folder + shard_name);
     if (!shard) {
-      answer.missing_files.push_back(name);
+      answer.missing_files.push_back(shard_name);
       continue;
     }
     const auto index = test_files::read_in_pieces(*shard, random);
@@ -83,7 +83,7 @@ Answer read_model(const std::string& path, std::mt19937& random) {
 void hostile_check_case(const json::Value& expected, std::mt19937& random) {
   const std::string file = expected.find("file")->as_string();
   CAPTURE(file);
-  const Answer answer = read_model(test_files::path_of("files/hostile/" + file), random);
+  const Answer answer = read_model("files/hostile/" + file, random);
   if (expected.find("missing_file") != nullptr) {
     CHECK_FALSE(answer.error);
     CHECK(answer.missing_files == List<std::string>{expected.find("missing_file")->as_string()});
@@ -106,9 +106,7 @@ void hostile_check_case(const json::Value& expected, std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("hostile files: every case gets the answer that expected.json states") {
-  const auto text = test_files::read_bytes(test_files::path_of("files/hostile/expected.json"));
-  REQUIRE_MESSAGE(text, "set WASMQUANT_TESTS_DIR to the tests folder");
-  const auto cases = json::parse({reinterpret_cast<const char*>(text->data()), text->size()});
+  const auto cases = json::parse(test_files::file_text("files/hostile/expected.json"));
   REQUIRE(cases);
   REQUIRE(cases->items().size() >= 250);
   std::mt19937 random(1);

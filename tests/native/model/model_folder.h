@@ -35,16 +35,12 @@ struct ModelFolder {
   /// `name` below the tests folder, with model.safetensors and config.json.
   explicit ModelFolder(const std::string& name) {
     add(name + "/model.safetensors");
-    const auto text = test_files::read_bytes(test_files::path_of(name + "/config.json"));
-    REQUIRE(text);
-    config.assign(text->begin(), text->end());
+    config = test_files::file_text(name + "/config.json");
   }
   ModelFolder() = default;
 
   void add(const std::string& file) {
-    auto bytes = test_files::read_bytes(test_files::path_of(file));
-    REQUIRE_MESSAGE(bytes, "no " << file);
-    files.push_back(std::move(*bytes));
+    files.push_back(test_files::file_bytes(file));
     const uint32_t number = index.add_file(file, files.back().size());
     REQUIRE(bool(index.feed(number, files.back())));
     REQUIRE(bool(index.finish()));

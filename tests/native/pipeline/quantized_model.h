@@ -42,14 +42,10 @@ inline void finish(QuantizedModel& model, const std::vector<std::pair<std::strin
 
 /// A folder below tests/files.
 inline QuantizedModel open_folder(const std::string& folder) {
-  const auto weights = test_files::read_bytes(test_files::path_of("files/" + folder + "/model.safetensors"));
-  const auto config = test_files::read_bytes(test_files::path_of("files/" + folder + "/config.json"));
-  REQUIRE(weights.has_value());
-  REQUIRE(config.has_value());
   QuantizedModel model;
   model.memory.names.push_back("model.safetensors");
-  model.memory.files.push_back(*weights);
-  finish(model, {{"config.json", std::string(config->begin(), config->end())}});
+  model.memory.files.push_back(test_files::file_bytes("files/" + folder + "/model.safetensors"));
+  finish(model, {{"config.json", test_files::file_text("files/" + folder + "/config.json")}});
   return model;
 }
 

@@ -39,8 +39,8 @@ TEST_CASE("quantized sources: each weight decodes to its tool's own values, what
     REQUIRE(*original != nullptr);
     MemoryModel values;
     values.names.push_back("values.safetensors");
-    values.files.push_back(*test_files::read_bytes(
-        test_files::path_of(std::string("files/quantized/") + tool.folder + "/values.safetensors")));
+    values.files.push_back(
+        test_files::file_bytes(std::string("files/quantized/") + tool.folder + "/values.safetensors"));
     const ModelIndex tools_values = values.index();
     size_t decoded = 0;
     for (const ModelTensor& tensor : (*original)->tensors()) {
