@@ -2,10 +2,12 @@
 // (extension.mjs), beside the tests that go through all rows of the tables.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "config/presets.h"
 #include "config/schema.h"
+#include "gguf_conversion/family.h"
 #include "numeric/minifloat.h"
 #include "observers/registry.h"
 #include "pipeline/calibrated_model.h"
@@ -16,6 +18,7 @@ using namespace wasmquant::testing;
 
 namespace {
 
+const std::string kAsymmetric = R"({"dtype": "uint8", "qscheme": "per_channel", "ch_axis": 0, "symmetric": false)";
 const std::string kInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0)";
 
 std::string config_of(const std::string& weight, const std::string& rest = "") {
@@ -78,12 +81,20 @@ TEST_CASE("the observer of the guide") {
   CHECK(found->min == std::vector<float>{-9, 0.9f});
   CHECK(found->max == std::vector<float>{4.5f, 90});
   CHECK(found->qparams[1].scale == doctest::Approx(2 * 90 / 255.0));
+  const std::string with_zero_points = config_of(kAsymmetric + R"(, "observer_cls": ")" + name + "\"}");
+  const auto asymmetric = observe_tensor(parsed(with_zero_points).global.weight.front(), x, {2, 2});
+  REQUIRE(bool(asymmetric));
+  CHECK(asymmetric->qparams[0].scale == doctest::Approx(13.5 / 255));
+  CHECK(asymmetric->qparams[0].zero_point == 170);
+  CHECK(asymmetric->qparams[1].zero_point == 0);
+  CHECK(run(with_zero_points, "compressed-tensors").weight_noise >
+        run(config_of(kAsymmetric + "}"), "compressed-tensors").weight_noise);
   const CalibratedModel shrunk = run(config, "compressed-tensors");
   CHECK(shrunk.weight_noise > run(config_of(kInt8 + "}"), "compressed-tensors").weight_noise);
 }
 
 TEST_CASE("the algorithm of the guide") {
-  const std::string weight = kInt8 + "}";
+  const std::string weight = kAsymmetric + "}";
   const auto with = [&](const char* algorithms) {
     return config_of(weight, std::string(R"(, "algo_config": [)") + algorithms + "]");
   };
@@ -105,6 +116,30 @@ TEST_CASE("the algorithm of the guide") {
   (void)config::parse_text(with(R"({"name": "meansmooth", "alhpa": 1})"), "auto", &diagnostics);
   REQUIRE(diagnostics.size() == 1);
   CHECK(diagnostics[0].code == "key-unknown");
+}
+
+TEST_CASE("the model family of the guide") {
+  ModelFolder model("files/forward/qwen3");
+  const ModelFolder reference = file_of("files/forward/qwen3/expected.safetensors");
+  const std::string model_type = R"("model_type": "qwen3")";
+  const size_t at = model.config.find(model_type);
+  REQUIRE(at != std::string::npos);
+  model.config.replace(at, model_type.size(), R"("model_type": "my_llama")");
+  std::vector<int32_t> tokens;
+  for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
+  const std::vector<float> expected = reference.tensor<float>("logits");
+  std::vector<float> logits;
+  run_forward(model, tokens, 24, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
+  REQUIRE(logits.size() == expected.size());
+  double largest = 0;
+  for (size_t i = 0; i < logits.size(); ++i) largest = std::max(largest, std::fabs(double{logits[i]} - expected[i]));
+  CHECK(largest < 1e-4);
+
+  const auto config = json::parse(model.config);
+  REQUIRE(bool(config));
+  const conversion::Family* const family = conversion::family_of(*config);
+  REQUIRE(family != nullptr);
+  CHECK(conversion::match_tensor(*family, "model.layers.1.self_attn.q_norm.weight").name == "blk.1.attn_q_norm.weight");
 }
 
 TEST_CASE("the checkpoint format of the guide") {
