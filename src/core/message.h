@@ -13,6 +13,7 @@ namespace wasmquant {
 
 namespace message {
 
+/// Type of a placeholder's value, so that one function writes all messages.
 enum class Kind : char { literal, pointer, string, view, u32, i32, u64, i64, f32 };
 
 template <class T>
@@ -42,12 +43,14 @@ Error write_error(ErrorCode code, const char* pattern, Values values);
 
 }  // namespace message
 
+/// The pattern with its placeholders replaced, in order.
 template <class... T>
 std::string text_of(const char* pattern, const T&... values) {
   const void* const at[] = {&values..., nullptr};
   return message::write(pattern, {at, message::kKinds<message::kind_of<T>()...>});
 }
 
+/// An Error whose message is the pattern with its placeholders replaced. `where`: text or a number.
 template <class Where, class... T>
 Error error_at(ErrorCode code, const Where& where, const char* pattern, const T&... values) {
   const void* const at[] = {&where, &values...};

@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// A value or an Error; holds one of them inline. Read the value only after testing the result.
 template <class T>
 class [[nodiscard]] Result {
  public:

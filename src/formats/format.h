@@ -48,6 +48,7 @@ class HeaderReader : public IndexReader {
   FileIndex index_;
 };
 
+/// What a reader is chosen by. `prefix` and `name` are the caller's.
 struct FileStart {
   std::string_view name;
   uint64_t bytes = 0;               // total

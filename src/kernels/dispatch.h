@@ -20,6 +20,7 @@
 
 namespace wasmquant::kernels {
 
+/// What a kernel returns.
 template <class Arch, class Kernel, class... Args>
 using ResultOf = decltype(Kernel{}(Arch{}, std::declval<Args>()...));
 

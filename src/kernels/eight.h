@@ -7,6 +7,7 @@
 
 namespace wasmquant::kernels {
 
+/// Eight lanes; operators work lane by lane.
 template <class Arch>
 struct Eight {
   using F = simd::F<Arch>;

@@ -6,6 +6,7 @@
 
 namespace wasmquant {
 
+/// Sine and cosine of one angle in radians.
 struct SineCosine {
   double sine, cosine;
 };

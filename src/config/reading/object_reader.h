@@ -46,7 +46,8 @@ struct Keys {
   constexpr operator std::span<const Key>() const { return {rows, count}; }
 };
 
-// Names are plain C strings: they are literals in a hundred calls, and a string_view would double each.
+/// Reads an object's members by name, and puts a diagnostic with a JSON pointer into `out` for each that is wrong. Names
+/// are plain C strings: they are literals in a hundred calls, and a string_view would double each.
 class ObjectReader {
  public:
   /// Checks `value` immediately. The arguments must outlive the reader. A value that is not an object reads as empty.

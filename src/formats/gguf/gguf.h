@@ -80,6 +80,7 @@ struct NewTensor {
   GgmlType type;
   std::vector<uint64_t> shape;  // C order
 };
+/// A written header; the tensors' data follow it.
 struct Header {
   std::string bytes;              // padded to the alignment
   std::vector<uint64_t> offsets;  // absolute offset of each tensor's data, in the given order

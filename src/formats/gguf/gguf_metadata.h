@@ -11,6 +11,7 @@
 
 namespace wasmquant::gguf {
 
+/// Types of metadata values, numbered as in files.
 enum class ValueType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 inline constexpr uint32_t kValueTypeCount = 13;
 
@@ -19,6 +20,7 @@ uint32_t fixed_bytes(ValueType type) noexcept;
 /// "u8", …, for messages.
 std::string_view name_of(ValueType type) noexcept;
 
+/// One key with its value.
 struct Entry {
   std::string key;
   ValueType type = ValueType::u8;
@@ -61,6 +63,7 @@ class ArrayBuilder {
   uint64_t count_ = 0;
 };
 
+/// Keys with values in file order; owns both. Views it returns are valid until it changes.
 class Metadata {
  public:
   const List<Entry>& entries() const noexcept { return entries_; }

@@ -19,6 +19,7 @@
 
 namespace wasmquant::imatrix {
 
+/// Importance of the input columns of one weight, for each matrix of stacked experts.
 struct Entry {
   std::string name;
   std::vector<float> sums;    // [matrices, columns], sums of squares; finite, >= 0
@@ -28,6 +29,7 @@ struct Entry {
   std::vector<float> means() const;
 };
 
+/// A file of either format.
 struct Matrix {
   List<Entry> entries;
   std::string dataset;                                   // the text's path; may be empty

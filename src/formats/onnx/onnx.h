@@ -62,6 +62,7 @@ enum class Encoding : uint8_t {
   scattered,  // separate fields among others, or strings: not readable as one range
 };
 
+/// What a node does with an input.
 enum class Use : uint8_t {
   mat_mul,         // MatMul: input B
   gemm,            // Gemm: input B
@@ -74,12 +75,14 @@ enum class Use : uint8_t {
 };
 /// Whether the node multiplies or convolves its first input with the tensor.
 constexpr bool is_product(Use use) noexcept { return use <= Use::conv_transpose; }
+/// A node's input that reads a tensor.
 struct Consumer {
   uint32_t node = 0;   // index into nodes
   uint32_t input = 0;  // index of the node's input
   Use use = Use::other;
 };
 
+/// A node's attribute; strings, lists and tensors stay in the file, at `whole`.
 struct Attribute {
   std::string_view name;
   Range whole;          // the field in its node, with its tag
@@ -87,6 +90,7 @@ struct Attribute {
   float real = 0;
 };
 
+/// A node; its texts point into the skeleton.
 struct Node {
   uint32_t graph = 0;
   Range whole;  // the field in its graph, with its tag
@@ -119,6 +123,7 @@ struct Tensor {
   bool is_external() const noexcept { return !location.empty(); }
 };
 
+/// A graph's input (ValueInfoProto).
 struct Input {
   std::string_view name;
   Range whole;  // the field, with its tag
@@ -137,12 +142,14 @@ struct Graph {
   List<uint32_t> nodes;
 };
 
+/// The version of one operator set that the model uses.
 struct OpsetImport {
   std::string_view domain;  // "" for the standard domain
   uint64_t version = 0;
   Range whole;
 };
 
+/// A whole model. Its texts point into `skeleton`; lists refer to each other by index.
 struct Model {
   std::shared_ptr<const Skeleton> skeleton;  // shared by models that differ in their graphs
   uint64_t ir_version = 0;

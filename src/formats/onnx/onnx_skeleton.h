@@ -28,6 +28,7 @@ struct Range {
   uint64_t bytes() const noexcept { return end - begin; }
 };
 
+/// A protobuf field and its place in the file.
 struct Field {
   uint32_t number = 0;
   protobuf::Wire wire = protobuf::Wire::varint;

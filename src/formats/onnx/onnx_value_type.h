@@ -16,6 +16,7 @@ struct Dimension {
   std::string_view name;
 };
 
+/// Element type and shape of a graph's value, as declared.
 struct ValueType {
   uint32_t data_type = 0;  // TensorProto.DataType; 0: not a tensor, or undeclared
   bool has_shape = false;

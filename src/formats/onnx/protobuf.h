@@ -9,6 +9,7 @@
 
 namespace wasmquant::protobuf {
 
+/// Wire types, numbered as in files; groups (3 and 4) are refused.
 enum class Wire : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 inline constexpr size_t kMaxVarintBytes = 10;
@@ -23,6 +24,7 @@ struct Head {
   uint32_t bytes = 0;  // length of the head
 };
 
+/// Result of reading a head; except after `read`, the output is undefined.
 enum class Outcome : uint8_t {
   read,
   cut_off,     // `bytes` ends within the head

@@ -39,6 +39,7 @@ struct Entry {
   StorageDtype dtype;
   std::vector<uint64_t> shape;
 };
+/// A written header; the tensors' data follow it.
 struct Header {
   std::string bytes;              // length field and JSON, padded with spaces to a multiple of 8
   std::vector<uint64_t> offsets;  // absolute offset of each entry's data, in the given order

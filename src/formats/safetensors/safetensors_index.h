@@ -12,6 +12,7 @@
 
 namespace wasmquant::safetensors {
 
+/// model.safetensors.index.json: which file has which tensor.
 struct ShardMap {
   List<std::string> files;                         // sorted by name
   List<std::pair<std::string, uint32_t>> tensors;  // name, index into files

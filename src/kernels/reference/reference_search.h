@@ -8,8 +8,8 @@ void search_errors(std::span<const float> x, const float* weights, const SearchG
 HalfQuadraticSums half_quadratic(std::span<const float> x, const HalfQuadratic& at) noexcept;
 Binned find_bins(std::span<const float> x, const Bins& rule, uint32_t* bins) noexcept;
 
-/// Interleaved sums of a block: element i in [begin, x.size()) is added to sum i % 8.
 inline constexpr size_t kHalfQuadraticLanes = 8;
+/// Interleaved sums of a block: element i in [begin, x.size()) is added to sum i % 8.
 struct HalfQuadraticLanes {
   std::array<float, kHalfQuadraticLanes> loss{}, zero{}, cross{}, squares{};
 };

@@ -21,6 +21,7 @@
 
 namespace wasmquant {
 
+/// What a plan needs to know about the inputs or outputs of one layer: scales, importance, or both.
 struct ActivationRequest {
   std::string layer;
   ActivationRole role = ActivationRole::input;
@@ -38,6 +39,7 @@ const json::Value& found_for(const ActivationRequest& request, const json::Value
 /// Mean squares of input channels in a row of "found" (ActivationCalibration::finish); empty if not requested.
 std::vector<float> importance_in(const json::Value& found);
 
+/// Observes the requested inputs and outputs; owns its observers.
 class ActivationCalibration {
  public:
   /// `requests`: from write_requests. Errors: json-invalid, spec-invalid.

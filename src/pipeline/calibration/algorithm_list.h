@@ -16,6 +16,7 @@
 
 namespace wasmquant {
 
+/// One entry of a config's lists, in Quark's words.
 struct AskedAlgorithm {
   json::Value value;        // {"name": as in tables/algorithms.def, options}
   std::string where;        // JSON pointer of the entry

@@ -26,6 +26,7 @@
 
 namespace wasmquant {
 
+/// Applies the steps to one block after another. Loaded blocks and the steps belong to the caller.
 class BlockCalibration final : public model::InputSink {
  public:
   /// `steps` and `architecture` must outlive this object.

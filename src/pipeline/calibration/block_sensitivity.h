@@ -13,6 +13,7 @@
 
 namespace wasmquant {
 
+/// One block's inputs and the energy of its layers' outputs, for measuring any number of candidates.
 class BlockSensitivity final : public model::InputSink {
  public:
   /// `block` must outlive this object and keep its values.

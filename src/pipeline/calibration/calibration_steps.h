@@ -26,6 +26,7 @@ constexpr bool needs_reference(CalibrationMethod method) noexcept {
   return info_of(method).sees == AlgorithmSees::reference;
 }
 
+/// One algorithm with its options; those of other algorithms have defaults and are not read.
 struct CalibrationStep {
   CalibrationMethod method = CalibrationMethod::smooth_quant;
   std::string name;   // as its config spells it

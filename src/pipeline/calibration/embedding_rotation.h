@@ -9,6 +9,7 @@
 
 namespace wasmquant {
 
+/// Rotates one tensor after another, tile by tile; tiles belong to the caller.
 class EmbeddingRotation {
  public:
   /// `rotation` must outlive this object.

@@ -5,6 +5,7 @@
 
 namespace wasmquant {
 
+/// A sink that names each input by layer and passes it on; owns the calibration.
 class LayerInputs final : public model::InputSink {
  public:
   explicit LayerInputs(ActivationCalibration calibration) noexcept : calibration_(std::move(calibration)) {}

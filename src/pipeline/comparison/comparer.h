@@ -12,6 +12,7 @@ struct StoredPair {
   StoredWeight left, right;
 };
 
+/// Plans the decoding of each pair, and keeps a diagnostic for those that cannot be compared.
 class Comparer {
  public:
   explicit Comparer(const TileBytes& tile_bytes) noexcept : tile_bytes_(tile_bytes) {}

@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// A weight of both models. The tasks decode the same elements in the same order; bytes are as stored.
 struct ComparedPair {
   std::string name;
   TensorTask left, right;
@@ -19,6 +20,7 @@ struct ComparedPair {
   uint64_t bytes_before = 0, bytes_after = 0;
 };
 
+/// The weights that two models share.
 struct Comparison {
   List<ComparedPair> pairs;
   List<Diagnostic> diagnostics;  // tensors on one side only, or that cannot be decoded

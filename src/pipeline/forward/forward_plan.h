@@ -14,6 +14,7 @@
 
 namespace wasmquant {
 
+/// A tensor of a step. `slot`: its place in the block, or one of pass_slots.h.
 struct ForwardTensor {
   uint32_t slot = 0;
   TensorTask task;
@@ -28,6 +29,7 @@ struct ForwardStep {
   uint64_t float_bytes = 0;  // kept in memory
 };
 
+/// What a pass reads, and the architecture that it computes.
 struct ForwardPlan {
   model::Architecture architecture;
   std::string config;  // its source: the given text, or derived from GGUF metadata

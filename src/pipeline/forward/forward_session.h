@@ -15,6 +15,7 @@
 
 namespace wasmquant {
 
+/// Holds a batch's activations and one step's weights, both in float32.
 class ForwardSession {
  public:
   ForwardSession(model::Architecture architecture, model::InputPrecision precision)

@@ -11,6 +11,7 @@
 
 namespace wasmquant {
 
+/// The bytes of a model's inline tensors, by index of the tensor.
 class InlineTensors {
  public:
   /// Whether a tensor is inline, by name, dtype and size.

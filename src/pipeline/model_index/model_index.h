@@ -35,6 +35,7 @@ struct ModelTensor {
   bool is_input_major = false;
 };
 
+/// Owns the headers of a model's files; copies share what readers keep (details).
 class ModelIndex {
  public:
   struct File {

@@ -10,12 +10,14 @@
 
 namespace wasmquant {
 
+/// A tensor that the model index lists.
 struct OnnxTensor {
   uint32_t tensor = 0;                                  // index into the model's tensors
   const conversion::OnnxModelWeight* weight = nullptr;  // null: not a layer's weight
   StorageDtype dtype = StorageDtype::F32;
 };
 
+/// The graph, shared with the file, and the weights of its layers.
 class OnnxIndex {
  public:
   explicit OnnxIndex(std::shared_ptr<const FileDetails> file)

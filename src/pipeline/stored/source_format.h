@@ -18,6 +18,7 @@ namespace wasmquant {
 /// codes: a quantized weight; part: its scales and the like; plain: values.
 enum class TensorUse : uint8_t { plain, codes, part };
 
+/// Recognises one tool's tensors in a model. It holds facts of the config, not of the model.
 class SourceFormat {
  public:
   virtual ~SourceFormat() = default;
