@@ -13,21 +13,7 @@ constexpr ObserverFactory* kFactories[] = {
 #include "tables/observers.def"
 };
 
-constexpr std::string_view kSuffix = "Observer";
-
 }  // namespace
-
-std::optional<ObserverId> observer_named(std::string_view name) noexcept {
-  for (const ObserverInfo& row : kObservers)
-    if (name == row.name || name == row.name.substr(0, row.name.size() - kSuffix.size())) return row.id;
-  return std::nullopt;
-}
-
-std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept {
-  for (const ObserverInfo& row : kObservers)
-    if (row.qscheme == qscheme) return row.id;
-  return std::nullopt;
-}
 
 std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
   return kFactories[static_cast<size_t>(info_of(spec.observer).method)](spec, options);

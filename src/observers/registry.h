@@ -1,17 +1,12 @@
-// Observers by name, and their construction.
+// Makes observers, and runs one over a tensor.
 #pragma once
 #include <memory>
-#include <optional>
-#include <string_view>
+#include <span>
+#include <vector>
 
 #include "observers/observer.h"
 
 namespace wasmquant {
-
-/// By class name, with or without the suffix `Observer`.
-std::optional<ObserverId> observer_named(std::string_view name) noexcept;
-/// The min-max observer of a qscheme; nullopt for per_block.
-std::optional<ObserverId> min_max_observer_for(QScheme qscheme) noexcept;
 
 /// The observer that spec.observer names. The config ensures that qscheme and dtype fit.
 std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options);

@@ -26,10 +26,4 @@ void dequantize_blocks(const Granularity& g, const QuantizationSpec& spec, const
 /// unchanged, bfp16 makes them zero (AMD Quark, spec 3.5 and 3.6). y may be x.
 void fake_quantize_blocks(const Granularity& g, const QuantizationSpec& spec, std::span<const float> x, float* y);
 
-/// The mx6 and mx9 rule as AMD Quark first shipped it, for comparison with its files: the code limit
-/// (2^(E+1) - step) / step is not rounded to storage, so shifted codes reach +-2^(code_bits-1), infinities saturate,
-/// and subnormal elements count. One block; `count` even.
-void quantize_shipped_block(std::span<const float> block, const BlockFloatFormat& format, int* exponent,
-                            uint8_t* shifts, int16_t* codes, float* y) noexcept;
-
 }  // namespace wasmquant

@@ -221,6 +221,4 @@ void AffineRule::of(std::span<const QParams> q, float* scale, float* zero_point,
   }
 }
 
-kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept { return AffineRule(spec)(q); }
-
 }  // namespace wasmquant

@@ -99,7 +99,5 @@ class AffineRule {
   float unit_;  // that power of two; 1 for others
   float quant_min_, quant_max_;
 };
-/// The code grid of one scale.
-kernels::Affine affine_of(const QParams& q, const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

@@ -345,14 +345,6 @@ void append_quantization_error(const Granularity& g, const QuantizationSpec& spe
   }
 }
 
-kernels::ErrorSums quantization_error(const Granularity& g, const QuantizationSpec& spec,
-                                      std::span<const QParams> qparams, std::span<const float> x, const uint8_t* codes,
-                                      uint64_t begin) noexcept {
-  kernels::ErrorSums sums;
-  append_quantization_error(g, spec, qparams, x, codes, begin, sums);
-  return sums;
-}
-
 namespace {
 
 // Whether the combined kernel applies: whole runs fill the blocks of the sums, or whole blocks fill the runs.

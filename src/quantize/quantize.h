@@ -34,12 +34,7 @@ void append_quantization_error(const Granularity& g, const QuantizationSpec& spe
                                std::span<const float> x, const uint8_t* codes, uint64_t begin,
                                kernels::ErrorSums& sums) noexcept;
 
-/// The same, starting from zero sums.
-kernels::ErrorSums quantization_error(const Granularity& g, const QuantizationSpec& spec,
-                                      std::span<const QParams> qparams, std::span<const float> x, const uint8_t* codes,
-                                      uint64_t begin) noexcept;
-
-/// quantize on the real path, and the quantization_error of its codes.
+/// quantize on the real path, and the error of its codes from zero sums.
 kernels::ErrorSums quantize_measured(const Granularity& g, const QuantizationSpec& spec,
                                      std::span<const QParams> qparams, std::span<const float> x, uint64_t begin,
                                      uint8_t* codes) noexcept;

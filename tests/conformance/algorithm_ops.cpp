@@ -72,7 +72,7 @@ Result<Outputs> gptq_weight(const GoldenCase& c) {
   if (weight.shape.size() != 2) return not_yet("GPTQ of a weight that is no matrix");
   spec.qscheme = spec.group_size == 0 ? QScheme::per_channel : QScheme::per_group;
   spec.ch_axis = spec.group_size == 0 ? 0 : 1;
-  spec.observer = *min_max_observer_for(spec.qscheme);
+  spec.observer = min_max_observer_for(spec.qscheme);
 
   const auto columns = static_cast<size_t>(weight.shape[1]);
   HessianAccumulator accumulator(columns);

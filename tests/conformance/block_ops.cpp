@@ -117,7 +117,31 @@ Result<Outputs> nvfp4(const GoldenCase& c) {
 
 namespace {
 
-// The rule as first shipped, block by block along the last axis.
+// The mx6 and mx9 rule as AMD Quark first shipped it, which made these cases: the code limit (2^(E+1) - step) / step is
+// not rounded to storage, so shifted codes reach +-2^(code_bits-1), infinities saturate, and subnormal elements count.
+// One block.
+void quantize_shipped_block(std::span<const float> block, const BlockFloatFormat& format, int* exponent,
+                            uint8_t* shifts, int16_t* codes, float* y) noexcept {
+  const auto finite = [](float v) { return std::isfinite(v) ? v : 0.0f; };
+  const auto field_of = [&](float v) { return static_cast<int>(std::bit_cast<uint32_t>(finite(v)) >> 23 & 0xFF); };
+  float largest = 0;
+  for (const float v : block) largest = std::max(largest, std::fabs(finite(v)));
+  const int field = field_of(largest);
+  *exponent = field - kBlockExponentBias;
+  for (size_t i = 0; i < block.size(); ++i) {
+    const size_t first = i & ~size_t{1};
+    const float other = first + 1 < block.size() ? block[first + 1] : 0.0f;
+    const int shift = std::max(field_of(block[first]), field_of(other)) < field ? 1 : 0;
+    shifts[i / 2] = static_cast<uint8_t>(shift);
+    const double step = power_of_two(*exponent - shift - format.fraction_bits());
+    const double limit = (power_of_two(*exponent + 1) - step) / step;
+    const double code = std::clamp(std::nearbyint(finite(block[i]) / step), -limit, limit);
+    codes[i] = static_cast<int16_t>(code);
+    y[i] = std::isfinite(block[i]) ? static_cast<float>(code * step) : block[i];
+  }
+}
+
+// Block by block along the last axis.
 Outputs shipped_blocks(const Granularity& g, const BlockFloatFormat& format, const std::vector<float>& x) {
   Outputs outputs;
   const auto columns = static_cast<size_t>(g.axis);

@@ -82,7 +82,7 @@ Result<BrevitasTensor> tensor_of(const DialectCase& c, const json::Value* config
   if (is_weight)
     t.spec.observer =
         by_mse ? (per_channel ? ObserverId::PerChannelThresholdMSEObserver : ObserverId::PerTensorThresholdMSEObserver)
-               : *min_max_observer_for(t.spec.qscheme);
+               : min_max_observer_for(t.spec.qscheme);
   else
     t.spec.observer = !is_int  ? ObserverId::PerTensorMeanMaxObserver
                       : by_mse ? ObserverId::PerTensorMeanThresholdMSEObserver

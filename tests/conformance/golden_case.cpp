@@ -126,7 +126,7 @@ Result<QuantizationSpec> GoldenCase::spec() const {
   TRY_VOID(read_flag(*this, "is_dynamic", spec.is_dynamic));
   TRY_VOID(read_integer(*this, "ch_axis", spec.ch_axis));
   TRY_VOID(read_integer(*this, "group_size", spec.group_size));
-  spec.observer = *min_max_observer_for(spec.qscheme);
+  spec.observer = min_max_observer_for(spec.qscheme);
   return spec;
 }
 

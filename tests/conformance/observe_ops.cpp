@@ -107,7 +107,7 @@ Result<Outputs> observe_batches(const GoldenCase& c) {
     if (!c.expects(std::string(prefix) + "scale")) continue;
     QuantizationSpec part = spec;
     part.qscheme = qscheme;
-    part.observer = *min_max_observer_for(qscheme);
+    part.observer = min_max_observer_for(qscheme);
     if (const json::Value* axis = c.param("ch_axis_for_per_channel"); axis && qscheme == QScheme::per_channel)
       part.ch_axis = axis->as_integer();
     TRY_VOID(observe(c, part, options, prefix, outputs));

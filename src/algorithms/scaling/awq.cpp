@@ -78,17 +78,6 @@ void clip_group(Matrix weight, size_t rows, size_t first, size_t columns, const 
 
 }  // namespace
 
-Status accumulate_column_abs(std::span<const float> x, std::span<double> sums) {
-  const size_t columns = sums.size();
-  if (columns == 0 || x.size() % columns != 0) return sizes_differ(x.size(), columns);
-  if (const int64_t at = kernels::find_non_finite(x); at >= 0)
-    return error_at(ErrorCode::value_not_finite, "", "row {}, column {} is NaN or infinite",
-                    static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
-  for (size_t at = 0; at < x.size(); at += columns)
-    for (size_t j = 0; j < columns; ++j) sums[j] += std::fabs(x[at + j]);
-  return {};
-}
-
 Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales) {
   if (scales.size() != mean_abs.size()) return sizes_differ(mean_abs.size(), scales.size());
   const double exponent = static_cast<double>(step) / kAwqSteps;

@@ -16,11 +16,6 @@ namespace wasmquant {
 /// Candidates of r.
 inline constexpr size_t kAwqSteps = 20;
 
-/// sums[j] += |x_ij| over the rows of x [*, sums.size()]; divided by the number of rows they are the means below. The
-/// same to the bit however rows are split over calls.
-/// Errors, with `sums` as before: shape-mismatch, value-not-finite (row and column).
-Status accumulate_column_abs(std::span<const float> x, std::span<double> sums);
-
 /// The candidate of one step, 0 <= step < kAwqSteps, computed in float64; step 0 gives ones.
 /// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
 Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales);

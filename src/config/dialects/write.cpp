@@ -72,9 +72,7 @@ Value to_json(const QuantizationSpec& spec) {
                           (dtype.kind == DtypeKind::floating && spec.qscheme == QScheme::per_group);
   const bool has_axis = !cast && (spec.qscheme == QScheme::per_channel || spec.qscheme == QScheme::per_group);
   const auto unless_cast = [cast](Value value) { return cast ? Value(nullptr) : std::move(value); };
-  std::string_view observer = "PlaceholderObserver";
-  for (const ObserverInfo& row : kObservers)
-    if (!cast && row.id == spec.observer) observer = row.name;
+  const std::string_view observer = info_of(cast ? ObserverId::PlaceholderObserver : spec.observer).name;
 
   Object members;
   put(members, "dtype", is_mx_integer ? std::string_view("mx") : dtype.name);

@@ -32,11 +32,6 @@ std::string observers_serving(QScheme qscheme, const DtypeInfo& dtype) {
   return text;
 }
 
-std::string_view without_suffix(std::string_view observer) {
-  if (observer.ends_with(kObserverSuffix)) observer.remove_suffix(kObserverSuffix.size());
-  return observer;
-}
-
 }  // namespace
 
 bool SpecParser::read_dtype() {
@@ -71,7 +66,7 @@ void SpecParser::read_plain_cast() {
     const std::string_view name = key.name;
     if (value == nullptr || name == "dtype" || name == "max_input_numel") continue;
     if (key.kinds == kBool && !value->as_bool()) continue;
-    if (name == "observer_cls" && without_suffix(value->as_string()) == "Placeholder") continue;
+    if (name == "observer_cls" && observer_named(value->as_string()) == ObserverId::PlaceholderObserver) continue;
     if (name == "zero_point_type" && value->as_string() == kZeroPointTypes[0]) continue;
     if (!others.empty()) others += ", ";
     others += name;
@@ -85,11 +80,9 @@ void SpecParser::read_plain_cast() {
 const ObserverInfo* SpecParser::read_observer() {
   const json::Value* value = in_.find("observer_cls");
   if (value == nullptr) return nullptr;
-  const std::string_view name = without_suffix(value->as_string());
-  for (const ObserverInfo& row : kObservers) {
-    if (without_suffix(row.name) != name) continue;
-    spec_.observer = row.id;
-    return &row;
+  if (const auto id = observer_named(value->as_string())) {
+    spec_.observer = *id;
+    return &info_of(*id);
   }
   List<std::string_view> ours;
   for (const ObserverInfo& row : kObservers) ours.push_back(row.name);
@@ -135,9 +128,8 @@ void SpecParser::read_qscheme() {
 void SpecParser::choose_observer(const ObserverInfo* named) {
   const DtypeInfo& dtype = info_of(spec_.dtype);
   if (named == nullptr) {
-    // The first row of a qscheme is its min-max observer; Quark observes float groups as blocks, with the same result.
-    for (size_t i = kObservers.size(); i-- > 0;)
-      if (kObservers[i].qscheme == spec_.qscheme) spec_.observer = kObservers[i].id;
+    // Quark observes float groups as blocks, with the same result.
+    spec_.observer = min_max_observer_for(spec_.qscheme);
     if (spec_.qscheme == QScheme::per_group && (is_mx_ || !dtype.is_integer))
       spec_.observer = spec_.dtype == Dtype::bfp16 ? ObserverId::PerBlockBFPObserver : ObserverId::PerBlockMXObserver;
     return;

@@ -1,6 +1,7 @@
 // The table of observers, from tables/observers.def. A config names them, src/observers makes them.
 #pragma once
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "config/spec/qscheme.h"
@@ -61,5 +62,19 @@ inline constexpr std::array kObservers = {
 };
 
 constexpr const ObserverInfo& info_of(ObserverId id) { return kObservers[static_cast<size_t>(id)]; }
+
+/// By class name, with or without the suffix `Observer`.
+constexpr std::optional<ObserverId> observer_named(std::string_view name) {
+  constexpr std::string_view kSuffix = "Observer";
+  for (const ObserverInfo& row : kObservers)
+    if (name == row.name || name == row.name.substr(0, row.name.size() - kSuffix.size())) return row.id;
+  return std::nullopt;
+}
+/// The min-max observer of a qscheme, which is the first that serves it.
+constexpr ObserverId min_max_observer_for(QScheme qscheme) {
+  for (const ObserverInfo& row : kObservers)
+    if (row.qscheme == qscheme) return row.id;
+  return ObserverId::PlaceholderObserver;
+}
 
 }  // namespace wasmquant

@@ -37,7 +37,6 @@ inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8
                                                                 "fp6_e3m2", "fp6_e2m3", "fp4"};
 
 /// Suffix of observer names, which may be omitted.
-inline constexpr std::string_view kObserverSuffix = "Observer";
 
 /// Layer classes that a config may name; weight files reveal the first four, ONNX all but EmbeddingBag.
 inline constexpr std::array<std::string_view, 12> kLayerTypes = {

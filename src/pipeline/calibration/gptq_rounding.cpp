@@ -4,6 +4,7 @@
 
 #include "algorithms/rounding/gptaq.h"
 #include "algorithms/rounding/qronos.h"
+#include "algorithms/scaling/bias_correction.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
 #include "pipeline/calibration/block_calibration.h"
@@ -94,14 +95,7 @@ void BlockCalibration::correct_bias(Slot slot) noexcept {
     std::vector<float>& bias = (*block_)[slot];
     const auto input = static_cast<size_t>(layer.reads);
     if (layer.bias != slot || !is_quantized(layer.weight) || bias.empty()) continue;
-    const std::vector<double>& sums = means_[input];
-    const float* original = reference_[layer.weight].data();
-    const float* stored = (*block_)[layer.weight].data();
-    for (float& value : bias) {
-      double change = 0;
-      for (const double sum : sums) change += (double{*original++} - *stored++) * sum;
-      value = static_cast<float>(value + change / static_cast<double>(tokens_[input]));
-    }
+    wasmquant::correct_bias(reference_[layer.weight], (*block_)[layer.weight], means_[input], tokens_[input], bias);
   }
 }
 

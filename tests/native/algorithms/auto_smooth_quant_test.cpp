@@ -19,7 +19,7 @@ QuantizationSpec int8_along(int64_t axis) {
   spec.qscheme = QScheme::per_channel;
   spec.ch_axis = axis;
   spec.symmetric = true;
-  spec.observer = *min_max_observer_for(QScheme::per_channel);
+  spec.observer = min_max_observer_for(QScheme::per_channel);
   return spec;
 }
 

@@ -20,7 +20,7 @@ QuantizationSpec int4_of(QScheme qscheme, int64_t group_size) {
   spec.qscheme = qscheme;
   spec.ch_axis = qscheme == QScheme::per_group ? 1 : 0;
   spec.group_size = group_size;
-  spec.observer = *min_max_observer_for(qscheme);
+  spec.observer = min_max_observer_for(qscheme);
   return spec;
 }
 
@@ -43,7 +43,7 @@ std::vector<float> peaked_weight(uint32_t seed, size_t count) {
 
 std::vector<double> means_of(const std::vector<float>& x, size_t columns) {
   std::vector<double> means(columns);
-  REQUIRE(accumulate_column_abs(x, means));
+  for (size_t i = 0; i < x.size(); ++i) means[i % columns] += std::fabs(x[i]);
   for (double& mean : means) mean /= static_cast<double>(x.size() / columns);
   return means;
 }
@@ -161,7 +161,6 @@ TEST_CASE("clipping loses less where one weight of a group stands far out, and o
 TEST_CASE("what AWQ cannot do") {
   const OutputError inputs(std::vector<float>(8, 1.0f), 4);
   std::vector<float> scales(4), weight(12, 1.0f);
-  std::vector<double> sums(4);
   const AwqLayer ragged{std::span(weight).first(7), kGroups};
   const Result<AwqChoice> choice = search_awq_scales(std::vector<double>(4, 1.0), {&ragged, 1}, inputs, scales);
   REQUIRE_FALSE(choice);
@@ -169,6 +168,4 @@ TEST_CASE("what AWQ cannot do") {
   CHECK(clip_weight(weight, 2, kGroups, inputs).error().code == ErrorCode::shape_mismatch);
   CHECK(clip_weight(weight, 3, kGroups, inputs).error().code == ErrorCode::group_size_invalid);
   CHECK(clip_weight(weight, 3, int4_of(QScheme::per_tensor, 0), inputs).error().code == ErrorCode::spec_invalid);
-  CHECK(accumulate_column_abs(std::vector<float>{1, 2}, sums).error().code == ErrorCode::shape_mismatch);
-  CHECK(accumulate_column_abs(std::vector<float>{1, 2, INFINITY, 0}, sums).error().code == ErrorCode::value_not_finite);
 }

@@ -55,7 +55,7 @@ QuantizationSpec drift_spec_of() {
   spec.group_size = 16;
   spec.ch_axis = 1;
   spec.symmetric = true;
-  spec.observer = *min_max_observer_for(QScheme::per_group);
+  spec.observer = min_max_observer_for(QScheme::per_group);
   return spec;
 }
 

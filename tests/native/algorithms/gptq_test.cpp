@@ -26,7 +26,7 @@ QuantizationSpec gptq_spec_of(Dtype dtype, bool symmetric, QScheme qscheme, int6
   spec.qscheme = qscheme;
   spec.ch_axis = qscheme == QScheme::per_group ? 1 : 0;
   spec.group_size = group_size;
-  spec.observer = *min_max_observer_for(qscheme);
+  spec.observer = min_max_observer_for(qscheme);
   return spec;
 }
 

@@ -23,7 +23,7 @@ QuantizationSpec observer_spec_of(QScheme qscheme, bool is_dynamic) {
   spec.ch_axis = -1;
   spec.group_size = 2;
   spec.is_dynamic = is_dynamic;
-  spec.observer = *min_max_observer_for(qscheme);
+  spec.observer = min_max_observer_for(qscheme);
   return spec;
 }
 

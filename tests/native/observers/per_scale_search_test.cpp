@@ -78,7 +78,7 @@ TEST_CASE("the squared error of every channel and group is that of min-max or le
         QuantizationSpec spec = per_scale_search_spec_of(observer, c.dtype, c.symmetric);
         const bool is_group = spec.qscheme == QScheme::per_group;
         const std::vector<float> x = weights_like(random, kRows * kColumns, width);
-        const ObserverId min_max = *min_max_observer_for(spec.qscheme);
+        const ObserverId min_max = min_max_observer_for(spec.qscheme);
         const Observation found = per_scale_search_observed(spec, observer, x, {kRows, kColumns});
         const std::vector<float> y = values_of(spec, found, x);
         const std::vector<float> plain =
@@ -126,7 +126,7 @@ TEST_CASE("HQQ is not worse than min-max and MSE by its own loss") {
         const auto y_of = [&](ObserverId other) {
           return values_of(spec, per_scale_search_observed(spec, other, x, {4, 128}), x);
         };
-        const std::vector<float> y = y_of(observer), plain = y_of(*min_max_observer_for(spec.qscheme));
+        const std::vector<float> y = y_of(observer), plain = y_of(min_max_observer_for(spec.qscheme));
         const std::vector<float> mse =
             y_of(is_group ? ObserverId::PerGroupMSEObserver : ObserverId::PerChannelMSEObserver);
         for (size_t at = 0, unit = is_group ? 32 : 128; at < kCount; at += unit) {

@@ -29,7 +29,7 @@ std::vector<QuantizationSpec> specs() {
     spec.qscheme = qscheme;
     spec.ch_axis = ch_axis;
     spec.group_size = group_size;
-    spec.observer = *min_max_observer_for(qscheme);
+    spec.observer = min_max_observer_for(qscheme);
     all.push_back(spec);
   }
   return all;

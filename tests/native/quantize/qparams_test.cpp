@@ -101,14 +101,14 @@ TEST_CASE("scale_type: the stored scale, zero point from the scale before") {
   CHECK(qparams_of(-1.234f, 0.777f, asymmetric).zero_point == zero_point);
 }
 
-TEST_CASE("affine_of: range of the dtype and a reciprocal that stays finite") {
-  const kernels::Affine a = affine_of({0.3f, 7.0f}, qparams_spec_of(Dtype::uint4, false));
+TEST_CASE("AffineRule: range of the dtype and a reciprocal that stays finite") {
+  const kernels::Affine a = AffineRule(qparams_spec_of(Dtype::uint4, false))({0.3f, 7.0f});
   CHECK(a.scale == 0.3f);
   CHECK(a.inverse == 1.0f / 0.3f);
   CHECK(a.zero_point == 7.0f);
   CHECK(a.quant_min == 0.0f);
   CHECK(a.quant_max == 15.0f);
-  CHECK(affine_of({0x1p-140f, 0.0f}, qparams_spec_of(Dtype::int8, true)).inverse == 0x1p126f);
+  CHECK(AffineRule(qparams_spec_of(Dtype::int8, true))({0x1p-140f, 0.0f}).inverse == 0x1p126f);
 }
 
 TEST_CASE("e8m0 block scales: even, floor and ceil") {
@@ -136,10 +136,10 @@ TEST_CASE("MX integers: value = code * scale / 64, codes -127..127") {
   spec.scale_format = ScaleFormat::e8m0;
   const QParams q = qparams_of(-1.5f, 1.0f, spec);
   CHECK(q.scale == 1.0f);
-  const kernels::Affine a = affine_of(q, spec);
+  const kernels::Affine a = AffineRule(spec)(q);
   CHECK(a.scale == 1.0f / 64);
   CHECK(a.quant_min == -127.0f);
-  CHECK(affine_of({0x1p-127f, 0}, spec).scale == 0x1p-126f);
+  CHECK(AffineRule(spec)({0x1p-127f, 0}).scale == 0x1p-126f);
 }
 
 TEST_CASE("NVFP4: fp8 block scales under one float32 scale") {

@@ -18,6 +18,14 @@ using Shape = std::vector<uint64_t>;
 
 namespace {
 
+kernels::ErrorSums quantization_error_of(const Granularity& g, const QuantizationSpec& spec,
+                                         std::span<const QParams> qparams, std::span<const float> x,
+                                         const uint8_t* codes, uint64_t begin) {
+  kernels::ErrorSums sums;
+  append_quantization_error(g, spec, qparams, x, codes, begin, sums);
+  return sums;
+}
+
 struct QuantizeSetting {
   Shape shape;
   QuantizationSpec spec;
@@ -230,7 +238,7 @@ TEST_CASE("quantizing with its error gives the codes and the error of doing both
     for (const size_t begin : {size_t{0}, size_t{5}, std::min(kErrorBlock, x.size() - 1)}) {
       const std::span<const float> part = std::span(x).subspan(begin);
       quantize(*g, setting.spec, qparams, Path::real, part, begin, expected.data());
-      const kernels::ErrorSums error = quantization_error(*g, setting.spec, qparams, part, expected.data(), begin);
+      const kernels::ErrorSums error = quantization_error_of(*g, setting.spec, qparams, part, expected.data(), begin);
       const kernels::ErrorSums found = quantize_measured(*g, setting.spec, qparams, part, begin, codes.data());
       CHECK(codes == expected);
       CHECK(found.count == error.count);
@@ -254,7 +262,7 @@ TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
     quantize(*g, setting.spec, qparams, Path::fake, x, 0, whole.data());
     dequantize(*g, setting.spec, qparams, whole.data(), x.size(), 0, whole_y.data());
     fake_quantize(*g, setting.spec, qparams, x, 0, whole_fake.data());
-    const kernels::ErrorSums whole_error = quantization_error(*g, setting.spec, qparams, x, whole.data(), 0);
+    const kernels::ErrorSums whole_error = quantization_error_of(*g, setting.spec, qparams, x, whole.data(), 0);
     for (const size_t piece : {size_t{1}, size_t{13}, size_t{260}, kErrorBlock}) {
       std::vector<uint8_t> codes(whole.size());
       std::vector<float> y(x.size()), fake(x);
@@ -282,13 +290,13 @@ TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
   }
 }
 
-TEST_CASE("quantization_error: sums over x and the values of its codes") {
+TEST_CASE("append_quantization_error: sums over x and the values of its codes") {
   QuantizationSpec spec;
   const auto g = granularity_of({3}, spec);
   const std::vector<float> x = {1.0f, -2.25f, 100.0f};
   const std::vector<QParams> qparams = {{0.5f, 0.0f}};
   const std::vector<uint8_t> codes = {2, 0xFC, 127};  // 1, -2, 63.5
-  const kernels::ErrorSums sums = quantization_error(*g, spec, qparams, x, codes.data(), 0);
+  const kernels::ErrorSums sums = quantization_error_of(*g, spec, qparams, x, codes.data(), 0);
   CHECK(sums.count == 3);
   CHECK(sums.signal == 1 + 2.25 * 2.25 + 10000);
   CHECK(sums.quantized == 1 + 4 + 63.5 * 63.5);

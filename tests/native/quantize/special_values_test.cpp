@@ -45,7 +45,7 @@ std::vector<SpecialValuesSetting> special_values_settings() {
             spec.exponent_bits = 3, spec.mantissa_bits = 2;
             spec.scale_format = format;
             spec.scale_calculation_mode = mode;
-            spec.observer = *min_max_observer_for(qscheme);
+            spec.observer = min_max_observer_for(qscheme);
             all.push_back({std::string(dtype.name) + (symmetric ? " sym " : " asym ") +
                                std::to_string(static_cast<int>(qscheme)) + " format " +
                                std::to_string(static_cast<int>(format)),
