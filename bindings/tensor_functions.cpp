@@ -68,22 +68,15 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
   if (!in) return fail(in.error(), diagnostics);
   TensorWork& w = work();
   const DtypeInfo& info = info_of(in->spec.dtype);
-  const uint32_t code_bytes = code_bytes_of(in->spec);
-  w.codes.resize(in->x.size() * code_bytes);
+  w.codes.resize(in->x.size() * code_bytes_of(in->spec));
   if (info.is_block())
     quantize_in_blocks(*in);
   else
     quantize(in->granularity, in->spec, in->qparams, kernels::Path::real, in->x, 0, w.codes.data());
-  json::Value codes;
-  codes.set("pointer", address(w.codes.data()));
-  codes.set("count", static_cast<uint64_t>(in->x.size()));
-  codes.set("bytes", static_cast<int64_t>(code_bytes));
-  codes.set("signed", (info.is_integer && info.is_signed) || info.is_block());
   json::Value out;
   out.set("spec", config::to_json(in->spec));
-  out.set("codes", std::move(codes));
+  out.set("codes", codes_json(in->spec, in->x.size()));
   out.set("scaleShape", in->granularity.scale_shape);
-  out.set("scaleCount", static_cast<uint64_t>(in->qparams.size()));
   set_qparams(out, in->granularity, in->spec, in->qparams);
   if (info.is_block()) set_exponents(out, block_float_of(in->spec.dtype).fraction_bits());
   if (in->spec.scale_format == ScaleFormat::e8m0) set_exponents(out, 0);

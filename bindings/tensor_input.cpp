@@ -86,6 +86,16 @@ Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& di
   return stages.front();
 }
 
+json::Value codes_json(const QuantizationSpec& spec, size_t count) {
+  const DtypeInfo& info = info_of(spec.dtype);
+  json::Value out;
+  out.set("pointer", address(work().codes.data()));
+  out.set("count", static_cast<uint64_t>(count));
+  out.set("bytes", static_cast<int64_t>(code_bytes_of(spec)));
+  out.set("signed", (info.is_integer && info.is_signed) || info.is_block());
+  return out;
+}
+
 void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec,
                  std::span<const QParams> qparams) {
   TensorWork& w = work();

@@ -30,6 +30,8 @@ Result<List<QuantizationSpec>> read_stages(const std::string& text, List<Diagnos
 /// One spec. Errors: those of read_stages; spec-invalid for a list.
 Result<QuantizationSpec> read_spec(const std::string& text, List<Diagnostic>& diagnostics);
 
+/// The first `count` codes of work(): {pointer, count, bytes, signed}.
+json::Value codes_json(const QuantizationSpec& spec, size_t count);
 /// Scales and zero points in scale-shape order; zero points only for integer dtypes.
 void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec& spec,
                  std::span<const QParams> qparams);

@@ -21,6 +21,12 @@ export function parseCount(text: string): number {
   return number;
 }
 
+export function parsePositive(text: string): number {
+  const number = Number(text);
+  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError('It must be a number above 0.');
+  return number;
+}
+
 export function addTokenOptions(command: Command): Command {
   const ofText = (flags: string, text: string) => new Option(flags, text).argParser(parseCount).conflicts('tokens');
   return command

@@ -73,12 +73,8 @@ class CompressedTensorsSource final : public SourceFormat {
   explicit CompressedTensorsSource(Config config) : config_(std::move(config)) {}
 
   TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
-    const auto [layer, part] = split_name(tensor.stored.name);
-    if (part == "weight_packed") return TensorUse::codes;
-    if (is_part_of_scaled_weight(part)) return TensorUse::part;
-    const bool has_codes = part == "weight" &&
-                           (tensor_of(model, layer, "weight_scale") != nullptr || !is_quantizable(tensor.stored.dtype));
-    return has_codes ? TensorUse::codes : TensorUse::plain;
+    if (split_name(tensor.stored.name).part == "weight_packed") return TensorUse::codes;
+    return use_in_scaled_weight(model, tensor);
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex&, const ModelTensor& codes) const override {

@@ -1,6 +1,22 @@
 #include "pipeline/stored/scale_scheme.h"
 
 namespace wasmquant {
+namespace {
+
+// Of LAYER.PART.
+bool is_part_of_scaled_weight(std::string_view part) noexcept {
+  for (const std::string_view name : {"weight_shape", "weight_g_idx", "weight_global_scale", "input_global_scale"})
+    if (part == name) return true;
+  for (const std::string_view what : {"weight", "bias", "input", "output", "q", "k", "v", "kv", "prob"}) {
+    if (!part.starts_with(what)) continue;
+    const std::string_view rest = part.substr(what.size());
+    for (const std::string_view kind : {"_scale", "_zero_point", "_scale_2", "_zero_point_2"})
+      if (rest == kind) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight,
                 size_t group_axis) {
@@ -21,16 +37,12 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
   }
 }
 
-bool is_part_of_scaled_weight(std::string_view part) noexcept {
-  for (const std::string_view name : {"weight_shape", "weight_g_idx", "weight_global_scale", "input_global_scale"})
-    if (part == name) return true;
-  for (const std::string_view what : {"weight", "bias", "input", "output", "q", "k", "v", "kv", "prob"}) {
-    if (!part.starts_with(what)) continue;
-    const std::string_view rest = part.substr(what.size());
-    for (const std::string_view kind : {"_scale", "_zero_point", "_scale_2", "_zero_point_2"})
-      if (rest == kind) return true;
-  }
-  return false;
+TensorUse use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept {
+  const auto [layer, part] = split_name(tensor.stored.name);
+  if (is_part_of_scaled_weight(part)) return TensorUse::part;
+  const bool has_codes =
+      part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr || !is_quantizable(tensor.stored.dtype));
+  return has_codes ? TensorUse::codes : TensorUse::plain;
 }
 
 }  // namespace wasmquant

@@ -2,10 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "checkpoint/checkpoint_format.h"
+#include "pipeline/stored/source_format.h"
 
 namespace wasmquant {
 
@@ -13,7 +13,8 @@ namespace wasmquant {
 void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight,
                 size_t group_axis);
 
-/// Whether LAYER.PART is a scale, zero point or similar, of a weight, of activations or of the key-value cache.
-bool is_part_of_scaled_weight(std::string_view part) noexcept;
+/// Codes are LAYER.weight beside a scale, or of a dtype that no weight has. Parts are scales, zero points and the like,
+/// of a weight, of activations or of the key-value cache.
+TensorUse use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept;
 
 }  // namespace wasmquant

@@ -1,5 +1,5 @@
 /** `wasmquant auto <model> --tokens F --target-bits N -o config.json`: a config that spends a bit budget where it helps most. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   type AutoConfig,
   type AutoConfigOptions,
@@ -26,7 +26,7 @@ import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
-import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
+import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '../token_source.js';
 import { totalsText } from './plan.js';
 
 interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags {
@@ -37,12 +37,6 @@ interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags {
   exclude?: string[];
   output?: string;
   force?: boolean;
-}
-
-function parsePositive(text: string): number {
-  const number = Number(text);
-  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError('It must be a number above 0.');
-  return number;
 }
 
 function autoLines(

@@ -1,5 +1,5 @@
 /** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { createQuantizer, type Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import {
@@ -15,18 +15,12 @@ import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
-import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
+import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '../token_source.js';
 
 interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions {
   bytesPerToken?: number;
   activations: 'float32' | 'int8';
   source?: string;
-}
-
-function parsePositive(text: string): number {
-  const number = Number(text);
-  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError('It must be a number above 0.');
-  return number;
 }
 
 /** Standard error of the mean over sequences, in bits per byte (or token). */

@@ -1,7 +1,7 @@
 // The output of the newest run, opened as a model to read values from.
 import { formats, type Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
-import { type FinishedRun, type RunFiles, runs } from '../run/runs';
+import { type FinishedRun, keptRun, type RunFiles, runs } from '../run/runs';
 
 let opened: { files: RunFiles; model: Promise<Model> } | null = null;
 
@@ -22,9 +22,11 @@ export function canLookInto({ files }: FinishedRun): boolean {
   return files !== null;
 }
 
-/** Whether a run's output can be run as a model. */
-export function canRun({ files, plan }: FinishedRun): boolean {
-  return files !== null && !formats.inputs[formats.outputs[plan.format].container].hasGraph;
+/** The newest run of the model, if its output can be run as a model. */
+export function runnableRun(model: Model): FinishedRun | null {
+  const kept = keptRun.value;
+  if (kept?.model !== model || kept.files === null) return null;
+  return formats.inputs[formats.outputs[kept.plan.format].container].hasGraph ? null : kept;
 }
 
 /** A model that could not be opened was reported by its caller. */

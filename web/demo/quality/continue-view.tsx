@@ -1,8 +1,8 @@
 // A short continuation of a prompt by the original model and by runs, side by side.
 import type { Model } from 'wasmquant';
-import { canRun } from '../inspect/kept-model';
+import { runnableRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
-import { type FinishedRun, keptRun, runs } from '../run/runs';
+import { type FinishedRun, runs } from '../run/runs';
 import { type Continuation, commonTokens, continued, goOn, mostTokens, prompt } from './continuations';
 import { isBusy } from './job';
 import { samplePrompt } from './texts';
@@ -52,8 +52,7 @@ function Results({ model, list }: { model: Model; list: FinishedRun[] }) {
 export function ContinueView() {
   const model = opened.value?.model;
   if (!model) return null;
-  const kept = keptRun.value;
-  const run = kept?.model === model && canRun(kept) ? kept : null;
+  const run = runnableRun(model);
   return (
     <form
       class="quality-part"

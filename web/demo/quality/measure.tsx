@@ -1,8 +1,8 @@
 // What quantization costs a language model, in bits per byte of text.
 import type { Evaluation, Model } from 'wasmquant';
-import { canRun } from '../inspect/kept-model';
+import { runnableRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
-import { type FinishedRun, keptRun, runs } from '../run/runs';
+import { type FinishedRun, runs } from '../run/runs';
 import { isBusy } from './job';
 import { difference, measure, measured } from './measurements';
 import { texts } from './texts';
@@ -51,8 +51,7 @@ function Results({ model, list }: { model: Model; list: FinishedRun[] }) {
 export function Measure() {
   const model = opened.value?.model;
   if (!model) return null;
-  const kept = keptRun.value;
-  const run = kept?.model === model && canRun(kept) ? kept : null;
+  const run = runnableRun(model);
   return (
     <div class="quality-part">
       <h3>What it costs</h3>

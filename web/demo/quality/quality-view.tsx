@@ -35,8 +35,7 @@ export function QualityView() {
       <section class="panel" aria-labelledby="quality">
         <h2 id="quality">Calibrate and measure</h2>
         <p class="fine">
-          For models with the Llama architecture (llama, mistral, qwen2, qwen3, gemma) in safetensors, opened with their
-          config.json and tokenizer.json.
+          For models with the Llama architecture in safetensors, opened with their config.json and tokenizer.json.
         </p>
       </section>
     );
