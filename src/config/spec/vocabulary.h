@@ -36,8 +36,6 @@ inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
 inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8_e4m3", "fp8_e5m2",
                                                                 "fp6_e3m2", "fp6_e2m3", "fp4"};
 
-/// Suffix of observer names, which may be omitted.
-
 /// Layer classes that a config may name; weight files reveal the first four, ONNX all but EmbeddingBag.
 inline constexpr std::array<std::string_view, 12> kLayerTypes = {
     "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
@@ -47,9 +45,6 @@ inline constexpr std::array<std::string_view, 12> kLayerTypes = {
 inline constexpr std::array<std::string_view, 14> kKnownTypes = {
     "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
     "ConvTranspose3d", "LSTM",      "GRU",    "RNN",    "LayerNorm",       "Norm"};
-
-inline constexpr std::array<std::string_view, 6> kDialects = {"quark", "brevitas", "aihwkit", "compressed-tensors",
-                                                              "gptq",  "awq"};
 
 template <class Enum, size_t N>
 constexpr std::string_view word_of(Enum value, const std::array<std::string_view, N>& words) {
