@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/dialects/dialects.h"
+#include "config/dialects/foreign_config.h"
 #include "config/match/edit_distance.h"
 #include "config/presets.h"
 #include "config/quark/quark_config.h"
@@ -41,12 +42,16 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
   if (const json::Value* inner = value.find("quantization_config")) {
     block = inner;
     where = "/quantization_config";
+  } else if (value["text_config"]["quantization_config"].is_object()) {  // of a multimodal model
+    block = &value["text_config"]["quantization_config"];
+    where = "/text_config/quantization_config";
   } else if (value.find("global_quant_config") == nullptr &&
              (value.find("model_type") != nullptr || value.find("architectures") != nullptr)) {
     out.error_in("key-missing", "", nullptr, "give a quantization config or a preset's name",
                  "this config.json has no quantization_config");
     return std::nullopt;
   }
+  if (!asked && report_foreign(*block, where, out)) return std::nullopt;
   std::optional<Dialect> own = Dialect::quark;
   if (block->is_object()) own = detect_dialect(*block, where, out);
   if (!own) return std::nullopt;

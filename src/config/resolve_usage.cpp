@@ -51,10 +51,14 @@ List<Diagnostic> Resolver::unused_patterns() const {
               text_of("{q}{}", pattern, what), hints++ < kHints ? hint_for(pattern) : std::string()});
   };
   constexpr std::string_view kNoLayer = " matches no layer of this model";
-  for (size_t i = 0; i < config_.exclude.size(); ++i)
+  for (size_t i = 0, next = 0; i < config_.exclude.size(); i = next) {
+    bool is_used = false;  // by any pattern of its entry: fp8 has two of each
+    for (next = i; next < config_.exclude.size() && exclude_pointer(next) == exclude_pointer(i); ++next)
+      is_used = is_used || usage_.exclude[next];
     // An exclusion of a preset that some models lack is not a mistake.
-    if (!usage_.exclude[i] && !(config_.default_exclusions && config_.exclude[i] == "lm_head"))
+    if (!is_used && !(config_.default_exclusions && config_.exclude[i] == "lm_head"))
       report(exclude_pointer(i), config_.exclude[i], kNoLayer);
+  }
 
   for (size_t i = 0; i < config_.layer.size(); ++i) {
     const auto& [name, layer] = config_.layer[i];

@@ -4,7 +4,6 @@
 
 #include "config/dialects/gguf_config.h"
 #include "config/match/edit_distance.h"
-#include "config/match/name_match.h"
 #include "config/spec/vocabulary.h"
 #include "core/message.h"
 
@@ -94,16 +93,6 @@ void set_rows(QuantizationSpec& spec, bool per_channel) noexcept {
 
 void warn_not_applied(DiagnosticList& out, const std::string& where, std::string_view what) {
   out.warning_in("not-applied", where, nullptr, nullptr, "this version quantizes weights only: {}", what);
-}
-
-void check_pattern(std::string_view pattern, const std::string& where, DiagnosticList& out) {
-  if (pattern.empty())
-    out.error_in("value-invalid", where, nullptr, nullptr, "expected a layer name or pattern, found an empty string");
-  std::string problem;
-  if (is_regex(pattern)) Regex(pattern.substr(3), &problem);
-  if (!problem.empty())
-    out.error_in("pattern-invalid", where, nullptr, "name the layers instead", "{q} cannot be used: {}", pattern,
-                 problem);
 }
 
 }  // namespace wasmquant::config

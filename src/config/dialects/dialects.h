@@ -48,7 +48,5 @@ std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::stri
 void set_rows(QuantizationSpec& spec, bool per_channel) noexcept;
 /// "not-applied": parsed and kept, but without effect in this version.
 void warn_not_applied(DiagnosticList& out, const std::string& where, std::string_view what);
-/// An error for an empty name, and for a `re:` pattern that cannot be used.
-void check_pattern(std::string_view pattern, const std::string& where, DiagnosticList& out);
 
 }  // namespace wasmquant::config

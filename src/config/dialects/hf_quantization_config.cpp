@@ -69,7 +69,7 @@ constexpr Key kFp8Rows[] = {
     {"activation_scheme", kString, nullptr, nullptr, "static|dynamic"},
     {"weight_block_size", kArray},
     {"modules_to_not_convert", kArray | kNames, "ignored_layers", "[]"},
-    {"fmt", kString, nullptr, "\"e4m3\"", "e4m3"},
+    {"fmt", kString, nullptr, "\"e4m3\"", "e4m3|float8_e4m3fn"},
     {"scale_fmt", kString, nullptr, nullptr, "ue8m0"},
     {"kv_cache_scheme", kObject | kString},
     {"dialect", kString},

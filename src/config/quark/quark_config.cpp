@@ -54,12 +54,12 @@ void read_strings(const ObjectReader& in, const char* key, List<std::string>& ta
   for (size_t i = 0; i < value->items().size(); ++i) {
     const json::Value& item = value->items()[i];
     const std::string where = text_of("{}/{}", in.at(key), i);
-    if (!item.is_string())
+    if (!item.is_string()) {
       in.out().error("type-invalid", where, text_of("expected a string, found {}", json::describe(item.kind())));
-    else if (item.as_string().empty())
-      in.out().error("value-invalid", where, "expected a layer name or pattern, found an empty string");
-    else
-      target.push_back(item.as_string());
+      continue;
+    }
+    check_pattern(item.as_string(), where, in.out());
+    target.push_back(item.as_string());
   }
 }
 
@@ -70,7 +70,7 @@ void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
   if (value == nullptr) return;
   for (const auto& [name, layer] : value->members()) {
     const std::string where = pointer_to(in.at(key), name);
-    if (name.empty()) in.out().error("value-invalid", where, "a layer name or pattern must not be empty");
+    check_pattern(name, where, in.out());
     target.emplace_back(name, parse_layer(layer, where, in.out()));
   }
 }

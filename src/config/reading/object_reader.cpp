@@ -1,6 +1,7 @@
 #include "config/reading/object_reader.h"
 
 #include "config/match/edit_distance.h"
+#include "config/match/name_match.h"
 #include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -129,6 +130,16 @@ void ObjectReader::warning(const char* code, const char* name, const char* messa
 }
 void ObjectReader::warning(const char* code, const char* name, const std::string& message, const char* hint) const {
   out_.warning(code, at(name), message, hint);
+}
+
+void check_pattern(std::string_view pattern, const std::string& where, DiagnosticList& out) {
+  if (pattern.empty())
+    out.error_in("value-invalid", where, nullptr, nullptr, "expected a layer name or pattern, found an empty string");
+  std::string problem;
+  if (is_regex(pattern)) Regex(pattern.substr(3), &problem);
+  if (!problem.empty())
+    out.error_in("pattern-invalid", where, nullptr, "name the layers instead", "{q} cannot be used: {}", pattern,
+                 problem);
 }
 
 }  // namespace wasmquant::config

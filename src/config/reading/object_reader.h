@@ -106,6 +106,9 @@ void unknown_word(std::string_view word, const std::string& where, std::span<con
 void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
                  Severity severity, DiagnosticList& out);
 
+/// An error for an empty name, and for a `re:` pattern that cannot be used.
+void check_pattern(std::string_view pattern, const std::string& where, DiagnosticList& out);
+
 /// `where` + "/" + the escaped name.
 std::string pointer_to(const std::string& where, std::string_view name);
 

@@ -65,6 +65,8 @@ Result<std::string> output_config(const Plan& plan, std::string_view original) {
     TRY_VOID(text.set(block, plan.quantization_config));
   else if (!config[kBlock].is_null())
     TRY_VOID(text.remove(block));
+  const std::string_view nested[] = {"text_config", kBlock};  // the input's own, of a multimodal model
+  if (config[nested[0].data()][kBlock].is_object()) TRY_VOID(text.remove(nested));
   // MLX stores its quantization config twice; both are removed.
   const std::string_view mlx[] = {kMlxBlock};
   if (config[kMlxBlock].is_object() && !config[kMlxBlock]["group_size"].is_null()) TRY_VOID(text.remove(mlx));

@@ -56,11 +56,19 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
     document = std::move(parsed);
   }
   const json::Value* block = &document["quantization_config"];
+  std::string where = "/quantization_config";
+  if (const json::Value& nested = document["text_config"]["quantization_config"];
+      block->is_null() && nested.is_object()) {  // multimodal models
+    block = &nested;
+    where = "/text_config/quantization_config";
+  }
   std::string_view method = (*block)["quant_method"].as_string();
   const json::Value modelopt;
   if (method.empty() && (is_mlx(document["quantization"]) || is_mlx(*block))) {
     if (!is_mlx(*block)) block = &document["quantization"];
     method = "mlx";
+  } else if (method.empty() && (*block)["quant_algo"].is_string()) {  // ModelOpt's, of older versions
+    method = "modelopt";
   } else if (block->is_null() && !modelopt_text.empty()) {
     TRY(parsed, json::parse(modelopt_text));
     if (parsed["quantization"].is_object()) method = "modelopt";
@@ -76,8 +84,8 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
     }
     known += text_of("{}{}", known.empty() ? "" : ", ", row.method);
   }
-  return error_at(ErrorCode::format_unknown, "/quantization_config/quant_method", "found {q}; this version decodes {}",
-                  method, known);
+  return error_at(ErrorCode::format_unknown, where + "/quant_method",
+                  "found {q}; this version decodes {}; use the checkpoint that this one was made from", method, known);
 }
 
 Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {

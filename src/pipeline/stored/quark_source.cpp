@@ -1,5 +1,6 @@
 // AMD Quark's exports: the config gives the scheme, and shapes of scales refine it.
 #include "config/config_api.h"
+#include "config/match/name_match.h"
 #include "config/resolve.h"
 #include "pipeline/stored/scale_scheme.h"
 #include "pipeline/stored/source_format.h"
@@ -8,6 +9,19 @@ namespace wasmquant {
 namespace {
 
 constexpr std::string_view kQuark = "quark";
+
+// Which layers have codes is seen in the tensors, so that an exclusion that this version cannot match does no harm.
+json::Value without_unusable_exclusions(const json::Value& block) {
+  json::Array usable;
+  for (const json::Value& entry : block["exclude"].items()) {
+    std::string problem;
+    if (is_regex(entry.as_string())) Regex(std::string_view(entry.as_string()).substr(3), &problem);
+    if (problem.empty()) usable.push_back(entry);
+  }
+  json::Value own = block;
+  if (!block["exclude"].is_null()) own.set("exclude", std::move(usable));
+  return own;
+}
 
 class QuarkSource final : public SourceFormat {
  public:
@@ -67,7 +81,7 @@ class QuarkSource final : public SourceFormat {
 }  // namespace
 
 Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
-  TRY(parsed, config::parse_text(json::write(block), kQuark));
+  TRY(parsed, config::parse_text(json::write(without_unusable_exclusions(block)), kQuark));
   return std::unique_ptr<SourceFormat>(std::make_unique<QuarkSource>(std::move(parsed.config)));
 }
 

@@ -1,5 +1,5 @@
-// Floats of 8 and 4 bits with scales (names: checkpoint/scaled_floats.h), in models whose config.json says fp8 or
-// nothing, and in NVIDIA ModelOpt's exports, which also have integers.
+// Floats of 8 and 4 bits with scales (names: checkpoint/scaled_floats.h), in models whose config.json says fp8,
+// fbgemm_fp8 or nothing, and in NVIDIA ModelOpt's exports, which also have integers.
 #include "checkpoint/scaled_floats.h"
 
 #include <algorithm>
@@ -28,11 +28,12 @@ class ScaledFloatsSource final : public SourceFormat {
   TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const auto [layer, part] = split_name(tensor.stored.name);
     if (part == "weight") return tensors_of(model, layer).codes != nullptr ? TensorUse::codes : TensorUse::plain;
+    if (is_packed_word(tensor)) return TensorUse::codes;  // which find() refuses
     if (is_modelopt_ && is_one_of(part, {"k_scale", "v_scale", "k_bias", "v_bias"}) && tensor.stored.shape.size() < 2)
       return TensorUse::part;  // of the key-value cache; a projection's bias is named k_proj.bias
     const bool is_part = std::find(std::begin(kScaleNames), std::end(kScaleNames), part) != std::end(kScaleNames) ||
                          is_one_of(part, {"input_scale", "activation_scale", "weight_scale_2", "weight_global_scale",
-                                          "pre_quant_scale", "comfy_quant"});
+                                          "input_scale_ub", "pre_quant_scale", "comfy_quant"});
     return is_part && tensors_of(model, layer).codes != nullptr ? TensorUse::part : TensorUse::plain;
   }
 
@@ -43,6 +44,11 @@ class ScaledFloatsSource final : public SourceFormat {
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     const ScaledTensors t = tensors_of(model, weight.layer);
+    for (const char* part : {"qweight", "weight_packed"})
+      if (const ModelTensor* words = tensor_of(model, weight.layer, part); words != nullptr && is_packed_word(*words))
+        return error_at(ErrorCode::format_unknown, words->stored.name,
+                        "holds packed words, and config.json has no quantization_config that says how they are "
+                        "packed; add the block with which the checkpoint was published (GPTQ: quantize_config.json)");
     if (t.codes == nullptr) return std::optional<StoredWeight>();
     TRY_VOID(check_sibling_tensors(model, weight, t));
     WeightDescription stored = weight;
@@ -75,6 +81,12 @@ class ScaledFloatsSource final : public SourceFormat {
   }
 
  private:
+  /// GPTQ's, AWQ's or compressed-tensors' codes, in a model that says of none of them that it has them.
+  static bool is_packed_word(const ModelTensor& tensor) noexcept {
+    return tensor.stored.dtype == StorageDtype::I32 && tensor.stored.shape.size() == 2 &&
+           is_one_of(split_name(tensor.stored.name).part, {"qweight", "weight_packed"});
+  }
+
   static bool is_number(const ModelTensor& tensor) noexcept {
     return tensor.stored.dtype == StorageDtype::F32 && tensor.stored.end - tensor.stored.begin == sizeof(float);
   }

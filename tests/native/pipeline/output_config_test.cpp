@@ -41,6 +41,14 @@ TEST_CASE("output config: the block is set, replaced, or removed where the weigh
         "{\n  \"quantization_config\": {\n    \"percentile\": 100.0\n  }\n}\n");
 }
 
+TEST_CASE(
+    "output config: a block in text_config does not remain beside the new one, nor where the weights were decoded") {
+  const std::string nested = R"({"text_config": {"cap": 30.0, "quantization_config": {"bits": 4}}, "z": 1})";
+  CHECK(output_config_written({}, nested) == R"({"text_config": {"cap": 30.0}, "z": 1})");
+  CHECK(output_config_written(plan_with_block(), nested) ==
+        R"({"text_config": {"cap": 30.0}, "z": 1, "quantization_config": {"percentile": 100.0}})");
+}
+
 TEST_CASE("output config: changes stand in text_config, too, where the model has one") {
   Plan plan;
   plan.config_changes.set("tie_word_embeddings", false);

@@ -99,6 +99,38 @@ TEST_CASE("quantized sources: compressed-tensors models keep what is no weight")
   CHECK((*original)->find("sinks") != nullptr);
 }
 
+TEST_CASE("quantized sources: blocks as published checkpoints have them") {
+  const std::string one("\0\0\x80\x3f", 4);
+  const std::vector<RawTensor> fp8 = {{"a.weight", StorageDtype::F8_E4M3, {2, 16}, std::string(32, '\x40')},
+                                      {"a.weight_scale", StorageDtype::F32, {2, 1}, one + one},
+                                      {"a.input_scale_ub", StorageDtype::F32, {1}}};
+  const std::vector<RawTensor> tensor_wide = {fp8[0], {"a.weight_scale", StorageDtype::F32, {}, one}};
+  const std::vector<RawTensor> fp4 = {{"a.weight", StorageDtype::U8, {2, 32}, std::string(64, '\x44')},
+                                      {"a.weight_scale", StorageDtype::U8, {2, 2}, std::string(4, '\x7f')}};
+  const struct {
+    std::vector<RawTensor> tensors;
+    const char* config;
+  } kBlocks[] = {
+      {fp8, R"({"quantization_config":{"quant_method":"fbgemm_fp8","activation_scale_ub":1200.0}})"},
+      {tensor_wide,
+       R"({"quantization_config":{"quant_algo":"FP8","producer":{"name":"modelopt"},"config_groups":{}}})"},
+      {{fp8[0], fp8[1]}, R"({"text_config":{"quantization_config":{"quant_method":"compressed-tensors"}}})"},
+      {fp4, R"({"quantization_config":{"quant_method":"quark","exclude":["re:^(?!.*experts).*$"],"global_quant_config":
+        {"weight":{"dtype":"fp4","qscheme":"per_group","group_size":32,"ch_axis":-1,"scale_format":"e8m0"}}}})"},
+  };
+  for (const auto& block : kBlocks) {
+    CAPTURE(std::string(block.config));
+    const QuantizedModel model = model_of(block.tensors, block.config);
+    const auto original = original_model(model.index);
+    REQUIRE(bool(original));
+    REQUIRE(*original != nullptr);
+    REQUIRE((*original)->tensors().size() == 1);
+    const ModelTensor& weight = (*original)->tensors()[0];
+    CHECK(weight.stored.name == "a.weight");
+    for (const float value : decoded_values(model, weight, 1 << 10, false)) CHECK(value == 2.0f);
+  }
+}
+
 TEST_CASE("quantized sources: NVFP4 without any config, packed or F4, under a scale that multiplies or divides") {
   const std::string one("\0\0\x80\x3f", 4), half("\0\0\0\x3f", 4);
   const std::string scales(2, '\x38'), codes(16, '\x21');  // E4M3 1; codes 1, 2: 0.5, 1
