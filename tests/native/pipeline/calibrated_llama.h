@@ -21,7 +21,8 @@ inline std::vector<int32_t> tokens_of(const std::string& name, size_t sequences)
 inline std::string calibration_config_of(const std::string& spec, const std::string& rest) {
   return R"({"global_quant_config": {"weight": )" + spec + R"(}, "exclude": ["lm_head"])" + rest + "}";
 }
-inline const std::string kCalibrationInt4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
+inline const std::string kCalibrationInt4 =
+    R"({"dtype": "int4", "qscheme": "per_group", "group_size": 64, "ch_axis": -1})";
 inline const std::string kCalibrationInt8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
 
 /// What tiny-llama in int4 loses on the validation text with `algorithms`, items of algo_config.
