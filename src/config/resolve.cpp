@@ -96,14 +96,15 @@ Resolver::Resolver(const Config& config, const families::DefaultExclusions* excl
     exclude_names_.emplace_back(entry, i);
     if (!is_pattern(entry)) continue;
     exclude_globs_.push_back({i, NamePattern(entry)});
-    // Like Quark, adds `entry.*` to every entry: everything below an excluded module is excluded too.
-    if (!entry.ends_with(".*") && !is_regex(entry)) exclude_globs_.push_back({i, NamePattern(text_of("{}.*", entry))});
+    if (config.excludes_below() && !entry.ends_with(".*") && !is_regex(entry))
+      exclude_globs_.push_back({i, NamePattern(text_of("{}.*", entry))});
   }
   for (uint32_t i = 0; i < config.layer.size(); ++i) {
     const std::string& entry = config.layer[i].first;
     layer_names_.emplace_back(entry, i);
     if (is_pattern(entry)) layer_globs_.push_back({i, NamePattern(entry)});
   }
+  for (const auto& [name, layer] : config.kv_cache) cache_globs_.emplace_back(name);
   for (uint32_t i = 0; i < config.layer_types.size(); ++i)
     type_globs_.push_back({i, NamePattern(config.layer_types[i].first)});
   exclude_names_ = by_name(exclude_names_);
@@ -134,7 +135,8 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
     if (usage != nullptr) usage->exclude[entry] = true;
   };
   for (const auto& [name, entry] : named(exclude_names_, layer)) hit(entry);
-  for (size_t dot = layer.find('.'); dot != std::string_view::npos; dot = layer.find('.', dot + 1)) {
+  const size_t first_dot = config_.excludes_below() ? layer.find('.') : std::string_view::npos;
+  for (size_t dot = first_dot; dot != std::string_view::npos; dot = layer.find('.', dot + 1)) {
     for (const auto& [name, entry] : named(exclude_names_, layer.substr(0, dot)))
       if (!is_pattern(name)) hit(entry);
   }
@@ -167,6 +169,12 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
       found.push_back({Rule::layer_name, &kNothing, name, config.where});
       return found;
     }
+  }
+  for (size_t i = cache_globs_.size(); i-- > 0;) {  // the last one that matches replaces everything else
+    if (!cache_globs_[i].matches(layer)) continue;
+    const auto& [name, config] = config_.kv_cache[i];
+    add(is_pattern(name) ? Rule::layer_glob : Rule::layer_name, config, name);
+    return found;
   }
   const std::pair<std::string, LayerConfig>* exact = nullptr;
   if (const auto entries = named(layer_names_, layer); !entries.empty()) exact = &config_.layer[entries[0].second];

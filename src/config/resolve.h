@@ -2,7 +2,8 @@
 //   exclude > exact layer name > first matching layer glob > default exclusions, where the config has them
 //   > layer type > global (not for Embedding, LSTM, GRU and RNN)
 // `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
-// Quark does. Candidates are `.weight` tensors of two or more axes and expert tensors, of quantizable classes, in F32,
+// Quark does: then an entry of kv_cache_quant_config comes before all others, and `exclude` covers what it matches, not
+// everything below. Candidates are `.weight` tensors of two or more axes and expert tensors, of quantizable classes, in F32,
 // F16 or BF16. A config treats Experts and Conv1D as Linear.
 #pragma once
 #include <cstdint>
@@ -120,6 +121,7 @@ class Resolver {
   const families::DefaultExclusions* exclusions_;
   Index exclude_names_, layer_names_;
   List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: also exact names
+  List<NamePattern> cache_globs_;                        // of config_.kv_cache, also exact names
   Usage usage_;
   List<std::string> quantizable_layers_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/dialects/write.h"
+#include "config/match/name_match.h"
 #include "config/resolve.h"
 #include "config/spec/vocabulary.h"
 #include "core/list.h"
@@ -47,13 +48,15 @@ bool same(const LayerConfig& a, const LayerConfig& b) {
   return a.weight == b.weight && a.input_tensors == b.input_tensors && a.output_tensors == b.output_tensors;
 }
 
-// In Quark's terms. Entries without a weight are dropped: their layers are handled one by one.
+// In Quark's terms. Entries without a weight and regular expressions, which Quark takes for names, are dropped: their
+// layers are handled one by one.
 Config in_quark_terms(const Config& config, bool keeps_static) {
   Config block;
   block.resolution = Resolution::replace;
   block.global = config.global;
   keep_applied(block.global, keeps_static);
-  block.exclude = config.exclude;
+  for (const std::string& name : config.exclude)
+    if (!is_regex(name)) block.exclude.push_back(name);
   const auto convert = [&](const LayerConfig& from) {
     LayerConfig layer = from;
     keep_applied(layer, keeps_static);
@@ -67,7 +70,7 @@ Config in_quark_terms(const Config& config, bool keeps_static) {
     if (!layer.weight.empty() && (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
       block.layer_type.emplace_back(type, convert(layer));
   for (const auto& [name, layer] : config.layer)
-    if (!layer.weight.empty()) block.layer.emplace_back(name, convert(layer));
+    if (!layer.weight.empty() && !is_regex(name)) block.layer.emplace_back(name, convert(layer));
   return block;
 }
 

@@ -23,7 +23,7 @@ const configs = {
     observer_cls: 'PerTensorPercentileObserver',
     observer_options: { percentile: 99 },
   }),
-  'least squares': weight({ dtype: 'uint8', symmetric: false, observer_cls: 'PerTensorHistogramProObserver' }),
+  'least squares': weight({ dtype: 'uint8', symmetric: false, observer_cls: 'PerTensorHistogramObserverPro' }),
   'powers of two': weight({ dtype: 'int8', observer_cls: 'PerChannelPowOf2MinMSEObserver', ch_axis: 0 }),
   'aihwkit, tails cut off': aihwkit({
     n_bits: 4,

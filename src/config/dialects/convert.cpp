@@ -65,6 +65,7 @@ class QuarkWriter {
     }
     if (config.exact_names)
       for (std::string& name : out_.exclude) name = name.empty() ? "*" : glob_of(name);
+    if (config.excludes_below() && !out_.excludes_below()) exclude_below();
     inputs();
     algorithms(config.source);
     return to_json(out_);
@@ -100,6 +101,13 @@ class QuarkWriter {
     conversion_.compare_numbers(spec, here, where);
     spec = here;
     return true;
+  }
+
+  // What is below an excluded module, as patterns of their own.
+  void exclude_below() {
+    for (size_t i = 0, count = out_.exclude.size(); i < count; ++i)
+      if (const std::string& name = out_.exclude[i]; !is_regex(name) && !name.ends_with('*'))
+        out_.exclude.push_back(text_of("{}.*", name));
   }
 
   void inputs() {

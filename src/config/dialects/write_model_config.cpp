@@ -6,10 +6,10 @@
 namespace wasmquant::config {
 namespace {
 
-// Everything below an excluded module is excluded too.
+// Everything below an excluded module is excluded too, unless the config says that only what matches is.
 std::string excluded_regex(const Config& config, std::string_view entry) {
   std::string text = regex_of(config.exact_names ? glob_of(entry) : std::string(entry));
-  if (is_regex(entry) || text.ends_with(".*$")) return text;
+  if (is_regex(entry) || text.ends_with(".*$") || !config.excludes_below()) return text;
   text.pop_back();
   return text + "(\\..*)?$";
 }

@@ -54,7 +54,7 @@ class Checker {
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");
-    check_against_weights();
+    if (row->is_calibrated) check_against_weights();
     return row->is_applied ? std::string_view() : name->as_string();
   }
 

@@ -106,16 +106,23 @@ void check_names(const json::Value& value, const std::string& where, DiagnosticL
       out.error_in("type-invalid", where, text_of("{}", i).c_str(), nullptr, "expected a name");
 }
 
-void warn_carried(const ObjectReader& in) {
+// `cache` gets the layers of the key-value cache if configs replace each other: then their weights count.
+void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
   const auto warn = [&](const char* key, std::string_view what) {
     in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
   };
-  LayerMap cache;
   DiagnosticList cache_problems;  // its "not applied" remarks would repeat the one below
   if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
-    for (const auto& [name, layer] : value->members())
-      parse_layer(layer, pointer_to(in.at("kv_cache_quant_config"), name), cache_problems);
-    warn("kv_cache_quant_config", "the kv cache keeps its dtype, and its layers are quantized like all others");
+    const bool replaces = resolution == Resolution::replace;
+    for (const auto& [name, layer] : value->members()) {
+      const std::string where = pointer_to(in.at("kv_cache_quant_config"), name);
+      LayerConfig parsed = parse_layer(layer, where, cache_problems);
+      parsed.where = where;
+      if (replaces) cache.emplace_back(name, std::move(parsed));
+    }
+    warn("kv_cache_quant_config", replaces
+                                      ? "the kv cache keeps its dtype; weights are quantized as its entries say"
+                                      : "the kv cache keeps its dtype, and its layers are quantized like all others");
   }
   if (const json::Value* softmax = in.find("softmax_quant_spec")) {
     if (softmax->is_object()) parse_spec(*softmax, in.at("softmax_quant_spec"), TensorUse::output, cache_problems);
@@ -199,7 +206,7 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   if (const json::Value* level = in.find("log_severity_level");
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
     out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
-  warn_carried(in);
+  warn_carried(in, config.resolution, config.kv_cache);
   const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
   const json::Value* cache = in.find("kv_cache_quant_config");
   check_algorithms(in, "pre_quant_opt_config", config.global, false);

@@ -17,18 +17,15 @@ void SpecParser::read_symmetry() {
   if (!dtype.is_integer) {
     spec_.symmetric = true;
     if (symmetric != nullptr && !symmetric->as_bool())
-      in_.error("value-invalid", "symmetric", text_of("{} has no zero point and cannot be asymmetric", name),
-                "leave the key out, or use an integer dtype");
-    if (zero_point == ZeroPointType::float32)
-      in_.error("value-invalid", "zero_point_type", text_of("{} has no zero point", name), "leave the key out");
-    else if (zero_point_given)
-      ignored("zero_point_type", text_of("{} has no zero point", name));
+      ignored("symmetric", text_of("{} has no zero point and is always symmetric", name));
+    if (zero_point_given) ignored("zero_point_type", text_of("{} has no zero point", name));
     return;
   }
   spec_.symmetric = symmetric != nullptr ? symmetric->as_bool() : dtype.is_signed;
-  if (is_mx_ && !spec_.symmetric)
-    in_.error("value-invalid", "symmetric", "MX integers have no zero point and cannot be asymmetric",
-              "leave the key out");
+  if (is_mx_ && !spec_.symmetric) {
+    ignored("symmetric", "MX integers have no zero point and are always symmetric");
+    spec_.symmetric = true;
+  }
   if (spec_.symmetric && !dtype.is_signed && !info_of(spec_.observer).gives_powers_of_two())
     in_.warning("symmetric-unsigned", "symmetric",
                 text_of("symmetric {} has zero point 0: every negative value becomes 0", name),
@@ -80,7 +77,8 @@ void SpecParser::read_dynamic() {
   }
   spec_.is_dynamic = is_dynamic;
   const bool activation = use_ == TensorUse::input || use_ == TensorUse::output;
-  if (activation && !is_dynamic && known_scheme_ && spec_.qscheme == QScheme::per_group)
+  const bool has_scales = !is_mx_ && !info_of(spec_.dtype).is_block();  // blocks find their exponents at run time
+  if (activation && !is_dynamic && has_scales && known_scheme_ && spec_.qscheme == QScheme::per_group)
     in_.error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");
 }
 

@@ -63,11 +63,15 @@ inline constexpr std::array kObservers = {
 
 constexpr const ObserverInfo& info_of(ObserverId id) { return kObservers[static_cast<size_t>(id)]; }
 
-/// By class name, with or without the suffix `Observer`.
+/// By class name, with or without `Observer`: a suffix, but for PerTensorHistogramObserverPro.
 constexpr std::optional<ObserverId> observer_named(std::string_view name) {
   constexpr std::string_view kSuffix = "Observer";
-  for (const ObserverInfo& row : kObservers)
-    if (name == row.name || name == row.name.substr(0, row.name.size() - kSuffix.size())) return row.id;
+  for (const ObserverInfo& row : kObservers) {
+    const size_t at = row.name.find(kSuffix);
+    const bool is_short = name.substr(0, at) == row.name.substr(0, at) && name.size() >= at &&
+                          name.substr(at) == row.name.substr(at + kSuffix.size());
+    if (name == row.name || is_short) return row.id;
+  }
   return std::nullopt;
 }
 /// The min-max observer of a qscheme, which is the first that serves it.

@@ -41,8 +41,9 @@ Config::~Config() = default;
 
 bool operator==(const Config& a, const Config& b) {
   return a.global == b.global && a.layer_type == b.layer_type && a.layer == b.layer && a.exclude == b.exclude &&
-         a.layer_types == b.layer_types && a.exact_names == b.exact_names && a.input_quantizers == b.input_quantizers &&
-         a.resolution == b.resolution && a.indivisible_groups == b.indivisible_groups && a.non_finite == b.non_finite &&
+         a.kv_cache == b.kv_cache && a.layer_types == b.layer_types && a.exact_names == b.exact_names &&
+         a.input_quantizers == b.input_quantizers && a.resolution == b.resolution &&
+         a.indivisible_groups == b.indivisible_groups && a.non_finite == b.non_finite &&
          a.default_exclusions == b.default_exclusions && a.export_info == b.export_info;
 }
 

@@ -152,6 +152,7 @@ struct Config {
   List<std::pair<std::string, LayerConfig>> layer_type;   // class name
   List<std::pair<std::string, LayerConfig>> layer;        // exact name or glob
   List<std::string> exclude;                              // exact names or globs
+  List<std::pair<std::string, LayerConfig>> kv_cache;     // resolution replace alone: exact name or glob
   List<std::pair<std::string, std::string>> layer_types;  // exact names or globs, and the class of such layers
   List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
   // aihwkit: entries of `layer` and `exclude` are names, never patterns, and cover everything below them.
@@ -165,6 +166,9 @@ struct Config {
   std::string where;                      // JSON pointer of this config in its text: "" or "/quantization_config"
   std::string preset;                     // name of the preset it came from, or ""
   json::Value source;  // the config as it was given, in its dialect (current key names), for writing it back
+
+  /// Whether an exclude entry that names a module covers everything below it. Quark's code covers what matches, no more.
+  bool excludes_below() const noexcept { return dialect != Dialect::quark || resolution != Resolution::replace; }
 
   Config();
   Config(const Config& other);

@@ -67,6 +67,9 @@ TEST_CASE("algorithm configs, with old and new fields") {
        "value-invalid {}/train_smooth\nvalue-invalid {}/train_smooth"},
       {"{\"name\":\"rotation\",\"trainable\":true,\"train_smooth\":true,\"smooth_positions\":[]," + kLayers + "}", ""},
       {R"({"name":"svdquant","svd_rank":16,"use_gptq":true,"gptq_percdamp":0.01})", ""},
+      {R"({"name":"autoround","iters":200,"lr":0.005,"enable_minmax_tuning":true,"batch_size":8})", ""},
+      {R"({"name":"twobitscalar","bits":2,"group_size":64,"calib_batches":null,"enable_incoherence":true})", ""},
+      {"{\"name\":\"quarot\",\"random\":false,\"optimized_rotation_path\":null," + kLayers + "}", ""},
       {R"({"name":"gpfq","act_order":true,"inside_layer_modules":["down_proj"]})", ""},
       {R"({"name":"gpfq","desc_act":true})", "key-unknown {}/desc_act"},
       {R"({"name":"cle","equalize_iterations":20,"equalize_merge_bias":false})", ""},
@@ -86,6 +89,7 @@ TEST_CASE("algorithm configs, with old and new fields") {
   CHECK(quark_carried_errors_of(R"({"name":"gptq","group_size":128,"bit":4})", grouped) ==
         "contradiction {}/group_size");
   CHECK(quark_carried_errors_of(R"({"name":"gptq","group_size":64})", grouped) == "");
+  CHECK(quark_carried_errors_of(R"({"name":"twobitscalar","group_size":128})", grouped) == "");
 }
 
 TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {

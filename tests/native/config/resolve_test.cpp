@@ -158,6 +158,40 @@ TEST_CASE("field by field, or the chosen config whole") {
   CHECK(by_replace.resolve("y.a.weight", shape, true).weight[0].dtype == Dtype::int4);
 }
 
+TEST_CASE("replaced as in Quark: exclude covers what it matches, and a cache entry comes before all others") {
+  constexpr std::string_view kText = R"(
+    "global_quant_config": {"weight": {"dtype": "int8"}},
+    "layer_quant_config": {"m.a.k_proj": {"weight": {"dtype": "int4"}}},
+    "kv_cache_quant_config": {"*proj": {"weight": {"dtype": "int2"}}, "*k_proj": {"weight": {"dtype": "int3"}},
+                              "m.v": {"output_tensors": {"dtype": "fp8_e4m3"}}},
+    "exclude": ["m.vision", "m.audio.*", "*gate"]})";
+  const std::vector<uint64_t> shape = {8, 8};
+  const auto dtype_of = [&](std::string_view resolution, std::string_view tensor) {
+    const Config config =
+        resolve_config_of("{\"resolution\":\"" + std::string(resolution) + "\"," + std::string(kText));
+    const Resolved resolved = Resolver(config).resolve(tensor, shape, true);
+    return resolved.weight.empty() ? std::string_view() : info_of(resolved.weight[0].dtype).name;
+  };
+  const struct {
+    const char *tensor, *by_field, *replaced;
+  } cases[] = {
+      {"m.vision.up.weight", "", "int8"},    {"m.vision.weight", "", ""},
+      {"m.audio.up.weight", "", ""},         {"m.gate.inner.weight", "", "int8"},
+      {"m.a.k_proj.weight", "int4", "int3"}, {"m.b.k_proj.weight", "int8", "int3"},
+      {"m.b.o_proj.weight", "int8", "int2"}, {"m.v.weight", "int8", ""},
+      {"m.embed_tokens.weight", "", ""},     {"m.up.weight", "int8", "int8"},
+  };
+  for (const auto& row : cases) {
+    CAPTURE(row.tensor);
+    CHECK(dtype_of("field", row.tensor) == row.by_field);
+    CHECK(dtype_of("replace", row.tensor) == row.replaced);
+  }
+  const Config config = resolve_config_of("{\"resolution\":\"replace\"," + std::string(kText));
+  const Reason reason = Resolver(config).resolve("m.a.k_proj.weight", shape, true).reason;
+  CHECK(reason.rule == Rule::layer_glob);
+  CHECK(reason.where == "/kv_cache_quant_config/*k_proj/weight");
+}
+
 // The same questions with the config taken whole, regular expressions, lists of stages, classes that the config gives,
 // and keys that decide nothing.
 TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
@@ -180,10 +214,11 @@ TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
     "exclude": ["re:.*\\.skip\\d+", "*.down"]})");
   const std::vector<uint64_t> m = {8, 8}, v = {8}, c = {8, 8, 3, 3};
   const ResolveCase cases[] = {
-      {"m.layers.0.q_proj.weight", m, "uint4", "layer-glob",
+      {"m.layers.0.o_proj.weight", m, "uint4", "layer-glob",
        "/layer_quant_config/re:.*\\.layers\\.[02468]\\..*/weight"},
-      {"m.layers.10.q_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
-      {"m.layers.1.q_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.layers.0.q_proj.weight", m, "", "layer-glob", "/kv_cache_quant_config/*.q_proj"},
+      {"m.layers.10.o_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
+      {"m.layers.1.o_proj.weight", m, "int8", "global", "/global_quant_config/weight"},
       {"m.layers.0.k_proj.weight", m, "uint4", "layer-glob",
        "/layer_quant_config/re:.*\\.layers\\.[02468]\\..*/weight"},
       {"m.layers.3.k_proj.weight", m, "", "layer-glob", "/layer_quant_config/*.k_proj"},
@@ -208,7 +243,7 @@ TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
       {"m.skip1.weight", m, "", "excluded", "/exclude/0"},
       {"m.skipx.weight", m, "int8", "global", "/global_quant_config/weight"},
       {"m.layers.0.down.weight", m, "", "excluded", "/exclude/1"},
-      {"m.layers.0.down.inner.weight", m, "", "excluded", "/exclude/1"},
+      {"m.layers.1.down.inner.weight", m, "int8", "global", "/global_quant_config/weight"},
   };
   Resolver resolver(config);
   for (const ResolveCase& row : cases) {

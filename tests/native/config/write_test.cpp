@@ -183,6 +183,22 @@ TEST_CASE("the name of a preset and of a recipe is one row, and what the output 
   CHECK(dialect_of("q4_k_m", false) == Dialect::gguf);
 }
 
+TEST_CASE("Quark takes a regular expression and a module above for names: the block lists the layers instead") {
+  const Config config = write_config_of(R"({
+    "global_quant_config": {"weight": {"dtype": "int8"}},
+    "layer_quant_config": {"re:.*q_proj": {"weight": {"dtype": "int4"}}},
+    "exclude": ["re:.*_head", "m.vision"]})");
+  Stages int8 = config.global.weight, int4 = config.layer[0].second.weight;
+  const config::ExportedLayer layers[] = {{"m.0.q_proj", "Linear", &int4},
+                                          {"m.0.up_proj", "Linear", &int8},
+                                          {"m.vision.up", "Linear", nullptr},
+                                          {"lm_head", "Linear", nullptr}};
+  const json::Value block = config::quantization_config(config, layers, {});
+  CHECK(json::write(*block.find("exclude")) == R"(["m.vision","m.vision.up","lm_head"])");
+  REQUIRE(block.find("layer_quant_config")->members().size() == 1);
+  CHECK(block.find("layer_quant_config")->members()[0].first == "m.0.q_proj");
+}
+
 // Whatever the config, a reader that takes layer configs whole must find in the block what each layer became.
 TEST_CASE("the block of a finished file tells Quark's reader the truth about every layer") {
   const Config config = write_config_of(R"({

@@ -144,9 +144,9 @@ TEST_CASE("least squares search keeps a uniform range and cuts an outlier off") 
   std::vector<float> uniform;
   for (int i = 0; i <= 10000; ++i) uniform.push_back(static_cast<float>(i) / 10000);
   const Observation even =
-      histogram_range_observed(ObserverId::PerTensorHistogramProObserver, Dtype::uint4, false, uniform);
+      histogram_range_observed(ObserverId::PerTensorHistogramObserverPro, Dtype::uint4, false, uniform);
   CHECK(even.max[0] > 0.9f);
   const std::vector<float> x = values_with(100.0f, 20000, 6);
-  const Observation cut = histogram_range_observed(ObserverId::PerTensorHistogramProObserver, Dtype::int4, true, x);
+  const Observation cut = histogram_range_observed(ObserverId::PerTensorHistogramObserverPro, Dtype::int4, true, x);
   CHECK(cut.max[0] < 50.0f);
 }

@@ -66,7 +66,7 @@ const SessionCase kSessionCases[] = {
     {"compressed-tensors", R"({"dtype": "uint8", "observer_cls": "PerTensorPercentileObserver", "symmetric": false,
                                "observer_options": {"percentile": 99}})"},
     {"compressed-tensors", R"({"dtype": "uint8", "observer_cls": "PerChannelPowOf2MinMSEObserver", "ch_axis": 0})"},
-    {"quark", R"({"dtype": "int8", "observer_cls": "PerTensorHistogramProObserver"})"},
+    {"quark", R"({"dtype": "int8", "observer_cls": "PerTensorHistogramObserverPro"})"},
     {"quark", R"({"dtype": "uint4", "observer_cls": "PerChannelRangeMSEObserver", "ch_axis": 0, "symmetric": false,
                   "observer_options": {"search": "grid", "candidates": 20, "range_margin": 0.01}})"},
     {"fake-quantized", R"({"dtype": "int8", "observer_cls": "PerTensorPowOf2MinMaxObserver"})"},
