@@ -1,0 +1,133 @@
+// Python environments of the peers: tests/peers/NAME/requirements.txt becomes .peers-python/NAME/ at the root of the checkout, a
+// venv with exactly the packages that the file pins. torch is large, so it has an environment of its own, which the others
+// see through a .pth file. Nothing is installed that no file pins (pip install --no-deps), so no package can pull in another build
+// of torch.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { findProgram, needs, root, say } from '../setup/command.mjs';
+
+/** The wheels of torch that the requirements name are for this one. */
+const pythonVersion = '3.11';
+const sharedName = 'torch';
+
+const folderOf = (name) => join(root, '.peers-python', name);
+const requirementsOf = (name) => readFileSync(join(root, 'tests/peers', name, 'requirements.txt'), 'utf8');
+const sitePackages = (name) => join(folderOf(name), `lib/python${pythonVersion}/site-packages`);
+const pythonOf = (name) => join(folderOf(name), 'bin/python');
+
+/** Variables of every Python process here: hubs are offline, caches stay in the environment. */
+function environmentOf(name) {
+  return {
+    ...process.env,
+    PYTHONNOUSERSITE: '1',
+    HF_HUB_OFFLINE: '1',
+    TRANSFORMERS_OFFLINE: '1',
+    HF_DATASETS_OFFLINE: '1',
+    HF_HUB_DISABLE_TELEMETRY: '1',
+    HF_HOME: join(folderOf(name), 'cache/huggingface'),
+    TORCH_EXTENSIONS_DIR: join(folderOf(name), 'cache/torch_extensions'),
+    PATH: `${join(folderOf(name), 'bin')}:${process.env.PATH}`,
+  };
+}
+
+function systemPython() {
+  const python = findProgram(`python${pythonVersion}`);
+  if (!python) throw needs(`python${pythonVersion} is missing: install it with its venv module and run this again`);
+  return python;
+}
+
+function pip(name, args, stdio) {
+  const { status, stdout } = spawnSync(pythonOf(name), ['-m', 'pip', '--disable-pip-version-check', ...args], {
+    env: environmentOf(name),
+    encoding: 'utf8',
+    stdio,
+  });
+  return { ok: status === 0, stdout };
+}
+
+/** Names and versions that a requirements file or pip freeze lists, in one spelling. */
+function pins(text) {
+  const lines = text.split('\n').map((line) => line.replace(/\s*#.*/, '').trim());
+  return new Set(lines.filter(Boolean).map((line) => line.toLowerCase().replaceAll(/[_.](?=.*==)/g, '-')));
+}
+
+/** What is installed must be what the file pins: neither another version, nor more. */
+function verify(name) {
+  const wanted = pins(requirementsOf(name));
+  const { ok, stdout } = pip(name, ['freeze', '--local'], ['ignore', 'pipe', 2]);
+  const found = pins(stdout);
+  const differing = [...wanted].filter((pin) => !found.has(pin)).concat([...found].filter((pin) => !wanted.has(pin)));
+  if (!ok || differing.length > 0)
+    throw needs(
+      `.peers-python/${name} is not what tests/peers/${name}/requirements.txt pins (${differing.join(', ')}): ` +
+        'delete that folder and run this again',
+    );
+}
+
+function install(name) {
+  say(`making .peers-python/${name} from tests/peers/${name}/requirements.txt`);
+  rmSync(folderOf(name), { recursive: true, force: true });
+  mkdirSync(join(root, '.peers-python'), { recursive: true });
+  const { status } = spawnSync(systemPython(), ['-m', 'venv', folderOf(name)], { stdio: ['ignore', 2, 2] });
+  if (status !== 0)
+    throw needs(`python${pythonVersion} cannot make a venv: install its venv module and run this again`);
+  if (name !== sharedName) writeFileSync(join(sitePackages(name), 'shared_torch.pth'), `${sitePackages(sharedName)}\n`);
+  const file = join(root, 'tests/peers', name, 'requirements.txt');
+  const options = ['install', '-qq', '--no-compile', '--no-deps', '--only-binary', ':all:', '-r', file];
+  if (pip(name, options, ['ignore', 2, 2]).ok) return;
+  rmSync(folderOf(name), { recursive: true, force: true });
+  const torch = [...pins(requirementsOf(name))].find((pin) => pin.startsWith('torch=='));
+  if (torch)
+    throw needs(
+      `pip does not find ${torch} for Python ${pythonVersion}, PyTorch's build without CUDA: add an index that has such builds ` +
+        '(PIP_EXTRA_INDEX_URL), or the folder of a wheel (PIP_FIND_LINKS), and run this again',
+    );
+  throw needs(`pip cannot install tests/peers/${name}/requirements.txt (see above)`);
+}
+
+/** Makes the environment if it is not there yet, or was made from other requirements. */
+function prepare(name) {
+  const stamp = join(folderOf(name), '.ready');
+  const digest = createHash('sha256').update(requirementsOf(name)).digest('hex');
+  const isReady = existsSync(stamp) && readFileSync(stamp, 'utf8') === digest && existsSync(pythonOf(name));
+  if (!isReady) install(name);
+  verify(name);
+  writeFileSync(stamp, digest);
+}
+
+/** The environment of a peer, with the one that it shares: made on the first use, checked at every one. */
+export class PeerEnvironment {
+  constructor(name) {
+    this.name = name;
+    prepare(sharedName);
+    if (name !== sharedName) prepare(name);
+  }
+
+  /** A package's pinned version. */
+  versionOf(distribution) {
+    const found = [...pins(requirementsOf(this.name)), ...pins(requirementsOf(sharedName))];
+    return found.find((pin) => pin.startsWith(`${distribution}==`))?.slice(distribution.length + 2);
+  }
+
+  /** Runs a script of tests/peers/NAME; yields the JSON of each line that it prints. Throws when it fails. */
+  async *lines(script, ...args) {
+    const path = join(root, 'tests/peers', this.name, script);
+    const child = spawn(pythonOf(this.name), [path, ...args], {
+      cwd: root,
+      env: environmentOf(this.name),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let complaints = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      complaints = (complaints + text).slice(-4000);
+    });
+    const ended = once(child, 'close');
+    for await (const line of createInterface({ input: child.stdout })) if (line.startsWith('{')) yield JSON.parse(line);
+    const [status] = await ended;
+    if (status !== 0) throw new Error(`${script} ended with exit code ${status}\n${complaints}`);
+  }
+}

@@ -1,0 +1,69 @@
+// npm run test:peers [-- NAME...]: the tools that configs and files are made for, installed beside us and asked the same questions. Prints
+// a table of peers and what was compared, the differences that are meant, and each that is not; exit code 1 for one of those. "meant" are cases
+// that differ, and "refused" those that ours does not take, each for a reason that is listed.
+//   --seed N: other random cases (1)   --count N: how many of them (400)
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildAll } from '../setup/build.mjs';
+import { main, root } from '../setup/command.mjs';
+import { PeerEnvironment } from './environments.mjs';
+import { checkQuark } from './quark/checks.mjs';
+
+/** name: [distribution whose version is shown, function to the rows of the table]. */
+const peers = { quark: ['amd-quark', checkQuark] };
+const shownFailures = 20;
+
+async function check(name, quantizer, options) {
+  const [distribution, compare] = peers[name];
+  const environment = new PeerEnvironment(name);
+  const folder = mkdtempSync(join(tmpdir(), `wasmquant-peer-${name}-`));
+  try {
+    const rows = await compare(environment, quantizer, folder, options);
+    return rows.map((row) => ({ ...row, peer: `${distribution} ${environment.versionOf(distribution)}` }));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function print(rows) {
+  const lines = [];
+  for (const { peer, what, failures } of rows) {
+    if (failures.length > 0) lines.push(`${peer}, ${what}:`);
+    lines.push(...failures.slice(0, shownFailures).map((failure) => `  ${failure}`));
+    if (failures.length > shownFailures) lines.push(`  and ${failures.length - shownFailures} more`);
+  }
+  lines.push('', 'Differences that are meant, and how often they were met:');
+  for (const { what, note, explained } of rows)
+    lines.push(`  ${what}`, ...[...explained.lines(), ...(note ? [note] : [])].map((line) => `    ${line}`));
+  const width = Math.max(...rows.map(({ what }) => what.length));
+  const columns = (...cells) => cells.map((cell) => String(cell).padStart(9)).join('');
+  lines.push('', `${'peer'.padEnd(18)}${'what'.padEnd(width)}${columns('passed', 'meant', 'refused', 'failed')}`);
+  for (const { peer, what, passed, differing, refused, failures } of rows)
+    lines.push(`${peer.padEnd(18)}${what.padEnd(width)}${columns(passed, differing, refused, failures.length)}`);
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+main(async (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { seed: { type: 'string', default: '1' }, count: { type: 'string', default: '400' } },
+    allowPositionals: true,
+  });
+  const unknown = positionals.filter((name) => !(name in peers));
+  if (unknown.length > 0)
+    throw new Error(`no peer is called ${unknown.join(', ')}; there are ${Object.keys(peers).join(', ')}`);
+  buildAll();
+  const { createQuantizer } = await import(join(root, 'dist/node.js'));
+  const quantizer = await createQuantizer({ threads: 0 });
+  const rows = [];
+  try {
+    for (const name of positionals.length > 0 ? positionals : Object.keys(peers))
+      rows.push(...(await check(name, quantizer, values)));
+  } finally {
+    await quantizer[Symbol.asyncDispose]();
+  }
+  print(rows);
+  return rows.some(({ failures }) => failures.length > 0) ? 1 : 0;
+});

@@ -1,0 +1,65 @@
+// Where a matrix that was quantized and dequantized differs from Quark 0.13's, on purpose or because of what Quark does with a spec. The first
+// row that explains a case counts; a case that none explains is a failure.
+const integer = ({ dtype }) => /^u?int\d+$/.test(dtype);
+
+export const numberDifferences = [
+  {
+    id: 'negative channel axes',
+    text: 'with a negative ch_axis Quark broadcasts the scales of integers to a third axis; the result has another shape',
+    explains: ({ isOtherShape }) => isOtherShape,
+  },
+  {
+    id: 'lists of two specs',
+    text: 'a value of the second stage goes back through the dtype of the first; Quark dequantizes without that cast',
+    explains: ({ specs }) => specs.length > 1 && !specs[1].is_scale_quant,
+  },
+  {
+    id: 'histograms',
+    text: 'PerTensorHistogramObserver finds no range in Quark (scale 1, or infinite); here it is min-max. MSE and percentile search the whole range (web/docs/differences.md). HistogramObserverPro of 4 bits counts errors of 256 codes in Quark, of 16 here',
+    explains: ({ specs }) =>
+      /^PerTensor(Histogram|MSE|Percentile)/.test(specs[0].observer_cls ?? '') &&
+      (specs[0].observer_cls !== 'PerTensorHistogramObserverPro' || specs[0].dtype === 'uint4'),
+  },
+  {
+    id: 'types of scales',
+    text: 'scale_type float8_e5m3 and float8_e8m0fnu round scales here; Quark reads them only when it exports',
+    explains: ({ specs }) => /^float8/.test(specs[0].scale_type ?? ''),
+  },
+  {
+    id: 'scales of 16 bits',
+    text: 'scale_type float16 and bfloat16 of floats: Quark rounds the largest magnitude and then divides, here the quotient is rounded',
+    explains: ({ specs }) => !integer(specs[0]) && /^b?float16$/.test(specs[0].scale_type ?? ''),
+  },
+  {
+    id: 'blocks without a scale format',
+    text: 'with PerBlockMXObserver and scale_format null Quark takes exponents for scales; here they are float32',
+    explains: ({ specs }) => /^PerBlockMX/.test(specs[0].observer_cls ?? '') && specs[0].scale_format === null,
+  },
+  {
+    id: 'scale formats without blocks',
+    text: 'Quark reads scale_format for blocks alone; here fp8 per tensor and per channel has such scales, too',
+    explains: ({ specs }) =>
+      specs[0].dtype.startsWith('fp8') && specs[0].qscheme !== 'per_group' && !!specs[0].scale_format,
+  },
+  {
+    id: 'e4m3 scales',
+    text: 'the scale of the whole tensor is one division here, two in Quark: values differ by one unit in the last place',
+    explains: ({ specs, largest }) => specs[0].scale_format === 'e4m3' && largest < 2e-7,
+  },
+  {
+    id: 'differences of subnormal blocks',
+    text: 'PerBlockMXDiffsObserver squares errors in float32, which vanish for blocks near 1e-30',
+    explains: ({ specs, count }) => specs[0].observer_cls === 'PerBlockMXDiffsObserver' && count <= 128,
+  },
+  {
+    id: 'observers of another dtype',
+    text: 'PerBlockBFPObserver for floats, and the range of TQT for unsigned integers, are what Quark’s formulas happen to give',
+    explains: ({ specs: [{ observer_cls, dtype }] }) =>
+      observer_cls === 'PerBlockBFPObserver' || (observer_cls === 'TQTObserver' && dtype.startsWith('u')),
+  },
+  {
+    id: 'int32',
+    text: 'codes of 32 bits: Quark computes limits and products in float32, whose 24 bits do not hold them',
+    explains: ({ specs }) => specs[0].dtype === 'int32',
+  },
+];

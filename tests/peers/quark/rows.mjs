@@ -1,0 +1,43 @@
+// Rows of the table of `npm run test:peers`.
+import { Explained, layerDifferences, refusals } from './config_differences.mjs';
+
+/** One thing that is compared, case by case. */
+export class Row {
+  passed = 0;
+  /** Cases that ours refuses, for reasons that config_differences.mjs lists. */
+  refused = 0;
+  /** Cases that differ, for reasons that are listed. */
+  differing = 0;
+  /** A text a case. */
+  failures = [];
+  explained = new Explained();
+  /** More to say of it, or undefined. */
+  note;
+
+  constructor(what) {
+    this.what = what;
+  }
+
+  /** One case: what differs in layers, why it is refused, which layers the plan lacks. */
+  add(name, { differences = [], problems = [], missing = [] }) {
+    const open = [
+      ...problems
+        .filter((problem) => !this.explained.by(refusals, problem))
+        .map(({ code, where, message }) => `refused: ${code} ${where} ${message}`),
+      ...missing.map((layer) => `${layer} is not in the plan`),
+      ...differences
+        .filter((difference) => !this.explained.by(layerDifferences, difference))
+        .map(
+          ({ layer, ours, theirs, tensor }) =>
+            `${layer}\n    Quark ${theirs}\n    ours  ${ours}, because: ${tensor.reason.text}`,
+        ),
+    ];
+    if (open.length > 0) this.fail(name, `${open[0]}${open.length > 1 ? `\n    and ${open.length - 1} more` : ''}`);
+    else if (problems.length > 0) this.refused++;
+    else this.passed++;
+  }
+
+  fail(name, why) {
+    this.failures.push(`${name}: ${why}`);
+  }
+}
