@@ -45,7 +45,8 @@ test('a config says whether its algorithms need tokens', async (t) => {
     const algorithm = { name, ...(/^(rotation|quarot)$/.test(name) && { scaling_layers }) };
     return !quantizer.parseConfig({ ...configs.quark, algo_config: [algorithm] }).needsTokens;
   });
-  assert.deepEqual(without, ['rotation', 'quarot', 'cle', 'merge_batch_norm', 'svdquant']);
+  const notApplied = ['svdquant', 'autoround', 'twobitscalar'];
+  assert.deepEqual(without, ['rotation', 'quarot', 'cle', 'merge_batch_norm', ...notApplied]);
   const brevitas = { ...configs.brevitas, algo_config: [{ name: 'GPTQ' }] };
   assert.ok(quantizer.parseConfig(brevitas).needsTokens);
   for (const config of Object.values(configs)) assert.equal(quantizer.parseConfig(config).needsTokens, false);
