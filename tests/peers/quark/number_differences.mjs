@@ -59,7 +59,7 @@ export const numberDifferences = [
   },
   {
     id: 'int32',
-    text: 'codes of 32 bits: Quark computes limits and products in float32, whose 24 bits do not hold them',
+    text: 'codes of 32 bits exceed the 24 bits of float32, in which both compute; which of the last codes comes out is not compared',
     explains: ({ specs }) => specs[0].dtype === 'int32',
   },
 ];
