@@ -116,12 +116,26 @@ test('mx9: exponents, a shift for each pair, and what is missing is said', async
   assert.throws(() => quantizer.dequantize({ ...quantized, pairShifts: undefined }), /8 pairs/);
 });
 
+test('what a dtype has no use for is ignored with a word, as in Quark', async (t) => {
+  const quantizer = await quantizerFor(t);
+  for (const [weight, key] of [
+    [{ dtype: 'fp4', symmetric: false }, 'symmetric'],
+    [{ dtype: 'fp8_e4m3', zero_point_type: 'float32' }, 'zero_point_type'],
+    [{ dtype: 'int8', scale_format: 'e8m0' }, 'scale_format'],
+  ]) {
+    const found = quantizer.checkConfig({ global_quant_config: { weight } }).filter(({ code }) => code === 'ignored');
+    assert.deepEqual(
+      found.map(({ severity, where }) => [severity, where]),
+      [['warning', `/global_quant_config/weight/${key}`]],
+    );
+  }
+});
+
 test('specs that cannot be are diagnostics', async (t) => {
   const quantizer = await quantizerFor(t);
   const tensor = { data: values(64), shape: [2, 32] };
   for (const [spec, where] of [
     [{ dtype: 'uint16' }, '/dtype'],
-    [{ dtype: 'fp4', symmetric: false }, '/symmetric'],
     [{ dtype: 'mx' }, ''],
     [{ dtype: 'minifloat', exponent_bits: 8, mantissa_bits: 3 }, '/exponent_bits'],
     [{ dtype: 'bfp16', group_size: 9 }, '/group_size'],

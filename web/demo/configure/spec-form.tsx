@@ -48,20 +48,21 @@ function completed(spec: QuantizationSpec): QuantizationSpec {
 function withValue(spec: QuantizationSpec, key: Key, value: Value): QuantizationSpec | null {
   const { [key]: _, ...rest } = spec;
   const wanted = completed(value === null ? (rest as QuantizationSpec) : { ...spec, [key]: value });
-  if (isValid(wanted)) return wanted;
+  if (fits(wanted)) return wanted;
   const fallbacks: (keyof QuantizationSpec)[] = ['observer_cls', 'scale_format', 'symmetric', 'round_method'];
   const kept = Object.entries(wanted);
   for (let dropped = 1; dropped <= fallbacks.length; ++dropped) {
     const without = fallbacks.slice(0, dropped).filter((name) => name !== key);
     const lesser = Object.fromEntries(kept.filter(([name]) => !without.includes(name as never))) as unknown;
-    if (isValid(lesser as QuantizationSpec)) return lesser as QuantizationSpec;
+    if (fits(lesser as QuantizationSpec)) return lesser as QuantizationSpec;
   }
   return null;
 }
 
-function isValid(weight: QuantizationSpec): boolean {
+/** Whether the library takes the spec and ignores nothing of it. */
+function fits(weight: QuantizationSpec): boolean {
   const found = quantizer.value?.checkConfig({ global_quant_config: { weight } }) ?? [];
-  return !found.some(({ severity }) => severity === 'error');
+  return !found.some(({ severity, code }) => severity === 'error' || code === 'ignored');
 }
 
 function candidates(key: Key): Value[] {
