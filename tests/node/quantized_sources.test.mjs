@@ -1,12 +1,12 @@
 // Checkpoints that other tools quantized (tests/files/quantized, each written by its tool with the tool's own values next to
 // it): compared, inspected, and as sources of other outputs.
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { start } from './cli_process.mjs';
 import { files, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
-import { parsed, safetensors } from './written_model.mjs';
+import { noise, parsed, safetensors } from './written_model.mjs';
 
 const folderOf = (tool) => join(files, 'quantized', tool);
 const contentOf = (path) => parsed(new Uint8Array(readFileSync(path)));
@@ -154,5 +154,106 @@ test('experts of gpt-oss: a matrix each in quark, as transformers has them where
             `${layer} ${row}, ${column}`,
           );
     }
+  }
+});
+
+const perChannel = (dtype) => ({ dtype, qscheme: 'per_channel', ch_axis: 0, symmetric: !dtype.startsWith('u') });
+const perGroup = (dtype) => ({
+  dtype,
+  qscheme: 'per_group',
+  group_size: 32,
+  ch_axis: -1,
+  symmetric: !dtype.startsWith('u'),
+});
+
+for (const [format, specs] of Object.entries({
+  'compressed-tensors': [
+    perChannel('int2'),
+    perChannel('int4'),
+    perChannel('uint4'),
+    perGroup('int4'),
+    perGroup('uint4'),
+  ],
+  quark: [perChannel('int4'), perGroup('int2'), perGroup('int4'), perGroup('uint4')],
+}))
+  test(`${format}: weights whose codes do not fill their words come back with their own shape and values`, async (t) => {
+    const quantizer = await quantizerFor(t);
+    const folder = scratchFolder(t);
+    for (const spec of specs)
+      for (const shape of [
+        [4, 90],
+        [90, 64],
+        [7, 32],
+        [17, 33],
+        [90, 1],
+      ]) {
+        const what = `${spec.dtype} ${spec.qscheme} [${shape}]`;
+        if (spec.qscheme === 'per_group' && shape[1] % spec.group_size !== 0) continue;
+        const weight = { dtype: 'F32', shape, data: noise(shape[0] * shape[1]) };
+        const original = join(folder, 'original');
+        mkdirSync(original, { recursive: true });
+        writeFileSync(join(original, 'model.safetensors'), safetensors({ 'layer.weight': weight }));
+        const config = { global_quant_config: { weight: { ...spec, scale_type: 'float32' } }, exclude: [] };
+        const written = async (name, source, options) => {
+          const target = join(folder, name);
+          rmSync(target, { recursive: true, force: true });
+          await quantizer.quantizeModel(await modelFor(t, quantizer, source), options.config, { target, ...options });
+          return target;
+        };
+        const codes = await written('codes', original, { config, format });
+        const expected = await written('expected', original, { config, format: 'fake-quantized' });
+        const { tensors } = await quantizer.compare(
+          await modelFor(t, quantizer, expected),
+          await modelFor(t, quantizer, codes),
+        );
+        assert.deepEqual(
+          tensors.map(({ name, error }) => [name, error.maxAbs]),
+          [['layer.weight', 0]],
+          what,
+        );
+        // Quark stores no shape: a model beside it tells the columns of such words, nothing else does.
+        if (format === 'quark' && spec.qscheme === 'per_channel') continue;
+        const again = await written('again', codes, { config: bfloat16Everywhere, format: 'fake-quantized' });
+        const found = contentOf(join(again, 'model.safetensors'));
+        assert.deepEqual(found.header['layer.weight'].shape, shape, what);
+        const values = contentOf(join(expected, 'model.safetensors'));
+        assert.deepEqual(floatsOf(found, 'layer.weight'), floatsOf(values, 'layer.weight').map(bfloat16), what);
+      }
+  });
+
+test('a shape beside words that is not theirs is an error that names it', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  const original = join(folder, 'original');
+  mkdirSync(original);
+  writeFileSync(
+    join(original, 'model.safetensors'),
+    safetensors({ 'layer.weight': { dtype: 'F32', shape: [4, 90], data: noise(360) } }),
+  );
+  const target = join(folder, 'codes');
+  const config = { global_quant_config: { weight: perChannel('int4') }, exclude: [] };
+  await quantizer.quantizeModel(await modelFor(t, quantizer, original), config, {
+    target,
+    format: 'compressed-tensors',
+  });
+  const path = join(target, 'model.safetensors');
+  const bytes = new Uint8Array(readFileSync(path));
+  const { header } = parsed(bytes);
+  const at =
+    8 + Number(new DataView(bytes.buffer).getBigUint64(0, true)) + header['layer.weight_shape'].data_offsets[0];
+  for (const lie of [
+    [5n, 90n],
+    [4n, 97n],
+    [4n, 2n ** 62n],
+    [-4n, -90n],
+  ]) {
+    for (const [i, value] of lie.entries()) new DataView(bytes.buffer).setBigInt64(at + 8 * i, value, true);
+    writeFileSync(path, bytes);
+    const model = await modelFor(t, quantizer, target);
+    await assert.rejects(
+      async () => quantizer.quantizeModel(model, bfloat16Everywhere, { target: join(folder, 'out') }),
+      { code: 'shape-mismatch' },
+      String(lie),
+    );
   }
 });

@@ -123,12 +123,24 @@ class NameComparer {
     WeightDescription weight = tensor.weight, right_weight = other->weight;
     if (weight.shape.empty()) weight.shape = right_weight.shape;
     if (right_weight.shape.empty()) right_weight.shape = weight.shape;
-    TRY(left, left_reader_.find(left_, weight));
-    TRY(right, right_reader_.find(right_, right_weight));
+    TRY(left, find_beside(left_reader_, left_, tensor, weight, right_weight));
+    TRY(right, find_beside(right_reader_, right_, *other, right_weight, weight));
     (left_.format().has_ggml_names ? right : left).task.change = change;
     set_part(tensor, left.task);
     set_part(*other, right.task);
     return StoredPair{std::move(left), std::move(right)};
+  }
+
+  // Words that codes fill only in part do not tell the shape; that of the other side does, if it fits.
+  static Result<StoredWeight> find_beside(const StoredWeightReader& reader, const ModelIndex& model,
+                                          const OriginalTensor& tensor, const WeightDescription& weight,
+                                          const WeightDescription& beside) {
+    if (tensor.plain == nullptr && beside.shape != weight.shape) {
+      WeightDescription same = weight;
+      same.shape = beside.shape;
+      if (auto found = reader.find(model, same)) return found;
+    }
+    return reader.find(model, weight);
   }
 
   const ModelIndex &left_, &right_;

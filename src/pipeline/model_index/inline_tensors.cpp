@@ -14,6 +14,7 @@ constexpr uint64_t kMaxBytes = 16384;  // bitsandbytes' JSON has about 200
 bool InlineTensors::is_one(const StoredTensor& tensor) noexcept {
   const std::string_view name = tensor.name;
   const uint64_t bytes = tensor.end - tensor.begin;
+  if (name.ends_with(".weight_shape")) return tensor.dtype == StorageDtype::I64 && bytes == 16;
   if (tensor.dtype != StorageDtype::U8 || bytes == 0) return false;
   if (name.ends_with(".weight_format")) return bytes == 1;
   return bytes <= kMaxBytes && (name.ends_with(".weight.quant_state.bitsandbytes__nf4") ||

@@ -1,4 +1,5 @@
-// Small tensors that describe how others are stored (bitsandbytes: JSON, a format number), read with the headers.
+// Small tensors that describe how others are stored (bitsandbytes: JSON, a format number; compressed-tensors: a
+// shape), read with the headers.
 #pragma once
 #include <cstdint>
 #include <optional>

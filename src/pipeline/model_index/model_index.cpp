@@ -143,12 +143,22 @@ Status ModelIndex::finish() {
   }
   mark_input_major();
   for (uint32_t i = 0; i < tensors_.size() && !format_->carries_config; ++i)
-    if (InlineTensors::is_one(tensors_[i].stored)) inline_tensors_.add(i);
+    if (InlineTensors::is_one(tensors_[i].stored) && !tells_nothing_new(tensors_[i])) inline_tensors_.add(i);
   for (ModelTensor& tensor : tensors_) {  // a bias has its weight's class
     if (layer_name_of(tensor.stored.name).role != TensorRole::bias) continue;
     if (const ModelTensor* weight = find(text_of("{}.weight", tensor.layer))) tensor.layer_type = weight->layer_type;
   }
   return {};
+}
+
+// A shape beside words of codes, at most 16 a word (int2): with 16 groups or more, only whole words divide into groups. Large
+// models have thousands of such tensors, each a read.
+bool ModelIndex::tells_nothing_new(const ModelTensor& tensor) const {
+  constexpr std::string_view kShape = ".weight_shape";
+  const std::string_view name = tensor.stored.name;
+  if (!name.ends_with(kShape)) return false;
+  const ModelTensor* scale = find(text_of("{}.weight_scale", name.substr(0, name.size() - kShape.size())));
+  return scale != nullptr && scale->stored.shape.size() == 2 && scale->stored.shape[1] >= 16;
 }
 
 // GPT-2's Conv1D stores [in, out], as the bias length shows; square matrices follow others of the same name.

@@ -97,6 +97,7 @@ class ModelIndex {
   Result<Need> feed_reader(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_graph();
   void mark_input_major();
+  bool tells_nothing_new(const ModelTensor& tensor) const;
 
   List<File> files_;
   List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_

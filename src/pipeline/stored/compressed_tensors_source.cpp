@@ -1,5 +1,8 @@
 // compressed-tensors: stored dtypes and shapes tell all but signedness, which does not change values.
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
 
 #include "config/config_api.h"
 #include "config/resolve.h"
@@ -32,25 +35,34 @@ void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightD
   spec.block_columns = static_cast<uint32_t>(weight.shape[1] / scale.shape[1]);
 }
 
-Result<QuantizationSpec> spec_of(const ModelIndex& model, const WeightDescription& weight) {
+// The signed integer with as many bits as the config gives the weight; int2 if it gives none that words can have.
+Dtype bits_of(const Config& config, const WeightDescription& weight) {
+  const Resolved resolved = Resolver(config).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
+  const uint32_t bits = resolved.weight.empty() ? 0 : info_of(resolved.weight.front().dtype).bits;
+  return bits == 8 ? Dtype::int8 : bits == 4 ? Dtype::int4 : Dtype::int2;
+}
+
+Result<QuantizationSpec> spec_of(const Config& config, const ModelIndex& model, const WeightDescription& weight) {
   QuantizationSpec spec;
   const ModelTensor* packed = tensor_of(model, weight.layer, "weight_packed");
   const ModelTensor* scale = tensor_of(model, weight.layer, "weight_scale");
   const ModelTensor* plain = tensor_of(model, weight.layer, "weight");
   spec.symmetric = tensor_of(model, weight.layer, "weight_zero_point") == nullptr;
-  set_scheme(spec, scale->stored.shape, weight, 1);
+  set_scheme(spec, scale->stored.shape, weight, {});
   if (packed != nullptr && packed->stored.dtype == StorageDtype::U8) {
     spec.dtype = Dtype::fp4;
     set_blocks(spec, scale->stored, weight);
     return spec;
   }
   if (packed != nullptr) {
-    for (const Dtype dtype : {Dtype::int2, Dtype::int4, Dtype::int8}) {
+    const auto fits = [&](uint32_t bits) {
+      return bits != 0 && packed->stored.shape.size() == 2 && weight.shape.size() == 2 &&
+             packed->stored.shape[1] == packing::words_per_row(weight.shape[1], bits);
+    };
+    // A few columns fit one word with any number of bits: that of the config counts, if it fits.
+    for (const Dtype dtype : {bits_of(config, weight), Dtype::int2, Dtype::int4, Dtype::int8}) {
       spec.dtype = dtype;
-      if (packed->stored.shape.size() == 2 && weight.shape.size() == 2 &&
-          packed->stored.shape[1] == packing::words_per_row(weight.shape[1], info_of(dtype).bits)) {
-        return spec;
-      }
+      if (fits(info_of(dtype).bits)) return spec;
     }
     return error_at(ErrorCode::shape_mismatch, packed->stored.name,
                     "its words fit neither 2, 4 nor 8 bits a code for this weight");
@@ -68,6 +80,15 @@ Result<QuantizationSpec> spec_of(const ModelIndex& model, const WeightDescriptio
                   "belongs to no weight that compressed-tensors stores with a scale");
 }
 
+// LAYER.weight_shape, two int64; nullopt if its bytes were not read (ModelIndex::inline_tensors).
+std::optional<std::vector<uint64_t>> stored_shape(const ModelIndex& model, std::string_view layer) {
+  const auto bytes = model.inline_bytes(text_of("{}.weight_shape", layer));
+  if (!bytes || bytes->size() != 16) return std::nullopt;
+  std::vector<uint64_t> shape(2);
+  std::memcpy(shape.data(), bytes->data(), bytes->size());
+  return shape;
+}
+
 class CompressedTensorsSource final : public SourceFormat {
  public:
   explicit CompressedTensorsSource(Config config) : config_(std::move(config)) {}
@@ -77,11 +98,14 @@ class CompressedTensorsSource final : public SourceFormat {
     return use_in_scaled_weight(model, tensor);
   }
 
-  List<std::vector<uint64_t>> possible_shapes(const ModelIndex&, const ModelTensor& codes) const override {
+  List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
     const std::vector<uint64_t>& stored = codes.stored.shape;
     if (stored.size() != 2) return {stored};
     if (codes.stored.dtype == StorageDtype::U8) return {{stored[0], 2 * stored[1]}};
     if (codes.stored.dtype != StorageDtype::I32) return {stored};
+    if (auto shape = stored_shape(model, split_name(codes.stored.name).layer);
+        shape && (*shape)[0] == stored[0] && (*shape)[1] <= 16 * stored[1])  // 16 codes of 2 bits
+      return {std::move(*shape)};
     const Resolved resolved = Resolver(config_).resolve(weight_name(codes), stored, true);
     if (resolved.weight.empty()) return {};
     const uint32_t bits = std::max<uint32_t>(info_of(resolved.weight.front().dtype).bits, 1);
@@ -94,7 +118,11 @@ class CompressedTensorsSource final : public SourceFormat {
       return error_at(ErrorCode::dtype_unsupported, index->stored.name,
                       "says that the columns of this weight are grouped out of order (actorder \"group\"), which is "
                       "not decoded");
-    TRY(spec, spec_of(model, weight));
+    if (const auto shape = stored_shape(model, weight.layer); shape && *shape != weight.shape)
+      return error_at(ErrorCode::shape_mismatch, text_of("{}.weight_shape", weight.layer),
+                      "says [{}, {}], which is not the shape of the weight that {}.weight_packed holds", (*shape)[0],
+                      (*shape)[1], weight.layer);
+    TRY(spec, spec_of(config_, model, weight));
     TRY(found, locate(model, kCompressedTensors, weight, {spec}));
     return std::optional(std::move(found));
   }

@@ -31,7 +31,7 @@ class QuarkSource final : public SourceFormat {
     return use_in_scaled_weight(model, tensor);
   }
 
-  List<std::vector<uint64_t>> possible_shapes(const ModelIndex&, const ModelTensor& codes) const override {
+  List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
     const std::vector<uint64_t>& stored = codes.stored.shape;
     if (stored.size() != 2) return {stored};
     // Codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16.
@@ -42,6 +42,10 @@ class QuarkSource final : public SourceFormat {
       shapes.push_back({stored[0], columns});
       shapes.push_back({columns, stored[0]});
     }
+    // Scales [groups, rows] tell the rows of transposed words, of which the last of a line may be filled in part.
+    const ModelTensor* scale = tensor_of(model, split_name(codes.stored.name).layer, "weight_scale");
+    if (codes.stored.dtype == StorageDtype::I32 && scale != nullptr && scale->stored.shape.size() == 2)
+      shapes.push_back({scale->stored.shape[1], stored[0]});
     return shapes;
   }
 
@@ -72,7 +76,8 @@ class QuarkSource final : public SourceFormat {
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool is_to_the_letter = !dtype.is_integer || spec.scale_format != ScaleFormat::float32;
     if (stages.size() == 1 && !is_to_the_letter)
-      set_scheme(spec, scale.stored.shape, weight, dtype.bits != 3 ? 0 : 1);  // all but int3 are transposed
+      set_scheme(spec, scale.stored.shape, weight,
+                 {.group_axis = dtype.bits != 3 ? 0u : 1u, .channel_axes = 1});  // all but int3 are transposed
   }
 
   Config config_;

@@ -19,13 +19,14 @@ bool is_part_of_scaled_weight(std::string_view part) noexcept {
 }  // namespace
 
 void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape, const WeightDescription& weight,
-                size_t group_axis) {
+                ScaleAxes axes) {
   const uint64_t columns = weight.shape.size() == 2 ? weight.shape[1] : 0;
-  if (scale_shape.size() == 2 && scale_shape[group_axis] > 1 && columns % scale_shape[group_axis] == 0) {
+  const uint64_t groups = scale_shape.size() == 2 ? scale_shape[axes.group_axis] : 0;
+  if ((groups > 1 || (groups == 1 && axes.channel_axes == 1)) && columns % groups == 0) {
     spec.qscheme = QScheme::per_group;
     spec.observer = ObserverId::PerGroupMinMaxObserver;
     spec.ch_axis = -1;
-    spec.group_size = static_cast<int64_t>(columns / scale_shape[group_axis]);
+    spec.group_size = static_cast<int64_t>(columns / groups);
   } else if (scale_shape.size() == 2 || (scale_shape.size() == 1 && !weight.shape.empty() &&
                                          scale_shape[0] == weight.shape[0] && scale_shape[0] != 1)) {
     spec.qscheme = QScheme::per_channel;
