@@ -1,7 +1,7 @@
 // quantize and compare on a real model: files, report, JSON, refusal to overwrite.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { cli, cliJson, scratch, tinyLlama, tinyLlamaFile } from './cli_process.mjs';
@@ -138,15 +138,26 @@ test('a report is refused before the run where it cannot go', async (t) => {
   writeFileSync(taken, 'mine');
   mkdirSync(join(folder, 'sub'));
   const shard = join(tinyLlama, 'model-00001-of-00003.safetensors');
+  const model = join(folder, 'model');
+  cpSync(tinyLlama, model, { recursive: true });
+  const otherName = join(folder, 'other.json');
+  linkSync(join(model, 'config.json'), otherName);
+  const config = join(folder, 'config.json');
+  writeFileSync(config, '{"global_quant_config":{"weight":{"dtype":"bfloat16"}}}');
   const cases = [
     [taken, [], 1, /--force/],
     [join(folder, 'none', 'r.json'), [], 1, /no folder/],
     [join(folder, 'sub'), ['--force'], 2, /folder/],
     [out, ['--force'], 2, /reads or writes/],
     [shard, ['--force'], 2, /reads or writes/],
+    [join(model, 'config.json'), ['--force'], 2, /reads or writes/],
+    [otherName, ['--force'], 2, /reads or writes/],
+    [config, ['--force', '--config', config], 2, /reads or writes/],
   ];
   for (const [path, flags, expected, message] of cases) {
-    const { code, stderr } = await cli(['quantize', tinyLlama, '-o', out, '-p', 'int8', '--report', path, ...flags]);
+    const source = path === shard ? tinyLlama : model;
+    const preset = flags.includes('--config') ? [] : ['-p', 'int8'];
+    const { code, stderr } = await cli(['quantize', source, '-o', out, ...preset, '--report', path, ...flags]);
     assert.equal(code, expected, stderr);
     assert.match(stderr, message);
     assert.equal(existsSync(out), false, `nothing was written for ${path}`);

@@ -1,6 +1,6 @@
 /** `--report FILE`: rejected before the run if it cannot be written, appears under its name only when complete. */
-import { access, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import type { Model } from '../lib/node.js';
 import type { ReportOptions } from './args.js';
 import { CommandError, usageError } from './failure.js';
@@ -13,11 +13,23 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
+/** Device and inode, which a file has under every name: links, and folders that are mounted twice. */
+async function identityOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => null);
+  return found ? `${found.dev}:${found.ino}` : resolve(path);
+}
+
 /** Throws if the report cannot be written. `others` are paths of this command line that it must not replace; `option` is the option that names the file. */
-export async function checkReportPath(options: ReportOptions, others: string[], option = '--report'): Promise<void> {
+export async function checkReportPath(
+  options: ReportOptions,
+  others: (string | undefined)[],
+  option = '--report',
+): Promise<void> {
   if (options.report === undefined) return;
   const path = resolve(options.report);
-  if (others.some((other) => resolve(other) === path)) {
+  const identity = await identityOf(path);
+  for (const other of others) {
+    if (other === undefined || (await identityOf(other)) !== identity) continue;
     throw usageError(`${option} names ${options.report}, which this command reads or writes`, 'choose another file');
   }
   if (!(await exists(dirname(path)))) {
@@ -34,10 +46,21 @@ export async function checkReportPath(options: ReportOptions, others: string[], 
   }
 }
 
-/** Known paths of a model's files: the argument, and the files in it if it is a folder. */
-export function modelPaths(argument: string, model: Model): string[] {
-  const folders = [argument, dirname(argument)];
-  return [argument, ...folders.flatMap((folder) => model.files.map((file) => resolve(folder, file.name)))];
+/** Read beside a single file of weights. */
+const besideWeights = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'hf_quant_config.json'];
+
+/** Importance matrices, which are kept beside a model and may be replaced. */
+const isImatrixName = (name: string) => /\.(gguf|dat)$/i.test(name);
+
+/** Paths of a model: the argument, its weights, and all of a folder, whose small files are read and copied. */
+export async function modelPaths(argument: string, model: Model): Promise<string[]> {
+  const names = await readdir(argument).catch(() => null);
+  const folder = names ? argument : dirname(argument);
+  const read = [
+    ...model.files.map((file) => file.name),
+    ...(names?.filter((name) => !isImatrixName(name)) ?? besideWeights),
+  ];
+  return [argument, ...read.map((name) => join(folder, name))];
 }
 
 export async function writeReport(path: string, report: object): Promise<void> {

@@ -84,7 +84,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
   await using _ = tokenFile;
   await checkReportPath(
     file,
-    [...modelPaths(path, model), ...(tokenFile ? modelPaths(texts, tokenFile) : [])],
+    [...(await modelPaths(path, model)), ...(tokenFile ? await modelPaths(texts, tokenFile) : [])],
     '--output',
   );
   const bar = new ProgressBar(terminal);

@@ -101,7 +101,10 @@ async function compare(context: Context, paths: [string, string], options: Compa
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using reference = await openModel(quantizer, paths[0], signal);
   await using quantized = await openModel(quantizer, paths[1], signal);
-  await checkReportPath(options, [...modelPaths(paths[0], reference), ...modelPaths(paths[1], quantized)]);
+  await checkReportPath(options, [
+    ...(await modelPaths(paths[0], reference)),
+    ...(await modelPaths(paths[1], quantized)),
+  ]);
   const bar = new ProgressBar(terminal, 'comparing');
   try {
     const document = await quantizer.compare(reference, quantized, { signal, onProgress: bar.update });

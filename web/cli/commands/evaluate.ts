@@ -60,7 +60,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const { tokens, file } = await openTokens(quantizer, source ?? model, options, signal);
   await using _ = file;
-  await checkReportPath(options, [...modelPaths(path, model), ...(file ? modelPaths(given, file) : [])]);
+  await checkReportPath(options, [...(await modelPaths(path, model)), ...(file ? await modelPaths(given, file) : [])]);
   const bar = new ProgressBar(terminal);
   try {
     const document = await quantizer.languageModel(model, source ? { source } : {}).evaluate({

@@ -25,7 +25,7 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
   await using model = await openModel(quantizer, path, signal);
   const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
   await using _ = tokenFile;
-  const inputs = [...modelPaths(path, model), ...(tokenFile ? modelPaths(texts, tokenFile) : [])];
+  const inputs = [...(await modelPaths(path, model)), ...(tokenFile ? await modelPaths(texts, tokenFile) : [])];
   await checkReportPath(file, inputs, '--output');
   const format = options.outputFormat ?? (/\.dat$/i.test(output) ? 'dat' : 'gguf');
   const bytes = await quantizer.languageModel(model).importance({

@@ -136,7 +136,8 @@ function reportLines(
 
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
-  await checkReportPath(options, [argument, options.output]);
+  const { config: configFile, imatrix, calibrationText: textFile } = options;
+  await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
   const [named, ...others] = outputFormatsOf(options.output);
   if (named && others.length === 0) options.format ??= named;
@@ -150,8 +151,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
       ? null
       : { ...(await openText(model, calibrationText)), sequences: kCalibrationSequences };
   await checkReportPath(options, [
-    ...modelPaths(argument, model),
-    ...(calibration ? modelPaths(options.calibration ?? '', calibration) : []),
+    ...(await modelPaths(argument, model)),
+    ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   const choices = await planOptions(options);
   if (terminal.live) {

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { abandonedPartials } from './node_partial.js';
+import { isInside, replacedName } from './node_placement.js';
 import type { Work } from './target.js';
 
 export const journalName = 'wasmquant-run.json';
@@ -22,14 +22,12 @@ export interface Journal {
   inputs: string[];
   plan: string;
   files: KeptFile[];
-  /** For an existing folder: names being moved to it, some of which may have arrived. */
-  placing: string[];
 }
 
 export function beginJournal({ library, inputs, plan }: Work): Journal {
   const hash = createHash('sha256');
   for (const part of plan) hash.update(part).update('\0');
-  return { library, inputs, plan: hash.digest('hex'), files: [], placing: [] };
+  return { library, inputs, plan: hash.digest('hex'), files: [] };
 }
 
 /** The first difference between the present run and the journal; null for the same work. */
@@ -40,10 +38,6 @@ export function differenceOf(journal: Journal, now: Journal): string | null {
   if (journal.inputs.length !== now.inputs.length) return 'fewer inputs';
   return journal.plan === now.plan ? null : 'another config or format';
 }
-
-/** Whether a relative name stays inside its folder. */
-const isInside = (name: unknown) =>
-  typeof name === 'string' && name !== '' && !/^[/\\]|(^|[/\\])\.\.([/\\]|$)|^[a-z]:/i.test(name);
 
 /** Null if there is no complete journal. */
 export async function readJournal(folder: string): Promise<Journal | null> {
@@ -56,7 +50,6 @@ export async function readJournal(folder: string): Promise<Journal | null> {
       typeof journal.plan === 'string' &&
       Array.isArray(journal.inputs) &&
       Array.isArray(journal.files) &&
-      Array.isArray(journal.placing) &&
       journal.files.every(({ name, note }) => isInside(name) && typeof note === 'string');
     return isWhole ? journal : null;
   } catch {
@@ -94,17 +87,9 @@ export async function isIntact(folder: string, { name, bytes, sha256 }: KeptFile
   }
 }
 
-/** Names that an interrupted, resumable run had begun to move to the folder. */
-export async function placedBefore(folder: string): Promise<Set<string>> {
-  const placed = new Set<string>();
-  for (const path of await abandonedPartials(folder, basename(folder)))
-    for (const name of (await readJournal(path))?.placing ?? []) placed.add(name.split(/[/\\]/)[0] ?? '');
-  return placed;
-}
-
-/** Keeps only the journal and the finished files it lists. */
+/** Keeps only the journal, the finished files it lists, and files of an earlier output. */
 export async function removeOthers(partial: string, kept: KeptFile[]): Promise<void> {
-  const names = new Set([journalName, ...kept.map(({ name }) => name.split(/[/\\]/)[0] ?? '')]);
+  const names = new Set([journalName, replacedName, ...kept.map(({ name }) => name.split(/[/\\]/)[0] ?? '')]);
   for (const name of await readdir(partial))
     if (!names.has(name)) await rm(join(partial, name), { recursive: true, force: true });
 }

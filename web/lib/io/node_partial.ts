@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { holdsReplaced, undoPlacement } from './node_placement.js';
 
 /** Machines may share folders, but not process ids. */
 const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
@@ -53,9 +54,15 @@ export async function abandonedPartials(folder: string, name: string): Promise<s
   return found;
 }
 
+/** Puts back what killed runs had begun to replace in `root`. */
+export async function undoAbandoned(folder: string, name: string, root: string): Promise<void> {
+  for (const path of await abandonedPartials(folder, name)) await undoPlacement(path, root);
+}
+
+/** Removes what killed runs left, but for files of an earlier output. */
 export async function removeAbandoned(folder: string, name: string): Promise<void> {
   for (const path of await abandonedPartials(folder, name))
-    await rm(path, { recursive: true, force: true }).catch(() => {});
+    if (!(await holdsReplaced(path))) await rm(path, { recursive: true, force: true }).catch(() => {});
 }
 
 /** Takes over an abandoned folder; null if another run was faster. */

@@ -1,6 +1,6 @@
 // Paths as targets. Output goes to a partial folder (node_partial.ts) next to its final place or in the existing
-// folder, is flushed, and renamed once complete: a new folder as a whole, else file by file. The next run with the same
-// output removes or resumes (node_journal.ts) what a killed one left.
+// folder, is flushed, and renamed once complete: a new folder as a whole, else file by file (node_placement.ts). The next
+// run with the same output removes or resumes (node_journal.ts) what a killed one left.
 
 import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -13,7 +13,6 @@ import {
   isIntact,
   type Journal,
   journalName,
-  placedBefore,
   readJournal,
   removeOthers,
   writeJournal,
@@ -25,12 +24,13 @@ import {
   leavePartial,
   makePartial,
   removeAbandoned,
+  undoAbandoned,
 } from './node_partial.js';
+import { holdsReplaced, placeFiles } from './node_placement.js';
 import { type OutputFile, type OutputTarget, type Work, writeFailure } from './target.js';
 
 interface PendingFile {
   partial: string;
-  final: string;
   handle: FileHandle;
 }
 
@@ -39,7 +39,6 @@ const exists = (path: string) =>
     () => true,
     () => false,
   );
-const canonical = (path: string) => realpath(path).catch(() => resolve(path));
 
 /** Makes missing folders; returns those made, outermost first. */
 async function makeFolders(path: string): Promise<string[]> {
@@ -125,6 +124,8 @@ class PathTarget implements OutputTarget {
   /** Folders that were created, outermost first. */
   readonly #made: string[];
   readonly #files: PendingFile[] = [];
+  /** The folder that the names of files are relative to. */
+  readonly #root: string;
   #partial: string | null = null;
   /** Of a resumable run. */
   #journal: Journal | null = null;
@@ -134,6 +135,7 @@ class PathTarget implements OutputTarget {
     this.takesFolders = this.isFolder;
     this.fileName = kind === 'file' ? basename(final) : null;
     this.#final = final;
+    this.#root = this.isFolder ? final : dirname(final);
     this.#kind = kind;
     this.#place = kind === 'old-folder' || kind === 'shared-folder' ? final : dirname(final);
     this.#made = made;
@@ -183,7 +185,6 @@ class PathTarget implements OutputTarget {
         const claimed = await claimPartial(path, this.#place, name);
         if (claimed === null) continue;
         this.#partial = claimed;
-        now.placing = journal.placing;
         for (const file of journal.files) if (await isIntact(claimed, file)) now.files.push(file);
         await removeOthers(claimed, now.files);
       }
@@ -245,7 +246,7 @@ class PathTarget implements OutputTarget {
       partial = join(folder, this.isFolder ? name : basename(final));
       await mkdir(dirname(partial), { recursive: true });
       handle = await open(partial, 'wx');
-      this.#files.push({ partial, final, handle });
+      this.#files.push({ partial, handle });
       await handle.truncate(bytes);
     } catch (error) {
       throw writeFailure(final, error);
@@ -271,25 +272,21 @@ class PathTarget implements OutputTarget {
     if (partial === null) return;
     try {
       for (const { handle } of this.#files) await handle.close();
-      const finals = new Map(this.#files.map(({ final, partial: from }) => [final, from]));
-      for (const { name } of this.#journal?.files ?? []) finals.set(this.#finalOf(name), join(partial, name));
+      const written = this.#files.map(({ partial: path }) => relative(partial, path));
+      const kept = this.#journal?.files.map(({ name }) => name) ?? [];
+      const names = [...new Set([...written, ...kept])];
       if (this.#kind === 'new-folder') {
         await rm(join(partial, journalName), { force: true });
         await rename(partial, this.#final);
       } else {
-        const placed = new Set(this.#journal?.placing.map((name) => this.#finalOf(name)));
-        if (!this.#overwrite) for (const final of finals.keys()) if (!placed.has(final)) await refuseExisting(final);
-        if (this.#journal) {
-          this.#journal.placing = [...finals.keys()].map((final) => relative(this.#final, final));
-          await this.#saveJournal();
-        }
-        for (const [final, from] of finals) {
+        const finals = names.map((name) => join(this.#root, name));
+        if (!this.#overwrite) for (const final of finals) await refuseExisting(final);
+        for (const final of finals) {
           await mkdir(dirname(final), { recursive: true });
           await this.#refuseLinked(final);
-          await rename(from, final);
         }
+        await placeFiles(partial, this.#root, names, await this.#leftovers(names));
         await rm(partial, { recursive: true, force: true });
-        if (this.isFolder && this.#kind !== 'shared-folder') await this.#removeLeftovers(finals.keys());
       }
       leavePartial(partial);
     } catch (error) {
@@ -312,17 +309,18 @@ class PathTarget implements OutputTarget {
     const kept = this.#journal?.files ?? [];
     if (this.#partial !== null) {
       if (kept.length > 0) await removeOthers(this.#partial, kept).catch(() => {});
-      else await rm(this.#partial, { recursive: true, force: true }).catch(() => {});
+      else if (!(await holdsReplaced(this.#partial)))
+        await rm(this.#partial, { recursive: true, force: true }).catch(() => {});
       leavePartial(this.#partial);
     }
     if (kept.length > 0) return;
     for (const folder of [...this.#made].reverse()) await rmdir(folder).catch(() => {});
   }
 
-  /** Removes old shards and indexes, which would be read together with the new files. */
-  async #removeLeftovers(finals: Iterable<string>): Promise<void> {
-    const written = new Set([...finals].map((final) => relative(this.#final, final)));
-    for (const name of leftovers(await readdir(this.#final), written)) await rm(join(this.#final, name));
+  /** Old shards and indexes, which would be read together with the new files. */
+  async #leftovers(names: string[]): Promise<string[]> {
+    if (!this.isFolder || this.#kind === 'shared-folder') return [];
+    return leftovers(await readdir(this.#final), new Set(names));
   }
 }
 
@@ -331,11 +329,17 @@ async function refuseExisting(path: string): Promise<void> {
     throw failure('target-exists', path, 'exists already; choose another name or pass overwrite (--force)');
 }
 
+/** Device and inode, which a place has under every name: links, and folders that are mounted twice. */
+async function identityOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => null);
+  return found ? `${found.dev}:${found.ino}` : resolve(path);
+}
+
 async function refuseInput(path: string, inputs: string[]): Promise<void> {
-  const target = await canonical(path);
+  const target = await identityOf(path);
   for (const input of inputs) {
-    const source = await canonical(input);
-    if (source === target || dirname(source) === target) {
+    const source = await realpath(input).catch(() => resolve(input));
+    if (target === (await identityOf(source)) || target === (await identityOf(dirname(source)))) {
       throw failure('target-invalid', path, `holds the input ${input}; choose another place for the output`);
     }
   }
@@ -352,6 +356,11 @@ export async function openPathTarget(
   if (path === '') throw failure('target-invalid', 'target', 'the path is empty');
   const final = resolve(path);
   await refuseInput(final, inputs);
+  try {
+    for (const root of [dirname(final), final]) await undoAbandoned(root, basename(final), root);
+  } catch (error) {
+    throw failure('target-invalid', path, `a killed run's files cannot be put back: ${textOf(error)}`, error);
+  }
   const found = await stat(final).catch(() => null);
   const isFolder = found ? found.isDirectory() : /[/\\]$/.test(path) || outputFormatsOf(path).length === 0;
   try {
@@ -361,8 +370,7 @@ export async function openPathTarget(
       return new PathTarget(final, 'file', await makeFolders(dirname(final)), overwrite, inputs);
     }
     if (found) {
-      const placed = resumes ? await placedBefore(final) : new Set();
-      if (!overwrite && (await readdir(final)).some((name) => !isPartial(name) && !placed.has(name))) {
+      if (!overwrite && (await readdir(final)).some((name) => !isPartial(name))) {
         throw failure('target-exists', path, 'is a folder with files; choose another name or pass overwrite (--force)');
       }
       return new PathTarget(final, 'old-folder', [], overwrite);
