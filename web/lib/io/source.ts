@@ -3,13 +3,14 @@
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { ByteSource, Source } from '../api/types.js';
 import { readRange, retryWaitsMs } from './range_read.js';
+import { type UrlVersion, versionOf } from './url_version.js';
 
 /** What a worker needs to read a file, cloneable; `main`: it asks the main thread for bytes. */
 export type RemoteSource =
   | { kind: 'path'; name: string; path: string }
   | { kind: 'descriptor'; name: string; descriptor: number }
   | { kind: 'blob'; name: string; blob: Blob }
-  | { kind: 'url'; name: string; url: string; size: number; tag: string | null }
+  | { kind: 'url'; name: string; url: string; version: UrlVersion }
   | { kind: 'main'; name: string };
 
 /** An opened file of a model. */
@@ -138,19 +139,51 @@ export async function openUrl(url: URL, neighbour: URL | null = null): Promise<F
     throw failure('source-invalid', url.href, `the server answered ${response.status} ${response.statusText}`);
   }
   if (response.status !== 206) return openResponse(response, name);
-  const size = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1] ?? Number.NaN);
+  const version = versionOf(response);
   await response.body?.cancel();
-  if (!Number.isSafeInteger(size)) {
+  if (version === null) {
     // Content-Range is hidden across origins unless the server exposes it; then the file is downloaded once.
     const whole = fetch(url).catch((error) => {
       throw notFetched(url, error);
     });
     return openResponse(await whole, name);
   }
-  const tag = response.headers.get('etag');
-  const remote: RemoteSource = { kind: 'url', name, url: url.href, size, tag };
-  const source = fileSource(name, size, remote, (offset, length) => readRange(url.href, offset, length, tag));
-  return tag === null ? source : { ...source, identity: `ETag ${tag}` };
+  const remote: RemoteSource = { kind: 'url', name, url: url.href, version };
+  const read = (offset: number, length: number) => readRange(url.href, offset, length, version);
+  const source = fileSource(name, version.size, remote, read);
+  return version.etag === null ? source : { ...source, identity: `ETag ${version.etag}` };
+}
+
+/** Bytes of a body without Content-Length: it may never end. */
+const undeclaredBytes = 2 ** 28;
+/** Bytes of any body: the host keeps it in memory, or where it keeps Blobs. */
+const wholeBytes = 2 ** 33;
+
+/** The whole body. Errors: file-too-large, before or while it arrives. */
+async function wholeBody(response: Response, where: string): Promise<Blob> {
+  const declared = Number(response.headers.get('content-length') ?? Number.NaN);
+  const limit = Number.isNaN(declared) ? undeclaredBytes : wholeBytes;
+  const refused = (bytes: number) =>
+    failure(
+      'file-too-large',
+      where,
+      `${bytes} bytes ${Number.isNaN(declared) ? 'without a Content-Length' : ''} from a server that sends no ranges; at most ${limit} are downloaded. Download the file and open that`,
+    );
+  if (declared > limit) {
+    await response.body?.cancel();
+    throw refused(declared);
+  }
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  const reader = response.body?.getReader();
+  for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
+    bytes += piece.value.byteLength;
+    pieces.push(piece.value);
+    if (bytes <= limit) continue;
+    await reader?.cancel();
+    throw refused(bytes);
+  }
+  return new Blob(pieces);
 }
 
 async function openResponse(response: Response, name: string): Promise<FileSource> {
@@ -164,8 +197,9 @@ async function openResponse(response: Response, name: string): Promise<FileSourc
   if (response.bodyUsed)
     throw failure('source-invalid', response.url || name, 'the body of this Response was read already');
   try {
-    return blobSource(name, await response.blob());
+    return blobSource(name, await wholeBody(response, response.url || name));
   } catch (error) {
+    if (error instanceof QuantizationError) throw error;
     throw failure('source-invalid', response.url || name, `the download broke off: ${textOf(error)}`, error);
   }
 }

@@ -84,8 +84,8 @@ export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInp
       return asyncInput(source.name, source.blob.size, gapBytes.blob, reader.read, reader.close);
     }
     case 'url':
-      return asyncInput(source.name, source.size, gapBytes.url, (offset, length) =>
-        readRange(source.url, offset, length, source.tag),
+      return asyncInput(source.name, source.version.size, gapBytes.url, (offset, length) =>
+        readRange(source.url, offset, length, source.version),
       );
     default:
       // A custom source reads exactly what is requested, and its end is unknown here.
