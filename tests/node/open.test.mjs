@@ -1,6 +1,6 @@
 // Opening models: files, shards, folders, index files, bytes, blobs, handles, URLs, custom sources; and what is refused.
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { open as openHandle } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -347,4 +347,17 @@ test('names with spaces and signs are found beside an index', async (t) => {
   assert.equal((await modelFor(t, quantizer, folder)).tensors.length, 1);
   const { base } = await serve(t, folder, true);
   assert.equal((await modelFor(t, quantizer, `${base}model.safetensors.index.json`)).tensors.length, 1);
+});
+
+test('a sibling file of 3 GiB is an error that names it, and ends nothing', async (t) => {
+  const folder = scratchFolder(t);
+  cpSync(tinyLlama, folder, { recursive: true });
+  const path = join(folder, 'tokenizer.json');
+  writeFileSync(path, '');
+  truncateSync(path, 3 * 2 ** 30);
+  const model = await modelFor(t, await quantizerFor(t), folder);
+  await assert.rejects(async () => model.siblingFile('tokenizer.json'), {
+    code: 'file-too-large',
+    where: 'tokenizer.json',
+  });
 });

@@ -49,7 +49,7 @@ export interface Model extends AsyncDisposable {
   config: Record<string, unknown> | null;
   /** Remarks on the files, such as tensors missing in the index. */
   diagnostics: Diagnostic[];
-  /** A small file next to the weights, such as `tokenizer.json`, or null. */
+  /** A small file next to the weights, such as `tokenizer.json`, or null. Errors: file-too-large (over 64 MiB). */
   siblingFile(name: string): Promise<Uint8Array | null>;
   /** Releases the files; the model cannot be used afterwards. */
   close(): Promise<void>;

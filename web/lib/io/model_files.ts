@@ -86,12 +86,12 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
 }
 
 /** Vocabulary files take some 20 MB; larger files are something else. */
-const maxBesideBytes = 64 * 1024 * 1024;
+export const maxSiblingBytes = 64 * 1024 * 1024;
 
 async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Array | null> {
   if (!folder?.names?.includes(name)) return null;
   const file = await folder.open(name);
-  if (!file || file.size > maxBesideBytes) return null;
+  if (!file || file.size > maxSiblingBytes) return null;
   try {
     return await file.read(0, file.size);
   } finally {

@@ -21,11 +21,14 @@ function isNodeFileHandle(source: unknown): source is NodeFileHandle & FileHandl
   );
 }
 
+/** Node ends the process when a read asks for 2 GiB or more. */
+const maxReadBytes = 1 << 30;
+
 async function readFully(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let done = 0;
   while (done < length) {
-    const { bytesRead } = await handle.read(bytes, done, length - done, offset + done);
+    const { bytesRead } = await handle.read(bytes, done, Math.min(length - done, maxReadBytes), offset + done);
     if (bytesRead === 0) break;
     done += bytesRead;
   }

@@ -6,7 +6,7 @@ import { formats, weightFilePattern } from '../api/formats.js';
 import type { Diagnostic, InputFormat, Model, TensorInfo } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
-import { isIndexName, type ModelFiles } from '../io/model_files.js';
+import { isIndexName, type ModelFiles, maxSiblingBytes } from '../io/model_files.js';
 import type { FileSource } from '../io/source.js';
 import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
@@ -193,7 +193,10 @@ export class OpenedModel implements Model {
     let found: Uint8Array | null = null;
     for (const file of await this.siblingFiles()) {
       try {
-        if (file.name === name) found = (await file.read(0, file.size)).slice();
+        if (file.name !== name) continue;
+        if (file.size > maxSiblingBytes)
+          throw failure('file-too-large', name, `${file.size} bytes; such files may have ${maxSiblingBytes}`);
+        found = (await file.read(0, file.size)).slice();
       } finally {
         await file.close();
       }
