@@ -191,7 +191,10 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     break;
   }
   const bool has_global = config_.dialect == Dialect::quark || !(config_.global == LayerConfig());
-  if (has_global && !needs_naming(layer_type)) add(Rule::global, config_.global, "");
+  // Brevitas has no quantized module of these.
+  const bool is_passed_over =
+      config_.dialect == Dialect::brevitas && (layer_type == "Conv3d" || layer_type == "ConvTranspose3d");
+  if (has_global && !needs_naming(layer_type) && !is_passed_over) add(Rule::global, config_.global, "");
   return found;
 }
 
@@ -298,6 +301,10 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
           kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),
                text_of("{}{}{}", passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"));
       resolved.weight = deciding.config->weight;
+      // Transposed convolutions have their output channels on axis 1.
+      if (config_.dialect == Dialect::brevitas && type.starts_with("ConvTranspose"))
+        for (QuantizationSpec& spec : resolved.weight)
+          if (spec.qscheme == QScheme::per_channel) spec.ch_axis = 1;
       return resolved;
     }
     if (config_.resolution == Resolution::replace)

@@ -130,7 +130,7 @@ class RangeSearchObserver final : public Observer {
  public:
   RangeSearchObserver(const QuantizationSpec& spec, bool by_cross_entropy, const ObserverOptions& options)
       : Observer(spec, 1, !spec.is_dynamic,
-                 options.search == SearchMethod::grid ? Data::all_batches : Data::last_batch),
+                 options.search != SearchMethod::sections ? Data::all_batches : Data::last_batch),
         by_cross_entropy_(by_cross_entropy),
         options_(options) {}
 
@@ -144,7 +144,7 @@ class RangeSearchObserver final : public Observer {
 void RangeSearchObserver::choose(Observation& observation) const {
   const Bounds bounds(range(0), spec(), options_);
   const size_t scales = observation.min.size(), last = batch_count() - 1;
-  const bool by_grid = options_.search == SearchMethod::grid;
+  const bool by_grid = options_.search != SearchMethod::sections;
   const bool has_groups = scales > 1 && shape(last).size() > 2 && spec().ch_axis == 0 && !by_grid;
   const bool is_whole = by_cross_entropy_ && !has_groups;                 // one range for all
   std::vector<double> table(by_grid ? bounds.table_size() * scales : 0);  // [scales][candidates]

@@ -32,7 +32,7 @@ constexpr Key kLayerRows[] = {
 constexpr Keys kLayer{kLayerRows, "BrevitasLayerConfig"};
 constexpr Key kConfigRows[] = {
     {"dialect", kString, nullptr, "\"brevitas\""},
-    {"brevitas_version", kString, nullptr, "\"0.12.1\"", "0.12.1|0.10.3"},
+    {"brevitas_version", kString, nullptr, "\"0.12.1\"", kBrevitasVersions},
     {"global_quant_config", kObject, nullptr, nullptr, nullptr, &kLayer},
     {"pre_quant_opt_config", kArray, nullptr, "[{\"name\":\"Preprocess\"}]"},
     {"algo_config", kArray, nullptr, "[]"},
@@ -92,7 +92,7 @@ class BrevitasParser {
     config_.dialect = Dialect::brevitas;
     config_.where = where;
     config_.resolution = Resolution::replace;
-    is_old_ = source_["brevitas_version"].as_string() == "0.10.3";
+    version_ = static_cast<BrevitasVersion>(index_in(source_["brevitas_version"].as_string(), kBrevitasVersions));
   }
 
   Config parse() {
@@ -133,6 +133,7 @@ class BrevitasParser {
  private:
   enum class Use : uint8_t { weight, input, output };
 
+  bool is_old() const noexcept { return version_ == BrevitasVersion::v0_10_3; }
   std::string at(const char* key) const { return pointer_to(config_.where, key); }
   void unsupported(const std::string& where, const char* key, const std::string& message, const char* hint) {
     out_.error("combination-unsupported", pointer_to(where, key), message, hint);
@@ -147,7 +148,7 @@ class BrevitasParser {
     const bool is_float = value["quant_type"].as_string() == "float_quant";
     const std::string& scale = value["scale_type"].as_string();
     const std::string& qscheme = value["qscheme"].as_string();
-    BrevitasChoice choice{use == Use::weight, scale == "pof2", value["param_type"].as_string() == "mse", is_old_};
+    BrevitasChoice choice{use == Use::weight, scale == "pof2", value["param_type"].as_string() == "mse", version_};
 
     if (choice.pof2 ? is_float : scale != "float")
       unsupported(where, "scale_type", text_of("{} scales do not go with {}", scale, value["quant_type"].as_string()),
@@ -202,8 +203,8 @@ class BrevitasParser {
     if (e < 1 || e > kMaxExponentBits) {
       out_.error_in("value-invalid", where, "exponent_bit_width",
                     "1 to 7; with 8 the largest value would not fit float32", "{} exponent bits", e);
-    } else if (m < (is_old_ ? 1 : 0) || m > kMaxMantissaBits) {
-      out_.error_in("value-invalid", where, "mantissa_bit_width", is_old_ ? "1 to 10" : "0 to 10", "{} mantissa bits",
+    } else if (m < (is_old() ? 1 : 0) || m > kMaxMantissaBits) {
+      out_.error_in("value-invalid", where, "mantissa_bit_width", is_old() ? "1 to 10" : "0 to 10", "{} mantissa bits",
                     m);
     } else if (bits != 1 + e + m) {
       out_.error_in("value-invalid", where, "bit_width", "bit_width is 8 when it is not given",
@@ -326,17 +327,19 @@ class BrevitasParser {
   json::Value source_;
   DiagnosticList& out_;
   Config config_;
-  bool is_old_ = false, has_inputs_ = false;
+  BrevitasVersion version_ = BrevitasVersion::v0_12_1;
+  bool has_inputs_ = false;
 };
 
 }  // namespace
 
 void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept {
   const bool is_integer = info_of(spec.dtype).is_integer, per_channel = spec.qscheme == QScheme::per_channel;
-  spec.grid =
-      brevitas_grid(choice.is_weight, choice.pof2, choice.is_old ? BrevitasVersion::v0_10_3 : BrevitasVersion::v0_12_1);
+  spec.grid = brevitas_grid(choice.is_weight, choice.pof2, choice.version);
   spec.scale_type = choice.pof2 ? ScaleType::pof2 : ScaleType::float_;
-  spec.observer_options.search = choice.is_old ? SearchMethod::sections : SearchMethod::grid;
+  spec.observer_options.search = choice.version == BrevitasVersion::v0_10_3   ? SearchMethod::sections
+                                 : choice.version == BrevitasVersion::v0_12_1 ? SearchMethod::grid
+                                                                              : SearchMethod::interval;
   if (!choice.is_weight)
     spec.observer = !is_integer  ? ObserverId::PerTensorMeanMaxObserver
                     : choice.mse ? ObserverId::PerTensorMeanThresholdMSEObserver

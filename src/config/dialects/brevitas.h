@@ -1,9 +1,12 @@
 // Names and numbers shared by the parser and the writer of the Brevitas dialect (spec 2.1, 2.4 to 2.7).
 #pragma once
+#include "config/dialects/dialect_grids.h"
 #include "config/spec/spec.h"
 
 namespace wasmquant::config {
 
+/// In the order of BrevitasVersion.
+inline constexpr char kBrevitasVersions[] = "0.10.3|0.12.1|0.13";
 inline constexpr char kScaleTypeWords[] = "float|pof2|float32|float16|bfloat16";
 inline constexpr char kQuantTypes[] = "int_quant|float_quant";
 inline constexpr char kParamTypes[] = "stats|mse";
@@ -13,7 +16,7 @@ struct BrevitasChoice {
   bool is_weight = true;
   bool pof2 = false;
   bool mse = false;
-  bool is_old = false;  // 0.10.3
+  BrevitasVersion version = BrevitasVersion::v0_12_1;
 };
 
 /// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.

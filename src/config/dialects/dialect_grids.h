@@ -15,7 +15,7 @@ constexpr GridRule aihwkit_grid() {
 }
 
 /// Releases of Brevitas that differ in numbers.
-enum class BrevitasVersion : uint8_t { v0_10_3, v0_12_1 };
+enum class BrevitasVersion : uint8_t { v0_10_3, v0_12_1, v0_13 };
 
 /// Brevitas (2.4, 2.6, 2.7): weights leave out one code, activations use all. Dtypes as above. With `power_of_two`
 /// thresholds are powers of two; 0.10.3 computes them before the floor, so only zeros give another scale.

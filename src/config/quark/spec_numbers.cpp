@@ -9,7 +9,7 @@ constexpr const char* kDivisors = "half_range|largest_code|smallest_code|code_co
 constexpr const char* kThresholdRoundings = "none|floor|ceil|ceil_unfloored";
 constexpr const char* kZeroPointOrders = "by_path|before_rounding|after_rounding";
 constexpr const char* kVotes = "every_batch|last_batch";
-constexpr const char* kSearches = "grid|sections";
+constexpr const char* kSearches = "grid|sections|interval";
 
 // In the order in which they are read and written below. Defaults are those of the structs.
 constexpr Key kGridRows[] = {

@@ -44,7 +44,8 @@ bool SpecParser::read_dtype() {
   }
   const std::string& name = value->as_string();
   if (name == "mx") return read_mx_element();
-  if (name == info_of(Dtype::uint16).name) {
+  // Other tools have it, and plans show their numbers as `grid`.
+  if (name == info_of(Dtype::uint16).name && in_.find("grid") == nullptr) {
     unsupported("dtype-unsupported", "dtype", "uint16 has no quantized range", "use int16 or uint8");
     dtype_unsupported_ = true;
     return false;

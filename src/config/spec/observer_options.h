@@ -8,8 +8,9 @@ namespace wasmquant {
 enum class Votes : uint8_t { every_batch, last_batch };
 
 /// How a search chooses thresholds or ranges. grid: all of a number of equal steps · sections: aihwkit's
-/// "golden_section" is Brent's bounded method, Brevitas 0.10.3 uses Fibonacci numbers.
-enum class SearchMethod : uint8_t { grid, sections };
+/// "golden_section" is Brent's bounded method, Brevitas 0.10.3 uses Fibonacci numbers · interval: Brevitas 0.13, both
+/// ends and 18 points between them; for searches of ranges the same as grid.
+enum class SearchMethod : uint8_t { grid, sections, interval };
 
 /// Defaults are AMD Quark's.
 struct ObserverOptions {

@@ -23,6 +23,21 @@ float search_grid(float from, const LossOf& loss) {
   return best;
 }
 
+// From `low` up. Steps are those of torch.linspace(1 / 19, 1, 19) in float32, from the nearer end.
+float search_interval(float low, float high, const LossOf& loss) {
+  constexpr int kPoints = kSteps - 1;
+  constexpr float kFirst = 1.0f / kPoints, kStep = (1 - kFirst) / (kPoints - 1);
+  float best = low, least = loss(low);
+  for (int i = 0; i < kPoints; ++i) {
+    const double at = i < kPoints / 2 ? double{kFirst} + double{kStep} * i : 1 - double{kStep} * (kPoints - 1 - i);
+    const float candidate = low + (high - low) * static_cast<float>(at), found = loss(candidate);
+    if (!(found < least)) continue;
+    best = candidate;
+    least = found;
+  }
+  return best;
+}
+
 // Returns one of the last two points, not the best of all.
 float search_fibonacci(float from, const LossOf& loss) {
   double fibonacci[kSteps + 1] = {0, 1};
@@ -54,10 +69,13 @@ Threshold search_threshold(std::span<const float> x, const QuantizationSpec& spe
   const auto loss = [&](float length, float low_end) { return error(spec, rule.of_threshold(length, low_end)); };
   const auto loss_of_length = [&](float length) { return loss(length, low); };
   Threshold found;
-  found.length = method == SearchMethod::grid ? search_grid(from.length, loss_of_length)
-                                              : search_fibonacci(from.length, loss_of_length);
+  found.length = method == SearchMethod::grid       ? search_grid(from.length, loss_of_length)
+                 : method == SearchMethod::interval ? search_interval(from.length / kSteps, from.length, loss_of_length)
+                                                    : search_fibonacci(from.length, loss_of_length);
   if (spec.symmetric || !info_of(spec.dtype).is_integer) return found;
-  found.low = search_grid(from.low, [&](float low_end) { return loss(found.length, low_end); });
+  const auto loss_of_low = [&](float low_end) { return loss(found.length, low_end); };
+  found.low = method == SearchMethod::interval ? search_interval(from.low, from.low / kSteps, loss_of_low)
+                                               : search_grid(from.low, loss_of_low);
   return found;
 }
 

@@ -13,8 +13,9 @@ struct Threshold {
 
 /// The elements of one scale. `from` is the start of the search and its upper end; `low`: lower end for lengths.
 ///   grid      i t/20 for i = 2..20, the first of the best (0.12.1)
+///   interval  t/20, then t/20 + i/19 of the way to t for i = 1..19, the first of the best (0.13)
 ///   sections  Fibonacci search on [t/20, t], 19 rounds (0.10.3)
-/// Then, for asymmetric specs, the lower end by the grid.
+/// Then, for asymmetric specs, the lower end: by interval from l up to l/20, else by grid.
 Threshold search_threshold(std::span<const float> x, const QuantizationSpec& spec, const Threshold& from, float low,
                            SearchMethod method);
 

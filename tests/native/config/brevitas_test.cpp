@@ -177,6 +177,10 @@ TEST_CASE("brevitas: what specs say about numbers") {
       spec(R"({"param_type":"mse","scale_type":"pof2"})", R"(,"pre_quant_opt_config":[],"brevitas_version":"0.10.3")");
   CHECK(old.weight[0].observer_options.search == SearchMethod::sections);
   CHECK(old.weight[0].grid == brevitas_grid(true, true, BrevitasVersion::v0_10_3));
+  const LayerConfig next =
+      spec(R"({"param_type":"mse","scale_type":"pof2"})", R"(,"pre_quant_opt_config":[],"brevitas_version":"0.13")");
+  CHECK(next.weight[0].observer_options.search == SearchMethod::interval);
+  CHECK(next.weight[0].grid == brevitas_grid(true, true, now));
   const LayerConfig fp = spec(R"({"quant_type":"float_quant","exponent_bit_width":4,"mantissa_bit_width":3})");
   CHECK(fp.weight[0].dtype == Dtype::minifloat);
   CHECK(float_format_of(fp.weight[0]).max_finite() == 480.0);

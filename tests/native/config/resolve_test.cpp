@@ -282,6 +282,22 @@ TEST_CASE("aihwkit: a norm's weight is quantized where the config says that it i
   CHECK(resolver.resolve("h.0.ln_2.weight", v, true).weight.empty());
 }
 
+TEST_CASE("brevitas: channels of transposed convolutions are on axis 1, and 3-D convolutions stay") {
+  const Config config = resolve_config_of(
+      R"({"dialect":"brevitas","global_quant_config":{"weight":{"qscheme":"per_channel"}},"pre_quant_opt_config":[],)"
+      R"("layer_types":{"up":"ConvTranspose2d","line_up":"ConvTranspose1d","volume_up":"ConvTranspose3d"}})");
+  Resolver resolver(config);
+  const auto axis_of = [&](const char* tensor, const std::vector<uint64_t>& shape) {
+    const Resolved found = resolver.resolve(tensor, shape, true);
+    return found.weight.empty() ? int64_t{-1} : found.weight.front().ch_axis;
+  };
+  CHECK(axis_of("up.weight", {8, 4, 3, 3}) == 1);
+  CHECK(axis_of("line_up.weight", {8, 4, 3}) == 1);
+  CHECK(axis_of("down.weight", {8, 4, 3, 3}) == 0);
+  CHECK(axis_of("volume_up.weight", {8, 4, 3, 3, 3}) == -1);
+  CHECK(axis_of("volume.weight", {8, 4, 3, 3, 3}) == -1);
+}
+
 TEST_CASE("reasons read as sentences") {
   const Config config = resolve_config_of(kLevels);
   Resolver resolver(config);

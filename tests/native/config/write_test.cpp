@@ -53,7 +53,7 @@ TEST_CASE("specs of other dialects keep their numbers") {
       texts.push_back(std::string(R"({"dialect":"aihwkit","module_qconfig_map":{"Linear":{"module_qconfig":)"
                                   R"({"weight_quant":{"n_bits":4,)") +
                       rest + R"(,"range_estimator":)" + estimator + "}}}}}");
-  for (const char* version : {"0.12.1", "0.10.3"})
+  for (const char* version : {"0.13", "0.12.1", "0.10.3"})
     for (const char* scheme : {"per_tensor", "per_channel", "per_group"})
       for (const char* rest : {R"("bit_width":4)", R"("bit_width":8,"symmetric":false)", R"("scale_type":"pof2")",
                                R"("param_type":"mse","bit_width":3)",

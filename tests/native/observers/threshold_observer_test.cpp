@@ -91,6 +91,17 @@ TEST_CASE("weights: a searched threshold is the best of its candidates") {
                                     x, spec, rule.of_threshold(from.length / 20 * static_cast<float>(i), from.low)));
       const Threshold grid = search_threshold(x, spec, from, from.low, SearchMethod::grid);
       CHECK(threshold_observer_error_of(x, spec, rule.of_threshold(grid.length, grid.low)) <= least * (1 + 1e-6));
+      // The 20 points of 0.13: both ends, and what torch.linspace puts between them.
+      double least_of_interval = threshold_observer_error_of(x, spec, rule.of_threshold(from.length / 20, from.low));
+      for (int i = 1; i <= 19; ++i) {
+        const float base = from.length / 20, share = static_cast<float>(i) / 19.0f;
+        least_of_interval = std::min(
+            least_of_interval,
+            threshold_observer_error_of(x, spec, rule.of_threshold(base + (from.length - base) * share, from.low)));
+      }
+      const Threshold interval = search_threshold(x, spec, from, from.low, SearchMethod::interval);
+      CHECK(threshold_observer_error_of(x, spec, rule.of_threshold(interval.length, interval.low)) <=
+            least_of_interval * (1 + 1e-5));
       const Threshold fibonacci = search_threshold(x, spec, from, from.low, SearchMethod::sections);
       CHECK(fibonacci.length <= from.length);
       CHECK(fibonacci.length >= from.length / 20);

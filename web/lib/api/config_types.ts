@@ -197,7 +197,7 @@ export interface BrevitasConfig extends CommonConfig {
   /** Names the dialect; recognised from the keys if missing. */
   dialect?: 'brevitas' | null;
   /** The release whose numbers are used. Default 0.12.1. */
-  brevitas_version?: '0.12.1' | '0.10.3' | null;
+  brevitas_version?: '0.13' | '0.12.1' | '0.10.3' | null;
   /** Config of every layer. */
   global_quant_config?: BrevitasLayerConfig | null;
   /** Brevitas' own default is [{ name: 'Preprocess' }]. */
