@@ -8,11 +8,17 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
+import { checkAihwkit } from './aihwkit/checks.mjs';
+import { checkBrevitas } from './brevitas/checks.mjs';
 import { PeerEnvironment } from './environments.mjs';
 import { checkQuark } from './quark/checks.mjs';
 
 /** name: [distribution whose version is shown, function to the rows of the table]. */
-const peers = { quark: ['amd-quark', checkQuark] };
+const peers = {
+  quark: ['amd-quark', checkQuark],
+  brevitas: ['brevitas', checkBrevitas],
+  aihwkit: ['aihwkit', checkAihwkit],
+};
 const shownFailures = 20;
 
 async function check(name, quantizer, options) {

@@ -59,6 +59,11 @@ export class Explained {
     return true;
   }
 
+  /** How often something was explained. */
+  get total() {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
   lines() {
     return [...this.counts].map(([{ id, text }, count]) => `${id} (${count}): ${text}`);
   }
