@@ -22,11 +22,6 @@ export const weights = [
     explains: ({ spec, errors }) =>
       /RangeCrossEntropy/.test(spec.observer_cls) && errors.ours <= errors.theirs * 1.1 + 1e-12,
   },
-  {
-    id: 'percentiles',
-    text: 'numpy 2 interpolates percentiles of float32 in float32, older ones and ours in double precision: scales differ by up to 1e-6',
-    explains: ({ spec, parts }) => spec.observer_options?.tail_percent > 0 && parts.scale.largest < 1e-6,
-  },
 ];
 
 /** Of a config that aihwkit refuses and ours takes: {error, config}. */
