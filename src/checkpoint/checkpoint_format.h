@@ -26,6 +26,9 @@ struct LayerOutcome {
   Stages inputs;               // what the runtime quantizes the layer's inputs to, with scales computed at run time or
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
+  bool is_unpacked = false;    // WeightDescription::is_unpacked
+  bool is_asked = false;       // a rule of the config names the layer
+  uint64_t columns = 0;        // of a matrix, else 0
 };
 
 /// Whether the file holds scales of its inputs or outputs.
@@ -40,6 +43,7 @@ struct WeightDescription {
   std::vector<uint64_t> shape;
   StorageDtype source = StorageDtype::F32;
   PackMethod pack_method = PackMethod::reorder;  // quark only
+  bool is_unpacked = false;  // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
   std::string tensor;           // name of the tensor if it is not layer.weight
   uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
@@ -96,8 +100,10 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
-  /// Whether a weight with these stages has no tensor called `weight`.
-  virtual bool hides_weight(const Stages& /*stages*/) const { return false; }
+  /// Whether a quantized layer has no tensor called `weight`.
+  virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
+  /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
+  bool joins_layers() const { return text().needs_config_block; }
 
  protected:
   ~CheckpointFormat() = default;

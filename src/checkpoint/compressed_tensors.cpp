@@ -27,13 +27,17 @@ enum class Compressor : uint8_t {
 constexpr std::string_view kCompressors[] = {"pack-quantized",       "int-quantized",        "float-quantized",
                                              "mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized"};
 
-Compressor compressor_of(const QuantizationSpec& spec) {
+// vLLM takes weight-only integers from words alone, and those of 8 bits with quantized inputs from bytes alone; it takes no
+// weight-only integers per tensor.
+// Source: vLLM's quantization/compressed_tensors/compressed_tensors.py, _get_scheme_from_parts.
+Compressor compressor_of(const QuantizationSpec& spec, bool is_unpacked) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (spec.scale_format == ScaleFormat::e4m3) return Compressor::nvfp4_pack_quantized;
   if (spec.scale_format == ScaleFormat::e8m0)
     return dtype.bits == 8 ? Compressor::mxfp8_quantized : Compressor::mxfp4_pack_quantized;
   if (!dtype.is_integer) return Compressor::float_quantized;
-  if (dtype.bits == 8 && spec.qscheme != QScheme::per_group) return Compressor::int_quantized;
+  if (dtype.bits == 8 && (spec.qscheme == QScheme::per_tensor || (is_unpacked && spec.qscheme == QScheme::per_channel)))
+    return Compressor::int_quantized;
   return Compressor::pack_quantized;
 }
 
@@ -41,7 +45,7 @@ std::string_view name_of(Compressor compressor) { return kCompressors[static_cas
 
 // Whether the loader of that compressor accepts the spec: its dtype, and groups of its fixed size.
 bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
-  switch (compressor_of(spec)) {
+  switch (compressor_of(spec, false)) {
     case Compressor::mxfp4_pack_quantized:
       return spec.dtype == Dtype::fp4 && spec.group_size == 32 && columns % 32 == 0;
     case Compressor::nvfp4_pack_quantized:
@@ -70,7 +74,7 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
   if (spec.qscheme == QScheme::per_block &&
       (spec.dtype != Dtype::fp8_e4m3 || rows % spec.block_rows != 0 || columns % spec.block_columns != 0))
     return text_of("{} in blocks of {} by {}", dtype.name, spec.block_rows, spec.block_columns);
-  if (compressor_of(spec) == Compressor::pack_quantized) {
+  if (compressor_of(spec, weight.is_unpacked) == Compressor::pack_quantized) {
     if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
     if (dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8) return text_of("{} words", dtype.name);
   } else {
@@ -123,8 +127,9 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
 
 json::Value activations_block(const QuantizationSpec& spec) {
-  json::Value block = weights_block(spec, 0);
-  block.set("strategy", spec.qscheme == QScheme::per_tensor ? "tensor" : "token");
+  json::Value block = weights_block(spec, static_cast<uint64_t>(std::max<int64_t>(spec.group_size, 0)));
+  if (spec.qscheme != QScheme::per_group)
+    block.set("strategy", spec.qscheme == QScheme::per_tensor ? "tensor" : "token");
   block.set("dynamic", spec.is_dynamic);
   if (spec.is_dynamic) block.set("observer", nullptr);
   return block;
@@ -197,7 +202,7 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
   }
   if (spec.scale_format != ScaleFormat::float32) {
     add_block_scaled(layout, weight);
-  } else if (compressor_of(spec) == Compressor::pack_quantized) {
+  } else if (compressor_of(spec, weight.is_unpacked) == Compressor::pack_quantized) {
     add_packed(layout, weight);
   } else {
     add_bytes(layout, weight);
@@ -217,8 +222,11 @@ bool CompressedTensors::fit(const WeightDescription& weight, ActivationStorage& 
 
 bool CompressedTensors::holds_inputs(const Stages& inputs) const {
   const QuantizationSpec& spec = inputs.front();
-  return inputs.size() == 1 && (spec.dtype == Dtype::int8 || spec.dtype == Dtype::fp8_e4m3) && spec.symmetric &&
-         (spec.qscheme == QScheme::per_tensor || (spec.qscheme == QScheme::per_channel && is_last_axis(spec.ch_axis)));
+  if (inputs.size() != 1 || (spec.dtype != Dtype::int8 && spec.dtype != Dtype::fp8_e4m3) || !spec.symmetric)
+    return false;
+  if (spec.qscheme == QScheme::per_group)
+    return spec.dtype == Dtype::fp8_e4m3 && spec.scale_format == ScaleFormat::float32 && is_last_axis(spec.ch_axis);
+  return spec.qscheme == QScheme::per_tensor || (spec.qscheme == QScheme::per_channel && is_last_axis(spec.ch_axis));
 }
 
 ExpertStorage CompressedTensors::expert_storage(const families::ModelFamily& family, bool include_experts) const {
@@ -227,10 +235,10 @@ ExpertStorage CompressedTensors::expert_storage(const families::ModelFamily& fam
   return include_experts || is_replaced ? ExpertStorage::per_expert : ExpertStorage::left;
 }
 
-bool CompressedTensors::hides_weight(const Stages& stages) const {
-  const QuantizationSpec& spec = stages.front();
+bool CompressedTensors::hides_weight(const LayerOutcome& layer) const {
+  const QuantizationSpec& spec = layer.weight.front();
   if (info_of(spec.dtype).is_plain_cast()) return false;
-  const Compressor compressor = compressor_of(spec);
+  const Compressor compressor = compressor_of(spec, layer.is_unpacked);
   return compressor == Compressor::pack_quantized || compressor == Compressor::mxfp4_pack_quantized ||
          compressor == Compressor::nvfp4_pack_quantized;
 }
@@ -239,6 +247,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
                                                    const families::ModelFamily& family) const {
   struct Group {
     QuantizationSpec spec;
+    bool is_unpacked;
     Stages inputs, outputs;
     json::Array targets;
   };
@@ -247,10 +256,11 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight.front();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.spec == spec && g.inputs == layer.inputs && g.outputs == layer.outputs;
+      return g.spec == spec && g.is_unpacked == layer.is_unpacked && g.inputs == layer.inputs &&
+             g.outputs == layer.outputs;
     });
     if (group == groups.end()) {
-      groups.push_back({spec, layer.inputs, layer.outputs, {}});
+      groups.push_back({spec, layer.is_unpacked, layer.inputs, layer.outputs, {}});
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);
@@ -265,7 +275,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
   std::string_view format;
   for (size_t i = 0; i < groups.size(); ++i) {
     Group& g = groups[i];
-    const std::string_view compressor = name_of(compressor_of(g.spec));
+    const std::string_view compressor = name_of(compressor_of(g.spec, g.is_unpacked));
     format = i == 0 || format == compressor ? compressor : "mixed-precision";
     json::Value block;
     block.set("targets", std::move(g.targets));

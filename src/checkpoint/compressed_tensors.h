@@ -2,13 +2,16 @@
 //   pack-quantized   P.weight_packed I32 [out, ceil(in*bits/32)] of q + 2^(bits-1), P.weight_scale [out, groups],
 //                    P.weight_shape I64 [2], asymmetric: P.weight_zero_point I32 [ceil(out*bits/32), groups]
 //   int-quantized    P.weight I8 [out, in], P.weight_scale [out, 1] or [1],
-//                    asymmetric: P.weight_zero_point I8 like the scale
-//   float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]; per block: [out blocks, in blocks]
+//                    asymmetric: P.weight_zero_point I8 like the scale; for int8 with quantized inputs or per tensor, and
+//                    for classes of transformers that read P.weight while they load
+//   float-quantized  P.weight F8_E4M3 [out, in], P.weight_scale [out, 1] or [1]; per block: [out blocks, in blocks] of
+//                    whole blocks: vLLM and llm-compressor also cut the last block of rows, which transformers cannot
+//                    decompress
 //   mxfp4-pack-quantized, nvfp4-pack-quantized
-//                    P.weight_packed U8 [out, in/2], first code in the low nibble; mxfp4: P.weight_scale U8 [out,
-// in/32]
-//                    e8m0; nvfp4: P.weight_scale F8_E4M3 [out, in/16] and P.weight_global_scale F32 [1], the reciprocal
-//                    of the tensor's scale
+//                    P.weight_packed U8 [out, in/2], first code in the low nibble
+//                    mxfp4: P.weight_scale U8 [out, in/32] e8m0
+//                    nvfp4: P.weight_scale F8_E4M3 [out, in/16], P.weight_global_scale F32 [1], the reciprocal of the
+//                    tensor's scale
 //   mxfp8-quantized  P.weight F8_E4M3 [out, in], P.weight_scale U8 [out, in/32] e8m0
 // Source: vllm-project/compressed-tensors; widths 2, 4 and 8 have the same layout in all its releases.
 #pragma once
@@ -25,7 +28,7 @@ class CompressedTensors final : public CheckpointFormat {
     return {"compressed-tensors", "Packed weights for vLLM and transformers.", "transformers compressed-tensors", ""};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
-  /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis).
+  /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis), fp8_e4m3 also per group of a token.
   bool holds_inputs(const Stages& inputs) const override;
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
@@ -36,7 +39,7 @@ class CompressedTensors final : public CheckpointFormat {
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;
   }
-  bool hides_weight(const Stages& stages) const override;
+  bool hides_weight(const LayerOutcome& layer) const override;
   /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
   /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied.
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,

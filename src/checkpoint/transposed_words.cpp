@@ -1,5 +1,7 @@
 #include "checkpoint/transposed_words.h"
 
+#include "families/module_path.h"
+
 namespace wasmquant {
 namespace {
 
@@ -92,7 +94,9 @@ json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& la
                                      const families::ModelFamily&) const {
   json::Array kept;
   uint64_t group = 0;
+  bool has_head = false;
   for (const LayerOutcome& layer : layers) {
+    has_head |= group_of(layer) != 0 && families::last_component(layer.layer) == "lm_head";
     if (is_kept(layer)) kept.emplace_back(layer.layer);
     if (is_kept(layer) && !layer.loader_layer.empty()) kept.emplace_back(layer.loader_layer);
     if (group_of(layer) != 0) group = group_of(layer);
@@ -105,6 +109,7 @@ json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& la
   block.set("zero_point", true);
   block.set("version", "gemm");
   block.set("modules_to_not_convert", std::move(kept));
+  if (has_head) block.set("lm_head", true);  // else loaders keep it
   return block;
 }
 

@@ -55,8 +55,10 @@ List<Diagnostic> Resolver::unused_patterns() const {
     bool is_used = false;  // by any pattern of its entry: fp8 has two of each
     for (next = i; next < config_.exclude.size() && exclude_pointer(next) == exclude_pointer(i); ++next)
       is_used = is_used || usage_.exclude[next];
-    // An exclusion of a preset that some models lack is not a mistake.
-    if (!is_used && !(config_.default_exclusions && config_.exclude[i] == "lm_head"))
+    // An exclusion of a preset, or of a block by default, that some models lack is not a mistake.
+    const bool is_implied = config_.default_exclusions || config_.dialect == Dialect::gptq ||
+                            config_.dialect == Dialect::awq || config_.dialect == Dialect::fp8;
+    if (!is_used && !(is_implied && config_.exclude[i] == "lm_head"))
       report(exclude_pointer(i), config_.exclude[i], kNoLayer);
   }
 

@@ -55,6 +55,7 @@ constexpr Key kAwqRows[] = {
     {"zero_point", kBool, nullptr, "true"},
     {"version", kString, nullptr, "\"gemm\""},
     {"modules_to_not_convert", kArray | kNames, nullptr, "[]"},
+    {"lm_head", kBool, nullptr, "false"},
     {"backend", kString},
     {"do_fuse", kBool},
     {"exllama_config", kObject},
@@ -106,6 +107,7 @@ class HfParser {
       if (config_.dialect == Dialect::fp8)
         exclude(text_of("*.{}", as_glob(kept[i].as_string())), text_of("{}/{}", at("modules_to_not_convert"), i));
     }
+    if (config_.dialect != Dialect::gptq) exclude_head(source);
     return std::move(config_);
   }
 
@@ -127,6 +129,14 @@ class HfParser {
   void exclude(std::string pattern, std::string where) {
     config_.exclude.push_back(std::move(pattern));
     config_.exclude_where.push_back(std::move(where));
+  }
+
+  // No loader of these blocks quantizes the head unless the block says so, which fp8's cannot. Source: transformers,
+  // get_keys_to_not_convert; vLLM, AutoAWQConfig and Fp8Config.get_quant_method.
+  void exclude_head(const json::Value& source) {
+    if (source["lm_head"].as_bool()) return;
+    const std::string where = at(config_.dialect == Dialect::awq ? "lm_head" : "modules_to_not_convert");
+    for (const char* pattern : {"lm_head", "*.lm_head"}) exclude(pattern, where);
   }
 
   // Symmetric: a scale of amax / ((2^b - 1) / 2) around the middle code, like Quark's signed integers.

@@ -29,7 +29,7 @@ void set_part(const OriginalTensor& tensor, TensorTask& task) {
 
 Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view config) {
   if (model.format().carries_config) return StoredWeightReader::create({});
-  return StoredWeightReader::create(config, model.sibling_file("hf_quant_config.json"));
+  return StoredWeightReader::create(config, &model);
 }
 
 // The model split into one matrix per expert if the other side stores experts that way, else null.

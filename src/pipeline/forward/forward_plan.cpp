@@ -170,8 +170,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
-  TRY(reader, StoredWeightReader::create(format.carries_config ? std::string_view() : config_text,
-                                         model.sibling_file("hf_quant_config.json")));
+  TRY(reader, StoredWeightReader::create(format.carries_config ? std::string_view() : config_text, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
 

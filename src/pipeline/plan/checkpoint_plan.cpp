@@ -1,4 +1,5 @@
 
+#include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
@@ -29,13 +30,16 @@ class CheckpointPlanner final : public OutputPlanner {
  public:
   CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, ExpertStorage experts,
                     const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-                    List<Diagnostic>& diagnostics)
+                    const JoinedSchemes& joined, List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name(), model, config, options, diagnostics),
         family_(family),
         experts_(experts),
         format_(format),
+        joined_(joined),
         exclusions_(family, {!options.include_towers, experts == ExpertStorage::left, !format.holds_input_major()}),
         resolver_(config, &exclusions_) {}
+
+  const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
 
  private:
   void add_tensors() override {
@@ -73,8 +77,10 @@ class CheckpointPlanner final : public OutputPlanner {
     Resolved resolved =
         resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
     planned.reason = std::move(resolved.reason);
+    planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
+    if (!task.layout.components.empty()) leave_with_others(planned);
     if (!task.layout.components.empty())
       widen_output(task);
     else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor))
@@ -85,6 +91,15 @@ class CheckpointPlanner final : public OutputPlanner {
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
     return {};
+  }
+
+  // vLLM computes with quantized inputs from bytes; some classes of transformers read a tensor called weight.
+  bool needs_bytes(const WeightDescription& weight, const Stages& stages) const {
+    if (stages.empty()) return false;
+    const DtypeInfo& dtype = info_of(stages.front().dtype);
+    if (!dtype.is_integer || dtype.bits != 8) return false;
+    return families::needs_plain_weight(family_, weight.layer) ||
+           quantizes_inputs(resolver_.layer_config(weight.layer, weight.layer_type).input_tensors, format_, options_);
   }
 
   // Describes a weight whose stored layout the output format keeps.
@@ -116,13 +131,12 @@ class CheckpointPlanner final : public OutputPlanner {
   // Leaves the layout empty if the format does not support this layer and only a preset's global spec covers it.
   Status lay_out(const ModelTensor& tensor, PlannedTensor& planned, const Stages& stages) {
     auto layout = format_.layout(planned.weight, stages);
-    if (!layout && layout.error().code == ErrorCode::group_size_invalid && has_fallback() && stages.size() == 1) {
+    if (has_fallback() && stages.size() == 1) {
       const QuantizationSpec& spec = stages.front();
-      const std::vector<uint64_t>& shape = planned.weight.shape;
-      const auto rank = static_cast<int64_t>(shape.size());
-      auto axis = static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + rank : spec.ch_axis);
-      if (planned.weight.is_input_major) axis = shape.size() - 2;
-      layout = format_.layout(planned.weight, {fall_back(spec, shape[axis], planned)});
+      const uint64_t axis = group_axis(planned.weight, spec);
+      const bool fits = layout ? spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
+                               : layout.error().code != ErrorCode::group_size_invalid;
+      if (!fits) layout = format_.layout(planned.weight, {fall_back(spec, axis, planned)});
     }
     if (layout) {
       planned.task.layout = std::move(*layout);
@@ -136,6 +150,25 @@ class CheckpointPlanner final : public OutputPlanner {
     leave(planned, error);
     planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
     return {};
+  }
+
+  // The length that groups have to divide.
+  uint64_t group_axis(const WeightDescription& weight, const QuantizationSpec& spec) const {
+    const auto rank = static_cast<int64_t>(weight.shape.size());
+    auto axis = static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + rank : spec.ch_axis);
+    if (weight.is_input_major) axis = weight.shape.size() - 2;
+    if (axis >= weight.shape.size()) return 0;  // layout() says so
+    return joined_.common_axis(weight.layer, weight.shape[axis]);
+  }
+
+  // A layer that fits is left if one that vLLM joins with it does not.
+  void leave_with_others(PlannedTensor& planned) {
+    const std::string_view reason = joined_.reason_to_leave(planned.weight.layer);
+    if (reason.empty() || planned.task.layout.codes == CodeStorage::cast_values) return;
+    planned.task.layout = WeightLayout();
+    planned.reason = {Rule::not_quantizable, "", std::string(reason)};
+    leave(planned, error_at(ErrorCode::format_unsupported, planned.task.name, "{}", reason));
+    left_with_others_.add(planned.task.name);
   }
 
   // transformers casts tensors next to bfloat16 weights to bfloat16, except those it converts.
@@ -176,6 +209,10 @@ class CheckpointPlanner final : public OutputPlanner {
     const WeightDescription& weight = planned.weight;
     LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
+    outcome.is_unpacked = weight.is_unpacked;
+    const Rule rule = planned.reason.rule;
+    outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
+    if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
       outcome.weight = planned.task.layout.all_stages();
       check_loader(planned, outcome);
@@ -186,8 +223,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Warns only for configs that ask for it explicitly; presets must load.
   void check_loader(const PlannedTensor& planned, const LayerOutcome& layer) {
-    if (unloadable_ || !format_.hides_weight(layer.weight) || !families::needs_plain_weight(family_, layer.layer))
-      return;
+    if (unloadable_ || !format_.hides_weight(layer) || !families::needs_plain_weight(family_, layer.layer)) return;
     unloadable_ = true;
     const std::string message = text_of(
         "transformers cannot load packed weights of this family ({}): its class reads a tensor called weight "
@@ -223,6 +259,7 @@ class CheckpointPlanner final : public OutputPlanner {
            "compressed-tensors hold them",
            "give calibration, or set is_dynamic to true");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
+    report_joined_layers();
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -236,6 +273,14 @@ class CheckpointPlanner final : public OutputPlanner {
                              "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
                              "the config, or write another format",
                              format_.name(), planned.reason.text));
+  }
+
+  void report_joined_layers() {
+    if (left_with_others_.count == 0) return;
+    note("joined-layers", left_with_others_.first,
+         text_of("is the first of {} tensors left because vLLM joins their layers with some that the format cannot "
+                 "hold",
+                 left_with_others_.count));
   }
 
   // The runtime must apply the other half of R4.
@@ -277,11 +322,12 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::ModelFamily& family_;
   const ExpertStorage experts_;
   const CheckpointFormat& format_;
+  const JoinedSchemes& joined_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false;
-  Tally static_left_out_, widened_;
+  Tally static_left_out_, widened_, left_with_others_;
 };
 
 }  // namespace
@@ -293,9 +339,18 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
   ExpertStorage experts = format.expert_storage(family, options.include_experts);
   if (only_casts(config)) experts = ExpertStorage::as_stored;
   std::unique_ptr<ModelIndex> split = experts == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
-  auto plan = CheckpointPlanner(split ? *split : model, family, experts, config, format, options, diagnostics).run();
-  if (plan) plan->model = std::move(split);
-  return plan;
+  JoinedSchemes joined(config.default_exclusions);
+  for (const size_t remarks = diagnostics.size();;) {
+    CheckpointPlanner planner(split ? *split : model, family, experts, config, format, options, joined, diagnostics);
+    auto plan = planner.run();
+    if (format.joins_layers() && joined.update(planner.outcomes())) {
+      diagnostics.resize(remarks);
+      continue;
+    }
+    if (plan && joined.warning()) diagnostics.push_back(*joined.warning());
+    if (plan) plan->model = std::move(split);
+    return plan;
+  }
 }
 
 }  // namespace wasmquant

@@ -80,6 +80,11 @@ class StaticActivationPlanner {
 
 }  // namespace
 
+bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, const PlanOptions& options) {
+  if (inputs.empty()) return false;
+  return are_static(inputs) ? options.calibrates && format.holds_activation_scales() : format.holds_inputs(inputs);
+}
+
 LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
                                  const CheckpointFormat& format, const PlanOptions& options,
                                  List<ActivationRequest>& requests) {

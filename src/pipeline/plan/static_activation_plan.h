@@ -13,6 +13,9 @@ struct LeftActivations {
   List<Error> errors;
 };
 
+/// Whether the output file says that a layer's inputs are quantized: as `inputs` of its config, if the format can.
+bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, const PlanOptions& options);
+
 /// `planned`: a quantized weight of the layer, with its layout; `config`: the layer's. Sets inputs and outputs of
 /// `outcome`, activations and importance of `planned`, and adds to the plan's `requests`. Errors: not-implemented
 /// (importance of a layer that is not linear), format-unsupported (static scales the format cannot store).

@@ -35,6 +35,19 @@ void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightD
   spec.block_columns = static_cast<uint32_t>(weight.shape[1] / scale.shape[1]);
 }
 
+// The config's block size where it gives scales of that shape: the last block of rows may be cut, and then the shapes
+// alone do not tell.
+void set_block_size(QuantizationSpec& spec, const Stages& configured, const StoredTensor& scale,
+                    const WeightDescription& weight) {
+  if (configured.empty() || configured.front().qscheme != QScheme::per_block) return;
+  const uint64_t rows = configured.front().block_rows, columns = configured.front().block_columns;
+  if (rows == 0 || columns == 0 || (weight.shape[0] - 1) / rows + 1 != scale.shape[0] ||
+      (weight.shape[1] - 1) / columns + 1 != scale.shape[1])
+    return;
+  spec.block_rows = configured.front().block_rows;
+  spec.block_columns = configured.front().block_columns;
+}
+
 // The signed integer with as many bits as the config gives the weight; int2 if it gives none that words can have.
 Dtype bits_of(const Config& config, const WeightDescription& weight) {
   const Resolved resolved = Resolver(config).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
@@ -123,7 +136,12 @@ class CompressedTensorsSource final : public SourceFormat {
                       "says [{}, {}], which is not the shape of the weight that {}.weight_packed holds", (*shape)[0],
                       (*shape)[1], weight.layer);
     TRY(spec, spec_of(config_, model, weight));
-    TRY(found, locate(model, kCompressedTensors, weight, {spec}));
+    if (spec.qscheme == QScheme::per_block)
+      set_block_size(spec, Resolver(config_).resolve_weight(weight.layer, weight.layer_type).weight,
+                     tensor_of(model, weight.layer, "weight_scale")->stored, weight);
+    WeightDescription described = weight;
+    described.is_unpacked = tensor_of(model, weight.layer, "weight") != nullptr;
+    TRY(found, locate(model, kCompressedTensors, described, {spec}));
     return std::optional(std::move(found));
   }
 

@@ -9,12 +9,17 @@ constexpr uint64_t kNibblesPerWord = 8;
 
 bool is_gptq_v2(const json::Value& block) { return block["checkpoint_format"].as_string() == "gptq_v2"; }
 
+int64_t bits_of(const json::Value& block) {
+  return block["bits"].is_null() ? block["w_bit"].as_integer() : block["bits"].as_integer();
+}
+
 // Accepts known schemes only: other versions arrange the same names differently.
 Status check_words(const json::Value& block) {
   const bool is_awq = block["quant_method"].as_string() == "awq";
-  const int64_t bits = block["bits"].as_integer();
+  const int64_t bits = bits_of(block);
   if (is_awq) {
-    if (bits == 4 && (!block["version"].is_string() || block["version"].as_string() == "gemm")) return {};
+    if (bits == 4 && (!block["version"].is_string() || is_one_of(block["version"].as_string(), {"gemm", "GEMM"})))
+      return {};
     return error_at(ErrorCode::format_unsupported, "/quantization_config",
                     "found awq with {} bits, version {q}; awq is decoded with 4 bits, version gemm", bits,
                     block["version"].as_string());
@@ -43,7 +48,7 @@ class PackedWordsSource final : public SourceFormat {
  public:
   explicit PackedWordsSource(const json::Value& block)
       : format_(block["quant_method"].as_string()),
-        bits_(static_cast<uint32_t>(block["bits"].as_integer())),
+        bits_(static_cast<uint32_t>(bits_of(block))),
         is_unsigned_(format_ == "awq" || is_gptq_v2(block)),
         is_indexed_(format_ == "gptq" && block["desc_act"].as_bool()) {}
 

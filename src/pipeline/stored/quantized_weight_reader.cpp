@@ -26,6 +26,12 @@ bool is_mlx(const json::Value& block) {
          (block["bits"].is_integer() || block["mode"].is_string());
 }
 
+// Where tools wrote their block before config.json held it, and what it does not say itself.
+struct OldFile {
+  const char *name, *method;
+};
+constexpr OldFile kOldFiles[] = {{"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}};
+
 // An unquantized weight.
 Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription& weight) {
   const ModelTensor* tensor = tensor_of(model, weight.layer, "weight");
@@ -49,7 +55,10 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
 
 }  // namespace
 
-Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text, std::string_view modelopt_text) {
+Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text, const ModelIndex* model) {
+  const auto sibling = [&](const char* name) {
+    return model == nullptr ? std::string_view() : model->sibling_file(name);
+  };
   json::Value document;
   if (!config_text.empty()) {
     TRY(parsed, json::parse(config_text, json::kPython));
@@ -63,23 +72,35 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
     where = "/text_config/quantization_config";
   }
   std::string_view method = (*block)["quant_method"].as_string();
-  const json::Value modelopt;
+  json::Value old;
   if (method.empty() && (is_mlx(document["quantization"]) || is_mlx(*block))) {
     if (!is_mlx(*block)) block = &document["quantization"];
     method = "mlx";
   } else if (method.empty() && (*block)["quant_algo"].is_string()) {  // ModelOpt's, of older versions
     method = "modelopt";
-  } else if (block->is_null() && !modelopt_text.empty()) {
-    TRY(parsed, json::parse(modelopt_text));
+  } else if (block->is_null() && !sibling("hf_quant_config.json").empty()) {
+    TRY(parsed, json::parse(sibling("hf_quant_config.json")));
     if (parsed["quantization"].is_object()) method = "modelopt";
+  }
+  for (const OldFile& file : kOldFiles) {
+    if (!block->is_null() || !method.empty() || sibling(file.name).empty()) continue;
+    auto parsed = json::parse(sibling(file.name));
+    if (!parsed) return error_at(parsed.error().code, file.name, "{}", parsed.error().message);
+    if (!(*parsed)["quant_method"].is_string()) parsed->set("quant_method", file.method);
+    old = std::move(*parsed);
+    block = &old;
+    where = file.name;
+    method = (*block)["quant_method"].as_string();
   }
   StoredWeightReader reader;
   if (block->is_null() && method.empty()) method = "fp8";  // scaled floats need no config
   std::string known;
   for (const Row& row : kFormats) {
     if (row.method == method) {
-      TRY(made, row.make(*block));
-      reader.format_ = std::move(made);
+      auto made = row.make(*block);
+      if (!made && block == &old) made.error().where = where;
+      if (!made) return std::move(made.error());
+      reader.format_ = std::move(*made);
       return reader;
     }
     known += text_of("{}{}", known.empty() ? "" : ", ", row.method);

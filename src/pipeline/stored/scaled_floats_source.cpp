@@ -47,8 +47,9 @@ class ScaledFloatsSource final : public SourceFormat {
     for (const char* part : {"qweight", "weight_packed"})
       if (const ModelTensor* words = tensor_of(model, weight.layer, part); words != nullptr && is_packed_word(*words))
         return error_at(ErrorCode::format_unknown, words->stored.name,
-                        "holds packed words, and config.json has no quantization_config that says how they are "
-                        "packed; add the block with which the checkpoint was published (GPTQ: quantize_config.json)");
+                        "holds packed words, and neither quantization_config of config.json nor quantize_config.json "
+                        "or quant_config.json says how they are packed; add the block with which the checkpoint was "
+                        "published");
     if (t.codes == nullptr) return std::optional<StoredWeight>();
     TRY_VOID(check_sibling_tensors(model, weight, t));
     WeightDescription stored = weight;

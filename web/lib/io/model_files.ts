@@ -99,8 +99,9 @@ async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Ar
   }
 }
 
-/** Excludes ModelOpt's description of the original weights. */
-const isCarried = (name: string) => isSiblingFile(name) && name !== 'hf_quant_config.json';
+/** What ModelOpt, AutoGPTQ and AutoAWQ say of the original weights. */
+const storedDescriptions = ['hf_quant_config.json', 'quantize_config.json', 'quant_config.json'];
+const isCarried = (name: string) => isSiblingFile(name) && !storedDescriptions.includes(name);
 
 async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
   const siblingFiles: FileSource[] = [];

@@ -16,6 +16,8 @@ const inlineReads = 16;
 /** Files next to safetensors that describe their quantization or are read by a conversion to GGUF. */
 const siblingFiles = [
   'hf_quant_config.json',
+  'quantize_config.json',
+  'quant_config.json',
   'tokenizer.json',
   'tokenizer_config.json',
   'tokenizer.model',

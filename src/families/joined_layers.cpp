@@ -1,0 +1,33 @@
+#include "families/joined_layers.h"
+
+#include "families/module_path.h"
+#include "families/word_list.h"
+
+namespace wasmquant::families {
+namespace {
+
+constexpr std::string_view kJoinedLayers[] = {
+#define WASMQUANT_JOINED_LAYERS(parts) parts,
+#include "families/joined_layers.def"
+};
+
+// The end of the component `experts`; npos if there is none, or nothing below it.
+size_t experts_end(std::string_view layer) {
+  std::string_view rest = layer;
+  while (!rest.empty())
+    if (next_component(rest) == "experts" && !rest.empty()) return layer.size() - rest.size() - 1;
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::string joined_layer(std::string_view layer) {
+  if (const size_t end = experts_end(layer); end != std::string_view::npos) return std::string(layer.substr(0, end));
+  const std::string_view part = last_component(layer);
+  for (std::string_view words : kJoinedLayers)
+    if (is_word(words, part))
+      return std::string(layer.substr(0, layer.size() - part.size())) + std::string(next_word(words)) + "+";
+  return {};
+}
+
+}  // namespace wasmquant::families
