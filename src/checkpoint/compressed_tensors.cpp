@@ -27,8 +27,8 @@ enum class Compressor : uint8_t {
 constexpr std::string_view kCompressors[] = {"pack-quantized",       "int-quantized",        "float-quantized",
                                              "mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized"};
 
-// vLLM takes weight-only integers from words alone, and those of 8 bits with quantized inputs from bytes alone; it takes no
-// weight-only integers per tensor.
+// vLLM takes weight-only integers from words alone, and those of 8 bits with quantized inputs from bytes alone; it
+// takes no weight-only integers per tensor.
 // Source: vLLM's quantization/compressed_tensors/compressed_tensors.py, _get_scheme_from_parts.
 Compressor compressor_of(const QuantizationSpec& spec, bool is_unpacked) {
   const DtypeInfo& dtype = info_of(spec.dtype);

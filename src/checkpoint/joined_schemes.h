@@ -17,12 +17,14 @@ class JoinedSchemes {
   /// `may_leave`: layers may stay unquantized that the config does not name, as with presets.
   explicit JoinedSchemes(bool may_leave) noexcept : may_leave_(may_leave) {}
 
-  /// Compares the layers of a plan. True if that gave parts more to share: plan again. Ends: what they share only grows.
+  /// Compares the layers of a plan. True if that gave parts more to share: plan again. It ends, for what they share only
+  /// grows.
   bool update(const List<LayerOutcome>& layers);
 
   /// Why the layer is left unquantized although its own weight fits; empty if it is not.
   std::string_view reason_to_leave(std::string_view layer) const;
-  /// The length that a layer's group size has to divide: that of its axis, or the greatest divisor of those of all parts.
+  /// The length that a layer's group size has to divide: that of its axis, or the greatest divisor of those of all
+  /// parts.
   uint64_t common_axis(std::string_view layer, uint64_t axis) const;
   /// About parts that differ because the config says so, in the layers of the last update.
   const std::optional<Diagnostic>& warning() const noexcept { return warning_; }
