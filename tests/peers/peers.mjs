@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { PeerEnvironment } from './environments.mjs';
+import { checkOnnxruntime } from './onnxruntime/checks.mjs';
 import { checkQuark } from './quark/checks.mjs';
 import { runtimeTable } from './runtimes/table.mjs';
 import { checkTransformers } from './transformers/checks.mjs';
@@ -18,6 +19,7 @@ import { checkTransformers } from './transformers/checks.mjs';
 const peers = {
   quark: ['amd-quark', checkQuark],
   transformers: ['transformers', checkTransformers],
+  onnxruntime: ['onnxruntime', checkOnnxruntime],
 };
 const shownFailures = 20;
 

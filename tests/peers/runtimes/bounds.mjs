@@ -10,8 +10,9 @@ const roundoff = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 };
 const roundings = 64;
 
 // Where the runtime rounds the inputs of layers to 8 bits as they come, a value beside a limit between two codes falls to either side of it in the
-// two runs, by a step of up to 2^-7 of the largest (int8) or 2^-4 of itself (e4m3).
-const inputSteps = { int8: 2 ** -7, fp8_e4m3: 2 ** -4 };
+// two runs, by a step of up to 2^-7 of the largest (int8) or 2^-4 of itself (e4m3). Where a scale is that of all tokens (uint8), a token's largest
+// value may be a quarter of the largest of all.
+const inputSteps = { int8: 2 ** -7, uint8: 2 ** -5, fp8_e4m3: 2 ** -4 };
 
 // Of a value halfway between two codes, formats with zero points round x/s + z, the simulation round(x/s) + z, as their tools do: once in some
 // million weights a code is off by one.

@@ -60,7 +60,7 @@ class RuntimeRow {
 }
 
 /** Writes folders of quantized models, each once. */
-class Writer {
+export class Writer {
   #opened = new Map();
   #written = new Map();
 
@@ -130,10 +130,10 @@ async function outcomesOf(environment, folder, entries) {
   return outcomes;
 }
 
-/** The row of a runtime. `only`: a part of the names of the cases that are run. */
-export async function checkRuntime(environment, quantizer, folder, { cases, only = '' }) {
+/** The row of a runtime. `only`: a part of the names of the cases that are run; `writer`: of what is loaded. */
+export async function checkRuntime(environment, quantizer, folder, { cases, only = '', writer: given }) {
   const row = new RuntimeRow();
-  const writer = new Writer(quantizer, folder);
+  const writer = given ?? new Writer(quantizer, folder);
   const entries = [];
   for (const entry of cases.filter((one) => nameOf(one).includes(only))) {
     const { options, preset, format, dtype } = entry;
