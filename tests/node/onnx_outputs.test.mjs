@@ -136,3 +136,26 @@ test('a folder is laid out as transformers.js has it, dtype beside dtype', async
   );
   assert.deepEqual(readdirSync(none), [], 'a run that ends early takes the inner folder with it');
 });
+
+test('a folder of onnxruntime-genai keeps the name of its model, which genai_config.json has', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t);
+  const source = join(folder, 'source');
+  mkdirSync(source);
+  writeFileSync(join(source, 'decoder.onnx'), twoLayers({ opset: 21 }).bytes);
+  for (const [filename, written] of [
+    ['decoder.onnx', ['decoder.onnx_data', 'decoder.onnx']],
+    ['other.onnx', ['onnx/decoder_q4.onnx_data', 'onnx/decoder_q4.onnx']],
+  ]) {
+    writeFileSync(join(source, 'genai_config.json'), JSON.stringify({ model: { decoder: { filename } } }));
+    const model = await modelFor(t, quantizer, source);
+    const target = join(folder, filename.replace('.onnx', '-folder'));
+    const { files } = await quantizer.quantizeModel(model, 'int4_wo_32', { target, onnx: { externalData: true } });
+    assert.deepEqual(
+      files.map(({ name }) => name),
+      [...written, 'genai_config.json'],
+    );
+    const quantized = await modelFor(t, quantizer, join(target, written[1]));
+    assert.equal(quantized.files.length, 2, 'external data are named from where the model is');
+  }
+});

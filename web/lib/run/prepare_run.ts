@@ -65,6 +65,19 @@ export interface Prepared extends Order, PlannedRun {
   small: SmallFile[];
 }
 
+/** onnxruntime-genai's description of a model: it names the ONNX file, which lies next to it. */
+const genaiConfig = 'genai_config.json';
+
+/** Names of outputs: in folders transformers.js's, but onnxruntime-genai finds its model under the name that it has. */
+async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<PlanChoices, 'file' | 'folder'>> {
+  const [weights] = model.weights;
+  if (target.isFolder && model.format === 'onnx' && weights) {
+    const text = new TextDecoder().decode((await model.siblingFile(genaiConfig)) ?? new Uint8Array());
+    if (text.includes(JSON.stringify(weights.name))) return { file: weights.name, folder: false };
+  }
+  return { file: target.fileName, folder: target.takesFolders };
+}
+
 /** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid. */
 export async function prepare(order: Order): Promise<Prepared> {
   const { workshop, model, config, target, options } = order;
@@ -74,7 +87,7 @@ export async function prepare(order: Order): Promise<Prepared> {
   workshop.pool.prepare(sizes.workers);
   // Loaded with the first run, not with the page.
   const { planRun } = await import('../calibration/calibrate.js');
-  const choices = { ...options, file: target.fileName, folder: target.takesFolders };
+  const choices = { ...options, ...(await namesOf(model, target)) };
   const planned = await abortable(options.signal, planRun(workshop, model, config, choices, sizes.tiles));
   const { plan } = planned.run;
   const part = options.shards && (await import('./shard_range.js')).partOf(workshop.instance, planned, options.shards);
