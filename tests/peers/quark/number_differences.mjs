@@ -18,7 +18,7 @@ export const numberDifferences = [
   {
     id: 'types of scales',
     text: 'scale_type float8_e5m3 and float8_e8m0fnu round scales here; Quark reads them only when it exports',
-    explains: ({ specs }) => /^float8/.test(specs[0].scale_type ?? ''),
+    explains: ({ specs }) => specs.some(({ scale_type }) => /^float8/.test(scale_type ?? '')),
   },
   {
     id: 'scales of 16 bits',
