@@ -17,8 +17,6 @@ Granularity whole(size_t count) {
   return g;
 }
 
-constexpr QParams kUnscaled{1.0f, 0.0f};
-
 }  // namespace
 
 Result<TwoStages> TwoStages::create(const QuantizationSpec& first, const QuantizationSpec& second,
@@ -78,7 +76,6 @@ void TwoStages::numbers_of(const QParams& other, std::span<const float> x, float
 }
 
 void TwoStages::values_of(const QParams& other, std::span<float> y) const noexcept {
-  fake_quantize(whole(y.size()), first_, {&kUnscaled, 1}, y, 0, y.data());
   for (float& v : y) v *= other.scale;
 }
 

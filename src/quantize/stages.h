@@ -1,6 +1,6 @@
 // Lists of two specs for one tensor (AMD Quark, spec 2.4).
 //   progressive   the first stage's codes, read as numbers, are quantized again by the second:
-//                   v = code1(x) as a number,  q = code2(v);   back: value1(cast1(value2(q)))
+//                   v = code1(x) as a number,  q = code2(v);   back: value1(value2(q))
 //                 e.g. fp8_e4m3 per tensor, then int4 per channel.
 //   scale quant   the second stage (is_scale_quant) quantizes the scales of the first; codes are of the first stage,
 //                 computed with the dequantized scales. E.g. fp4 per group of 16, its scales fp8_e4m3 per tensor.

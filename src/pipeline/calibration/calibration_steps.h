@@ -41,7 +41,7 @@ struct CalibrationStep {
   bool true_sequential = true;  // rounding: capture inputs again after each group of layers
   uint32_t inputs = 0b1111;     // scaling: one bit per LinearInput
   uint32_t layers = 0b1111111;  // rounding: one bit per linear slot
-  bool names_inputs = false;    // the config lists the inputs, so one that cannot be scaled is an error
+  bool names_inputs = false;    // the config lists the inputs, also v_proj of grouped-query attention
 };
 
 /// What a run must know about an algorithm before it starts.

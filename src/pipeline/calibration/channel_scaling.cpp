@@ -62,7 +62,8 @@ FindScales& search_of(CalibrationMethod method) noexcept {
 
 }  // namespace
 
-// With grouped-query attention, heads that share a v head must share its scales, so per-channel scales do not apply.
+// With grouped-query attention, heads that share a v head must share its scales: searches, which find one per channel,
+// leave that pair out unless the config names it. Then the largest of a v head's scales counts, as in Quark.
 bool BlockCalibration::can_scale(const Part& part) const noexcept {
   if (part.input != LinearInput::attention_output) return true;
   if (info_of(part.step->method).sees == AlgorithmSees::ranges) return true;
@@ -122,13 +123,7 @@ Status BlockCalibration::equalize_pairs(const Part& part) {
 Status BlockCalibration::scale(const Part& part) {
   const CalibrationStep& step = *part.step;
   const Slot first = consumers_of(part.input).front().weight;
-  if (!can_scale(part)) {
-    if (!step.names_inputs) return {};
-    return error_at(ErrorCode::shape_mismatch, name(first),
-                    "has {} inputs and v_proj {} outputs, which {} cannot scale together; leave v_proj out of {}",
-                    architecture_.query_columns(), architecture_.key_columns(), step.name,
-                    text_of("{}/scaling_layers", step.where));
-  }
+  if (!can_scale(part) && !step.names_inputs) return {};
   const SeenInput& input = seen(part.input);
   std::vector<float> of_weights(input.largest.size()), scales(input.largest.size());
   List<AwqLayer> layers;

@@ -1,9 +1,13 @@
 // What is compared with AMD Quark.
+import { checkAlgorithms } from './algorithms_check.mjs';
 import { checkConfigs } from './config_check.mjs';
+import { checkExports } from './exports_check.mjs';
 import { checkNumbers } from './numbers_check.mjs';
 
 /** Rows of the table of `npm run test:peers`. */
 export async function checkQuark(environment, quantizer, folder, options) {
   const numbers = await checkNumbers(environment, quantizer, folder, options);
-  return [...(await checkConfigs(environment, quantizer, folder, options)), ...numbers];
+  const configs = await checkConfigs(environment, quantizer, folder, options);
+  const exports = await checkExports(environment, quantizer, folder);
+  return [...configs, ...numbers, ...exports, ...(await checkAlgorithms(environment, quantizer, folder))];
 }

@@ -9,11 +9,6 @@ export const numberDifferences = [
     explains: ({ isOtherShape }) => isOtherShape,
   },
   {
-    id: 'lists of two specs',
-    text: 'a value of the second stage goes back through the dtype of the first; Quark dequantizes without that cast',
-    explains: ({ specs }) => specs.length > 1 && !specs[1].is_scale_quant,
-  },
-  {
     id: 'histograms',
     text: 'PerTensorHistogramObserver finds no range in Quark (scale 1, or infinite); here it is min-max. MSE and percentile search the whole range (web/docs/differences.md). HistogramObserverPro of 4 bits counts errors of 256 codes in Quark, of 16 here',
     explains: ({ specs }) =>
@@ -23,7 +18,7 @@ export const numberDifferences = [
   {
     id: 'types of scales',
     text: 'scale_type float8_e5m3 and float8_e8m0fnu round scales here; Quark reads them only when it exports',
-    explains: ({ specs }) => /^float8/.test(specs[0].scale_type ?? ''),
+    explains: ({ specs }) => specs.some(({ scale_type }) => /^float8/.test(scale_type ?? '')),
   },
   {
     id: 'scales of 16 bits',

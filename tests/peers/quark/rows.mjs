@@ -4,7 +4,7 @@ import { Explained, layerDifferences, refusals } from './config_differences.mjs'
 /** One thing that is compared, case by case. */
 export class Row {
   passed = 0;
-  /** Cases that ours refuses, for reasons that config_differences.mjs lists. */
+  /** Cases that ours or the peer refuses, for reasons that are listed. */
   refused = 0;
   /** Cases that differ, for reasons that are listed. */
   differing = 0;
@@ -18,11 +18,11 @@ export class Row {
     this.what = what;
   }
 
-  /** One case: what differs in layers, why it is refused, which layers the plan lacks. */
-  add(name, { differences = [], problems = [], missing = [] }) {
+  /** One case: what differs in layers, why it is refused, which layers the plan lacks; `explanations` are reasons to refuse. */
+  add(name, { differences = [], problems = [], missing = [], explanations = refusals }) {
     const open = [
       ...problems
-        .filter((problem) => !this.explained.by(refusals, problem))
+        .filter((problem) => !this.explained.by(explanations, problem))
         .map(({ code, where, message }) => `refused: ${code} ${where} ${message}`),
       ...missing.map((layer) => `${layer} is not in the plan`),
       ...differences
