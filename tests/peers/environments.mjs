@@ -6,7 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { findProgram, needs, root, say } from '../setup/command.mjs';
 
@@ -30,6 +30,8 @@ function environmentOf(name) {
     HF_HUB_DISABLE_TELEMETRY: '1',
     HF_HOME: join(folderOf(name), 'cache/huggingface'),
     TORCH_EXTENSIONS_DIR: join(folderOf(name), 'cache/torch_extensions'),
+    PYTHONPYCACHEPREFIX: join(folderOf(name), 'cache/bytecode'),
+    PYTHONPATH: join(root, 'tests/peers/runtimes'),
     PATH: `${join(folderOf(name), 'bin')}:${process.env.PATH}`,
   };
 }
@@ -113,9 +115,14 @@ export class PeerEnvironment {
     return found.find((pin) => pin.startsWith(`${distribution}==`))?.slice(distribution.length + 2);
   }
 
-  /** Runs a script of tests/peers/NAME; yields the JSON of each line that it prints. Throws when it fails. */
+  /** Runs a script to its end. Throws when it fails. */
+  async run(script, ...args) {
+    for await (const _ of this.lines(script, ...args));
+  }
+
+  /** Runs a script of tests/peers/NAME, or a path; yields the JSON of each line that it prints. Throws when it fails. */
   async *lines(script, ...args) {
-    const path = join(root, 'tests/peers', this.name, script);
+    const path = resolve(root, 'tests/peers', this.name, script);
     const child = spawn(pythonOf(this.name), [path, ...args], {
       cwd: root,
       env: environmentOf(this.name),

@@ -1,7 +1,8 @@
 // npm run test:peers [-- NAME...]: the tools that configs and files are made for, installed beside us and asked the same questions. Prints
 // a table of peers and what was compared, the differences that are meant, and each that is not; exit code 1 for one of those. "meant" are cases
 // that differ, and "refused" those that ours does not take, each for a reason that is listed.
-//   --seed N: other random cases (1)   --count N: how many of them (400)
+// Runtimes load what we write; a table of peer, format, preset and model says what came of each.
+//   --seed N: other random cases (1)   --count N: how many of them (400)   --only TEXT: of runtimes, the cases whose name has it
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,12 +13,15 @@ import { checkAihwkit } from './aihwkit/checks.mjs';
 import { checkBrevitas } from './brevitas/checks.mjs';
 import { PeerEnvironment } from './environments.mjs';
 import { checkQuark } from './quark/checks.mjs';
+import { runtimeTable } from './runtimes/table.mjs';
+import { checkTransformers } from './transformers/checks.mjs';
 
 /** name: [distribution whose version is shown, function to the rows of the table]. */
 const peers = {
   quark: ['amd-quark', checkQuark],
   brevitas: ['brevitas', checkBrevitas],
   aihwkit: ['aihwkit', checkAihwkit],
+  transformers: ['transformers', checkTransformers],
 };
 const shownFailures = 20;
 
@@ -43,18 +47,27 @@ function print(rows) {
   lines.push('', 'Differences that are meant, and how often they were met:');
   for (const { what, note, explained } of rows)
     lines.push(`  ${what}`, ...[...explained.lines(), ...(note ? [note] : [])].map((line) => `    ${line}`));
+  lines.push(...runtimeTable(rows));
+  const peerWidth = Math.max(...rows.map(({ peer }) => peer.length)) + 2;
   const width = Math.max(...rows.map(({ what }) => what.length));
   const columns = (...cells) => cells.map((cell) => String(cell).padStart(9)).join('');
-  lines.push('', `${'peer'.padEnd(18)}${'what'.padEnd(width)}${columns('passed', 'meant', 'refused', 'failed')}`);
+  lines.push(
+    '',
+    `${'peer'.padEnd(peerWidth)}${'what'.padEnd(width)}${columns('passed', 'meant', 'refused', 'failed')}`,
+  );
   for (const { peer, what, passed, differing, refused, failures } of rows)
-    lines.push(`${peer.padEnd(18)}${what.padEnd(width)}${columns(passed, differing, refused, failures.length)}`);
+    lines.push(`${peer.padEnd(peerWidth)}${what.padEnd(width)}${columns(passed, differing, refused, failures.length)}`);
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 main(async (args) => {
   const { values, positionals } = parseArgs({
     args,
-    options: { seed: { type: 'string', default: '1' }, count: { type: 'string', default: '400' } },
+    options: {
+      seed: { type: 'string', default: '1' },
+      count: { type: 'string', default: '400' },
+      only: { type: 'string' },
+    },
     allowPositionals: true,
   });
   const unknown = positionals.filter((name) => !(name in peers));

@@ -1,0 +1,153 @@
+// Runtimes load what we write: a case is a model, a preset, a format and the dtype in which the runtime computes. The logits are those of the
+// same runtime with our dequantized weights (a fake-quantized folder) within the bounds of bounds.mjs, and so are five tokens; or the
+// runtime refuses the file, or computes something else, with the text that the case lists.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { say } from '../../setup/command.mjs';
+import { runtimeModel } from '../models/models.mjs';
+import { boundOf } from './bounds.mjs';
+
+/** Scales of these formats are float16, whatever dtype the weights have. */
+const formatsOfFloat16Scales = ['awq', 'gptq'];
+
+/** Cases that differ in their presets. `refusals`: {preset: a part of what is wrong}; `how`: an option of its loader. */
+export function casesOf({ presets, refusals = {}, ...rest }) {
+  return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
+}
+
+const modelOf = ({ model, options }) => (options?.includeExperts ? `${model} with experts` : model);
+const nameOf = ({ format, preset, dtype, how, ...entry }) =>
+  [format, preset, modelOf(entry), dtype, ...(how ? [how] : [])].join(' ');
+
+/** What is wrong with an outcome; undefined when all is as it must be. */
+function problemOf({ error, share, bound, tokens, referenceTokens, areTokensEqual }) {
+  if (error) return error;
+  if (!(share <= bound)) return `logits differ by ${share} of the largest; the bound is ${bound}`;
+  return areTokensEqual ? undefined : `tokens ${tokens}, with the dequantized weights ${referenceTokens}`;
+}
+
+/** The row of a runtime in the table of `npm run test:peers`; `cells` are the rows of the table of runtimes. */
+class RuntimeRow {
+  what = 'runtime: our folders load; logits and five tokens are those of our dequantized weights';
+  passed = 0;
+  refused = 0;
+  differing = 0;
+  failures = [];
+  cells = [];
+  #refusals = new Map();
+  explained = { lines: () => [...this.#refusals].map(([text, count]) => `${count} x the runtime refuses: ${text}`) };
+
+  add(entry, outcome) {
+    const { refusal } = entry;
+    const cell = { ...entry, ...outcome, label: modelOf(entry), bound: boundOf({ ...entry, ...outcome }) };
+    cell.share = outcome.difference / outcome.size;
+    cell.areTokensEqual = String(outcome.tokens) === String(outcome.referenceTokens);
+    cell.problem = problemOf(cell);
+    this.cells.push(cell);
+    if (refusal && !cell.problem) this.fail(cell, `works now; take the refusal "${refusal}" from its entry`);
+    else if (refusal && !cell.problem.includes(refusal)) this.fail(cell, `not "${refusal}", but: ${cell.problem}`);
+    else if (refusal) {
+      this.refused++;
+      this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + 1);
+    } else if (cell.problem) this.fail(cell, cell.problem);
+    else this.passed++;
+  }
+
+  fail(cell, why) {
+    cell.isFailure = true;
+    this.failures.push(`${nameOf(cell)}: ${why}`);
+  }
+}
+
+/** Writes folders of quantized models, each once. */
+class Writer {
+  #opened = new Map();
+  #written = new Map();
+
+  constructor(quantizer, folder) {
+    this.quantizer = quantizer;
+    this.folder = folder;
+  }
+
+  async #open(folder) {
+    if (!this.#opened.has(folder)) this.#opened.set(folder, await this.quantizer.open(folder));
+    return this.#opened.get(folder);
+  }
+
+  async #write(model, config, options) {
+    const key = JSON.stringify([model.name, config, options]);
+    if (!this.#written.has(key)) {
+      const target = join(this.folder, `${model.name}-${this.#written.size}`);
+      const source = await this.#open(model.folder);
+      const report = await this.quantizer.quantizeModel(source, config, { ...options, target });
+      this.#written.set(key, { target, report });
+    }
+    return this.#written.get(key);
+  }
+
+  /** {folder, reference}: the model in the format, and the same layers' dequantized weights. */
+  async write(model, preset, format, options) {
+    const { config } = this.quantizer.presets().find(({ name }) => name === preset);
+    const { target: folder, report } = await this.#write(model, config, { ...options, format });
+    const layersOf = (wanted) => report.tensors.filter(({ action }) => action === wanted).map(({ layer }) => layer);
+    const quantized = new Set(layersOf('quantize'));
+    const copied = layersOf('copy').filter((layer) => !quantized.has(layer));
+    const { weight } = config.global_quant_config;
+    const scales = formatsOfFloat16Scales.includes(format) ? { scale_type: 'float16' } : {};
+    const simulated = {
+      ...config,
+      global_quant_config: { weight: { ...weight, ...scales } },
+      exclude: [...new Set([...config.exclude, ...copied])],
+    };
+    const { target: reference } = await this.#write(model, simulated, { format: 'fake-quantized' });
+    const { input_tensors: input } = config.global_quant_config;
+    return { folder, reference, inputs: input?.dtype ?? null, hasZeroPoints: weight.symmetric === false };
+  }
+
+  async close() {
+    for (const model of this.#opened.values()) await model.close();
+  }
+}
+
+/** Outcomes of run.py: a case that ends its process is an outcome, too; the others are run by another process. */
+async function outcomesOf(environment, folder, entries) {
+  const outcomes = new Map();
+  const file = join(folder, 'cases.jsonl');
+  for (let left = entries; left.length > 0; left = left.filter(({ name }) => !outcomes.has(name))) {
+    writeFileSync(file, left.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    try {
+      for await (const outcome of environment.lines('run.py', file)) {
+        outcomes.set(outcome.name, outcome);
+        say(`${environment.name}: ${outcome.name}: ${outcome.error ?? outcome.difference}`);
+      }
+      break;
+    } catch (error) {
+      const ended = left.find(({ name }) => !outcomes.has(name));
+      if (!ended) throw error;
+      outcomes.set(ended.name, { error: error.message });
+    }
+  }
+  return outcomes;
+}
+
+/** The row of a runtime. `only`: a part of the names of the cases that are run. */
+export async function checkRuntime(environment, quantizer, folder, { cases, only = '' }) {
+  const row = new RuntimeRow();
+  const writer = new Writer(quantizer, folder);
+  const entries = [];
+  for (const entry of cases.filter((one) => nameOf(one).includes(only))) {
+    const { options, preset, format, dtype } = entry;
+    const model = await runtimeModel(entry.model);
+    const name = nameOf(entry);
+    try {
+      const written = await writer.write(model, preset, format, options);
+      entries.push({ ...entry, ...written, name, dtype, tokens: model.tokens, isEncoder: model.isEncoder });
+    } catch (error) {
+      row.add(entry, { error: `not written: ${error.message}` });
+    }
+  }
+  await writer.close();
+  const outcomes = await outcomesOf(environment, folder, entries);
+  for (const entry of entries) row.add(entry, outcomes.get(entry.name) ?? { error: 'run.py did not answer' });
+  return row;
+}

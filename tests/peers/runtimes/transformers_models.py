@@ -1,0 +1,52 @@
+"""Models as transformers loads and runs them, for the runtimes that are quantizers of transformers."""
+import torch
+from transformers import AutoModel, AutoModelForCausalLM
+
+# Rounds a layer's inputs as runtimes do: a scale a token, the largest value is the largest code.
+LARGEST = {"int8": 127.5, "fp8_e4m3": 448.0}
+
+
+def rounded_by_token(values, dtype):
+    scale = values.abs().amax(-1, keepdim=True) / LARGEST[dtype]
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)
+    codes = values / scale
+    codes = codes.round().clamp(-128, 127) if dtype == "int8" else codes.to(torch.float8_e4m3fn).to(values.dtype)
+    return codes * scale
+
+
+def round_inputs(model, dtype):
+    """Rounds the inputs of every linear layer but the head, as the block of a written config says."""
+    def round_first(_, args):
+        return (rounded_by_token(args[0], dtype), *args[1:])
+
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and name != "lm_head":
+            module.register_forward_pre_hook(round_first)
+
+
+def load(folder, case, **options):
+    """The model, all its weights found."""
+    auto = AutoModel if case["isEncoder"] else AutoModelForCausalLM
+    model, info = auto.from_pretrained(folder, dtype=getattr(torch, case["dtype"]), output_loading_info=True, **options)
+    problems = {kind: sorted(map(str, info[kind])) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys") if info[kind]}
+    if problems:
+        raise ValueError(f"keys: {problems}")
+    return model.eval()
+
+
+@torch.no_grad()
+def compute(model, case):
+    """Logits of the prompt, and five tokens."""
+    ids = torch.tensor([case["tokens"]])
+    if case["isEncoder"]:
+        return model(ids).last_hidden_state[0].float().numpy(), None
+    logits = model(ids).logits[0].float().numpy()
+    made = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=5, min_new_tokens=5, do_sample=False, pad_token_id=0)
+    return logits, made[0, ids.shape[1]:].tolist()
+
+
+def run(folder, case, is_reference, **options):
+    model = load(folder, case, **options)
+    if is_reference and case["inputs"]:
+        round_inputs(model, case["inputs"])
+    return compute(model, case)

@@ -1,0 +1,53 @@
+// Folders of format compressed-tensors, loaded by transformers with compressed-tensors.
+import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
+
+const format = 'compressed-tensors';
+const integers = ['int8', 'int8_per_tensor', 'int8_dynamic'];
+const groups = ['int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'int4_wo_per_channel'];
+const groupsWithZeroPoints = ['uint4_wo_32', 'uint4_wo_64', 'uint4_wo_128', 'uint4_wo_per_channel'];
+const floats = ['fp8', 'fp8_per_channel', 'ptpc_fp8', 'fp8_per_block'];
+/** The loader makes such weights bfloat16 whatever is asked for. */
+const blockFloats = ['mxfp4', 'nvfp4', 'mxfp8'];
+
+// By default the loader expects zero points that are not packed, and so it refuses the files of its own compressor, too.
+const defaultRefusals = { uint4_wo_64: '`ignore_mismatched_sizes`' };
+const how = 'dequantize=True';
+// With that option it applies the first group of a config to all layers; tiny-llama's down_proj has groups of 64 where the others have 128.
+const conversion = 'issues during automatic conversion of the weights';
+const dequantizeRefusals = { uint4_wo_128: conversion };
+
+// Experts: the loader decompresses packed weights without zero points and fp8 with a scale a row or tensor, and takes all experts for quantized
+// like the first group says, unless that is fp8. It drops the scale of NVFP4's tensors.
+const refusedWithExperts = ['int8', 'int8_per_tensor', 'int8_dynamic', 'fp8_per_block', 'mxfp8'];
+const expertRefusals = {
+  ...Object.fromEntries([...refusedWithExperts, ...groupsWithZeroPoints].map((preset) => [preset, conversion])),
+  nvfp4: 'logits differ',
+};
+const leftExpertRefusals = Object.fromEntries(['int8', 'int4_wo_64', 'mxfp4'].map((preset) => [preset, conversion]));
+const options = { includeExperts: true };
+
+const tinyLlama = { format, model: 'tiny-llama', dtype: 'float32' };
+const tinyMoe = { format, model: 'tiny-moe', dtype: 'float32' };
+const experts = { ...tinyMoe, options, refusals: expertRefusals };
+const smollm2 = { format, model: 'smollm2', dtype: 'float16' };
+
+const cases = [
+  ...casesOf({ ...tinyLlama, presets: [...integers, ...groups, ...floats] }),
+  ...casesOf({ ...tinyLlama, presets: ['uint4_wo_64'], refusals: defaultRefusals }),
+  ...casesOf({ ...tinyLlama, presets: groupsWithZeroPoints, how, refusals: dequantizeRefusals }),
+  ...casesOf({ ...tinyLlama, dtype: 'bfloat16', presets: blockFloats }),
+  ...casesOf({ ...tinyMoe, presets: ['int8', 'int4_wo_64', 'fp8_per_channel'], refusals: leftExpertRefusals }),
+  ...casesOf({ ...tinyMoe, dtype: 'bfloat16', presets: ['mxfp4', 'mxfp8'], refusals: leftExpertRefusals }),
+  ...casesOf({ ...experts, presets: [...integers, ...groups, ...floats] }),
+  ...casesOf({ ...experts, presets: groupsWithZeroPoints, how }),
+  ...casesOf({ ...experts, dtype: 'bfloat16', presets: blockFloats }),
+  ...casesOf({ ...smollm2, presets: ['int8', 'int4_wo_64', 'fp8_per_channel'] }),
+  ...casesOf({ ...smollm2, presets: ['uint4_wo_64'], how }),
+  ...casesOf({ ...smollm2, dtype: 'bfloat16', presets: ['mxfp4'] }),
+  ...casesOf({ format, model: 'minilm', dtype: 'float32', presets: ['int8', 'int4_wo_128', 'fp8_per_channel'] }),
+];
+
+/** Rows of the table of `npm run test:peers`. */
+export async function checkTransformers(environment, quantizer, folder, { only }) {
+  return [await checkRuntime(environment, quantizer, folder, { cases, only })];
+}
