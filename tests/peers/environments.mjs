@@ -1,5 +1,5 @@
 // Python environments of the peers: tests/peers/NAME/requirements.txt becomes .peers-python/NAME/ at the root of the checkout, a
-// venv with exactly the packages that the file pins. torch is large, so it has an environment of its own, which the others
+// venv with exactly the packages that the file pins, from wheels but for those that the file names under --no-binary. torch is large, so it has an environment of its own, which the others
 // see through a .pth file. Nothing is installed that no file pins (pip install --no-deps), so no package can pull in another build
 // of torch.
 import { spawn, spawnSync } from 'node:child_process';
@@ -51,10 +51,11 @@ function pip(name, args, stdio) {
   return { ok: status === 0, stdout };
 }
 
-/** Names and versions that a requirements file or pip freeze lists, in one spelling. */
+/** Names and versions that a requirements file or pip freeze lists, in one spelling; lines with options of pip are none. */
 function pins(text) {
   const lines = text.split('\n').map((line) => line.replace(/\s*#.*/, '').trim());
-  return new Set(lines.filter(Boolean).map((line) => line.toLowerCase().replaceAll(/[_.](?=.*==)/g, '-')));
+  const named = lines.filter((line) => line && !line.startsWith('--'));
+  return new Set(named.map((line) => line.toLowerCase().replaceAll(/[_.](?=.*==)/g, '-')));
 }
 
 /** What is installed must be what the file pins: neither another version, nor more. */

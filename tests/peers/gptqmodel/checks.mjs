@@ -1,0 +1,16 @@
+// Folders of formats gptq (version 1 without zero points, version 2 with them) and awq, loaded by gptqmodel with its kernels in PyTorch.
+import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
+
+const symmetric = ['int4_wo_32', 'int4_wo_64'];
+const withZeroPoints = ['uint4_wo_32', 'uint4_wo_64'];
+const tinyLlama = { model: 'tiny-llama', dtype: 'float16' };
+
+const cases = [
+  ...casesOf({ ...tinyLlama, format: 'gptq', presets: [...symmetric, ...withZeroPoints] }),
+  ...casesOf({ ...tinyLlama, format: 'awq', presets: withZeroPoints }),
+];
+
+/** Rows of the table of `npm run test:peers`. */
+export async function checkGptqmodel(environment, quantizer, folder, { only }) {
+  return [await checkRuntime(environment, quantizer, folder, { cases, only })];
+}

@@ -1,0 +1,35 @@
+// Folders of several formats, loaded by vLLM's CPU build.
+import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
+
+const inBfloat16 = { model: 'tiny-llama', dtype: 'bfloat16' };
+const tinyLlama = { model: 'tiny-llama', dtype: 'float16' };
+const smollm2 = { model: 'smollm2', dtype: 'float16' };
+
+const compressed = { format: 'compressed-tensors' };
+const wordPresets = ['int4_wo_64', 'uint4_wo_64'];
+const compressedPresets = ['int8', 'int8_dynamic', 'fp8_per_channel', 'ptpc_fp8', 'fp8_per_block', 'mxfp4', 'nvfp4'];
+const noKernel = 'Failed to find a kernel';
+const compressedRefusals = {
+  int8: 'validation error',
+  fp8_per_channel: noKernel,
+  fp8_per_block: 'Found different quantization schemes for the shards',
+  mxfp4: noKernel,
+  nvfp4: 'is not supported: Marlin FP4 not available',
+};
+const quarkPresets = ['int8', 'fp8', 'ptpc_fp8', 'mxfp4'];
+const noScheme = 'No quark compatible scheme was found';
+const quarkRefusals = { int8: noScheme, fp8: noScheme, mxfp4: noKernel };
+
+const cases = [
+  ...casesOf({ ...tinyLlama, ...compressed, presets: wordPresets }),
+  ...casesOf({ ...inBfloat16, ...compressed, presets: compressedPresets, refusals: compressedRefusals }),
+  ...casesOf({ ...tinyLlama, format: 'awq', presets: ['uint4_wo_64'] }),
+  ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_64'] }),
+  ...casesOf({ ...inBfloat16, format: 'quark', presets: quarkPresets, refusals: quarkRefusals }),
+  ...casesOf({ ...smollm2, ...compressed, presets: ['int4_wo_64'] }),
+];
+
+/** Rows of the table of `npm run test:peers`. */
+export async function checkVllm(environment, quantizer, folder, { only }) {
+  return [await checkRuntime(environment, quantizer, folder, { cases, only })];
+}

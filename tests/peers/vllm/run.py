@@ -1,0 +1,69 @@
+"""vLLM's CPU build: see runtimes/loaded_cases.py. Logits are log-probabilities: of each token of the prompt but the first, the 20 largest."""
+from loaded_cases import answer  # isort: skip; first, so that what the others print goes to stderr
+
+import gc
+import os
+
+os.environ.update(VLLM_LOGGING_LEVEL="ERROR", VLLM_CPU_KVCACHE_SPACE="1", VLLM_NO_USAGE_STATS="1", VLLM_ENABLE_V1_MULTIPROCESSING="0",
+                  VLLM_CPU_OMP_THREADS_BIND="nobind")
+
+import torch
+from vllm import LLM, SamplingParams
+from vllm.distributed import cleanup_dist_env_and_memory
+from vllm.model_executor.layers.linear import LinearBase
+
+# vLLM's own: the largest value of a token is the largest code.
+LARGEST = {"int8": 127.0, "fp8_e4m3": 448.0}
+LISTED = 20
+
+
+def rounded_by_token(values, dtype):
+    wide = values.float()
+    scale = (wide.abs().amax(-1, keepdim=True) / LARGEST[dtype]).clamp(min=1e-12)
+    codes = wide / scale
+    codes = codes.round().clamp(-128, 127) if dtype == "int8" else codes.to(torch.float8_e4m3fn).float()
+    return (codes * scale).to(values.dtype)
+
+
+def round_inputs(llm, dtype):
+    """Rounds the inputs of every linear layer of the reference as the block of a written config says."""
+    def round_first(_, args):
+        return (rounded_by_token(args[0], dtype), *args[1:])
+
+    model = llm.llm_engine.model_executor.driver_worker.model_runner.model
+    for module in model.modules():
+        if isinstance(module, LinearBase) and module.quant_method.__class__.__name__ == "UnquantizedLinearMethod":
+            module.register_forward_pre_hook(round_first)
+
+
+class ListedLogits:
+    """Log-probabilities of the most probable tokens at each position, {token: value}; differences are taken over the tokens that both list."""
+
+    def __init__(self, positions):
+        self.positions = positions
+        self.shape = (len(positions),)
+
+    def __sub__(self, other):
+        return torch.tensor([ours[token] - theirs[token] for ours, theirs in zip(self.positions, other.positions) for token in ours if token in theirs])
+
+    def __abs__(self):
+        return torch.tensor([abs(value) for values in self.positions for value in values.values()])
+
+
+def run(folder, case, is_reference):
+    llm = LLM(model=folder, dtype=case["dtype"], enforce_eager=True, max_model_len=64, skip_tokenizer_init=True, max_logprobs=LISTED,
+              enable_prefix_caching=False)
+    try:
+        if is_reference and case["inputs"]:
+            round_inputs(llm, case["inputs"])
+        sampling = SamplingParams(temperature=0, max_tokens=5, ignore_eos=True, prompt_logprobs=LISTED, detokenize=False)
+        made = llm.generate([{"prompt_token_ids": case["tokens"]}], sampling, use_tqdm=False)[0]
+    finally:
+        del llm
+        gc.collect()
+        cleanup_dist_env_and_memory()
+    positions = [{token: entry.logprob for token, entry in values.items()} for values in made.prompt_logprobs if values]
+    return ListedLogits(positions), list(made.outputs[0].token_ids)
+
+
+answer(run)
