@@ -10,9 +10,9 @@ const wordPresets = ['int4_wo_64', 'uint4_wo_64'];
 const compressedPresets = ['int8', 'int8_dynamic', 'fp8_per_channel', 'ptpc_fp8', 'fp8_per_block', 'mxfp4', 'nvfp4'];
 const noKernel = 'Failed to find a kernel';
 const compressedRefusals = {
-  int8: 'validation error',
+  int8: noKernel,
   fp8_per_channel: noKernel,
-  fp8_per_block: 'Found different quantization schemes for the shards',
+  fp8_per_block: noKernel,
   mxfp4: noKernel,
   nvfp4: 'is not supported: Marlin FP4 not available',
 };
