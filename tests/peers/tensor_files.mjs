@@ -27,6 +27,7 @@ export function differenceOf(ours, theirs) {
   return found;
 }
 
+/** Diagnostics of an error of ours; throws any other. */
 export const errorsOf = (error) => {
   if (!error.diagnostics?.length && !error.code) throw error;
   const problems = (error.diagnostics ?? []).filter(({ severity }) => severity === 'error');
