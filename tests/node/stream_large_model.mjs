@@ -26,7 +26,7 @@ process.stdout.write(
     outputs,
     lastScale: tail.readFloatLE(tail.length - 4),
     firstScale: tail.readFloatLE(tail.length - 4 * rows),
-    lastCode: tail.readInt8(tail.length - 4 * rows - 1),
+    lastCode: tail.readUInt8(tail.length - 4 * rows - 1),
     maxAbs: report.tensors.find(({ name }) => name === 'second.weight').error.maxAbs,
   }),
 );
