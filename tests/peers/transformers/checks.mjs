@@ -18,7 +18,7 @@ const dequantizeRefusals = { uint4_wo_128: conversion };
 
 // Experts: the loader decompresses packed weights without zero points and fp8 with a scale a row or tensor, and takes all experts for quantized
 // like the first group says, unless that is fp8. It drops the scale of NVFP4's tensors.
-const refusedWithExperts = ['int8', 'int8_per_tensor', 'int8_dynamic', 'fp8_per_block', 'mxfp8'];
+const refusedWithExperts = ['int8_per_tensor', 'int8_dynamic', 'fp8_per_block', 'mxfp8'];
 const expertRefusals = {
   ...Object.fromEntries([...refusedWithExperts, ...groupsWithZeroPoints].map((preset) => [preset, conversion])),
   nvfp4: 'logits differ',
