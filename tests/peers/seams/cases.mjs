@@ -1,5 +1,5 @@
 // A case: a model, perhaps quantized once already, a config, an output format. Made from its number alone.
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { graph, model, node, tensor } from '../../node/onnx_model.mjs';
 import { safetensors } from '../../node/written_model.mjs';
@@ -72,7 +72,7 @@ export class SeamCase {
     this.folder = folder;
     this.random = new Random(seed * 2654435761);
     this.presets = presets;
-    for (const name of ['source', 'first', 'output', 'fake', 'reread'])
+    for (const name of ['source', 'first', 'output', 'fake', 'reread', 'decoded'])
       rmSync(join(folder, name), { recursive: true, force: true });
   }
 
@@ -177,6 +177,9 @@ export class SeamCase {
     const compared = isGguf || !wanted.isNearest ? {} : await this.#compare(quantizer, source, output);
     return {
       format,
+      family,
+      decoded: this.path('decoded'),
+      loadsAs: howToLoad(output),
       source,
       sourceShapes: known.shapes,
       output,
@@ -220,6 +223,14 @@ export class SeamCase {
       await quantized.close();
     }
   }
+}
+
+/** As our load lines say: packed zero points need dequantize, and the weights of MX and NVFP4 become bfloat16. */
+function howToLoad(folder) {
+  const path = join(folder, 'config.json');
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const isPackedWithZeros = /"symmetric": ?false/.test(text) && /pack-quantized/.test(text);
+  return { dtype: /(mxfp|nvfp)\d/.test(text) ? 'bfloat16' : 'float32', dequantize: isPackedWithZeros };
 }
 
 /** Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. */

@@ -1,14 +1,16 @@
-// judge.py as a process that answers one case after another.
+// judge.py and load.py as processes that answer one case after another.
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { PeerEnvironment } from '../environments.mjs';
 
-export class Judge {
+class Answers {
   #process;
   #waiting = [];
   #complaints = '';
 
-  /** `environment`: the PeerEnvironment that judge.py runs in. */
-  constructor(environment) {
-    this.#process = environment.start('judge.py');
+  /** `environment`: the PeerEnvironment that the script runs in. */
+  constructor(environment, script) {
+    this.#process = environment.start(script);
     this.#process.stderr.setEncoding('utf8').on('data', (text) => {
       this.#complaints = (this.#complaints + text).slice(-2000);
     });
@@ -17,18 +19,64 @@ export class Judge {
     );
     this.#process.on('close', (code) => {
       for (const { reject } of this.#waiting.splice(0))
-        reject(new Error(`judge.py ended with exit code ${code}: ${this.#complaints}`));
+        reject(new Error(`${script} ended with exit code ${code}: ${this.#complaints}`));
     });
   }
 
-  /** What is wrong with the case's output: a list of texts. */
-  async problems(question) {
+  ask(question) {
     const answer = new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
     this.#process.stdin.write(`${JSON.stringify(question)}\n`);
-    return (await answer).problems;
+    return answer;
   }
 
   close() {
     this.#process.stdin.end();
+  }
+}
+
+/** Decoders that are not ours. */
+export class Judge {
+  #answers = new Answers(new PeerEnvironment('seams'), 'judge.py');
+
+  /** What is wrong with the case's output: a list of texts. */
+  async problems(question) {
+    return (await this.#answers.ask(question)).problems;
+  }
+
+  close() {
+    this.#answers.close();
+  }
+}
+
+/** Formats that a package's `from_pretrained` reads, and the environment of the package. */
+const packages = { 'compressed-tensors': 'transformers', quark: 'quark' };
+/** Rounding of float32, and of bfloat16 with 8 bits in two blocks. */
+const bounds = { float32: 2e-3, bfloat16: 6e-2 };
+
+/** The loaders that people use, each started when it is first asked. */
+export class Loaders {
+  #started = new Map();
+
+  /** Whether there is one for such a case. */
+  static reads({ format, family }) {
+    return format in packages && family !== 'of no family';
+  }
+
+  /** {refused: TEXT} or {problems: TEXTS} for a case whose weights judge.py decoded. */
+  async load({ format, output, decoded, loadsAs }) {
+    if (!this.#started.has(format)) {
+      const script = join(import.meta.dirname, 'load.py');
+      this.#started.set(format, new Answers(new PeerEnvironment(packages[format]), script));
+    }
+    const { difference, error } = await this.#started.get(format).ask({ output, decoded, ...loadsAs });
+    if (error) return { refused: error };
+    const bound = bounds[loadsAs.dtype];
+    const problems =
+      difference <= bound ? [] : [`the loader's logits differ by ${difference.toPrecision(3)} of the largest`];
+    return { problems };
+  }
+
+  close() {
+    for (const answers of this.#started.values()) answers.close();
   }
 }

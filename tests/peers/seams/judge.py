@@ -2,7 +2,8 @@
 
 A case: {"format", "source": FOLDER or null, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
 "reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
-model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values}
+model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values,
+"decoded": FOLDER for the decoded weights, if a loader is to be asked}
 """
 import json
 import os
@@ -17,7 +18,7 @@ import gptq_layout
 import onnx_layout
 import quark_layout
 from error_bounds import least_signal_to_noise, largest_errors
-from stored import read_config, read_file, read_folder
+from stored import read_config, read_file, read_folder, write_folder
 
 JOINED = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("w1", "w3"))
 
@@ -130,6 +131,9 @@ def judge_folder(case):
                 yield f"config.json says that the tied layer {layer} is quantized; the file has no weight for it"
         if case["joinsScales"]:
             yield from scales_differ(case["output"])
+    if case.get("decoded"):
+        config = read_config(case["output"])
+        write_folder(case["decoded"], config, values)
     if not quantized and case["expectsQuantized"]:
         yield "nothing is quantized, and the run succeeded"
 

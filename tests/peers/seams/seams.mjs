@@ -1,6 +1,6 @@
 // npm run test:seams [-- COUNT]: random pairs of everything that can meet (source format and dtype, family with joined, tied and expert layers, spec,
 // algorithm, output format, reader), judged by decoders that are not ours. A run may refuse; one that succeeds must have written what was meant.
-//   --seed N: the first case (1)   --verbose: every refusal
+//   --seed N: the first case (1)   --loaders: transformers and AMD Quark load what they can, too   --verbose: every refusal
 // Prints how many were right and why others were refused; exit code 1 for a wrong one. A case is made from its number: `-- 1 --seed 1234` repeats it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,69 +8,113 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildAll } from '../../setup/build.mjs';
 import { main } from '../../setup/command.mjs';
-import { PeerEnvironment } from '../environments.mjs';
 import { SeamCase } from './cases.mjs';
-import { Judge } from './judge.mjs';
+import { Judge, Loaders } from './judge.mjs';
+
+/** What came of the cases. */
+class Tally {
+  #counts = { right: 0, refused: 0, wrong: 0, loaded: 0, 'not loaded': 0 };
+  #reasons = new Map();
+
+  right() {
+    ++this.#counts.right;
+  }
+
+  loaded() {
+    ++this.#counts.loaded;
+  }
+
+  /** `by`: us (`refused`), before a file was written, or a loader (`not loaded`). */
+  refused(by, text) {
+    ++this.#counts[by];
+    const reason = `${by}: ${reasonOf(text)}`;
+    this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + 1);
+  }
+
+  wrong(seed, problems, description) {
+    ++this.#counts.wrong;
+    const lines = problems.map((problem) => `${seed} WRONG: ${problem}\n`);
+    process.stdout.write(`${lines.join('')}  ${description}\n`);
+  }
+
+  /** Prints it all. Returns how many were wrong. */
+  print() {
+    const reasons = [...this.#reasons].sort((left, right) => right[1] - left[1]);
+    process.stdout.write('\n');
+    for (const [reason, times] of reasons) process.stdout.write(`${String(times).padStart(6)}  ${reason}\n`);
+    const counts = Object.entries(this.#counts).filter(([what, count]) => count > 0 || what === 'wrong');
+    process.stdout.write(`${counts.map(([what, count]) => `${count} ${what}`).join(', ')}\n`);
+    return this.#counts.wrong;
+  }
+}
 
 /** Numbers and names out of a refusal, so that equal reasons are counted together. */
 const reasonOf = (text) => text.replaceAll(/"[^"]*"|\S*\d\S*|\S+\.(weight|safetensors)\b/g, '#').slice(0, 110);
 
+/** Runs one case and asks the judges. */
+async function tryCase(seed, { folder, presets, judge, loaders, tally, verbose }, quantizer) {
+  const seam = new SeamCase(seed, folder, presets);
+  const isLoaded = (question) => loaders && Loaders.reads(question);
+  const note = (by, text) => {
+    if (verbose) process.stdout.write(`${seed} ${by}: ${text}\n`);
+    tally.refused(by, text);
+  };
+  try {
+    const question = await seam.run(quantizer);
+    if (question.refused) return note('refused', question.refused);
+    const problems = await judge.problems(isLoaded(question) ? question : { ...question, decoded: null });
+    if (problems.length === 0 && isLoaded(question)) {
+      const outcome = await loaders.load(question);
+      if (outcome.refused) note('not loaded', outcome.refused);
+      else tally.loaded();
+      problems.push(...(outcome.problems ?? []));
+    }
+    if (problems.length === 0) return tally.right();
+    tally.wrong(seed, problems, seam.describe());
+  } catch (error) {
+    tally.wrong(
+      seed,
+      [
+        String(error.stack ?? error)
+          .split('\n')
+          .slice(0, 3)
+          .join(' '),
+      ],
+      seam.describe(),
+    );
+  }
+}
+
 main(async (args) => {
   const { values, positionals } = parseArgs({
     args,
-    options: { seed: { type: 'string', default: '1' }, verbose: { type: 'boolean' } },
+    options: { seed: { type: 'string', default: '1' }, loaders: { type: 'boolean' }, verbose: { type: 'boolean' } },
     allowPositionals: true,
   });
   const count = Number(positionals[0] ?? 50);
   const start = Number(values.seed);
-  const environment = new PeerEnvironment('seams');
   buildAll();
   const { createQuantizer } = await import('../../../dist/node.js');
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-seams-'));
-  const judge = new Judge(environment);
-  const tally = { right: 0, refused: 0, wrong: 0 };
-  const refusals = new Map();
-  let quantizer = await createQuantizer({ threads: 0 });
+  const tally = new Tally();
+  const judge = new Judge();
+  const loaders = values.loaders ? new Loaders() : null;
   try {
-    const presets = quantizer
-      .presets()
-      .filter(({ config }) => config.dialect !== 'gguf')
-      .map(({ name }) => name);
     for (let seed = start; seed < start + count; ++seed) {
-      const seam = new SeamCase(seed, folder, presets);
-      let problems;
-      try {
-        const question = await seam.run(quantizer);
-        if (question.refused) {
-          const reason = reasonOf(question.refused);
-          refusals.set(reason, (refusals.get(reason) ?? 0) + 1);
-          if (values.verbose) process.stdout.write(`${seed} refused: ${question.refused}\n`);
-          ++tally.refused;
-          continue;
-        }
-        problems = await judge.problems(question);
-      } catch (error) {
-        problems = [
-          String(error.stack ?? error)
-            .split('\n')
-            .slice(0, 3)
-            .join(' '),
-        ];
-        await quantizer[Symbol.asyncDispose]();
-        quantizer = await createQuantizer({ threads: 0 });
-      }
-      ++tally[problems.length === 0 ? 'right' : 'wrong'];
-      for (const problem of problems) process.stdout.write(`${seed} WRONG: ${problem}\n`);
-      if (problems.length > 0) process.stdout.write(`  ${seam.describe()}\n`);
+      // Its own quantizer: a case that breaks one breaks no other.
+      const quantizer = await createQuantizer({ threads: 0 });
+      const recipes = ({ config }) => config.dialect === 'gguf';
+      const presets = quantizer
+        .presets()
+        .filter((preset) => !recipes(preset))
+        .map(({ name }) => name);
+      await tryCase(seed, { folder, presets, judge, loaders, tally, verbose: values.verbose }, quantizer);
+      await quantizer[Symbol.asyncDispose]();
     }
   } finally {
     judge.close();
-    await quantizer[Symbol.asyncDispose]();
+    loaders?.close();
     rmSync(folder, { recursive: true, force: true });
   }
-  const reasons = [...refusals].sort((left, right) => right[1] - left[1]);
-  process.stdout.write('\nrefused because:\n');
-  for (const [reason, times] of reasons) process.stdout.write(`${String(times).padStart(6)}  ${reason}\n`);
-  process.stdout.write(`${tally.right} right, ${tally.refused} refused, ${tally.wrong} wrong\n`);
-  return tally.wrong > 0 ? 1 : 0;
+  return tally.print() > 0 ? 1 : 0;
 });

@@ -42,3 +42,18 @@ def read_folder(folder):
                 raise ValueError(f"{name} is in two files")
             tensors[name] = tensor
     return tensors
+
+
+def write_folder(folder, config, values):
+    """A checkpoint of float32 values."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump({key: value for key, value in config.items() if key != "quantization_config"}, file)
+    header, data, begin = {"__metadata__": {"format": "pt"}}, [], 0
+    for name, value in values.items():
+        data.append(np.ascontiguousarray(value, np.float32).tobytes())
+        header[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [begin, begin + len(data[-1])]}
+        begin += len(data[-1])
+    text = json.dumps(header).encode()
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + b"".join(data))

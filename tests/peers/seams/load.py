@@ -1,0 +1,47 @@
+"""Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
+
+    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
+                        {"difference": largest difference of a logit, relative to the largest one} or {"error": TEXT}
+"""
+import json
+import os
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLINE="1", TORCHDYNAMO_DISABLE="1", QUARK_LOG_LEVEL="error",
+                  QUARK_DISABLE_COMPILE="1")
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # loaders print
+
+import torch
+from transformers import AutoModelForCausalLM
+
+TOKENS = torch.arange(1, 17).reshape(2, 8)
+
+
+def logits(folder, dtype, options):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options).eval()
+    with torch.no_grad():
+        return model(TOKENS).logits.float()
+
+
+def outcome(case):
+    dtype = getattr(torch, case["dtype"])
+    options = {}
+    if case["dequantize"]:
+        from transformers import CompressedTensorsConfig
+
+        options["quantization_config"] = CompressedTensorsConfig(dequantize=True)
+    try:
+        found = logits(case["output"], dtype, options)
+    except Exception as error:  # whatever a loader raises is its outcome
+        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]}
+    expected = logits(case["decoded"], dtype, {})
+    if not torch.isfinite(found).all():
+        return {"difference": float("1e9")}
+    return {"difference": float((found - expected).abs().max() / expected.abs().max())}
+
+
+for line in sys.stdin:
+    print(json.dumps(outcome(json.loads(line))), file=answers, flush=True)
