@@ -100,7 +100,9 @@ function folderOfList(files: ReadonlyMap<string, FileSource>, prefix: string): F
 }
 
 /** The folder around that of `url`. */
-export const urlFolderAround = (url: URL): Folder => urlFolder(urlAt('../', url), url);
+export function urlFolderAround(url: URL): Folder {
+  return urlFolder(urlAt('../', url), url);
+}
 
 /** Whether `urlFolder` works for a URL. */
 export function hasNeighbours(url: URL): boolean {
