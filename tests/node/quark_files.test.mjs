@@ -148,3 +148,38 @@ test('sync_moe_expert_input_amax: the inputs of a projection have the largest sc
   const asymmetric = { dtype: 'uint8', symmetric: false };
   assert.deepEqual(await scalesOf({ sync_moe_expert_input_amax: true }, asymmetric), await scalesOf({}, asymmetric));
 });
+
+test('specs of biases: values in fake-quantized files, a warning where a format keeps biases', async (t) => {
+  const bias = { dtype: 'F32', shape: [16], data: noise(16, 40) };
+  const tensors = { 'a.weight': matrix(16, 64, 41), 'a.bias': bias, 'b.weight': matrix(16, 64, 42), 'b.bias': bias };
+  const folder = folderWith(t, tensors);
+  const config = {
+    global_quant_config: { weight: perChannel, bias: { dtype: 'int8', symmetric: true } },
+    exclude: ['b'],
+  };
+  const { data, report } = await quantized(t, folder, config, 'fake-quantized');
+  const scale = Math.fround(bias.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127.5);
+  const inverse = Math.fround(1 / scale);
+  const even = (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x));
+  const code = (value) => Math.max(-128, Math.min(127, even(Math.fround(value * inverse))));
+  const expected = bias.data.map((value) => Math.fround(code(value) * scale));
+  assert.deepEqual(new Float32Array(data('a.bias').slice().buffer).map((v) => v + 0), expected.map((v) => v + 0));
+  assert.deepEqual(new Float32Array(data('b.bias').slice().buffer), bias.data, 'an excluded layer keeps its bias');
+  assert.equal(report.diagnostics.some(({ code }) => code === 'not-applied'), false);
+  const packed = await quantized(t, folder, config);
+  assert.deepEqual(new Float32Array(packed.data('a.bias').slice().buffer), bias.data);
+  assert.ok(packed.report.diagnostics.some(({ code, where }) => code === 'not-applied' && where === 'a.bias'));
+});
+
+test('an export of Quark whose biases are codes is refused, not copied', async (t) => {
+  const block = { quant_method: 'quark', ...configOf(perChannel), export: { weight_format: 'real_quantized' } };
+  block.global_quant_config.bias = { dtype: 'int8', symmetric: true };
+  const tensors = {
+    'a.weight': { dtype: 'I8', shape: [16, 64], data: new Int8Array(1024) },
+    'a.weight_scale': { dtype: 'F32', shape: [16], data: new Float32Array(16).fill(1) },
+    'a.bias': { dtype: 'I8', shape: [16], data: new Int8Array(16) },
+    'a.bias_scale': { dtype: 'F32', shape: [], data: Float32Array.of(1) },
+  };
+  const folder = folderWith(t, tensors, { model_type: 'llama', quantization_config: block });
+  await assert.rejects(quantized(t, folder, configOf(perChannel)), /biases are quantized, which are not read/);
+});

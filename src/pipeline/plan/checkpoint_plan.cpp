@@ -76,6 +76,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
     Resolved resolved =
         resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
+    resolve_bias(tensor, resolved);
     planned.reason = std::move(resolved.reason);
     leave_router(planned, resolved.weight);
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
@@ -92,6 +93,19 @@ class CheckpointPlanner final : public OutputPlanner {
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
     return {};
+  }
+
+  // The spec of a bias is that of its layer's config.
+  void resolve_bias(const ModelTensor& tensor, Resolved& resolved) {
+    const auto [layer, role] = layer_name_of(tensor.stored.name);
+    if (role != TensorRole::bias || !is_quantizable(tensor.stored.dtype, tensor.stored.shape)) return;
+    const ModelTensor* const weight = model_.find(text_of("{}.weight", layer));
+    Resolved found = weight == nullptr ? Resolved() : resolver_.resolve_bias(layer, weight->layer_type);
+    if (found.weight.empty()) return;
+    if (format_.holds_biases())
+      resolved = std::move(found);
+    else
+      biases_.add(tensor.stored.name);
   }
 
   // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
@@ -281,6 +295,12 @@ class CheckpointPlanner final : public OutputPlanner {
            "give calibration, or set is_dynamic to true");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
     report_joined_layers();
+    if (biases_.count != 0)
+      warn("not-applied", biases_.first,
+           text_of("is the first of {} biases that have a spec and stay as they are, because {} does not hold quantized "
+                   "biases",
+                   biases_.count, format_.name()),
+           "remove the key, or write fake-quantized");
     if (routers_.count != 0)
       note("routers-left", routers_.first,
            text_of("is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
@@ -358,7 +378,7 @@ class CheckpointPlanner final : public OutputPlanner {
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false;
-  Tally static_left_out_, widened_, left_with_others_, routers_;
+  Tally static_left_out_, widened_, left_with_others_, routers_, biases_;
 };
 
 }  // namespace
