@@ -4,6 +4,7 @@
 #include "config/resolve.h"
 #include "core/list.h"
 #include "families/default_exclusions.h"
+#include "families/expert_weights.h"
 #include "families/loader_names.h"
 #include "pipeline/model_index/expert_tensors.h"
 #include "pipeline/plan/file_layout.h"
@@ -296,16 +297,18 @@ class CheckpointPlanner final : public OutputPlanner {
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
     report_joined_layers();
     if (biases_.count != 0)
-      warn("not-applied", biases_.first,
-           text_of("is the first of {} biases that have a spec and stay as they are, because {} does not hold quantized "
-                   "biases",
-                   biases_.count, format_.name()),
-           "remove the key, or write fake-quantized");
+      warn(
+          "not-applied", biases_.first,
+          text_of("is the first of {} biases that have a spec and stay as they are, because {} does not hold quantized "
+                  "biases",
+                  biases_.count, format_.name()),
+          "remove the key, or write fake-quantized");
     if (routers_.count != 0)
       note("routers-left", routers_.first,
-           text_of("is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
-                   "expects their values",
-                   routers_.count));
+           text_of(
+               "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
+               "expects their values",
+               routers_.count));
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,

@@ -96,12 +96,13 @@ Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
   TRY(parsed, config::parse_text(json::write(without_unusable_exclusions(block)), kQuark));
   const auto refuse_bias = [&](const LayerConfig& layer) -> Status {
     const bool has_codes = !layer.bias.empty() && !info_of(layer.bias.front().dtype).is_plain_cast();
-    const bool is_real = !parsed.config.export_info ||
-                         parsed.config.export_info->weight_format == WeightFormat::real_quantized;
+    const bool is_real =
+        !parsed.config.export_info || parsed.config.export_info->weight_format == WeightFormat::real_quantized;
     if (!has_codes || !is_real) return {};
-    return error_at(ErrorCode::format_unsupported, "/quantization_config",
-                    "says that biases are quantized, which are not read: export the model without a spec for biases, or "
-                    "with weight_format fake_quantized");
+    return error_at(
+        ErrorCode::format_unsupported, "/quantization_config",
+        "says that biases are quantized, which are not read: export the model without a spec for biases, or "
+        "with weight_format fake_quantized");
   };
   TRY_VOID(refuse_bias(parsed.config.global));
   for (const auto* layers : {&parsed.config.layer_type, &parsed.config.layer})
