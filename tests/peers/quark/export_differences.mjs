@@ -9,15 +9,6 @@ export const tensorDifferences = [
     explains: ({ name, scheme }) => scheme.endsWith('kv_cache fp8') && name.endsWith('.output_scale'),
   },
   {
-    id: 'block scales at ties',
-    text: 'a block scale of NVFP4 over weight_scale_2 that lies half-way between two fp8 values, as weights of 16 bits make them, may be rounded to the other one: fewer than one of a hundred blocks of a tensor',
-    explains: ({ name, scheme, codes }) =>
-      scheme === 'nvfp4, scales not shared' &&
-      /\.weight(_scale)?$/.test(name) &&
-      codes &&
-      codes.differing <= codes.count / 100,
-  },
-  {
     id: 'shared scales',
     text: 'shared_scale_groups gives parallel layers (q, k, v; gate, up) one scale of the tensor; here every weight has its own',
     explains: ({ name, scheme }) =>

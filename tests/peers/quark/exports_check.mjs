@@ -74,7 +74,11 @@ function differingKeys(ours, theirs, path = '') {
   return [...keys].flatMap((key) => differingKeys(ours[key], theirs[key], path ? `${path}/${key}` : key));
 }
 
-const blockOf = (folder) => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')).quantization_config;
+/** Routers are excluded in ours; Quark does not name them. */
+function blockOf(folder) {
+  const block = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')).quantization_config;
+  return { ...block, exclude: block.exclude.filter((name) => !name.endsWith('.mlp.gate')) };
+}
 
 /** Of schemes whose activations have static scales of scales, weights alone are compared. */
 const isOfWeightsAlone = (scheme) => /^(nvfp4|fp4_block16)/.test(scheme);
