@@ -50,7 +50,6 @@ export const quarkRefusals = [
 export const specDifferences = {
   zero_point_type: 'left out for floats, which have none; Quark writes its default',
   symmetric: 'true for floats; null in Quark where a spec does not set it',
-  scale_type: 'float where Quark has null, which means that',
 };
 
 /** Keys of the quantization_config block whose values may differ, with the reason. */

@@ -43,6 +43,8 @@ def variants(is_large):
         yield f"{scheme}, pack_method order", {"scheme": scheme}, {"pack_method": "order"}
     for scheme in ("fp8", "int4_wo_32"):
         yield f"{scheme}, kv_cache fp8", {"scheme": scheme, "kv_cache_scheme": "fp8"}, {}
+    for scheme in ("int8", "uint4_wo_32"):
+        yield f"{scheme}, fake_quantized", {"scheme": scheme}, {"weight_format": "fake_quantized"}
     yield "nvfp4, scales not shared", {"scheme": "nvfp4", "shared_scale_groups": []}, {}
 
 
