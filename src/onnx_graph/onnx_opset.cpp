@@ -5,11 +5,10 @@
 #include <optional>
 
 #include "core/message.h"
+#include "formats/onnx/onnx_views.h"
 
 namespace wasmquant::conversion {
 namespace {
-
-using protobuf::Wire;
 
 // Older versions differ too much.
 constexpr uint64_t kOldest = 9;
@@ -78,15 +77,6 @@ bool is_changed(const onnx::Node& node) {
   return axis == nullptr || axis->integer != -1;
 }
 
-// The text of a string attribute (AttributeProto: 4 s); empty: none.
-std::string_view text_in(const onnx::Skeleton& skeleton, const onnx::Node& node, std::string_view name) {
-  const onnx::Attribute* const attribute = node.find(name);
-  if (attribute == nullptr) return {};
-  for (onnx::Fields f(skeleton, skeleton.field(attribute->whole.begin).payload); f.next();)
-    if (f.field.number == 4 && f.field.wire == Wire::bytes) return skeleton.text(f.field.payload);
-  return {};
-}
-
 // The scales of Resize, if they are constants.
 std::vector<float> scales_of(const onnx::Model& model, uint32_t node) {
   std::vector<float> scales;
@@ -113,7 +103,8 @@ std::optional<NodeChange> change_of(const onnx::Model& model, uint32_t n) {
   if (node.op_type == "Split") return NodeChange::count;
   const bool is_resize = node.op_type == "Resize";
   if ((!is_resize && node.op_type != "Upsample") || node.inputs.size() != 2) return std::nullopt;
-  if (!is_resize || text_in(*model.skeleton, node, "mode") == "linear") return NodeChange::floor;
+  const onnx::Attribute* const mode = node.find("mode");
+  if (!is_resize || (mode != nullptr && onnx::text_of(*model.skeleton, *mode) == "linear")) return NodeChange::floor;
   const std::vector<float> scales = scales_of(model, n);
   const auto is_all = [&](auto&& holds) { return std::all_of(scales.begin(), scales.end(), holds); };
   if (scales.empty()) return std::nullopt;
@@ -128,26 +119,16 @@ void append_integer(std::string& out, uint64_t value) {
 
 // AttributeProto: 2 f, 3 i, 8 ints. False: something else.
 bool read_values(const onnx::Skeleton& skeleton, const onnx::Attribute& attribute, bool is_real, std::string& out) {
-  const onnx::Field whole = skeleton.field(attribute.whole.begin);
-  for (onnx::Fields f(skeleton, whole.payload); f.next();) {
-    const onnx::Field& field = f.field;
-    if (is_real && field.number == 2) {
-      out.assign(sizeof(float), '\0');
-      std::memcpy(out.data(), &attribute.real, sizeof(float));
-    }
-    if (is_real || (field.number != 3 && field.number != 8)) continue;
-    if (field.wire == Wire::varint) append_integer(out, field.value);
-    if (field.wire != Wire::bytes) continue;
-    const std::string_view text = skeleton.text(field.payload);
-    std::span<const uint8_t> rest(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-    if (rest.size() != field.payload.bytes()) return false;
-    while (!rest.empty()) {
-      uint64_t value = 0;
-      uint32_t used = 0;
-      if (protobuf::read_varint(rest, value, used) != protobuf::Outcome::read) return false;
-      append_integer(out, value);
-      rest = rest.subspan(used);
-    }
+  if (!is_real) {
+    const auto integers = onnx::integers_of(skeleton, attribute);
+    if (!integers) return false;
+    for (const int64_t value : *integers) append_integer(out, static_cast<uint64_t>(value));
+    return !out.empty();
+  }
+  for (onnx::Fields f(skeleton, skeleton.field(attribute.whole.begin).payload); f.next();) {
+    if (f.field.number != 2) continue;
+    out.assign(sizeof(float), '\0');
+    std::memcpy(out.data(), &attribute.real, sizeof(float));
   }
   return !out.empty();
 }

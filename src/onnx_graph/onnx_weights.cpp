@@ -69,7 +69,7 @@ bool reads_input_major(const onnx::Model& model, const Consumer& consumer) noexc
   const bool has_option = consumer.use == Use::gemm || consumer.use == Use::fused_mat_mul;
   const bool is_input_major = has_option ? integer_of(node, "transB") == 0
                                          : consumer.use == Use::mat_mul || consumer.use == Use::conv_transpose ||
-                                               consumer.use == Use::attention;
+                                               consumer.use == Use::attention || consumer.use == Use::einsum_in_out;
   return is_input_major != is_transposed;
 }
 

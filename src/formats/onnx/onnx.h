@@ -73,6 +73,8 @@ enum class Use : uint8_t {
   gather,          // Gather: data
   recurrent,       // LSTM, GRU, RNN: W and R
   attention,       // Attention of com.microsoft: weights [in, q + k + v]
+  einsum_in_out,   // Einsum (onnx_einsum.h): a matrix [in, out]
+  einsum_out_in,   // and [out, in]
   quantized,       // any input of a node that quantizes, dequantizes or works on codes
   view,            // a node of Tensor::views
   other,

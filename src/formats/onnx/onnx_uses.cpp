@@ -4,16 +4,21 @@
 
 #include "core/message.h"
 #include "core/order.h"
+#include "formats/onnx/onnx_einsum.h"
 #include "formats/onnx/onnx_views.h"
 #include "formats/tensor_name.h"
 
 namespace wasmquant::onnx {
 namespace {
 
-Use use_of(const Node& node, uint32_t input) noexcept {
+Use use_of(const Skeleton& skeleton, const Node& node, uint32_t input) noexcept {
   if (is_quantized_operator(node.domain, node.op_type)) return Use::quantized;
   // Operators with special uses have no subgraphs; a node that has some is kept whole, because edits inside need it.
   if (!node.graphs.empty()) return Use::other;
+  if (node.op_type == "Einsum" && node.domain.empty() && node.inputs.size() == 2) {
+    const Attribute* const equation = node.find("equation");
+    return equation == nullptr ? Use::other : einsum_use(text_of(skeleton, *equation), input);
+  }
   constexpr std::string_view kMicrosoft = "com.microsoft";
   struct Row {
     std::string_view op_type;
@@ -134,7 +139,7 @@ class Uses {
     const Node& node = model_.nodes[n];
     const Source source = source_of(node.inputs[input], node.graph);
     if (source.tensor == kNone) return;
-    Use use = use_of(node, input);
+    Use use = use_of(*model_.skeleton, node, input);
     if (use == Use::other && input == 0 && add_view(n, source)) use = Use::view;
     model_.tensors[source.tensor].consumers.push_back({n, input, use, source.view});
   }

@@ -91,6 +91,12 @@ std::optional<std::vector<int64_t>> integers_of(const Skeleton& skeleton, const 
   return out;
 }
 
+std::string_view text_of(const Skeleton& skeleton, const Attribute& attribute) {
+  for (Fields f(skeleton, skeleton.field(attribute.whole.begin).payload); f.next();)  // AttributeProto: 4 s
+    if (f.field.number == 4 && f.field.wire == Wire::bytes) return skeleton.text(f.field.payload);
+  return {};
+}
+
 std::optional<std::vector<int64_t>> integers_of(const Model& model, const Tensor& tensor) {
   const Range values{tensor.begin, tensor.end};
   const bool is_listed = tensor.encoding == Encoding::bytes || tensor.encoding == Encoding::varints;

@@ -11,6 +11,9 @@ namespace wasmquant::onnx {
 /// The integers of an attribute, one (i) or a list (ints). Nullopt if it has others or is cut out of the skeleton.
 std::optional<std::vector<int64_t>> integers_of(const Skeleton& skeleton, const Attribute& attribute);
 
+/// The text of a string attribute (s); empty if it has none or is cut out of the skeleton.
+std::string_view text_of(const Skeleton& skeleton, const Attribute& attribute);
+
 /// The values of a small int64 tensor in the skeleton; nullopt for others.
 std::optional<std::vector<int64_t>> integers_of(const Model& model, const Tensor& tensor);
 

@@ -32,8 +32,9 @@ class OnnxPlanner final : public OutputPlanner {
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // Biases and constants are listed too, so a share of all tensors says nothing, unless it is none.
-  bool expects_coverage() const override { return plan_.quantized_count == 0; }
+  // Biases and constants are listed too, so a share of all tensors says nothing, unless it is none and nothing else was
+  // done.
+  bool expects_coverage() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
 
   void add_tensors() override {
     for (uint32_t i = 0; i < model_.tensors().size(); ++i) {

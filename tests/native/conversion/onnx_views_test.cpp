@@ -3,6 +3,7 @@
 
 #include <deque>
 
+#include "formats/onnx/onnx_einsum.h"
 #include "formats/onnx_bytes.h"
 #include "onnx_graph/onnx_rewrite.h"
 
@@ -195,4 +196,17 @@ TEST_CASE("views: other shapes and orders are none") {
                 .message(1, node_of("Einsum", {"x", "t"}, {"y"}))
                 .message(5, raw_tensor("w", {4, 4}))) == "Einsum reads it, whose constants are not quantized");
   CHECK(why(Message().message(5, raw_tensor("w", {4, 4}))) == "no node reads it");
+}
+
+TEST_CASE("Einsum: operands that are weights of products, and their order") {
+  using onnx::einsum_use;
+  using onnx::Use;
+  CHECK(einsum_use("bij,jk->bik", 1) == Use::einsum_in_out);
+  CHECK(einsum_use("bij,kj->bik", 1) == Use::einsum_out_in);
+  CHECK(einsum_use("...j, j k -> ...k", 1) == Use::einsum_in_out);
+  CHECK(einsum_use("oi,bi->bo", 0) == Use::einsum_out_in);
+  for (const char* other : {"", "bij,jk", "bij,jk,k->bi", "jk->kj", "bij,jj->bi", "bij,bj->bi", "bij,jkl->bikl",
+                            "bij,j->bi", "bij,j...->bi", "bij,jk->bijk", "bij,jk->bi"})
+    CHECK_MESSAGE(einsum_use(other, 1) == Use::other, other);
+  CHECK(einsum_use("bij,jk->bik", 2) == Use::other);
 }

@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}
-PRODUCTS = ("MatMul", "Gemm", "GemmT", "FusedMatMul", "FusedMatMulT", "Attention")
+PRODUCTS = ("MatMul", "Gemm", "GemmT", "FusedMatMul", "FusedMatMulT", "Einsum", "EinsumT", "Attention")
 LAYERS = (*PRODUCTS, "Conv", "Gather", "tied", "batch")
 
 
@@ -114,6 +114,8 @@ def layer(graph, kind, value, dtype, k, n):
         return graph.reshape(out, (3, k)), other
     is_transposed = kind.endswith("T")
     weights, other = chain_to(graph, w.T if is_transposed else w, dtype)
+    if kind.startswith("Einsum"):
+        return graph.node("Einsum", [value, weights], equation="bi,oi->bo" if is_transposed else "bi,io -> bo"), other
     if kind.startswith("Fused"):
         return graph.node("FusedMatMul", [value, weights], domain="com.microsoft", transB=int(is_transposed)), other
     if kind.startswith("Gemm"):
