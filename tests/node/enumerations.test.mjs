@@ -75,7 +75,7 @@ test('the other dialects read their enumerations in the same ways', async (t) =>
 test('what is misspelt gets the nearest word', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [config, hint] of [
-    [quark({ dtype: 'Dtype.int5' }), /int[1-8]/],
+    [quark({ dtype: 'Dtype.itn4' }), /int4/],
     [quark({ qscheme: 'QSchemeType.per_grp' }), /per_group/],
     [quark({ observer_cls: 'observer.PerGroupMinMaxObservr' }), /PerGroupMinMaxObserver/],
   ]) {

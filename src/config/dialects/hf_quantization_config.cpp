@@ -20,7 +20,7 @@ constexpr Key kGptqRows[] = {
     {"sym", kBool, nullptr, "true"},
     {"lm_head", kBool, nullptr, "false"},
     {"dynamic", kObject | kMap, nullptr, "{}", nullptr, &kOverride},
-    {"checkpoint_format", kString, nullptr, "\"gptq\"", "gptq|gptq_v2|gptq_p|marlin"},
+    {"checkpoint_format", kString | kNoEffect, nullptr, "\"gptq\"", "gptq|gptq_v2|gptq_p|marlin"},
     {"damp_percent", kNumber, nullptr, "0.01"},
     {"static_groups", kBool, nullptr, "false"},
     {"true_sequential", kBool, nullptr, "true"},
@@ -84,7 +84,6 @@ constexpr Key kFp8Rows[] = {
     {"layer_types", kObject},
     {"default_exclusions", kBool},
     {"non_finite", kString, nullptr, nullptr, "error|saturate"},
-    {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
     {"dialect", kString},
     {"$schema", kString},
 };

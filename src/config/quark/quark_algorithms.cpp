@@ -127,10 +127,13 @@ class Checker {
         if (layers.find(part) == nullptr)
           out_.error_in("key-missing", where_, "scaling_layers", nullptr, "{} is missing", part);
     const bool r1 = on("r1", true), r3 = on("r3", all), r4 = on("r4", all);
-    if (given("rotation_size") && (on("random_r1") || on("random_r2")))
+    if (given("rotation_size") && (on("random") || on("random_r1") || on("random_r2")))
       problem("rotation_size", "random rotations have the size of the model");
     if (given("online_r1_rotation") && !r1) problem("online_r1_rotation", "r1 is off");
     if (given("online_config") && !r1 && !r4) problem("online_config", "only r1 and r4 can be online");
+    if (given("optimized_rotation_path"))
+      out_.warning_in("not-applied", where_, "optimized_rotation_path", "remove the key",
+                      "rotations that were trained elsewhere are not read");
     if (on("trainable") && r3) problem("trainable", "r3 cannot be trained");
     if (on("train_smooth") && !on("trainable")) problem("train_smooth", "needs trainable");
     if (on("train_smooth") && !given("smooth_positions")) problem("train_smooth", "needs smooth_positions");
