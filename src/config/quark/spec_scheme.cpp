@@ -93,7 +93,7 @@ const ObserverInfo* SpecParser::read_observer() {
   }
   List<std::string_view> ours;
   for (const ObserverInfo& row : kObservers) ours.push_back(row.name);
-  const std::string hint = did_you_mean(value->as_string(), ours);
+  const std::string hint = did_you_mean(python_name(value->as_string()), ours);
   in_.error("value-unknown", "observer_cls", text_of("there is no observer {q}", value->as_string()),
             text_of("{}{}", hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint));
   return nullptr;

@@ -72,7 +72,8 @@ int index_of_word(std::string_view text, std::span<const std::string_view> words
 
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
                   DiagnosticList& out) {
-  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)), did_you_mean(word, words));
+  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)),
+            did_you_mean(python_name(word), words));
 }
 
 void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
