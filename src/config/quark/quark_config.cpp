@@ -16,7 +16,7 @@ constexpr Key kExportKeys[] = {
     {"kv_cache_group", kArray | kNoEffect, nullptr, "[]"},
     {"min_kv_scale", kNumber | kNoEffect, nullptr, "0.0"},
     {"pack_method", kString},
-    {"weight_format", kString},
+    {"weight_format", kString | kNoEffect, nullptr, "\"real_quantized\""},
     {"weight_merge_groups", kArray | kNoEffect, nullptr, "[]"},
 };
 constexpr Keys kExport{kExportKeys, "Export"};
