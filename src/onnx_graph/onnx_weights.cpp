@@ -38,6 +38,8 @@ const char* layer_type_of(const Node& node, Use use, size_t rank) noexcept {
     case Use::fused_mat_mul:
     case Use::gemm:
     case Use::attention:
+    case Use::einsum_in_out:
+    case Use::einsum_out_in:
       return "Linear";
     case Use::conv:
       return rank >= 3 && rank <= 5 ? kConv[rank - 3] : "Conv";
