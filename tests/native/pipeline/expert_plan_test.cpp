@@ -169,7 +169,7 @@ TEST_CASE("compressed-tensors leaves experts of a preset, and the plan says so f
 
   List<Diagnostic> none;
   PlanOptions options;
-  options.include_experts = true;
+  options.experts = ExpertChoice::include;
   auto included = make_plan(index, "int8", options, none);
   REQUIRE(bool(included));
   CHECK(included->quantized_count == 1 + 3 * kExpertCount);
