@@ -102,6 +102,11 @@ class CheckpointFormat {
                                                   const families::ModelFamily& /*family*/) const {
     return std::nullopt;
   }
+  /// The release of transformers from which on it loads these layers, as pip spells it; empty: any that knows the family.
+  virtual std::string_view needed_loader(const List<LayerOutcome>& /*layers*/,
+                                         const families::ModelFamily& /*family*/) const {
+    return {};
+  }
   /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
   virtual bool holds_split_layers() const noexcept { return false; }
   /// Whether weights stored as [in, out] are supported.

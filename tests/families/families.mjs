@@ -4,8 +4,9 @@
 //   =  the outputs are those of the source carrying the dequantized weights (relative difference at most 1e-5), no key missing or unexpected
 //   -  loads, and nothing is quantized, for a reason that is listed         r  refused, because transformers cannot load such a file
 //   W  wrong values or keys                                                 F  does not load, or was not written
-// First the share of large mixtures of experts that is quantized (coverage.mjs). Exit code 1 for any W or F, for too little coverage, and when a
-// smaller share of the cells is right than cases.mjs says.
+// First the share of large mixtures of experts that is quantized (coverage.mjs), and conversions of the release that conversions.def lacks
+// (conversions.mjs). Exit code 1 for any W or F, for too little coverage, for such conversions, and when a smaller share of the cells is right than
+// cases.mjs says.
 //   --family NAME (repeatable; those of rare_families.py, too)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
 //   --loader pinned|debian: the releases of transformers and compressed-tensors that tests/peers/transformers pins (default), or Debian's
@@ -20,6 +21,7 @@ import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
 import { leastShare, presets, presetsOf, rules } from './cases.mjs';
 import { runCase } from './cell.mjs';
+import { conversionDifferences } from './conversions.mjs';
 import { checkCoverage } from './coverage.mjs';
 import { FamilyLoader, pythonOf } from './family_loader.mjs';
 import { Table } from './table.mjs';
@@ -111,6 +113,8 @@ main(async (args) => {
   try {
     process.stdout.write(`loader: ${python.title}\n`);
     const uncovered = values.family ? 0 : checkCoverage(work);
+    const converted = values.family || values.loader !== 'pinned' ? [] : await conversionDifferences(python);
+    process.stdout.write(converted.map((line) => `${line}\n`).join(''));
     const names = await choose(python, values);
     const families = join(work, 'families');
     await makeFamilies(python, families, ...names);
@@ -119,7 +123,7 @@ main(async (args) => {
     const isLow = !values.family && table.share < leastShare;
     if (isLow) process.stdout.write(`fewer than ${100 * leastShare} % of the cells are right\n`);
     process.stdout.write(String(table));
-    return uncovered + table.problems > 0 || isLow ? 1 : 0;
+    return uncovered + converted.length + table.problems > 0 || isLow ? 1 : 0;
   } finally {
     python.close();
     if (values.keep) process.stdout.write(`checkpoints: ${work}\n`);

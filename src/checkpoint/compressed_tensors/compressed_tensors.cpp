@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "checkpoint/compressed_tensors/compressors.h"
-#include "checkpoint/compressed_tensors/converted_weights.h"
 #include "checkpoint/compressed_tensors/ignored_modules.h"
 #include "core/list.h"
 
@@ -104,17 +103,16 @@ json::Value activations_block(const QuantizationSpec& spec) {
   return block;
 }
 
-// Names of a layer in a group of several, each once.
+// Names of a layer in a group of several. Those of a conversion are the same for many layers.
 void add_targets(json::Array& targets, const LayerOutcome& layer, const families::Conversion* row) {
-  List<std::string> names = {layer.layer};
-  if (!layer.loader_layer.empty()) names.push_back(layer.loader_layer);
-  if (row != nullptr)
-    names = row->kind == families::Conversion::Kind::experts ? List<std::string>{std::string(kSingleExperts)}
-                                                             : target_patterns(*row);
-  for (std::string& name : names) {
-    const bool is_known = std::any_of(targets.begin(), targets.end(),
-                                      [&](const json::Value& known) { return known.as_string() == name; });
-    if (row == nullptr || !is_known) targets.emplace_back(std::move(name));
+  const bool is_expert = row != nullptr && row->kind == families::Conversion::Kind::experts;
+  if (!is_expert) targets.emplace_back(layer.layer);
+  if (!is_expert && !layer.loader_layer.empty()) targets.emplace_back(layer.loader_layer);
+  if (row == nullptr) return;
+  const List<std::string> patterns = is_expert ? List<std::string>{std::string(kSingleExperts)} : target_patterns(*row);
+  for (const std::string& pattern : patterns) {
+    const auto is_it = [&](const json::Value& known) { return known.as_string() == pattern; };
+    if (std::none_of(targets.begin(), targets.end(), is_it)) targets.emplace_back(pattern);
   }
 }
 
@@ -231,11 +229,6 @@ std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily
   if (families::Conversions(family).has(families::Conversion::Kind::experts)) return {};
   return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",
                  family.model_type.empty() ? std::string("unknown") : family.model_type);
-}
-
-std::optional<LoaderLimit> CompressedTensors::loader_limit(const List<LayerOutcome>& layers,
-                                                           const families::ModelFamily& family) const {
-  return conversion_limit(layers, family);
 }
 
 bool CompressedTensors::hides_weight(const LayerOutcome& layer) const {

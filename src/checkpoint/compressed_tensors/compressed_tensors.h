@@ -16,6 +16,7 @@
 // Source: vllm-project/compressed-tensors; widths 2, 4 and 8 have the same layout in all its releases.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/compressed_tensors/converted_weights.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -36,7 +37,12 @@ class CompressedTensors final : public CheckpointFormat {
   /// Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
   std::string stacked_experts_limit(const families::ModelFamily& family) const override;
   std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
-                                          const families::ModelFamily& family) const override;
+                                          const families::ModelFamily& family) const override {
+    return conversion_limit(layers, family);
+  }
+  std::string_view needed_loader(const List<LayerOutcome>& layers, const families::ModelFamily& family) const override {
+    return release_for_conversions(layers, family);
+  }
   bool holds_split_layers() const noexcept override { return true; }
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;

@@ -125,6 +125,13 @@ std::optional<LoaderLimit> conversion_limit(const List<LayerOutcome>& layers, co
   return MergedExperts(layers, conversions).limit(conversions);
 }
 
+std::string_view release_for_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+  const Conversions conversions(family);
+  if (conversions.has(Kind::split)) return "transformers>=5.24";
+  const MergedExperts experts(layers, conversions);
+  return experts.quantized != nullptr || has_plain_conversions(layers, family) ? "transformers>=5.16" : "";
+}
+
 bool has_plain_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
   for (const LayerOutcome& layer : layers)
     if (!keeps_weight(layer) && passes_plain_weights(layer.weight.front())) return false;

@@ -437,6 +437,12 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
       return error_at(ErrorCode::format_unsupported, diagnostics.back().where, "{}; {}", limit->reason, limit->hint);
     }
     if (limit) diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
+    if (const std::string_view needed = format.needed_loader(planner.outcomes(), family);
+        plan && !needed.empty() && !limit)
+      diagnostics.emplace_back(
+          Severity::note, "loader-version", "model",
+          text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
+          needed);
     if (plan && joined.warning()) diagnostics.push_back(*joined.warning());
     if (plan) plan->model = std::move(split);
     return plan;
