@@ -27,7 +27,9 @@ async function releaseRows(python) {
 function fileRows() {
   const text = readFileSync(join(root, path), 'utf8');
   return [...text.matchAll(/^WASMQUANT_CONVERSION\((\w+),((?:[^()]|\n)*)\)$/gm)].map(([, kind, rest]) => {
-    const words = [...rest.matchAll(/((?:"[^"]*"\s*)+)/g)].map(([literal]) => literal.replaceAll(/"\s*"|"/g, '').trim());
+    const words = [...rest.matchAll(/((?:"[^"]*"\s*)+)/g)].map(([literal]) =>
+      literal.replaceAll(/"\s*"|"/g, '').trim(),
+    );
     const [types, sources, targets] = words;
     return lineOf({ kind, types, sources, targets });
   });
@@ -56,7 +58,9 @@ if (process.argv[1] === import.meta.filename)
     try {
       if (values.write) write(await releaseRows(python));
       const differing = await conversionDifferences(python);
-      process.stdout.write(`${python.title}: ${differing.length} rows differ\n${differing.map((line) => `${line}\n`).join('')}`);
+      process.stdout.write(
+        `${python.title}: ${differing.length} rows differ\n${differing.map((line) => `${line}\n`).join('')}`,
+      );
       return differing.length > 0 ? 1 : 0;
     } finally {
       python.close();

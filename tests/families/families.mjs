@@ -10,7 +10,7 @@
 //   --family NAME (repeatable; those of rare_families.py, too)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
 //   --loader pinned|debian: the releases of transformers and compressed-tensors that tests/peers/transformers pins (default), or Debian's
-//   --release VERSION|newest: another release of transformers   --args TEXT: more arguments for `wasmquant quantize`
+//   --release VERSION|newest: another release of transformers   --args=TEXT: more arguments for `wasmquant quantize`
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

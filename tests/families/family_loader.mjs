@@ -2,8 +2,8 @@
 // takes seconds.
 import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { CommandFailed, root } from '../setup/command.mjs';
 import { PeerEnvironment } from '../peers/environments.mjs';
+import { CommandFailed, root } from '../setup/command.mjs';
 
 const peersSh = 'tests/interop/peers.sh';
 const scriptPath = (script) => `tests/families/${script}`;

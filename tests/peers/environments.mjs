@@ -40,7 +40,8 @@ function environmentOf(name) {
 /** Python with its venv module; as root on Debian it is installed. */
 function systemPython() {
   const name = `python${pythonVersion}`;
-  const hasVenv = () => findProgram(name) && spawnSync(name, ['-c', 'import ensurepip, venv'], { stdio: 'ignore' }).status === 0;
+  const hasVenv = () =>
+    findProgram(name) && spawnSync(name, ['-c', 'import ensurepip, venv'], { stdio: 'ignore' }).status === 0;
   if (!hasVenv() && !(installPackages(name, `${name}-venv`) && hasVenv()))
     throw needs(`${name} with its venv module is missing: install them (Debian: ${name}-venv) and run this again`);
   return findProgram(name);
@@ -119,7 +120,17 @@ export class PeerEnvironment {
   replace(distribution, release) {
     const folder = mkdtempSync(join(tmpdir(), `wasmquant-${distribution}-`));
     const wanted = release === 'newest' ? distribution : `${distribution}==${release}`;
-    const options = ['install', '-qq', '--no-compile', '--no-deps', '--only-binary', ':all:', '--target', folder, wanted];
+    const options = [
+      'install',
+      '-qq',
+      '--no-compile',
+      '--no-deps',
+      '--only-binary',
+      ':all:',
+      '--target',
+      folder,
+      wanted,
+    ];
     if (!pip(this.name, options, ['ignore', 2, 2]).ok) throw needs(`pip cannot install ${wanted} (see above)`);
     const prefix = `${distribution.replaceAll('-', '_')}-`;
     const info = readdirSync(folder).find((name) => name.startsWith(prefix) && name.endsWith('.dist-info'));

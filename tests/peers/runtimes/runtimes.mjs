@@ -17,7 +17,10 @@ export function casesOf({ presets, refusals = {}, ...rest }) {
 
 const expertText = { includeExperts: ' with experts', excludeExperts: ' without experts' };
 const modelOf = ({ model, options = {} }) =>
-  model + Object.keys(options).map((option) => expertText[option]).join('');
+  model +
+  Object.keys(options)
+    .map((option) => expertText[option])
+    .join('');
 const nameOf = ({ format, preset, dtype, how, ...entry }) =>
   [format, preset, modelOf(entry), dtype, ...(how ? [how] : [])].join(' ');
 

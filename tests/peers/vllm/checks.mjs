@@ -28,7 +28,12 @@ const cases = [
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_64'] }),
   ...casesOf({ ...inBfloat16, format: 'quark', presets: quarkPresets, refusals: quarkRefusals }),
   ...casesOf({ ...tinyMoe, ...compressed, presets: ['int4_wo_64', 'int8', 'mxfp4', 'fp8_per_channel'] }),
-  ...casesOf({ ...tinyMoe, ...compressed, options: { includeExperts: true }, presets: ['int8_dynamic', 'nvfp4', 'fp8_per_block'] }),
+  ...casesOf({
+    ...tinyMoe,
+    ...compressed,
+    options: { includeExperts: true },
+    presets: ['int8_dynamic', 'nvfp4', 'fp8_per_block'],
+  }),
   ...casesOf({ ...tinyMoe, ...compressed, options: { excludeExperts: true }, presets: ['int4_wo_64', 'int8_dynamic'] }),
   ...casesOf({ ...tinyMoe, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({ ...tinyMoe, format: 'gptq', presets: ['int4_wo_64'] }),

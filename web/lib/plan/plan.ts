@@ -56,7 +56,10 @@ export function withPlan<T>(
     instance.withBytes(constants, (at) => {
       const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
       const known = { constants: at, constantsBytes: constants.length };
-      const included = { include_towers: includeTowers === true, experts: expertChoice(includeExperts, excludeExperts) };
+      const included = {
+        include_towers: includeTowers === true,
+        experts: expertChoice(includeExperts, excludeExperts),
+      };
       const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...known, ...settings };
       return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
     }),
