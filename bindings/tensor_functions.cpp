@@ -35,6 +35,7 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   TRY(x, read_values(address, dtype, count_of(in.shape)));
   in.x = x;
   TRY(observation, observe_tensor(in.spec, in.x, in.shape));
+  TRY_VOID(check_finite(observation.qparams));
   in.spec = observation.spec;  // the data may have decided its sign (GridRule::sign_by_data)
   if (in.spec.scale_format == ScaleFormat::e4m3)
     in.second_scale = second_scale_of(observation.min, observation.max, in.spec);
@@ -103,7 +104,7 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
 }
 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape_text,
-                              std::string spec_text) {
+                              std::string spec_text, std::string given) {
   List<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
   if (!spec) return fail(spec.error(), diagnostics);
@@ -111,6 +112,8 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   if (!shape) return fail(shape.error());
   auto granularity = granularity_of(*shape, *spec);
   if (!granularity) return fail(granularity.error());
+  if (const Status fits = check_given(*granularity, *spec, given, codes, count_of(*shape)); !fits)
+    return fail(fits.error());
   const std::vector<QParams> qparams = read_qparams(*granularity, scale, zero_point);
   std::vector<float>& y = work().values;
   y.resize(count_of(*shape));

@@ -63,6 +63,7 @@ export const nodeHost: Host = {
   get cores() {
     return availableParallelism();
   },
+  hasWorkers: true,
   workerHost: nodeWorkerHost,
   compile,
   startWorker: workerPort,

@@ -10,8 +10,8 @@ export interface Folder {
   readonly where: string;
   /** File names without subfolders; null if the host cannot list (URLs). */
   readonly names: string[] | null;
-  /** Null if there is no such file. */
-  open(name: string): Promise<FileSource | null>;
+  /** Null if there is no such file. `mostBytes`: where a file has to be downloaded, the download ends there. */
+  open(name: string, mostBytes?: number): Promise<FileSource | null>;
 }
 
 export async function directoryFolder(handle: FileSystemDirectoryHandle): Promise<Folder> {
@@ -37,10 +37,10 @@ export function urlFolder(url: URL): Folder {
   return {
     where: new URL('.', url).href,
     names: null,
-    open: async (name) => {
+    open: async (name, mostBytes) => {
       const beside = new URL(encodeURIComponent(name), url);
       beside.search = url.search;
-      return openUrl(beside, url);
+      return openUrl(beside, url, mostBytes);
     },
   };
 }

@@ -1,5 +1,6 @@
 // Input files as FileSource: memory, Blob and File, file handles, URLs, responses, and the caller's {size, read}.
 
+import { shown } from '../api/arguments.js';
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { ByteSource, Source } from '../api/types.js';
 import { readRange, retryWaitsMs } from './range_read.js';
@@ -57,7 +58,9 @@ export function fileSource(
     async read(offset, length) {
       let bytes: Uint8Array;
       try {
-        const { buffer, byteOffset, byteLength } = await fetchBytes(offset, length);
+        const fetched = await fetchBytes(offset, length);
+        if (!ArrayBuffer.isView(fetched)) throw new Error('read() gave no Uint8Array');
+        const { buffer, byteOffset, byteLength } = fetched;
         bytes = new Uint8Array(buffer, byteOffset, byteLength); // its slice copies; Buffer's does not
       } catch (error) {
         throw readFailure(name, offset, error);
@@ -75,11 +78,11 @@ export async function readBlob(blob: Blob, offset: number, length: number): Prom
 const blobSource = (name: string, blob: Blob) =>
   fileSource(name, blob.size, { kind: 'blob', name, blob }, (offset, length) => readBlob(blob, offset, length));
 
-/** Last part of a URL's path, decoded. */
+/** Last part of a URL's path, decoded; also of a path inside that part, as in `..%2fmodel.gguf`. */
 export function nameOfUrl(url: URL): string {
   const last = url.pathname.split('/').at(-1) ?? '';
   try {
-    return decodeURIComponent(last);
+    return decodeURIComponent(last).split(/[\\/]/).at(-1) ?? '';
   } catch {
     return last;
   }
@@ -121,9 +124,13 @@ async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
   }
 }
 
-/** A URL, read by ranges if the server answers 206, else downloaded once. Null for a missing file (404, 410) next to
- * `neighbour`. */
-export async function openUrl(url: URL, neighbour: URL | null = null): Promise<FileSource | null> {
+/** A URL, read by ranges if the server answers 206, else downloaded once, up to `mostBytes`. Null for a missing file (404,
+ * 410) next to `neighbour`. */
+export async function openUrl(
+  url: URL,
+  neighbour: URL | null = null,
+  mostBytes: number = wholeBytes,
+): Promise<FileSource | null> {
   const name = nameOfUrl(url);
   const isBeside = neighbour !== null && neighbour.href !== url.href;
   let response: Response | null;
@@ -138,7 +145,7 @@ export async function openUrl(url: URL, neighbour: URL | null = null): Promise<F
     if (neighbour && (response.status === 404 || response.status === 410)) return null;
     throw failure('source-invalid', url.href, `the server answered ${response.status} ${response.statusText}`);
   }
-  if (response.status !== 206) return openResponse(response, name);
+  if (response.status !== 206) return openResponse(response, name, mostBytes);
   const version = versionOf(response);
   await response.body?.cancel();
   if (version === null) {
@@ -146,7 +153,7 @@ export async function openUrl(url: URL, neighbour: URL | null = null): Promise<F
     const whole = fetch(url).catch((error) => {
       throw notFetched(url, error);
     });
-    return openResponse(await whole, name);
+    return openResponse(await whole, name, mostBytes);
   }
   const remote: RemoteSource = { kind: 'url', name, url: url.href, version };
   const read = (offset: number, length: number) => readRange(url.href, offset, length, version);
@@ -154,20 +161,22 @@ export async function openUrl(url: URL, neighbour: URL | null = null): Promise<F
   return version.etag === null ? source : { ...source, identity: `ETag ${version.etag}` };
 }
 
-/** Bytes of a body without Content-Length: it may never end. */
+/** Bytes of a body without Content-Length: it may never end. With a Content-Encoding the field counts packed bytes. */
 const undeclaredBytes = 2 ** 28;
 /** Bytes of any body: the host keeps it in memory, or where it keeps Blobs. */
 const wholeBytes = 2 ** 33;
 
-/** The whole body. Errors: file-too-large, before or while it arrives. */
-async function wholeBody(response: Response, where: string): Promise<Blob> {
-  const declared = Number(response.headers.get('content-length') ?? Number.NaN);
-  const limit = Number.isNaN(declared) ? undeclaredBytes : wholeBytes;
+/** The whole body, of at most `mostBytes`. Errors: file-too-large, before or while it arrives. */
+async function wholeBody(response: Response, where: string, mostBytes: number): Promise<Blob> {
+  const isPacked = (response.headers.get('content-encoding') ?? 'identity') !== 'identity';
+  const declared = Number((isPacked ? null : response.headers.get('content-length')) ?? Number.NaN);
+  const limit = Math.min(mostBytes, Number.isNaN(declared) ? undeclaredBytes : wholeBytes);
+  const kind = isPacked ? 'unpacked, of a compressed body' : Number.isNaN(declared) ? 'without a Content-Length' : '';
   const refused = (bytes: number) =>
     failure(
       'file-too-large',
       where,
-      `${bytes} bytes ${Number.isNaN(declared) ? 'without a Content-Length' : ''} from a server that sends no ranges; at most ${limit} are downloaded. Download the file and open that`,
+      `${bytes} bytes ${kind} from a server that sends no ranges; at most ${limit} are downloaded. Download the file and open that`,
     );
   if (declared > limit) {
     await response.body?.cancel();
@@ -186,7 +195,7 @@ async function wholeBody(response: Response, where: string): Promise<Blob> {
   return new Blob(pieces);
 }
 
-async function openResponse(response: Response, name: string): Promise<FileSource> {
+async function openResponse(response: Response, name: string, mostBytes = wholeBytes): Promise<FileSource> {
   if (!response.ok) {
     throw failure(
       'source-invalid',
@@ -197,7 +206,7 @@ async function openResponse(response: Response, name: string): Promise<FileSourc
   if (response.bodyUsed)
     throw failure('source-invalid', response.url || name, 'the body of this Response was read already');
   try {
-    return blobSource(name, await wholeBody(response, response.url || name));
+    return blobSource(name, await wholeBody(response, response.url || name, mostBytes));
   } catch (error) {
     if (error instanceof QuantizationError) throw error;
     throw failure('source-invalid', response.url || name, `the download broke off: ${textOf(error)}`, error);
@@ -211,8 +220,14 @@ function openBytes(bytes: Uint8Array, name: string): FileSource {
 }
 
 function openCustom(source: ByteSource, name: string): FileSource {
+  if (source.name !== undefined && (typeof source.name !== 'string' || source.name === ''))
+    throw failure('argument-invalid', 'source.name', 'is no text; give the file name, or leave it out');
   if (!Number.isSafeInteger(source.size) || source.size < 0) {
-    throw failure('source-invalid', source.name ?? name, `size is ${source.size}; a whole number of bytes is needed`);
+    throw failure(
+      'source-invalid',
+      source.name ?? name,
+      `size is ${shown(source.size)}; a whole number of bytes is needed`,
+    );
   }
   const named = source.name ?? name;
   return fileSource(named, source.size, { kind: 'main', name: named }, (offset, length) => source.read(offset, length));

@@ -1,5 +1,6 @@
 // An opened model: its files and the core's index.
 
+import { check } from '../api/arguments.js';
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
@@ -192,6 +193,7 @@ export class OpenedModel implements Model {
   }
 
   async siblingFile(name: string): Promise<Uint8Array | null> {
+    check(name, 'string', 'name');
     let found: Uint8Array | null = null;
     for (const file of await this.siblingFiles()) {
       try {

@@ -1,5 +1,6 @@
 // Token sequences for a forward pass, from typed arrays or a tensor of a safetensors file.
 
+import { check, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { Model, TextInput, TokenInput } from '../api/types.js';
 import { OpenedModel } from './model.js';
@@ -20,12 +21,13 @@ function shapeOf(shape: readonly number[], count: number): { sequences: number; 
   const [sequences, length] = shape.length === 1 ? [1, shape[0]] : shape;
   if (
     shape.length > 2 ||
+    !shape.every(Number.isSafeInteger) ||
     sequences === undefined ||
     length === undefined ||
     sequences * length !== count ||
     count === 0
   ) {
-    throw argumentInvalid(`${count} tokens of shape [${shape.join(', ')}]; [sequences, length] is needed`);
+    throw argumentInvalid(`${count} tokens of shape [${shape.map(shown).join(', ')}]; [sequences, length] is needed`);
   }
   return { sequences, length };
 }
@@ -51,12 +53,21 @@ async function readTokens(model: Model, name: string | undefined): Promise<Token
   throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}; tokens are I64, I32 or U16`);
 }
 
+function checkedInput({ data, shape }: TokenInput): TokenInput {
+  if (!Array.isArray(data) && !(ArrayBuffer.isView(data) && 'length' in data))
+    throw argumentInvalid('data is neither a list nor a typed array of token ids');
+  if (!Array.isArray(shape)) throw argumentInvalid('need a shape: [sequences, length]');
+  return { data, shape };
+}
+
 async function tokenInput(
   input: TokenInput | Model | TextInput,
   name: string | undefined,
   maxPositions: number,
 ): Promise<TokenInput> {
-  if ('data' in input) return input;
+  check(input, 'object', 'tokens');
+  if (name !== undefined) check(name, 'string', 'tensor');
+  if ('data' in input) return checkedInput(input);
   return 'text' in input ? tokensOfText(input, maxPositions) : readTokens(input, name);
 }
 
@@ -76,9 +87,9 @@ export async function tokenBatch(
   }
   const ids = new Int32Array(data.length);
   for (const [i, token] of data.entries()) {
-    const id = Number(token);
+    const id = typeof token === 'number' || typeof token === 'bigint' ? Number(token) : Number.NaN;
     if (!Number.isInteger(id) || id < 0 || id >= vocabulary) {
-      const where = `token ${token} at position ${i % length} of sequence ${Math.floor(i / length)}`;
+      const where = `token ${shown(token)} at position ${i % length} of sequence ${Math.floor(i / length)}`;
       throw argumentInvalid(`${where} is not one of the model's ${vocabulary}; was another tokenizer used?`);
     }
     ids[i] = id;

@@ -1,5 +1,6 @@
 // A whole run in five steps: prepare, resume, write, calibrate, report.
 
+import { loaded } from '../api/loaded.js';
 import type { Report, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
 import { abortable } from '../io/abort.js';
@@ -27,6 +28,9 @@ interface TakenOver {
   others: { item: WorkItem; number: number }[];
 }
 
+/** The models that reports of this process are of; their outputs need no proof. */
+const models = new WeakMap<Report, OpenedModel>();
+
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: Prepared, former: string | undefined): Promise<Reused | null> {
   const { workshop, model, run, config, choices, sizes } = prepared;
@@ -35,8 +39,9 @@ async function reusedBy(prepared: Prepared, former: string | undefined): Promise
   const isCalibrated = (text: string) =>
     workshop.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
   if (isCalibrated(config) || isCalibrated(former)) return null;
-  const { reuseTensors } = await import('./reuse.js');
-  return reuseTensors(workshop, model, run, reuse, former, choices, sizes.tiles);
+  const { reuseTensors } = await loaded(import('./reuse.js'));
+  const isSource = models.get(reuse.report) === model;
+  return reuseTensors(workshop, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
 }
 
 /** Takes over finished work and lists the rest. Errors: those of reuseTensors and takeUp. */
@@ -46,7 +51,7 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
   const weights = [...model.weights, ...(reused?.sources ?? [])];
   let resumed: Resumed | null = null;
   if (options.resume && calibration === null) {
-    const { takeUp } = await import('./resume.js');
+    const { takeUp } = await loaded(import('./resume.js'));
     resumed = await takeUp(prepared.workshop.instance, target, options.library, weights, run, options.gguf?.imatrix);
   }
   const others = run.items.flatMap((item, number) =>
@@ -100,7 +105,7 @@ async function calibrate(
   progress: ProgressMeter,
 ): Promise<Map<number, TensorError | null>> {
   if (!calibration) return new Map();
-  const { calibrateBlocks } = await import('../calibration/calibrate.js');
+  const { calibrateBlocks } = await loaded(import('../calibration/calibrate.js'));
   return calibrateBlocks(workshop, calibration, context, output, progress, options.signal);
 }
 
@@ -164,7 +169,9 @@ export async function quantizeInto(
     const result = await report(prepared, done, errorOf, started);
     progress.finish('write');
     await target.commit();
-    return { ...result, durationMs: performance.now() - started };
+    const finished = { ...result, durationMs: performance.now() - started };
+    models.set(finished, model);
+    return finished;
   } catch (error) {
     await target.abort(error);
     throw error;
