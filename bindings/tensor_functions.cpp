@@ -1,6 +1,7 @@
 // One tensor in memory: quantize, dequantize, fake-quantize. Contracts: web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -71,6 +72,8 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
   TensorWork& w = work();
   const DtypeInfo& info = info_of(in->spec.dtype);
   w.codes.resize(in->x.size() * code_bytes_of(in->spec));
+  if (in->spec.scale_format == ScaleFormat::e8m0)  // codes and exponents of what can be stored
+    for (QParams& q : in->qparams) q.scale = std::max(q.scale, 0x1p-127f);
   if (info.is_block())
     quantize_in_blocks(*in);
   else

@@ -30,12 +30,34 @@ std::string unsupported_part(const WeightDescription& weight, const WeightLayout
   if (spec.qscheme == QScheme::per_channel && axis != 0) return text_of("{} channels along axis {}", dtype.name, axis);
   if (spec.qscheme == QScheme::per_block && dtype.is_integer) return text_of("{} per block", dtype.name);
   const uint64_t columns = weight.shape[1];
+  // AMD Quark cuts rows of integers into groups of columns / scales.
+  if (dtype.is_integer && !is_mx_integer && per_group && columns % layout.granularity.block != 0)
+    return text_of("{} in groups of {} on rows of {}, whose last group is short", dtype.name, layout.granularity.block,
+                   columns);
   if (!dtype.is_integer && !dtype.is_block() && columns * dtype.bits % 8 != 0)
     return text_of("{} rows of {} elements, which do not fill bytes", dtype.name, columns);
   if (dtype.bits == 3 && columns % 8 != 0)
     return text_of("int3 rows of {} elements (a multiple of 8 is needed)", columns);
   if (dtype.bits == 2 && !per_group) return "int2 other than per group";
   return {};
+}
+
+// As Quark exports: in the arithmetic of the weight, which has no effect on powers of two, and with codes of weights
+// that freeze() has rounded before, so that the zero point comes after.
+QuantizationSpec as_exported(QuantizationSpec spec, StorageDtype source) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (spec.is_scale_quant || dtype.is_plain_cast() || dtype.is_block()) return spec;
+  const bool has_16_bits = source == StorageDtype::BF16 || source == StorageDtype::F16;
+  const bool rounds = spec.scale_format == ScaleFormat::float32 || spec.scale_format == ScaleFormat::e5m3;
+  if (spec.grid.arithmetic == Arithmetic::by_format && has_16_bits && rounds) spec.grid.arithmetic = Arithmetic::weight;
+  if (spec.grid.zero_point_order == ZeroPointOrder::by_path && dtype.is_integer && !spec.symmetric)
+    spec.grid.zero_point_order = ZeroPointOrder::after_rounding;
+  return spec;
+}
+
+Stages as_exported(Stages stages, StorageDtype source) {
+  for (QuantizationSpec& stage : stages) stage = as_exported(stage, source);
+  return stages;
 }
 
 bool is_progressive(const WeightLayout& layout) {
@@ -115,7 +137,7 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
 }  // namespace
 
 Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages& stages) const {
-  TRY(layout, begin_layout(weight, stages));
+  TRY(layout, begin_layout(weight, as_exported(stages, weight.source)));
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
@@ -131,7 +153,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   const uint64_t rows = layout.rows, columns = layout.columns;
   const bool per_group = spec.qscheme == QScheme::per_group;
   const uint64_t lines = per_group ? columns : rows, across = per_group ? rows : columns;  // as the codes are stored
-  const uint64_t groups = per_group ? columns / layout.granularity.block : 1;
+  const uint64_t groups = layout.granularity.blocks();
   const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
                                            : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
                                                                                   : std::vector<uint64_t>{};
@@ -172,6 +194,11 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
       add_scales(layout, weight, StorageDtype::I32, scales);
       return std::move(layout);
   }
+}
+
+bool Quark::fit(const WeightDescription& weight, ActivationStorage& storage) const {
+  storage.spec = with_known_arithmetic(as_exported(storage.spec, weight.source), weight.source);
+  return true;
 }
 
 json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers,

@@ -25,7 +25,7 @@ const newDate = 'Tue, 03 Nov 2026 10:00:00 GMT';
 async function serve(t, file, answer) {
   let requests = 0;
   const server = createServer((request, response) => {
-    if (!request.url.endsWith('/model.safetensors')) return response.writeHead(404).end();
+    if (!decodeURIComponent(request.url).endsWith('/model.safetensors')) return response.writeHead(404).end();
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [0, 0, file.length - 1];
     const range = { first: Number(first), end: Math.min(Number(last) + 1, file.length) };
     const headers = { 'content-range': `bytes ${range.first}-${range.end - 1}/${file.length}` };

@@ -38,6 +38,7 @@ export const autoConfigOptions: Kinds<AutoConfigOptions> = {
   format: 'string',
   includeTowers: 'boolean',
   includeExperts: 'boolean',
+  excludeExperts: 'boolean',
 };
 
 export const importanceOptions: Kinds<ImportanceOptions> = {

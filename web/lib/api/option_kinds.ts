@@ -17,6 +17,7 @@ export const planOptions: Kinds<PlanOptions> = {
   gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count' },
   includeTowers: 'boolean',
   includeExperts: 'boolean',
+  excludeExperts: 'boolean',
   calibrated: 'boolean',
 };
 

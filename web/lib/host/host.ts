@@ -3,16 +3,18 @@
 import { failure, textOf } from '../api/errors.js';
 import { loaded } from '../api/loaded.js';
 import type { Report, Source, Target } from '../api/types.js';
-import { directoryFolder, hasNeighbours, listFolder, urlFolder } from '../io/folder.js';
+import { nameOfUrl } from '../io/file_source.js';
+import { directoryFolder, hasNeighbours, listFolder, urlFolder, urlFolderAround } from '../io/folder.js';
 import {
   filesOfFolder,
   filesOfIndex,
   filesOfList,
   filesOfSingle,
   isIndexName,
+  isOnnxFolder,
   type ModelFiles,
 } from '../io/model_files.js';
-import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from '../io/source.js';
+import { isDirectoryHandle, openSource, urlOf } from '../io/source.js';
 import type { OutputTarget, TargetUse } from '../io/target.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
 import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_input.js';
@@ -53,7 +55,9 @@ export async function openUrlModel(url: URL): Promise<ModelFiles> {
   const folder = hasNeighbours(url) ? urlFolder(url) : null;
   const name = nameOfUrl(url);
   if (folder && isIndexName(name)) return filesOfIndex(folder, name);
-  return filesOfSingle(await openSource(url, 'model.safetensors'), folder);
+  const parent = url.pathname.split('/').at(-2) ?? '';
+  const around = folder && isOnnxFolder(parent) ? urlFolderAround(url) : null;
+  return filesOfSingle(await openSource(url, 'model.safetensors'), folder, around);
 }
 
 function workerPort(url: string | URL | undefined): Port {
@@ -88,7 +92,7 @@ export const browserHost: Host = {
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
     if (typeof source === 'string') return openUrlModel(urlOf(source));
     if (source instanceof URL) return openUrlModel(source);
-    return filesOfSingle(await openSource(source, 'model.safetensors'), null);
+    return filesOfSingle(await openSource(source, 'model.safetensors'), null, null);
   },
   async openTarget(target, overwrite, _, { isShared }) {
     if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');

@@ -1,7 +1,7 @@
 // Finds a config for a byte budget: measures every linear layer of the transformer blocks with every candidate, then
 // replaces the cheapest candidates by better ones, best gain per byte first.
 
-import { check, jsonText } from '../api/arguments.js';
+import { check, jsonText, shown } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
 import { autoConfigOptions, tokenCalibration } from '../api/language_model_kinds.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
@@ -46,7 +46,7 @@ function budgetOf(options: AutoConfigOptions): Budget {
     throw failure('argument-invalid', 'options', `give one of targetBits, targetBytes and maxLoss, not ${keys.length}`);
   const value = options[key];
   if (typeof value !== 'number' || !(value > 0 && Number.isFinite(value)))
-    throw failure('argument-invalid', key, `${String(value)} is not a positive number`);
+    throw failure('argument-invalid', key, `${shown(value)} is not a positive number`);
   return { key, value };
 }
 
@@ -67,7 +67,8 @@ export async function findConfig(
   check(options.calibration, tokenCalibration, 'calibration');
   const { instance, memory } = workshop;
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
-  const { includeTowers = false, includeExperts = false } = options;
+  const { includeTowers = false, includeExperts = false, excludeExperts = false } = options;
+  const included = { includeTowers, includeExperts, excludeExperts };
   signal?.throwIfAborted();
   const budget = budgetOf(options);
   const batch = await forwardBatchOf(instance, model, options.calibration);
@@ -75,14 +76,7 @@ export async function findConfig(
   const { tokens, plan: forward } = batch;
 
   const planned = (config: object) =>
-    withPlan(
-      instance,
-      model,
-      jsonText(config, 'candidates'),
-      { format, includeTowers, includeExperts },
-      memory.tiles,
-      tasksOf,
-    );
+    withPlan(instance, model, jsonText(config, 'candidates'), { format, ...included }, memory.tiles, tasksOf);
   const tasksOf = (bound: BoundPlan, plan: Plan) => {
     const tasks = instance.call<PlanTask[]>(() => bound.work());
     return {
@@ -139,7 +133,7 @@ export async function findConfig(
     reads: 0,
     blocks,
     tokens: tokens.ids,
-    length: tokens.length,
+    lengths: tokens.lengths,
   });
   const choices = layers.flatMap((layer) => layer.choices.filter((choice) => choice !== null));
   if (losses.length !== choices.length)

@@ -4,7 +4,7 @@ import { loaded } from '../api/loaded.js';
 import type { Report, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
 import { abortable } from '../io/abort.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import { OutputFiles } from '../plan/output_files.js';

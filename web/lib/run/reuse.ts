@@ -7,7 +7,7 @@ import type { FormerRun, Report, TensorError } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import { OpenedModel } from '../model/model.js';
 import { type PlanChoices, type PreparedRun, prepareRun, withWork } from '../plan/plan.js';
 import type { WorkItem } from '../pool/job_queue.js';
