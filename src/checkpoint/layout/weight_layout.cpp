@@ -11,6 +11,11 @@ uint64_t groups_per_row(const WeightLayout& layout) noexcept {
                                   : layout.granularity.blocks();
 }
 
+// Whether a row's codes begin within a byte.
+bool shares_bytes(const WeightLayout& layout) noexcept {
+  return layout.codes == CodeStorage::rows_bit_stream && layout.columns * layout.bits % 8 != 0;
+}
+
 }  // namespace
 
 bool WeightLayout::scales_in_tiles() const noexcept {
@@ -25,7 +30,7 @@ uint64_t WeightLayout::line_multiple() const noexcept {
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
   if (zero_point == ZeroPointStorage::nibble_words) return 8;
-  if (zero_point == ZeroPointStorage::bit_stream) return 8 / bits;
+  if (zero_point == ZeroPointStorage::bit_stream || shares_bytes(*this)) return 8 / bits;
   return 1;
 }
 
@@ -39,6 +44,10 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
       !layout.column_tiles()) {
     const uint64_t row_bits = groups_per_row(layout) * layout.bits;
     const uint64_t begin = tile.begin * row_bits / 8;
+    return {begin, (tile.end * row_bits + 7) / 8 - begin};
+  }
+  if (component.role == Role::codes && shares_bytes(layout)) {
+    const uint64_t row_bits = layout.columns * layout.bits, begin = tile.begin * row_bits / 8;
     return {begin, (tile.end * row_bits + 7) / 8 - begin};
   }
   // Each component is a matrix whose first axis advances with the lines; this many lines make one of its rows.

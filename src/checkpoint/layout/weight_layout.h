@@ -64,7 +64,8 @@ enum class CodeStorage : uint8_t {
   rows_bytes,         // [rows, columns], one byte a code
   rows_words,         // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
   rows_nibble_words,  // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
-  rows_bit_stream,    // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
+  rows_bit_stream,    // [rows * columns * bits / 8] bytes, row after row, least significant bit first (fp4: low nibble
+                      // first)
   rows_blocks,        // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
                       // groups; codes of 2, 4 or 8 bits
   rows_block_float,   // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
