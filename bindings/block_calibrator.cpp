@@ -2,6 +2,7 @@
 // BoundBlockCalibrator and BoundEmbeddingRotation of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,6 +115,22 @@ class BoundBlockCalibrator : Counted {
     return stored_json(stored_);
   }
 
+  std::string evidence(uint32_t slot) const {
+    if (!status_) return fail(status_.error());
+    const auto& found = blocks().evidence(static_cast<model::Slot>(std::min<size_t>(slot, model::kSlots - 1)));
+    if (!found) return ok(nullptr);
+    json::Value out;
+    out.set("tokens", found->tokens);
+    out.set("columns", found->columns);
+    out.set("rank", found->rank);
+    out.set("signal", found->signal);
+    out.set("error", found->error);
+    out.set("nearestError", found->nearest_error);
+    out.set("aimsAtFloat", found->aims_at_float);
+    out.set("isNearest", found->is_nearest);
+    return ok(std::move(out));
+  }
+
  private:
   Status begin(const BoundCalibration& calibration, const BoundWork& work, const std::string& text) {
     if (!calibration.get()) return calibration.get().error();
@@ -181,7 +198,8 @@ EMSCRIPTEN_BINDINGS(block_calibrator) {
       .function("parts", &BoundBlockCalibrator::parts)
       .function("capture", &BoundBlockCalibrator::capture)
       .function("optimize", &BoundBlockCalibrator::optimize)
-      .function("store", &BoundBlockCalibrator::store);
+      .function("store", &BoundBlockCalibrator::store)
+      .function("evidence", &BoundBlockCalibrator::evidence);
   class_<BoundEmbeddingRotation>("EmbeddingRotation")
       .constructor<const BoundCalibration&, uint32_t, const BoundWork&, uint32_t>()
       .function("error", &BoundEmbeddingRotation::error)

@@ -35,7 +35,7 @@ bool BlockCalibration::needs_reference() const noexcept {
 
 bool BlockCalibration::sees(AlgorithmSees what) const noexcept {
   for (const CalibrationStep& step : steps_)
-    if (info_of(step.method).sees == what) return true;
+    if (info_of(step.method).sees == what || (step.nearest_if_worse && what == AlgorithmSees::hessian)) return true;
   return false;
 }
 
@@ -91,6 +91,7 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
   block_ = &block;
   for (Tensor& each : tensors_) each = {};
   for (SeenInput& input : seen_) input = {};
+  for (auto& scales : applied_scales_) scales.clear();
   reference_ = {};
   for (auto& mean : means_) mean.clear();
   tokens_ = {};
@@ -225,8 +226,9 @@ uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept 
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
   const uint64_t widest = std::max({hidden, queries, wide});
   const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
-  // Every Hessian once, two more copies of the largest while it is factored, and the largest weight four times.
-  return sizeof(float) * (grams + 2 * widest * widest + 4 * widest * hidden);
+  // Every Hessian once, three more copies of the largest while it is factored and judges, and the largest weight six
+  // times.
+  return sizeof(float) * (grams + 3 * widest * widest + 6 * widest * hidden);
 }
 
 }  // namespace wasmquant

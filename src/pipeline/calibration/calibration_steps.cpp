@@ -133,6 +133,16 @@ void read_search(const json::Value& value, const Config& config, CalibrationStep
   if (!inputs.empty() && !info_of(inputs.front().dtype).is_plain_cast()) step.input_spec = inputs.front();
 }
 
+bool quantizes_inputs(const Config& config) {
+  const auto has_inputs = [](const LayerConfig& layer) {
+    return !layer.input_tensors.empty() && !info_of(layer.input_tensors.front().dtype).is_plain_cast();
+  };
+  bool found = has_inputs(config.global) || !config.input_quantizers.empty();
+  for (const auto* list : {&config.layer_type, &config.layer})
+    for (const auto& [name, layer] : *list) found |= has_inputs(layer);
+  return found;
+}
+
 /// Each method has its own meaning of alpha.
 Status read_strength(const json::Value& value, CalibrationStep& step) {
   step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
@@ -210,6 +220,8 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
         bool_or(value["desc_act"], bool_or(value["act_order"], step.method != CalibrationMethod::gpfq));
     step.gptq.static_groups = bool_or(value["static_groups"], step.gptq.static_groups);
     step.true_sequential = bool_or(value["true_sequential"], true);
+    step.nearest_if_worse = value["on_worse"].as_string() == "nearest";
+    step.quantizes_inputs = quantizes_inputs(config);
     TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));
     TRY_VOID(read_modules(value["inside_layer_modules"], step));
     steps.push_back(std::move(step));

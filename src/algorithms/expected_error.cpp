@@ -1,0 +1,74 @@
+#include "algorithms/expected_error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/linear_algebra.h"
+
+namespace wasmquant {
+namespace {
+
+// Keeps the correlations positive definite in float32: of a dependent column the factor leaves a pivot of about as much.
+constexpr float kRidge = 0x1p-14f;
+// Columns with a smaller pivot count as combinations of those factored before them.
+constexpr float kSmallestPivot = 16 * kRidge;
+constexpr int kRidgeTries = 5;
+constexpr size_t kStripRows = 64, kPanel = 128;
+
+}  // namespace
+
+ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns) : columns_(columns), deviations_(columns) {
+  const size_t n = columns;
+  for (size_t j = 0; j < n; ++j) {
+    deviations_[j] = std::sqrt(hessian[j * n + j]);
+    live_ += deviations_[j] > 0;
+  }
+  if (live_ == 0) return;
+  factor_.resize(n * n);
+  float ridge = kRidge;
+  for (int attempt = 0; attempt < kRidgeTries; ++attempt, ridge *= 10) {
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = i; j < n; ++j) {
+        // Divided one after the other: the product of two deviations may leave float32.
+        const float scaled =
+            deviations_[i] > 0 && deviations_[j] > 0 ? hessian[i * n + j] / deviations_[i] / deviations_[j] : 0.0f;
+        factor_[i * n + j] = i == j ? 1 + ridge : scaled;
+      }
+    if (!factor_cholesky(factor_, n)) continue;
+    for (size_t j = 0; j < n; ++j)
+      rank_ += deviations_[j] > 0 && factor_[j * n + j] * factor_[j * n + j] > kSmallestPivot;
+    return;
+  }
+  factor_.clear();
+}
+
+double ExpectedError::share() const noexcept {
+  return live_ == 0 ? 1.0 : static_cast<double>(rank_) / static_cast<double>(live_);
+}
+
+double ExpectedError::of(std::span<const float> d) const {
+  const size_t n = columns_, height = n == 0 ? 0 : d.size() / n;
+  std::vector<float> transposed(n * kStripRows), output(kStripRows * kPanel);
+  double correlated = 0, alone = 0;
+  for (size_t row = 0; row < height; row += kStripRows) {
+    const size_t rows = std::min(kStripRows, height - row);
+    for (size_t i = 0; i < rows; ++i)
+      for (size_t j = 0; j < n; ++j) {
+        const float scaled = d[(row + i) * n + j] * deviations_[j];
+        transposed[j * kStripRows + i] = scaled;
+        alone += double{scaled} * scaled;
+      }
+    for (size_t begin = 0; begin < n && !factor_.empty(); begin += kPanel) {
+      const size_t width = std::min(kPanel, n - begin);
+      std::fill(output.begin(), output.end(), 0.0f);
+      // Below the diagonal R is zero.
+      add_product(1, {transposed.data(), kStripRows}, {factor_.data() + begin, n}, begin + width, rows, width,
+                  {output.data(), kPanel});
+      for (size_t i = 0; i < rows; ++i)
+        for (size_t j = 0; j < width; ++j) correlated += double{output[i * kPanel + j]} * output[i * kPanel + j];
+    }
+  }
+  return share() * correlated + (1 - share()) * alone;
+}
+
+}  // namespace wasmquant

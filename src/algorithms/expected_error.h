@@ -1,0 +1,42 @@
+// How much a layer's output is expected to change when its weight changes by D, judged by calibration inputs that may
+// be too few. tr(D H D^T), the mean of |D x|^2 over those inputs, says nothing of directions that they do not show, and
+// an algorithm that minimizes it moves its errors there. So H is shrunk towards its diagonal by the share of directions
+// that are missing, as estimates of covariances from few samples are:
+//   E |D x|^2 = tr(D H' D^T),   H' = r/n H + (1 - r/n) diag(H),   r: rank of H, n: columns with input
+// With all directions shown H' is H. One token, repeated, leaves little more than its diagonal.
+// Source: J. Schäfer, K. Strimmer, "A Shrinkage Approach to Large-Scale Covariance Matrix Estimation", 2005, target D;
+// the share is the rank's here, because repeated tokens would look like certainty to their estimate of it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace wasmquant {
+
+/// Judges changes of the weights of layers that read one input. Scaling a column by s and its input by 1/s changes
+/// neither rank nor error.
+class ExpectedError {
+ public:
+  /// `hessian`: X^T X [columns, columns] times any factor, both triangles, finite, the diagonal not negative; the
+  /// factor is that of all errors.
+  ExpectedError(std::span<const float> hessian, size_t columns);
+
+  /// Directions that the inputs show: columns of which more than a thousandth of the square is not a combination of
+  /// other columns.
+  size_t rank() const noexcept { return rank_; }
+  /// Columns whose inputs are not all zero.
+  size_t live_columns() const noexcept { return live_; }
+  /// r/n; 1 without live columns.
+  double share() const noexcept;
+
+  /// tr(D H' D^T) for d [rows, columns]. Products in float32, squares summed in float64, rows in order.
+  double of(std::span<const float> d) const;
+
+ private:
+  size_t columns_, rank_ = 0, live_ = 0;
+  std::vector<float> deviations_;  // sqrt(H_jj)
+  std::vector<float> factor_;      // upper R, R R^T = H_ij / sqrt(H_ii H_jj) + kRidge I; empty without live columns
+};
+
+}  // namespace wasmquant
