@@ -12,12 +12,15 @@ namespace {
 constexpr float kRidge = 0x1p-14f;
 // Columns with a smaller pivot count as combinations of those factored before them.
 constexpr float kSmallestPivot = 16 * kRidge;
+// One in this many columns: fewer directions are repeated text.
+constexpr double kFewDirections = 8;
 constexpr int kRidgeTries = 5;
-constexpr size_t kStripRows = 64, kPanel = 128;
+constexpr size_t kJudgedRows = 64, kJudgedColumns = 128;
 
 }  // namespace
 
-ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns) : columns_(columns), deviations_(columns) {
+ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens)
+    : columns_(columns), tokens_(tokens), deviations_(columns) {
   const size_t n = columns;
   for (size_t j = 0; j < n; ++j) {
     deviations_[j] = std::sqrt(hessian[j * n + j]);
@@ -43,29 +46,33 @@ ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns) : c
 }
 
 double ExpectedError::share() const noexcept {
-  return live_ == 0 ? 1.0 : static_cast<double>(rank_) / static_cast<double>(live_);
+  if (live_ == 0) return 1;
+  const double rank = static_cast<double>(rank_), leverage = rank / static_cast<double>(std::max<uint64_t>(tokens_, 1));
+  const double shown = std::min(1.0, kFewDirections * rank / static_cast<double>(live_));
+  return shown * std::max(0.0, 1 - leverage * leverage);
 }
 
 double ExpectedError::of(std::span<const float> d) const {
   const size_t n = columns_, height = n == 0 ? 0 : d.size() / n;
-  std::vector<float> transposed(n * kStripRows), output(kStripRows * kPanel);
+  std::vector<float> transposed(n * kJudgedRows), output(kJudgedRows * kJudgedColumns);
   double correlated = 0, alone = 0;
-  for (size_t row = 0; row < height; row += kStripRows) {
-    const size_t rows = std::min(kStripRows, height - row);
+  for (size_t row = 0; row < height; row += kJudgedRows) {
+    const size_t rows = std::min(kJudgedRows, height - row);
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < n; ++j) {
         const float scaled = d[(row + i) * n + j] * deviations_[j];
-        transposed[j * kStripRows + i] = scaled;
+        transposed[j * kJudgedRows + i] = scaled;
         alone += double{scaled} * scaled;
       }
-    for (size_t begin = 0; begin < n && !factor_.empty(); begin += kPanel) {
-      const size_t width = std::min(kPanel, n - begin);
+    for (size_t begin = 0; begin < n && !factor_.empty(); begin += kJudgedColumns) {
+      const size_t width = std::min(kJudgedColumns, n - begin);
       std::fill(output.begin(), output.end(), 0.0f);
       // Below the diagonal R is zero.
-      add_product(1, {transposed.data(), kStripRows}, {factor_.data() + begin, n}, begin + width, rows, width,
-                  {output.data(), kPanel});
+      add_product(1, {transposed.data(), kJudgedRows}, {factor_.data() + begin, n}, begin + width, rows, width,
+                  {output.data(), kJudgedColumns});
       for (size_t i = 0; i < rows; ++i)
-        for (size_t j = 0; j < width; ++j) correlated += double{output[i * kPanel + j]} * output[i * kPanel + j];
+        for (size_t j = 0; j < width; ++j)
+          correlated += double{output[i * kJudgedColumns + j]} * output[i * kJudgedColumns + j];
     }
   }
   return share() * correlated + (1 - share()) * alone;

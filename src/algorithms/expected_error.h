@@ -1,11 +1,14 @@
 // How much a layer's output is expected to change when its weight changes by D, judged by calibration inputs that may
 // be too few. tr(D H D^T), the mean of |D x|^2 over those inputs, says nothing of directions that they do not show, and
-// an algorithm that minimizes it moves its errors there. So H is shrunk towards its diagonal by the share of directions
-// that are missing, as estimates of covariances from few samples are:
-//   E |D x|^2 = tr(D H' D^T),   H' = r/n H + (1 - r/n) diag(H),   r: rank of H, n: columns with input
-// With all directions shown H' is H. One token, repeated, leaves little more than its diagonal.
-// Source: J. Schäfer, K. Strimmer, "A Shrinkage Approach to Large-Scale Covariance Matrix Estimation", 2005, target D;
-// the share is the rank's here, because repeated tokens would look like certainty to their estimate of it.
+// an algorithm that minimizes it moves its errors there. So H is shrunk towards its diagonal, as estimates of
+// covariances from few samples are:
+//   E |D x|^2 = tr(D H' D^T),   H' = s H + (1 - s) diag(H),   s = (1 - (r/N)^2) min(1, 8 r/n)
+// with r the rank of H, N the tokens and n the columns with input. r/N is the mean leverage of a token: 1 if every token
+// shows a direction of its own, so that others will, too; near 0 if tokens stay within what others have shown. Fewer
+// directions than an eighth of the columns are text that repeats itself rather than all there is: inputs of a byte
+// model's first layer have a fifth.
+// Source of the target: J. Schäfer, K. Strimmer, "A Shrinkage Approach to Large-Scale Covariance Matrix Estimation",
+// 2005 (diagonal, unequal variances). Their share takes a repeated token for certainty.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,16 +21,16 @@ namespace wasmquant {
 /// neither rank nor error.
 class ExpectedError {
  public:
-  /// `hessian`: X^T X [columns, columns] times any factor, both triangles, finite, the diagonal not negative; the
-  /// factor is that of all errors.
-  ExpectedError(std::span<const float> hessian, size_t columns);
+  /// `hessian`: X^T X [columns, columns] times any factor, both triangles, finite, the diagonal not negative, of
+  /// `tokens` inputs; the factor is that of all errors.
+  ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens);
 
   /// Directions that the inputs show: columns of which more than a thousandth of the square is not a combination of
   /// other columns.
   size_t rank() const noexcept { return rank_; }
   /// Columns whose inputs are not all zero.
   size_t live_columns() const noexcept { return live_; }
-  /// r/n; 1 without live columns.
+  /// s; 1 without live columns.
   double share() const noexcept;
 
   /// tr(D H' D^T) for d [rows, columns]. Products in float32, squares summed in float64, rows in order.
@@ -35,6 +38,7 @@ class ExpectedError {
 
  private:
   size_t columns_, rank_ = 0, live_ = 0;
+  uint64_t tokens_;
   std::vector<float> deviations_;  // sqrt(H_jj)
   std::vector<float> factor_;      // upper R, R R^T = H_ij / sqrt(H_ii H_jj) + kRidge I; empty without live columns
 };

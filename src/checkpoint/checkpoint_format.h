@@ -27,6 +27,7 @@ struct LayerOutcome {
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
   bool is_unpacked = false;    // WeightDescription::is_unpacked
+  bool is_reordered = false;   // WeightDescription::is_reordered
   bool is_asked = false;       // a rule of the config names the layer
   uint64_t columns = 0;        // of a matrix, else 0
 };
@@ -43,7 +44,8 @@ struct WeightDescription {
   std::vector<uint64_t> shape;
   StorageDtype source = StorageDtype::F32;
   PackMethod pack_method = PackMethod::reorder;  // quark only
-  bool is_unpacked = false;  // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
+  bool is_unpacked = false;   // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
+  bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
   std::string tensor;           // name of the tensor if it is not layer.weight
   uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
@@ -88,6 +90,8 @@ class CheckpointFormat {
   virtual ExpertStorage expert_storage(const families::ModelFamily& /*family*/, bool /*include_experts*/) const {
     return ExpertStorage::per_expert;
   }
+  /// Whether columns of a group may stand anywhere in the row.
+  virtual bool holds_group_index() const noexcept { return false; }
   /// Whether weights stored as [in, out] are supported.
   virtual bool holds_input_major() const noexcept { return false; }
   /// Checks what the layers of a model must have in common. Errors: format-unsupported naming the layer.

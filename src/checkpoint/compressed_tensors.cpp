@@ -60,6 +60,8 @@ bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
 // The feature that the format does not support; empty if it can store the weight.
 std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
+  if (weight.is_reordered && compressor_of(spec, weight.is_unpacked) != Compressor::pack_quantized)
+    return text_of("{} in groups that gptq chooses (desc_act without static_groups)", dtype.name);
   if (weight.layer_type != "Linear" || weight.shape.size() != 2)
     return text_of("a quantized layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
   if (!is_row_scheme(spec, weight.shape.size())) return text_of("{} with this scale layout", dtype.name);
@@ -95,7 +97,7 @@ bool has_zero_point(const QuantizationSpec& spec) {
   return dtype.is_integer && !(spec.symmetric && dtype.is_signed);
 }
 
-json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
+json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size, bool is_reordered = false) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   json::Value block;
   block.set("num_bits", static_cast<int64_t>(dtype.bits));
@@ -112,7 +114,7 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
                                    : json::Value(json::Array{json::Value(int64_t{spec.block_rows}),
                                                              json::Value(int64_t{spec.block_columns})}));
   block.set("dynamic", false);
-  block.set("actorder", nullptr);
+  block.set("actorder", is_reordered ? json::Value("group") : json::Value());
   block.set("observer", "minmax");
   block.set("observer_kwargs", json::Object{});
   if (spec.scale_format != ScaleFormat::float32) {
@@ -145,6 +147,8 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
                 {rows, packing::words_per_row(columns, dtype.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
+  if (weight.is_reordered)
+    add_component(layout, weight, Role::column_group, "weight_g_idx", StorageDtype::I32, {columns});
   if (has_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::row_words;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
@@ -247,7 +251,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
                                                    const families::ModelFamily& family) const {
   struct Group {
     QuantizationSpec spec;
-    bool is_unpacked;
+    bool is_unpacked, is_reordered;
     Stages inputs, outputs;
     json::Array targets;
   };
@@ -256,11 +260,11 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight.front();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.spec == spec && g.is_unpacked == layer.is_unpacked && g.inputs == layer.inputs &&
-             g.outputs == layer.outputs;
+      return g.spec == spec && g.is_unpacked == layer.is_unpacked && g.is_reordered == layer.is_reordered &&
+             g.inputs == layer.inputs && g.outputs == layer.outputs;
     });
     if (group == groups.end()) {
-      groups.push_back({spec, layer.is_unpacked, layer.inputs, layer.outputs, {}});
+      groups.push_back({spec, layer.is_unpacked, layer.is_reordered, layer.inputs, layer.outputs, {}});
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);
@@ -279,7 +283,8 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     format = i == 0 || format == compressor ? compressor : "mixed-precision";
     json::Value block;
     block.set("targets", std::move(g.targets));
-    block.set("weights", weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0))));
+    block.set("weights",
+              weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0)), g.is_reordered));
     block.set("input_activations", g.inputs.empty() ? json::Value() : activations_block(g.inputs.front()));
     block.set("output_activations", g.outputs.empty() ? json::Value() : activations_block(g.outputs.front()));
     block.set("format", compressor);

@@ -1,6 +1,7 @@
 // Calibration that knows too little: said for the layers, in the report and in a few remarks, and `on_worse` keeps the
 // better of the algorithm and rounding to nearest.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors } from '../interop/safetensors_file.mjs';
@@ -46,10 +47,10 @@ async function run(quantizer, model, config, tokens) {
   return { bytes: out.bytes(), report, layers, remarks };
 }
 
-async function lossOf(t, quantizer, model, bytes) {
+async function lossOf(t, quantizer, bytes) {
   const quantized = await modelFor(t, quantizer, [
     new File([bytes], 'model.safetensors'),
-    new File([await model.siblingFile('config.json')], 'config.json'),
+    new File([readFileSync(join(tinyLlama, 'config.json'))], 'config.json'),
   ]);
   return (await quantizer.languageModel(quantized).evaluate({ tokens: rowsOf(other, 2, 256), bytesPerToken: 1 }))
     .bitsPerToken;
@@ -67,7 +68,7 @@ test('with enough text nothing is remarked on, and every layer is better than by
     assert.equal(layers.length, 28);
     for (const { name, calibration } of layers) {
       assert.equal(calibration.tokens, 2048, name);
-      assert.ok(calibration.rank * 2 >= calibration.features, `${name}: ${calibration.rank}`);
+      assert.ok(calibration.rank * 8 >= calibration.features, `${name}: ${calibration.rank}`);
       assert.ok(calibration.outputSqnrDb > calibration.nearestSqnrDb, name);
       assert.equal(calibration.isWorse || calibration.isNearest, false, name);
     }
@@ -80,7 +81,7 @@ test('with too little text the layers are named, and nearest is kept where it is
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const nearest = await run(quantizer, model, configOf([[], []]));
-  const nearestLoss = await lossOf(t, quantizer, model, nearest.bytes);
+  const nearestLoss = await lossOf(t, quantizer, nearest.bytes);
   const repeated = { data: new Int32Array(1024).fill(101), shape: [8, 128] };
   for (const [what, tokens, code] of [
     ['4 tokens', { rows: [[256, 84, 104, 101]] }, 'calibration-short'],
@@ -101,7 +102,7 @@ test('with too little text the layers are named, and nearest is kept where it is
       for (const { name: layer, calibration } of better.layers)
         if (calibration.outputSqnrDb !== null)
           assert.ok(calibration.outputSqnrDb > calibration.nearestSqnrDb - 0.2, `${name}, ${layer}`);
-      const loss = await lossOf(t, quantizer, model, better.bytes);
+      const loss = await lossOf(t, quantizer, better.bytes);
       assert.ok(loss < nearestLoss + 0.05, `${name}: ${loss}, nearest ${nearestLoss}`);
     }
     assert.ok(worse > 0, what);

@@ -42,8 +42,6 @@ class Checker {
     check_fields(row->fields);
     const std::string_view first = word_at(row->names, 0);
     if (first == "rotation") check_rotation(name->as_string() == "quarot", cache_before_rope);
-    if (first.starts_with("gpt") && on("desc_act", true) && !on("static_groups", true))
-      problem("static_groups", "desc_act needs static_groups", "set one of them otherwise");
     if (const json::Value& size = value_["block_size"]; size.is_integer() && size.as_integer() <= 0)
       problem("block_size", "expected a positive number of columns");
     if (const json::Value& count = value_["equalize_iterations"]; count.is_integer() && count.as_integer() < 0)

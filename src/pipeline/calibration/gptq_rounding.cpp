@@ -50,7 +50,7 @@ Status BlockCalibration::round(const Part& part) {
     input.hessian.assign(pair->square().begin(), pair->square().end());
     for (float& value : input.hessian) value = static_cast<float>(value * factor);
   }
-  const ExpectedError expected(input.hessian, columns);
+  const ExpectedError expected(input.hessian, columns, input.tokens);
   if (step.method != CalibrationMethod::gpfq) {
     double damping = step.gptq.damp_percent;
     if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
@@ -84,6 +84,7 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
   std::vector<float>& ranged = target.clipped.empty() ? weight : target.clipped;
   for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
+  const bool was_clipped = !target.clipped.empty();
   WeightScales scales;
   if (is_gpfq || step.gptq.static_groups || !target.clipped.empty()) {
     TRY(observed, observed_scales(*target.task, ranged));
@@ -99,7 +100,13 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
     scales.qparams = std::move(found);
   }
   target.clipped.clear();
-  TRY(stored, store_changed(*target.task, weight, &scales, original));
+  const bool is_static = is_gpfq || step.gptq.static_groups || was_clipped;
+  const std::vector<uint32_t> groups =
+      is_static || spec.qscheme != QScheme::per_group
+          ? std::vector<uint32_t>()
+          : group_index(feedback.order, static_cast<uint64_t>(layout.granularity.block));
+  TRY(stored, groups.empty() ? store_changed(*target.task, weight, &scales, original)
+                             : store_grouped(*target.task, bytes, scales.qparams, groups, original));
   const std::vector<float> pull = product_with(original, drift);
   TRY_VOID(settle(slot, step, {expected, pull}, original, stored));
   weight = std::move(stored.values);

@@ -13,7 +13,7 @@ using model::Slot;
 
 namespace {
 
-std::vector<float> change_of(std::span<const float> values, std::span<const float> weight) {
+std::vector<float> difference_of(std::span<const float> values, std::span<const float> weight) {
   std::vector<float> change(weight.size());
   for (size_t i = 0; i < change.size(); ++i) change[i] = values[i] - weight[i];
   return change;
@@ -26,7 +26,7 @@ Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span
   std::vector<float> scaled(weight.begin(), weight.end());
   for (size_t i = 0; i < scaled.size() && !scales.empty(); ++i) scaled[i] *= scales[i % scales.size()];
   TRY(stored, store_changed(*tensor(slot).task, scaled, nullptr, scaled));
-  std::vector<float> change = change_of(stored.values, scaled);
+  std::vector<float> change = difference_of(stored.values, scaled);
   for (size_t i = 0; i < change.size() && !scales.empty(); ++i) change[i] /= scales[i % scales.size()];
   return change;
 }
@@ -39,7 +39,7 @@ Status BlockCalibration::note(Slot slot, const Judge& judge, std::span<const flo
   evidence.columns = judge.expected.live_columns();
   evidence.rank = judge.expected.rank();
   evidence.signal = judge.expected.of(weight);
-  evidence.error = judge.error_of(change_of(values, weight));
+  evidence.error = judge.error_of(difference_of(values, weight));
   // Inverse scales make the weight what it was before its columns were scaled.
   std::vector<float> inverse = applied_scales_[input];
   for (float& scale : inverse) scale = 1 / scale;
@@ -54,7 +54,8 @@ Status BlockCalibration::settle(Slot slot, const CalibrationStep& step, const Ju
   bool is_worse = false;
   if (step.nearest_if_worse) {
     TRY(nearest, store_changed(*tensor(slot).task, weight, nullptr, weight));
-    is_worse = judge.error_of(change_of(stored.values, weight)) > judge.error_of(change_of(nearest.values, weight));
+    is_worse =
+        judge.error_of(difference_of(stored.values, weight)) > judge.error_of(difference_of(nearest.values, weight));
     if (is_worse) stored = std::move(nearest);
   }
   TRY_VOID(note(slot, judge, weight, stored.values));
@@ -72,7 +73,7 @@ Status BlockCalibration::note_clipped(const Part& part) {
     for (const CalibrationStep& each : steps_)
       is_rounded_later |= rounds_columns(each.method) && is_rounded(each, slot);
     if (!is_quantized(slot) || (is_rounded_later && !step.nearest_if_worse)) continue;
-    if (!expected) expected.emplace(input.hessian, input.mean.size());
+    if (!expected) expected.emplace(input.hessian, input.mean.size(), input.tokens);
     const Judge judge{*expected, {}};
     const std::vector<float>& weight = (*block_)[slot];
     Tensor& target = tensor(slot);
@@ -80,7 +81,7 @@ Status BlockCalibration::note_clipped(const Part& part) {
     bool is_worse = false;
     if (step.nearest_if_worse && !target.clipped.empty()) {
       TRY(nearest, nearest_change(slot, weight, {}));
-      is_worse = judge.error_of(change_of(stored.values, weight)) > judge.error_of(nearest);
+      is_worse = judge.error_of(difference_of(stored.values, weight)) > judge.error_of(nearest);
       if (is_worse) target.clipped.clear();
     }
     if (is_rounded_later) continue;
@@ -101,7 +102,7 @@ double BlockCalibration::Judge::error_of(std::span<const float> change) const {
 
 Result<bool> BlockCalibration::scales_help(const Part& part, std::span<const float> scales) {
   const SeenInput& input = seen(part.input);
-  const ExpectedError expected(input.hessian, input.mean.size());
+  const ExpectedError expected(input.hessian, input.mean.size(), input.tokens);
   const Judge judge{expected, {}};
   double scaled_error = 0, nearest_error = 0;
   for (const LinearLayer& layer : model::consumers_of(part.input)) {

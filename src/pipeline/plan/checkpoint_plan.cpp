@@ -79,6 +79,7 @@ class CheckpointPlanner final : public OutputPlanner {
     planned.reason = std::move(resolved.reason);
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+    TRY_VOID(describe_groups(planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout.components.empty()) leave_with_others(planned);
     if (!task.layout.components.empty())
@@ -91,6 +92,20 @@ class CheckpointPlanner final : public OutputPlanner {
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
     return {};
+  }
+
+  Status describe_groups(PlannedTensor& planned, const Stages& stages) const {
+    WeightDescription& weight = planned.weight;
+    if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
+    const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
+    if (chooser == nullptr) return {};
+    weight.is_reordered = true;
+    if (format_.holds_group_index()) return {};
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
+        "with desc_act, false lets {} choose which columns share a scale, and {} has no place for that; set "
+        "it to true, or write compressed-tensors, gptq or fake-quantized",
+        chooser->value["name"].as_string(), format_.name());
   }
 
   // vLLM computes with quantized inputs from bytes; some classes of transformers read a tensor called weight.
@@ -210,6 +225,7 @@ class CheckpointPlanner final : public OutputPlanner {
     LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
+    outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason.rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.columns = weight.shape[1];

@@ -56,10 +56,13 @@ TEST_CASE("the expected error is tr(D H' D^T), H shrunk by the share of directio
     for (const size_t rank : {size_t{1}, columns / 3, columns}) {
       if (rank == 0) continue;
       const std::vector<float> h = hessian_of(inputs_of(random, 4 * columns, columns, rank), columns);
-      const ExpectedError expected(h, columns);
+      const size_t tokens = 4 * columns;
+      const ExpectedError expected(h, columns, tokens);
       CHECK_MESSAGE(expected.rank() == rank, "columns ", columns);
       CHECK(expected.live_columns() == columns);
-      const double share = static_cast<double>(rank) / static_cast<double>(columns);
+      const double leverage = static_cast<double>(rank) / static_cast<double>(tokens);
+      const double share =
+          std::min(1.0, 8.0 * static_cast<double>(rank) / static_cast<double>(columns)) * (1 - leverage * leverage);
       CHECK(expected.share() == doctest::Approx(share));
       for (const size_t rows : {1, 63, 65}) {
         const std::vector<float> d = random.vector(rows * columns);
@@ -70,16 +73,31 @@ TEST_CASE("the expected error is tr(D H' D^T), H shrunk by the share of directio
     }
 }
 
+TEST_CASE("tokens that each show a direction of their own say nothing about others") {
+  RandomValues random(34);
+  const size_t columns = 64;
+  double before = 0;
+  for (const size_t tokens : {8, 64, 70, 128, 1024}) {
+    const std::vector<float> h = hessian_of(random.vector(tokens * columns), columns);
+    const ExpectedError expected(h, columns, tokens);
+    CHECK(expected.rank() == std::min(tokens, columns));
+    CHECK(expected.share() >= before);
+    if (tokens <= columns) CHECK(expected.share() == 0);
+    before = expected.share();
+  }
+  CHECK(before > 0.99);
+}
+
 TEST_CASE("scaling columns and dividing their inputs changes neither rank nor expected error") {
   RandomValues random(32);
   const size_t columns = 70;
   for (const size_t rank : {3, 40, 70}) {
     std::vector<float> x = inputs_of(random, 300, columns, rank), d = random.vector(5 * columns);
-    const ExpectedError before(hessian_of(x, columns), columns);
+    const ExpectedError before(hessian_of(x, columns), columns, 300);
     const double error = before.of(d);
     for (size_t i = 0; i < x.size(); ++i) x[i] *= std::exp2(static_cast<float>(i % columns % 21) - 10);
     for (size_t i = 0; i < d.size(); ++i) d[i] *= std::exp2(10 - static_cast<float>(i % columns % 21));
-    const ExpectedError after(hessian_of(x, columns), columns);
+    const ExpectedError after(hessian_of(x, columns), columns, 300);
     CHECK(after.rank() == before.rank());
     CHECK(after.of(d) == doctest::Approx(error).epsilon(1e-4));
   }
@@ -92,20 +110,20 @@ TEST_CASE("a repeated token is one direction, however often it comes; columns wi
   std::vector<float> x;
   for (size_t t = 0; t < 500; ++t)
     for (const float value : token) x.push_back(value * (1 + 1e-6f * static_cast<float>(t % 7)));
-  CHECK(ExpectedError(hessian_of(x, columns), columns).rank() == 1);
+  CHECK(ExpectedError(hessian_of(x, columns), columns, 500).rank() == 1);
 
   for (size_t i = 0; i < x.size(); ++i)
     if (i % columns % 3 == 0) x[i] = 0;
-  const ExpectedError sparse(hessian_of(x, columns), columns);
+  const ExpectedError sparse(hessian_of(x, columns), columns, 500);
   CHECK(sparse.live_columns() == 64);
   CHECK(sparse.rank() == 1);
   std::vector<float> d(columns);
   for (size_t j = 0; j < columns; j += 3) d[j] = 1e6f;
   CHECK(sparse.of(d) == 0);
 
-  const ExpectedError none(std::vector<float>(columns * columns), columns);
+  const ExpectedError none(std::vector<float>(columns * columns), columns, 500);
   CHECK(none.rank() == 0);
   CHECK(none.share() == 1);
   CHECK(none.of(d) == 0);
-  CHECK(ExpectedError({}, 0).of({}) == 0);
+  CHECK(ExpectedError({}, 0, 0).of({}) == 0);
 }

@@ -22,6 +22,8 @@ export function layerCalibration(evidence: LayerEvidence): LayerCalibration {
 type Judged = TensorReport & { calibration: LayerCalibration };
 
 const namesShown = 3;
+/** As in src/algorithms/expected_error.h. */
+const fewDirections = 8;
 
 function remark(
   severity: Diagnostic['severity'],
@@ -44,7 +46,7 @@ export function calibrationRemarks(tensors: readonly TensorReport[]): Diagnostic
   const judged = tensors.filter((tensor): tensor is Judged => tensor.calibration !== undefined);
   const short = judged.filter(({ calibration: { tokens, features } }) => tokens < features);
   const poor = judged.filter(
-    (layer) => !short.includes(layer) && layer.calibration.rank * 2 < layer.calibration.features,
+    (layer) => !short.includes(layer) && layer.calibration.rank * fewDirections < layer.calibration.features,
   );
   const blind = judged.filter(({ calibration: { features } }) => features === 0);
   const worse = judged.filter(({ calibration }) => calibration.isWorse);
