@@ -102,6 +102,7 @@ class BoundBlockCalibrator : Counted {
   std::string optimize(uint32_t part) {
     if (Status entered = enter(part); !entered) return reply(entered);
     const Status done = blocks().optimize(part);
+    forget_changed();
     if (done) ++done_;
     return reply(done);
   }
@@ -110,6 +111,7 @@ class BoundBlockCalibrator : Counted {
     if (!status_) return fail(status_.error());
     if (done_ != blocks().parts()) return fail(error_at(ErrorCode::state_invalid, "calibration", "has parts left"));
     auto change = blocks().store(static_cast<model::Slot>(slot));
+    forget_changed();
     if (!change) return fail(change.error());
     stored_ = std::move(*change);
     return stored_json(stored_);
@@ -139,6 +141,10 @@ class BoundBlockCalibrator : Counted {
     return blocks().begin(calibration_->session->pass().block(), std::move(tasks));
   }
   BlockCalibration& blocks() const noexcept { return calibration_->blocks; }
+
+  void forget_changed() const noexcept {
+    if (blocks().take_changes()) calibration_->session->pass().forget_states();
+  }
 
   Status enter(uint32_t part) {
     if (!status_) return status_.error();

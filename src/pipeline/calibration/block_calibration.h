@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/expected_error.h"
@@ -60,6 +61,9 @@ class BlockCalibration final : public model::InputSink {
 
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   bool ends_at(model::LinearInput input) const noexcept override;
+  bool skips(model::LinearInput input) const noexcept override;
+  /// Whether weights have changed since the last call that a run uses before the place where a capture ended it.
+  bool take_changes() noexcept { return std::exchange(has_changed_, false); }
 
   /// Working memory for one block in bytes, without weights and activations; twice as much with a reference.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
@@ -141,6 +145,8 @@ class BlockCalibration final : public model::InputSink {
   List<Part> parts_;
   const Part* part_ = nullptr;  // current part
   uint32_t captured_ = 0;
+  model::LinearInput captured_until_ = model::LinearInput::attention;  // the last input of the latest capture
+  bool has_changed_ = false;
   uint32_t seen_inputs_ = 0, reference_parts_ = 0;  // over the parts so far
   std::array<std::unique_ptr<InputStatistics>, model::kBlockInputs> statistics_;
   std::array<SeenInput, model::kBlockInputs> seen_;

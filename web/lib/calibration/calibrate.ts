@@ -65,7 +65,7 @@ async function planCalibration(
   }
   const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
-  checkBlockMemory(workshop.memory, batch, needsReference);
+  const keepsStates = checkBlockMemory(workshop.memory, batch, needsReference);
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
@@ -102,6 +102,7 @@ async function planCalibration(
     blocks,
     tokens: tokens.ids,
     lengths: tokens.lengths,
+    keepsStates,
   };
   const rewritten = rotatesStream
     ? steps

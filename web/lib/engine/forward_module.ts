@@ -98,7 +98,7 @@ export interface BoundSensitivityProbe {
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations, lengths}`. `tokens`: int32, sequences of `lengths`. */
+  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?}`. `tokens`: int32, sequences of `lengths`. */
   ForwardPass: new (
     config: string,
     options: string,

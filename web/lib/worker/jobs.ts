@@ -100,6 +100,8 @@ export interface ForwardWork {
   /** Sequences one after another, and the number of tokens of each. */
   tokens: Int32Array;
   lengths: number[];
+  /** Whether blocks that calibration runs part by part go on where they ended, for `stateBytes` a token. */
+  keepsStates?: boolean;
 }
 export interface ForwardStep {
   name: string;
