@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algorithms/linear_algebra.h"
+#include "numeric/exponential.h"
 
 namespace wasmquant {
 namespace {
@@ -14,12 +15,15 @@ constexpr float kRidge = 0x1p-14f;
 constexpr float kSmallestPivot = 16 * kRidge;
 // One in this many columns: fewer directions are repeated text.
 constexpr double kFewDirections = 8;
+// Of fewer tokens or directions, features' squares are not known at all.
+constexpr double kFewTokens = 16, kFewRanks = 2;
 constexpr int kRidgeTries = 5;
 constexpr size_t kJudgedRows = 64, kJudgedColumns = 128;
 
 }  // namespace
 
-ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens)
+ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens,
+                             std::span<const float> divisors)
     : columns_(columns), tokens_(tokens), deviations_(columns) {
   const size_t n = columns;
   for (size_t j = 0; j < n; ++j) {
@@ -27,6 +31,12 @@ ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uin
     live_ += deviations_[j] > 0;
   }
   if (live_ == 0) return;
+  factor_correlations(hessian);
+  shrink_squares(divisors);
+}
+
+void ExpectedError::factor_correlations(std::span<const float> hessian) {
+  const size_t n = columns_;
   factor_.resize(n * n);
   float ridge = kRidge;
   for (int attempt = 0; attempt < kRidgeTries; ++attempt, ridge *= 10) {
@@ -43,6 +53,22 @@ ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uin
     return;
   }
   factor_.clear();
+}
+
+void ExpectedError::shrink_squares(std::span<const float> divisors) {
+  const auto divisor = [&](size_t j) { return divisors.empty() ? 1.0 : double{divisors[j]}; };
+  const double few = std::max(kFewTokens / static_cast<double>(std::max<uint64_t>(tokens_, 1)),
+                              kFewRanks / static_cast<double>(std::max<size_t>(rank_, 1)));
+  const double weight = std::min(1.0, few);
+  double sum = 0;
+  for (size_t j = 0; j < columns_; ++j)
+    if (deviations_[j] > 0) sum += log2_of(deviations_[j] * divisor(j));
+  const double mean = sum / static_cast<double>(live_);
+  for (size_t j = 0; j < columns_; ++j) {
+    if (!(deviations_[j] > 0)) continue;
+    const double logarithm = log2_of(deviations_[j] * divisor(j));
+    deviations_[j] = static_cast<float>(exp2_of(logarithm + weight * (mean - logarithm)) / divisor(j));
+  }
 }
 
 double ExpectedError::share() const noexcept {

@@ -92,16 +92,19 @@ test('with too little text the layers are named, and nearest is kept where it is
       const name = `${combination.flat().join(', ')} on ${what}`;
       const kept = await run(quantizer, model, configOf(combination), tokens);
       assert.match(kept.remarks[code].message, /^\d\d layers? saw .* and \d+ more$/, name);
-      assert.match(kept.remarks[code].where, /^model\.layers\.0\.self_attn\.q_proj\.weight$/, name);
+      assert.match(kept.remarks[code].where, /^model\.layers\.0\./, name);
       assert.equal(
         Boolean(kept.remarks['calibration-worse']),
         kept.layers.some(({ calibration }) => calibration.isWorse),
       );
       worse += kept.remarks['calibration-worse'] ? 1 : 0;
       const better = await run(quantizer, model, configOf(combination, { on_worse: 'nearest' }), tokens);
-      for (const { name: layer, calibration } of better.layers)
-        if (calibration.outputSqnrDb !== null)
-          assert.ok(calibration.outputSqnrDb > calibration.nearestSqnrDb - 0.2, `${name}, ${layer}`);
+      const gains = better.layers
+        .filter(({ calibration }) => calibration.outputSqnrDb !== null)
+        .map(({ calibration }) => calibration.outputSqnrDb - calibration.nearestSqnrDb);
+      // Layers that read the same input are scaled together, so that one may lose what the others gain.
+      if (combination.flat().join() === 'gptq') assert.ok(Math.min(...gains) >= 0, name);
+      if (gains.length > 0) assert.ok(gains.reduce((sum, gain) => sum + gain) / gains.length > -0.01, name);
       const loss = await lossOf(t, quantizer, better.bytes);
       assert.ok(loss < nearestLoss + 0.05, `${name}: ${loss}, nearest ${nearestLoss}`);
     }

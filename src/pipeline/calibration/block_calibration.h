@@ -105,6 +105,9 @@ class BlockCalibration final : public model::InputSink {
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
   bool corrects_biases() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
+  std::vector<float>& applied_scales(model::LinearInput input) noexcept {
+    return applied_scales_[static_cast<size_t>(input)];
+  }
   Tensor& tensor(model::Slot slot) noexcept { return tensors_[static_cast<size_t>(slot)]; }
   const std::string& name(model::Slot slot) noexcept { return tensor(slot).task->name; }
   bool is_quantized(model::Slot slot) const noexcept;

@@ -91,7 +91,7 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
   }
   for (const LinearLayer& layer : consumers_of(input)) scale_columns(block[layer.weight], scales);
   divide(seen(input), scales);
-  std::vector<float>& applied = applied_scales_[static_cast<size_t>(input)];
+  std::vector<float>& applied = applied_scales(input);
   if (applied.empty()) applied.assign(scales.size(), 1.0f);
   for (size_t i = 0; i < scales.size(); ++i) applied[i] *= scales[i];
   return {};

@@ -50,7 +50,7 @@ Status BlockCalibration::round(const Part& part) {
     input.hessian.assign(pair->square().begin(), pair->square().end());
     for (float& value : input.hessian) value = static_cast<float>(value * factor);
   }
-  const ExpectedError expected(input.hessian, columns, input.tokens);
+  const ExpectedError expected(input.hessian, columns, input.tokens, applied_scales(part.input));
   if (step.method != CalibrationMethod::gpfq) {
     double damping = step.gptq.damp_percent;
     if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);

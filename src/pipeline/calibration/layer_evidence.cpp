@@ -33,15 +33,15 @@ Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span
 
 Status BlockCalibration::note(Slot slot, const Judge& judge, std::span<const float> weight,
                               std::span<const float> values) {
-  const auto input = static_cast<size_t>(model::linear_layers()[static_cast<size_t>(slot)].reads);
+  const LinearInput input = model::linear_layers()[static_cast<size_t>(slot)].reads;
   LayerEvidence& evidence = tensor(slot).evidence.emplace();
-  evidence.tokens = seen_[input].tokens;
+  evidence.tokens = seen(input).tokens;
   evidence.columns = judge.expected.live_columns();
   evidence.rank = judge.expected.rank();
   evidence.signal = judge.expected.of(weight);
   evidence.error = judge.error_of(difference_of(values, weight));
   // Inverse scales make the weight what it was before its columns were scaled.
-  std::vector<float> inverse = applied_scales_[input];
+  std::vector<float> inverse = applied_scales(input);
   for (float& scale : inverse) scale = 1 / scale;
   TRY(nearest, nearest_change(slot, weight, inverse));
   evidence.nearest_error = judge.error_of(nearest);
@@ -73,7 +73,7 @@ Status BlockCalibration::note_clipped(const Part& part) {
     for (const CalibrationStep& each : steps_)
       is_rounded_later |= rounds_columns(each.method) && is_rounded(each, slot);
     if (!is_quantized(slot) || (is_rounded_later && !step.nearest_if_worse)) continue;
-    if (!expected) expected.emplace(input.hessian, input.mean.size(), input.tokens);
+    if (!expected) expected.emplace(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
     const Judge judge{*expected, {}};
     const std::vector<float>& weight = (*block_)[slot];
     Tensor& target = tensor(slot);
@@ -102,7 +102,7 @@ double BlockCalibration::Judge::error_of(std::span<const float> change) const {
 
 Result<bool> BlockCalibration::scales_help(const Part& part, std::span<const float> scales) {
   const SeenInput& input = seen(part.input);
-  const ExpectedError expected(input.hessian, input.mean.size(), input.tokens);
+  const ExpectedError expected(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
   const Judge judge{expected, {}};
   double scaled_error = 0, nearest_error = 0;
   for (const LinearLayer& layer : model::consumers_of(part.input)) {
