@@ -32,6 +32,7 @@ ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uin
   }
   if (live_ == 0) return;
   factor_correlations(hessian);
+  rank_ = static_cast<size_t>(std::min<uint64_t>(rank_, tokens));
   shrink_squares(divisors);
 }
 

@@ -27,7 +27,7 @@ class ExpectedError {
   /// were before: dividing inputs and multiplying columns changes neither rank nor error.
   ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens, std::span<const float> divisors = {});
 
-  /// Directions that the inputs show: columns of which more than a thousandth of the square is not a combination of
+  /// Directions that the inputs show, about: columns of which more than a thousandth of the square is not a combination of
   /// other columns.
   size_t rank() const noexcept { return rank_; }
   /// Columns whose inputs are not all zero.
