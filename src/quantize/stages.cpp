@@ -35,6 +35,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     for (const QParams& q : scales.of_codes) scale.push_back(q.scale);
     const kernels::Extent extent = kernels::reduce_extent(scale);
     scales.other = qparams_of(extent.min, extent.max, second_);
+    // Quark divides once, by the product of both largest values.
+    if (!info_of(second_.dtype).is_integer && first_.scale_format == ScaleFormat::float32)
+      scales.other.scale = second_scale_of(min, max, first_, static_cast<float>(float_format_of(second_).max_finite()));
     const uint32_t bytes = code_bytes_of(second_);
     const Granularity g = whole(scale.size());
     std::vector<uint8_t> codes(scale.size() * bytes);
@@ -56,9 +59,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
   }
   scales.other = qparams_of(low, high, first_);
   // The cast is monotonic: the ends of a range of codes are the codes of its ends.
-  const FloatFormat format = float_format_of(first_);
   const auto number = [&](float v) {
-    return decode(format, encode(format, v / scales.other.scale, Overflow::saturate));
+    numbers_of(scales.other, {&v, 1}, &v);
+    return v;
   };
   std::vector<float> code_min(min.begin(), min.end()), code_max(max.begin(), max.end());
   for (size_t i = 0; i < min.size(); ++i) {
@@ -72,7 +75,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
 
 void TwoStages::numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept {
   const FloatFormat format = float_format_of(first_);
-  for (size_t i = 0; i < x.size(); ++i) y[i] = decode(format, encode(format, x[i] / other.scale, Overflow::saturate));
+  const Arithmetic arithmetic = quotient_arithmetic(first_);
+  for (size_t i = 0; i < x.size(); ++i)
+    y[i] = decode(format, encode(format, rounded_to(arithmetic, x[i] / other.scale), Overflow::saturate));
 }
 
 void TwoStages::values_of(const QParams& other, std::span<float> y) const noexcept {
