@@ -90,7 +90,8 @@ class CheckpointFormat {
   virtual ExpertStorage expert_storage(const families::ModelFamily& /*family*/, bool /*include_experts*/) const {
     return ExpertStorage::per_expert;
   }
-  /// Whether columns of a group may stand anywhere in the row.
+  /// Whether loaders take groups whose columns stand anywhere in the row. compressed-tensors has removed its actorder
+  /// "group" in 0.20, and refuses such a file; older ones are read here.
   virtual bool holds_group_index() const noexcept { return false; }
   /// Whether weights stored as [in, out] are supported.
   virtual bool holds_input_major() const noexcept { return false; }

@@ -60,8 +60,6 @@ bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
 // The feature that the format does not support; empty if it can store the weight.
 std::string unsupported_part(const WeightDescription& weight, const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);
-  if (weight.is_reordered && compressor_of(spec, weight.is_unpacked) != Compressor::pack_quantized)
-    return text_of("{} in groups that gptq chooses (desc_act without static_groups)", dtype.name);
   if (weight.layer_type != "Linear" || weight.shape.size() != 2)
     return text_of("a quantized layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
   if (!is_row_scheme(spec, weight.shape.size())) return text_of("{} with this scale layout", dtype.name);
@@ -97,7 +95,7 @@ bool has_zero_point(const QuantizationSpec& spec) {
   return dtype.is_integer && !(spec.symmetric && dtype.is_signed);
 }
 
-json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size, bool is_reordered = false) {
+json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   json::Value block;
   block.set("num_bits", static_cast<int64_t>(dtype.bits));
@@ -114,7 +112,7 @@ json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size, boo
                                    : json::Value(json::Array{json::Value(int64_t{spec.block_rows}),
                                                              json::Value(int64_t{spec.block_columns})}));
   block.set("dynamic", false);
-  block.set("actorder", is_reordered ? json::Value("group") : json::Value());
+  block.set("actorder", nullptr);
   block.set("observer", "minmax");
   block.set("observer_kwargs", json::Object{});
   if (spec.scale_format != ScaleFormat::float32) {
@@ -251,7 +249,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
                                                    const families::ModelFamily& family) const {
   struct Group {
     QuantizationSpec spec;
-    bool is_unpacked, is_reordered;
+    bool is_unpacked;
     Stages inputs, outputs;
     json::Array targets;
   };
@@ -260,11 +258,11 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight.front();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.spec == spec && g.is_unpacked == layer.is_unpacked && g.is_reordered == layer.is_reordered &&
-             g.inputs == layer.inputs && g.outputs == layer.outputs;
+      return g.spec == spec && g.is_unpacked == layer.is_unpacked && g.inputs == layer.inputs &&
+             g.outputs == layer.outputs;
     });
     if (group == groups.end()) {
-      groups.push_back({spec, layer.is_unpacked, layer.is_reordered, layer.inputs, layer.outputs, {}});
+      groups.push_back({spec, layer.is_unpacked, layer.inputs, layer.outputs, {}});
       group = groups.end() - 1;
     }
     group->targets.emplace_back(layer.layer);
@@ -283,8 +281,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     format = i == 0 || format == compressor ? compressor : "mixed-precision";
     json::Value block;
     block.set("targets", std::move(g.targets));
-    block.set("weights",
-              weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0)), g.is_reordered));
+    block.set("weights", weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0))));
     block.set("input_activations", g.inputs.empty() ? json::Value() : activations_block(g.inputs.front()));
     block.set("output_activations", g.outputs.empty() ? json::Value() : activations_block(g.outputs.front()));
     block.set("format", compressor);

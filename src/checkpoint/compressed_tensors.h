@@ -31,7 +31,6 @@ class CompressedTensors final : public CheckpointFormat {
   /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis), fp8_e4m3 also per group of a token.
   bool holds_inputs(const Stages& inputs) const override;
   bool holds_activation_scales() const override { return true; }
-  bool holds_group_index() const noexcept override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   /// Per expert if transformers replaces the fused class by single layers (Llama 4), else left: no fused class loads

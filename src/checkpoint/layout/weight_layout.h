@@ -20,7 +20,7 @@
 namespace wasmquant {
 
 /// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
-/// column_group is the same where calibration chooses the groups.
+/// column_group is the same where calibration chooses the groups, or has chosen them.
 /// Read-only layouts: bias, a float per scale, added to the scaled code; column_factor, a float per column; lookup,
 /// F32 [16], the value of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of quantized scales.
 enum class Role : uint8_t {

@@ -103,8 +103,8 @@ class CheckpointPlanner final : public OutputPlanner {
     if (format_.holds_group_index()) return {};
     return error_at(
         ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
-        "with desc_act, false lets {} choose which columns share a scale, and {} has no place for that; set "
-        "it to true, or write compressed-tensors, gptq or fake-quantized",
+        "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not take; set it to "
+        "true, or write gptq or fake-quantized",
         chooser->value["name"].as_string(), format_.name());
   }
 

@@ -12,7 +12,7 @@ using namespace wasmquant;
 namespace {
 
 // 2 / tokens X^T X.
-std::vector<float> hessian_of(const std::vector<float>& x, size_t columns) {
+std::vector<float> mean_products_of(const std::vector<float>& x, size_t columns) {
   const size_t tokens = x.size() / columns;
   std::vector<float> out(columns * columns);
   for (size_t i = 0; i < columns; ++i)
@@ -25,10 +25,11 @@ std::vector<float> hessian_of(const std::vector<float>& x, size_t columns) {
 }
 
 // tr(D H' D^T) by the definition of H'; `uncorrelated`: with no correlations at all.
-struct Traces {
+struct ExpectedTraces {
   double expected = 0, uncorrelated = 0;
 };
-Traces traces_of(const std::vector<float>& d, const std::vector<float>& h, size_t n, size_t rank, size_t tokens) {
+ExpectedTraces expected_traces_of(const std::vector<float>& d, const std::vector<float>& h, size_t n, size_t rank,
+                                  size_t tokens) {
   const double few = std::max(16.0 / static_cast<double>(tokens), 2.0 / static_cast<double>(rank));
   const double weight = std::min(1.0, few), leverage = static_cast<double>(rank) / static_cast<double>(tokens);
   const double share =
@@ -38,7 +39,7 @@ Traces traces_of(const std::vector<float>& d, const std::vector<float>& h, size_
   std::vector<double> squares(n);
   for (size_t j = 0; j < n; ++j)
     squares[j] = std::exp((1 - weight) * std::log(double{h[j * n + j]}) + weight * logarithms);
-  Traces out;
+  ExpectedTraces out;
   for (size_t at = 0; at < d.size(); at += n)
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = 0; j < n; ++j) {
@@ -52,7 +53,7 @@ Traces traces_of(const std::vector<float>& d, const std::vector<float>& h, size_
 }
 
 // Tokens that are combinations of `rank` random ones.
-std::vector<float> inputs_of(RandomValues& random, size_t tokens, size_t columns, size_t rank) {
+std::vector<float> inputs_of_rank(RandomValues& random, size_t tokens, size_t columns, size_t rank) {
   const std::vector<float> basis = random.vector(rank * columns), parts = random.vector(tokens * rank);
   std::vector<float> x(tokens * columns);
   for (size_t t = 0; t < tokens; ++t)
@@ -69,14 +70,14 @@ TEST_CASE("the expected error is tr(D H' D^T)") {
     for (const size_t rank : {size_t{1}, columns / 3, columns}) {
       if (rank == 0) continue;
       const size_t tokens = 4 * columns;
-      const std::vector<float> h = hessian_of(inputs_of(random, tokens, columns, rank), columns);
+      const std::vector<float> h = mean_products_of(inputs_of_rank(random, tokens, columns, rank), columns);
       const ExpectedError expected(h, columns, tokens);
       // Of a dependent column a little may seem to be left in float32.
       CHECK_MESSAGE((expected.rank() >= rank && expected.rank() <= rank + rank / 8 + 1), "columns ", columns);
       CHECK(expected.live_columns() == columns);
       for (const size_t rows : {1, 63, 65}) {
         const std::vector<float> d = random.vector(rows * columns);
-        const Traces traces = traces_of(d, h, columns, expected.rank(), tokens);
+        const ExpectedTraces traces = expected_traces_of(d, h, columns, expected.rank(), tokens);
         CHECK(std::fabs(expected.of(d) - traces.expected) <= 1e-3 * traces.uncorrelated);
       }
     }
@@ -87,7 +88,7 @@ TEST_CASE("tokens that each show a direction of their own say nothing about othe
   const size_t columns = 64;
   double before = 0;
   for (const size_t tokens : {8, 64, 70, 128, 1024}) {
-    const std::vector<float> h = hessian_of(random.vector(tokens * columns), columns);
+    const std::vector<float> h = mean_products_of(random.vector(tokens * columns), columns);
     const ExpectedError expected(h, columns, tokens);
     const size_t rank = std::min(tokens, columns);
     CHECK((expected.rank() >= rank && expected.rank() <= rank + rank / 8));
@@ -104,12 +105,12 @@ TEST_CASE("scaling columns and dividing their inputs changes neither rank nor ex
   std::vector<float> divisors(columns);
   for (size_t j = 0; j < columns; ++j) divisors[j] = std::exp2(10 - static_cast<float>(j % 21));
   for (const size_t rank : {3, 40, 70}) {
-    std::vector<float> x = inputs_of(random, 300, columns, rank), d = random.vector(5 * columns);
-    const ExpectedError before(hessian_of(x, columns), columns, 300);
+    std::vector<float> x = inputs_of_rank(random, 300, columns, rank), d = random.vector(5 * columns);
+    const ExpectedError before(mean_products_of(x, columns), columns, 300);
     const double error = before.of(d);
     for (size_t i = 0; i < x.size(); ++i) x[i] /= divisors[i % columns];
     for (size_t i = 0; i < d.size(); ++i) d[i] *= divisors[i % columns];
-    const ExpectedError after(hessian_of(x, columns), columns, 300, divisors);
+    const ExpectedError after(mean_products_of(x, columns), columns, 300, divisors);
     CHECK(after.rank() == before.rank());
     CHECK(after.of(d) == doctest::Approx(error).epsilon(1e-4));
   }
@@ -122,7 +123,7 @@ TEST_CASE("a dozen tokens do not say which features are large") {
   for (const size_t tokens : {4, 12, 4000}) {
     std::vector<float> x = random.vector(tokens * columns);
     for (size_t i = 0; i < x.size(); ++i) x[i] *= i % columns == 7 ? 1000.0f : 1.0f;
-    const ExpectedError expected(hessian_of(x, columns), columns, tokens);
+    const ExpectedError expected(mean_products_of(x, columns), columns, tokens);
     std::vector<float> large(columns), small(columns);
     large[7] = small[8] = 1;
     const double ratio = expected.of(large) / expected.of(small);
@@ -137,11 +138,11 @@ TEST_CASE("a repeated token is one direction, however often it comes; columns wi
   std::vector<float> x;
   for (size_t t = 0; t < 500; ++t)
     for (const float value : token) x.push_back(value * (1 + 1e-6f * static_cast<float>(t % 7)));
-  CHECK(ExpectedError(hessian_of(x, columns), columns, 500).rank() == 1);
+  CHECK(ExpectedError(mean_products_of(x, columns), columns, 500).rank() == 1);
 
   for (size_t i = 0; i < x.size(); ++i)
     if (i % columns % 3 == 0) x[i] = 0;
-  const ExpectedError sparse(hessian_of(x, columns), columns, 500);
+  const ExpectedError sparse(mean_products_of(x, columns), columns, 500);
   CHECK(sparse.live_columns() == 64);
   CHECK(sparse.rank() == 1);
   std::vector<float> d(columns);

@@ -31,13 +31,8 @@ const tinyMoe = { format, model: 'tiny-moe', dtype: 'float32' };
 const experts = { ...tinyMoe, options, refusals: expertRefusals };
 const smollm2 = { format, model: 'smollm2', dtype: 'float16' };
 
-/** actorder "group" with weight_g_idx. */
-const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
-
 const cases = [
   ...casesOf({ ...tinyLlama, presets: [...integers, ...groups, ...floats] }),
-  ...casesOf({ ...tinyLlama, presets: ['int4_wo_32', 'int4_wo_64'], algorithm: actOrder }),
-  ...casesOf({ ...tinyLlama, presets: ['uint4_wo_64'], algorithm: actOrder, how }),
   ...casesOf({ ...tinyLlama, presets: ['uint4_wo_64'], refusals: defaultRefusals }),
   ...casesOf({ ...tinyLlama, presets: groupsWithZeroPoints, how, refusals: dequantizeRefusals }),
   ...casesOf({ ...tinyLlama, dtype: 'bfloat16', presets: blockFloats }),

@@ -20,11 +20,15 @@ const quarkPresets = ['int8', 'fp8', 'ptpc_fp8', 'mxfp4'];
 const noScheme = 'No quark compatible scheme was found';
 const quarkRefusals = { int8: noScheme, fp8: noScheme, mxfp4: noKernel };
 
+/** desc_act with g_idx. */
+const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
+
 const cases = [
   ...casesOf({ ...tinyLlama, ...compressed, presets: wordPresets }),
   ...casesOf({ ...inBfloat16, ...compressed, presets: compressedPresets, refusals: compressedRefusals }),
   ...casesOf({ ...tinyLlama, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_64'] }),
+  ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_64'], algorithm: actOrder }),
   ...casesOf({ ...inBfloat16, format: 'quark', presets: quarkPresets, refusals: quarkRefusals }),
   ...casesOf({ ...smollm2, ...compressed, presets: ['int4_wo_64'] }),
 ];
