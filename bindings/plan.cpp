@@ -39,6 +39,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.onnx.qdq = onnx["qdq"].as_bool();
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
+  options.onnx.constant_inputs = onnx["constantInputs"].as_bool();
   options.onnx.file = options_json["file"].as_string();
   options.onnx.folder = options_json["folder"].as_bool();
   const json::Value& gguf = options_json["gguf"];

@@ -77,6 +77,10 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
   if (compressor_of(spec, weight.is_unpacked) == Compressor::pack_quantized) {
     if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
     if (dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8) return text_of("{} words", dtype.name);
+    if (spec.qscheme == QScheme::per_group && spec.group_size > 0 &&
+        columns % static_cast<uint64_t>(spec.group_size) != 0)
+      return text_of("{} in groups of {} on rows of {}, whose last group is short", dtype.name, spec.group_size,
+                     columns);
   } else {
     if (spec.qscheme == QScheme::per_group) return text_of("{} per group", dtype.name);
     if (dtype.bits != 8 || (!dtype.is_integer && spec.dtype != Dtype::fp8_e4m3)) return std::string(dtype.name);
@@ -138,7 +142,7 @@ json::Value activations_block(const QuantizationSpec& spec) {
 void add_packed(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
   const uint64_t rows = layout.rows, columns = layout.columns;
-  const uint64_t groups = layout.spec.qscheme == QScheme::per_group ? columns / layout.granularity.block : 1;
+  const uint64_t groups = layout.spec.qscheme == QScheme::per_group ? layout.granularity.blocks() : 1;
   layout.codes = CodeStorage::rows_words;
   layout.code_offset = dtype.is_signed ? static_cast<int16_t>(1 << (dtype.bits - 1)) : int16_t{0};
   add_component(layout, weight, Role::codes, "weight_packed", StorageDtype::I32,

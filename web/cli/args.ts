@@ -146,6 +146,7 @@ export interface OnnxFlags {
   qdq?: boolean;
   accuracyLevel?: OnnxOptions['accuracyLevel'];
   externalData?: boolean;
+  constantInputs?: boolean;
 }
 
 export function addOnnxOptions(command: Command): Command {
@@ -157,7 +158,11 @@ export function addOnnxOptions(command: Command): Command {
         'ONNX: precision that MatMulNBits may compute in: 1 float32, 2 float16, 3 bfloat16, 4 int8',
       ).argParser(parseAccuracyLevel),
     )
-    .option('--external-data', 'ONNX: weights in a separate file, <output>_data (default: above 1.5 GiB)');
+    .option('--external-data', 'ONNX: weights in a separate file, <output>_data (default: above 1.5 GiB)')
+    .option(
+      '--constant-inputs',
+      'ONNX: quantize weights that are also inputs of the graph; callers can no longer set them',
+    );
 }
 
 /** Options of GGUF outputs. */
@@ -200,7 +205,7 @@ export function inclusions({ includeTowers, includeExperts }: InclusionFlags): I
 export async function planOptions(
   options: OnnxFlags & GgufFlags & InclusionFlags & { format?: OutputFormat },
 ): Promise<PlanOptions> {
-  const { format, qdq, accuracyLevel, externalData, imatrix, shardSize } = options;
+  const { format, qdq, accuracyLevel, externalData, constantInputs, imatrix, shardSize } = options;
   return {
     ...(format && { format }),
     ...inclusions(options),
@@ -212,6 +217,7 @@ export async function planOptions(
       ...(qdq && { qdq }),
       ...(accuracyLevel !== undefined && { accuracyLevel }),
       ...(externalData && { externalData }),
+      ...(constantInputs && { constantInputs }),
     },
   };
 }

@@ -5,6 +5,7 @@
 // columns if codes are stored transposed, so that a tile's share of every component is one contiguous byte range.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,7 +67,8 @@ enum class CodeStorage : uint8_t {
   rows_bytes,         // [rows, columns], one byte a code
   rows_words,         // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
   rows_nibble_words,  // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
-  rows_bit_stream,    // [rows, columns * bits / 8] bytes, least significant bit first (fp4: low nibble first)
+  rows_bit_stream,    // [rows * columns * bits / 8] bytes, row after row, least significant bit first (fp4: low nibble
+                      // first)
   rows_blocks,        // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
                       // groups; codes of 2, 4 or 8 bits
   rows_block_float,   // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
@@ -134,8 +136,10 @@ struct WeightLayout {
   uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
   /// Every tile except the last has a multiple of this many lines.
   uint64_t line_multiple() const noexcept;
-  /// Whether each scale's elements are inside one tile, and its bytes in that tile's byte ranges.
-  bool scales_in_tiles() const noexcept;
+  /// The length of each scale's run of elements, if each is inside one line of a tile, or one tile has whole runs of
+  /// lines, and the scale's bytes are in that tile's byte ranges. Otherwise scales belong to the whole tensor.
+  std::optional<uint64_t> run_in_tile() const noexcept;
+  bool scales_in_tiles() const noexcept { return run_in_tile().has_value(); }
 };
 
 /// A tile: lines [begin, end) of the layout.

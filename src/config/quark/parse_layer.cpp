@@ -15,7 +15,7 @@ constexpr Key kLayerRows[] = {
     {"output_tensors", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
     {"weight", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
     {"bias", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
-    {"target_device", kString},
+    {"target_device", kString | kNoEffect},
 };
 
 Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {

@@ -107,8 +107,9 @@ Status read_rotation(const json::Value& value, const model::Architecture& archit
   options.r1 = bool_or(value["r1"], true);
   options.r2 = bool_or(value["r2"], is_all);
   options.r4 = bool_or(value["r4"], is_all);
-  options.random_r1 = bool_or(value["random_r1"], false);
-  options.random_r2 = bool_or(value["random_r2"], false);
+  const bool is_random = bool_or(value["random"], false);  // the older name of both
+  options.random_r1 = bool_or(value["random_r1"], is_random);
+  options.random_r2 = bool_or(value["random_r2"], is_random);
   if (value["seed"].is_integer()) options.seed = static_cast<uint64_t>(value["seed"].as_integer());
   if (const json::Value& size = value["rotation_size"]; size.is_integer()) {
     if (size.as_integer() < 1)

@@ -233,6 +233,10 @@ class CheckpointPlanner final : public OutputPlanner {
       outcome.weight = planned.task.layout.all_stages();
       check_loader(planned, outcome);
       add_activations(planned, outcome);
+    } else if (rule != Rule::excluded && rule != Rule::default_exclusion) {
+      const LayerConfig config = resolver_.layer_config(weight.layer, weight.layer_type);
+      const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
+      if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
     outcomes_.push_back(std::move(outcome));
   }
@@ -274,6 +278,12 @@ class CheckpointPlanner final : public OutputPlanner {
            "static inputs and outputs are left out: their scales come from calibration, and only quark and "
            "compressed-tensors hold them",
            "give calibration, or set is_dynamic to true");
+    if (activations_alone_.count != 0)
+      warn("not-applied", activations_alone_.first,
+           text_of("is the first of {} layers whose inputs or outputs the config quantizes, and whose weights it does "
+                   "not: they stay as they are, because files hold scales of activations only beside quantized weights",
+                   activations_alone_.count),
+           "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
     report_joined_layers();
     report_requantized();
@@ -343,7 +353,7 @@ class CheckpointPlanner final : public OutputPlanner {
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false;
-  Tally static_left_out_, widened_, left_with_others_;
+  Tally static_left_out_, activations_alone_, widened_, left_with_others_;
 };
 
 }  // namespace

@@ -19,11 +19,12 @@ namespace wasmquant {
 
 /// Options of ONNX outputs.
 struct OnnxPlanOptions {
-  bool qdq = false;             // DequantizeLinear throughout, no MatMulNBits or other operators on codes
-  uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: unset
-  bool external_data = false;   // also if the model would fit one file
-  std::string file;             // output file name; empty: from the model's name and the quantization
-  bool folder = false;          // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
+  bool qdq = false;              // DequantizeLinear throughout, no MatMulNBits or other operators on codes
+  uint32_t accuracy_level = 0;   // of MatMulNBits, 0 to 4; 0: unset
+  bool external_data = false;    // also if the model would fit one file
+  bool constant_inputs = false;  // weights that are defaults of graph inputs are quantized, and no inputs any more
+  std::string file;              // output file name; empty: from the model's name and the quantization
+  bool folder = false;           // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
 };
 
 /// Options of GGUF outputs.

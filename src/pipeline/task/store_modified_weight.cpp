@@ -124,16 +124,9 @@ Result<StoredChange> store_changed(const TensorTask& task, std::span<const float
 
 Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
                                    std::span<const QParams> qparams, std::span<const uint32_t> index,
-                                   std::span<const float> original) {
+                                   std::span<const float> values, std::span<const float> original) {
   const WeightLayout& layout = task.layout;
-  const uint64_t columns = layout.columns, groups = qparams.size() / std::max<uint64_t>(layout.rows, 1);
   if (layout.codes == CodeStorage::source_values) {
-    const bool is_signed = info_of(layout.spec.dtype).is_signed;
-    std::vector<float> values(codes.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      const QParams& q = qparams[i / columns * groups + index[i % columns]];
-      values[i] = (static_cast<float>(is_signed ? static_cast<int8_t>(codes[i]) : codes[i]) - q.zero_point) * q.scale;
-    }
     TRY(out, store_copy(task, values));
     out.error = kernels::error_between(original, out.values.data());
     return std::move(out);

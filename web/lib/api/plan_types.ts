@@ -75,7 +75,7 @@ export interface Plan {
   format: OutputFormat;
   /** Every tensor of the model, in file order. */
   tensors: PlannedTensor[];
-  /** Files that a run writes, with their sizes in bytes. */
+  /** Files that a run writes, with their sizes in bytes. In a folder by path, ONNX files are in `onnx/`. */
   files: FileSize[];
   /** Sums over all tensors. */
   totals: Totals;

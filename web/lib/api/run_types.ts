@@ -15,6 +15,11 @@ export interface OnnxOptions {
   accuracyLevel?: 0 | 1 | 2 | 3 | 4;
   /** Stores tensors from 1 KiB in a second file, `<model's file>_data`. Default: if the model would exceed 1.5 GiB. */
   externalData?: boolean;
+  /**
+   * Quantizes weights that are also inputs of the graph, with the weight as the default: they become constants that a
+   * caller can no longer set. Default false. Files of format version 3, where every weight is an input, do not need it.
+   */
+  constantInputs?: boolean;
 }
 
 /** Options of GGUF outputs. */
