@@ -1,6 +1,8 @@
 #include "families/expert_weights.h"
 
+#include "families/conversions.h"
 #include "families/module_path.h"
+#include "families/word_list.h"
 
 namespace wasmquant::families {
 namespace {
@@ -70,6 +72,11 @@ std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vect
   found.is_gate_up = row->is_gate_up && found.rows % 2 == 0 && !family.is("gpt_oss");
   found.gate = row->is_gate_up && !found.is_gate_up ? row->name : row->gate;
   found.up = row->up;
+  if (const Conversion* const merged = Conversions(family).merged_experts(row->name)) {
+    std::string_view names = merged->sources;
+    found.gate = next_word(names);
+    if (!names.empty()) found.up = names;
+  }
   const std::string_view module = module_of(name);
   found.parent = module.substr(0, module.size() - row->name.size() - 1);
   if (!row->parent.empty()) found.parent += "." + std::string(row->parent);

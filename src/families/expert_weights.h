@@ -4,6 +4,7 @@
 //   [E, in, out]   rows are inputs: Llama 4, gpt-oss
 // A fused gate_up tensor has the gate's outputs in its first half and those of up in its second. In gpt-oss they
 // alternate, and every reader keeps them so: there it is one matrix.
+// The names of single matrices are those of the family's row in conversions.def, else those of most models.
 // Source: transformers' modeling files and conversion_mapping.py; vLLM's make_expert_params_mapping for the names.
 #pragma once
 #include <cstdint>

@@ -68,6 +68,12 @@ function loaderOf(config: Record<string, unknown>, report: Report): Loader | str
   return { name: code[0], options: ', trust_remote_code=True' };
 }
 
+/** What pip has to install: with the release of transformers that the file needs, if it needs one. */
+function neededPackages(packages: string, report: Report): string {
+  const needed = report.diagnostics.find(({ code }) => code === 'loader-version')?.hint;
+  return needed ? packages.replace('transformers', `"${needed}"`) : packages;
+}
+
 /**
  * Lines that show how to load `output` (a path), which `report` describes. `isFolder`: it contains config.json and all weights; a
  * single file must first be moved into a model folder. Empty for formats without a known loader.
@@ -104,7 +110,7 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
   const dtype = isBfloat16 ? 'bfloat16' : 'auto';
   return [
     ...note,
-    `# pip install ${packages}`,
+    `# pip install ${neededPackages(packages, report)}`,
     `from transformers import ${loader.name}`,
     `model = ${loader.name}.from_pretrained(${pythonString(output)}, dtype="${dtype}"${loader.options})`,
   ];

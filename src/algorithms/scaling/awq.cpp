@@ -44,10 +44,11 @@ Result<double> squared_error(const AwqLayer& layer, std::span<const float> scale
   return total;
 }
 
-// One group of columns of at most kClipRows rows.
-void clip_group(Matrix weight, size_t rows, size_t first, size_t columns, const QuantizationSpec& spec,
+// One group of columns of at most kClipRows rows, of the weight that begins at the group's first column.
+void clip_group(Matrix weight, size_t rows, ColumnRange group, const QuantizationSpec& spec,
                 const OutputError& inputs) {
-  const Granularity g = scale_per_row(rows, columns);
+  const size_t first = group.begin, columns = group.count();
+  const Granularity g = consecutive_scales(rows, columns);
   std::vector<float> clipped(rows * columns), difference(rows * columns), largest(rows), best_limit(rows);
   std::vector<double> best(rows, std::numeric_limits<double>::infinity()), sums(rows);
   for (size_t i = 0; i < rows; ++i)
@@ -143,13 +144,13 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
 Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
   const size_t columns = inputs.columns(), height = static_cast<size_t>(rows);
   if (weight.size() != rows * columns) return sizes_differ(weight.size(), columns);
-  TRY(group_size, columns_per_scale(spec, rows, columns));
+  TRY(groups, ColumnGroups::create(spec, rows, columns));
   if (spec.qscheme == QScheme::per_tensor)
     return Error{ErrorCode::spec_invalid, "", "per_tensor has no groups to clip; use per_channel or per_group"};
   for (size_t row = 0; row < height; row += kClipRows)
-    for (size_t first = 0; first < columns; first += group_size)
-      clip_group({weight.data() + row * columns + first, columns}, std::min(kClipRows, height - row), first, group_size,
-                 spec, inputs);
+    for (size_t group = 0; group < groups.count(); ++group)
+      clip_group({weight.data() + row * columns + groups[group].begin, columns}, std::min(kClipRows, height - row),
+                 groups[group], spec, inputs);
   return {};
 }
 

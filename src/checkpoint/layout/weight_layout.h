@@ -5,6 +5,7 @@
 // columns if codes are stored transposed, so that a tile's share of every component is one contiguous byte range.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -128,8 +129,10 @@ struct WeightLayout {
   uint64_t line_elements() const noexcept { return column_tiles() ? rows : columns; }
   /// Every tile except the last has a multiple of this many lines.
   uint64_t line_multiple() const noexcept;
-  /// Whether each scale's elements are inside one tile, and its bytes in that tile's byte ranges.
-  bool scales_in_tiles() const noexcept;
+  /// The length of each scale's run of elements, if each is inside one line of a tile, or one tile has whole runs of
+  /// lines, and the scale's bytes are in that tile's byte ranges. Otherwise scales belong to the whole tensor.
+  std::optional<uint64_t> run_in_tile() const noexcept;
+  bool scales_in_tiles() const noexcept { return run_in_tile().has_value(); }
 };
 
 /// A tile: lines [begin, end) of the layout.

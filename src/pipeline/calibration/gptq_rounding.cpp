@@ -69,18 +69,15 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
   std::vector<float>& ranged = target.clipped.empty() ? weight : target.clipped;
   for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
-  WeightScales scales;
-  if (is_gpfq || step.gptq.static_groups || !target.clipped.empty()) {
-    TRY(observed, observed_scales(*target.task, ranged));
-    scales = std::move(observed);
-  }
+  TRY(scales, observed_scales(*target.task, ranged));
+  if (!is_gpfq && !step.gptq.static_groups && target.clipped.empty()) scales.qparams.clear();
   if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));
   std::vector<uint32_t> codes(weight.size() * code_bytes_of(spec) / sizeof(uint32_t) + 1);
   const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(codes.data()), weight.size() * code_bytes_of(spec)};
   if (is_gpfq) {
     TRY_VOID(gpfq(*pair, spec, scales.qparams, {step.gptq.desc_act}, layout.rows, weight, bytes));
   } else {
-    TRY(found, gptq(feedback, spec, step.gptq, layout.rows, weight, bytes, scales.qparams));
+    TRY(found, gptq(feedback, spec, step.gptq, layout.rows, weight, bytes, scales.qparams, scales.second_scale));
     scales.qparams = std::move(found);
   }
   target.clipped.clear();

@@ -3,8 +3,10 @@
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
+#include "families/conversions.h"
 #include "families/default_exclusions.h"
 #include "families/loader_names.h"
+#include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
 #include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
@@ -28,15 +30,19 @@ bool only_casts(const Config& config) {
 
 class CheckpointPlanner final : public OutputPlanner {
  public:
+  /// `experts_left`: why experts are not quantized; empty if they are. Borrowed.
   CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, ExpertStorage experts,
-                    const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-                    const JoinedSchemes& joined, List<Diagnostic>& diagnostics)
+                    std::string_view experts_left, const Config& config, const CheckpointFormat& format,
+                    const PlanOptions& options, const JoinedSchemes& joined, List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name(), model, config, options, diagnostics),
         family_(family),
         experts_(experts),
+        experts_left_(experts_left),
+        conversions_(family),
         format_(format),
         joined_(joined),
-        exclusions_(family, {!options.include_towers, experts == ExpertStorage::left, !format.holds_input_major()}),
+        exclusions_(family,
+                    {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
         resolver_(config, &exclusions_) {}
 
   const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
@@ -77,6 +83,10 @@ class CheckpointPlanner final : public OutputPlanner {
     Resolved resolved =
         resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
     planned.reason = std::move(resolved.reason);
+    if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
+      resolved.weight = Stages();
+      planned.reason = {Rule::excluded, "", std::string(experts_left_)};
+    }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
@@ -93,12 +103,18 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // vLLM computes with quantized inputs from bytes; some classes of transformers read a tensor called weight.
+  static bool is_expert(const ModelTensor& tensor) {
+    return tensor.layer_type == kExperts || families::has_component(tensor.layer, "experts");
+  }
+
+  // vLLM computes with quantized inputs from bytes; some classes of transformers read a tensor called weight, or split it.
   bool needs_bytes(const WeightDescription& weight, const Stages& stages) const {
     if (stages.empty()) return false;
     const DtypeInfo& dtype = info_of(stages.front().dtype);
     if (!dtype.is_integer || dtype.bits != 8) return false;
+    const families::Conversion* const conversion = conversions_.find(weight.layer);
     return families::needs_plain_weight(family_, weight.layer) ||
+           (conversion != nullptr && conversion->kind == families::Conversion::Kind::split) ||
            quantizes_inputs(resolver_.layer_config(weight.layer, weight.layer_type).input_tensors, format_, options_);
   }
 
@@ -117,10 +133,15 @@ class CheckpointPlanner final : public OutputPlanner {
     if (weight.layer_type != kExperts) return {};
     const auto experts = experts_of(model_, tensor, family_);
     if (!is_cast && (!experts || experts_ != ExpertStorage::as_stored)) {
+      const Rule rule = planned.reason.rule;
+      if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
+        return error_at(ErrorCode::format_unsupported, planned.task.name,
+                        "{}. Take the rule for them from the config, or write fake-quantized or gguf", experts_left_);
       stages = Stages();
       planned.reason = {Rule::not_quantizable, "",
-                        experts ? text_of("{} does not hold the experts of this family", format_.name())
-                                : std::string("the axes of these experts cannot be told from shapes and config.json")};
+                        !experts                ? "the axes of these experts cannot be told from shapes and config.json"
+                        : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
+                                                : std::string(experts_left_)};
       return {};
     }
     weight.experts = weight.shape[0];
@@ -331,6 +352,8 @@ class CheckpointPlanner final : public OutputPlanner {
 
   const families::ModelFamily& family_;
   const ExpertStorage experts_;
+  const std::string_view experts_left_;
+  const families::Conversions conversions_;
   const CheckpointFormat& format_;
   const JoinedSchemes& joined_;
   const families::DefaultExclusions exclusions_;
@@ -340,23 +363,96 @@ class CheckpointPlanner final : public OutputPlanner {
   Tally static_left_out_, activations_alone_, widened_, left_with_others_;
 };
 
+// The first tensor of several experts; null if there is none.
+const ModelTensor* stacked_experts(const ModelIndex& model) {
+  for (const ModelTensor& tensor : model.tensors())
+    if (families::is_expert_tensor(tensor.stored.name, tensor.stored.shape)) return &tensor;
+  return nullptr;
+}
+
+// How experts are written, and why they stay as they are.
+struct Experts {
+  ExpertStorage storage;
+  std::string left{};  // empty: they are quantized
+
+  void leave(std::string reason) {
+    storage = ExpertStorage::left;
+    left = std::move(reason);
+  }
+};
+
+Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFamily& family, const Config& config,
+                               const CheckpointFormat& format, const PlanOptions& options) {
+  Experts experts{only_casts(config) ? ExpertStorage::as_stored : format.expert_storage()};
+  if (options.experts == ExpertChoice::exclude) {
+    experts.left = "experts are to keep their dtype (--exclude-experts)";
+    if (experts.storage == ExpertStorage::per_expert) experts.storage = ExpertStorage::left;
+    return experts;
+  }
+  const ModelTensor* const stacked = experts.storage == ExpertStorage::per_expert ? stacked_experts(model) : nullptr;
+  std::string limit = stacked == nullptr ? std::string() : format.stacked_experts_limit(family);
+  if (limit.empty()) return experts;
+  if (options.experts == ExpertChoice::include)
+    return error_at(
+        ErrorCode::format_unsupported, stacked->stored.name,
+        "{}: quantized, they would be loaded as noise. Take --include-experts away, or write fake-quantized or "
+        "gguf",
+        limit);
+  experts.leave(std::move(limit));
+  return experts;
+}
+
+// Whether a rule of the config names an expert.
+bool is_expert_asked(const List<LayerOutcome>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerOutcome& layer) {
+    return layer.is_asked && families::is_single_expert(layer.layer);
+  });
+}
+
+Diagnostic diagnostic_of(const LoaderLimit& limit, Severity severity) {
+  return Diagnostic(severity, "loader-limit", limit.layer.empty() ? std::string("model") : limit.layer, limit.reason,
+                    limit.hint);
+}
+
 }  // namespace
 
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& output,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
   const CheckpointFormat& format = *output.checkpoint;
   TRY(family, families::ModelFamily::read(model.sibling_file("config.json")));
-  ExpertStorage experts = format.expert_storage(family, options.include_experts);
-  if (only_casts(config)) experts = ExpertStorage::as_stored;
-  std::unique_ptr<ModelIndex> split = experts == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
+  TRY(experts, choose_experts(model, family, config, format, options));
+  std::unique_ptr<ModelIndex> split =
+      experts.storage == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
   JoinedSchemes joined(config.default_exclusions);
   for (const size_t remarks = diagnostics.size();;) {
-    CheckpointPlanner planner(split ? *split : model, family, experts, config, format, options, joined, diagnostics);
+    CheckpointPlanner planner(split ? *split : model, family, experts.storage, experts.left, config, format, options,
+                              joined, diagnostics);
     auto plan = planner.run();
     if (format.joins_layers() && joined.update(planner.outcomes())) {
       diagnostics.resize(remarks);
       continue;
     }
+    const auto limit =
+        plan && plan->quantized_count != 0 ? format.loader_limit(planner.outcomes(), family) : std::nullopt;
+    const bool is_preset = config.default_exclusions, is_included = options.experts == ExpertChoice::include;
+    if (limit && limit->is_of_experts && is_preset && !is_included && experts.left.empty() &&
+        !is_expert_asked(planner.outcomes())) {
+      experts.leave(limit->reason);
+      split.reset();
+      diagnostics.resize(remarks);
+      continue;
+    }
+    if (limit && is_preset && !(limit->is_of_experts && is_included)) {
+      diagnostics.push_back(diagnostic_of(*limit, Severity::error));
+      return error_at(ErrorCode::format_unsupported, diagnostics.back().where, "{}; {}", limit->reason, limit->hint);
+    }
+    if (limit) diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
+    if (const std::string_view needed = format.needed_loader(planner.outcomes(), family);
+        plan && !needed.empty() && !limit)
+      diagnostics.emplace_back(
+          Severity::note, "loader-version", "model",
+          text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
+          needed);
     if (plan && joined.warning()) diagnostics.push_back(*joined.warning());
     if (plan) plan->model = std::move(split);
     return plan;

@@ -45,15 +45,11 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   if (has_role(layout, Role::bias)) {
     add_biases();
-  } else if (!layout.scales_in_tiles()) {
+  } else if (const auto run = layout.run_in_tile(); !run) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
                values_.data());
   } else {
-    Granularity g;  // scales of consecutive elements, row by row
-    g.axis = g.block = layout.granularity.contiguous_elements();
-    g.outer = count / g.axis;
-    g.split_outer = true;
-    dequantize(g, layout.spec, qparams_, codes_.data(), count, 0, values_.data());
+    dequantize(consecutive_scales(count / *run, *run), layout.spec, qparams_, codes_.data(), count, 0, values_.data());
   }
   if (stages_) {
     QParams first{1.0f, 0.0f};
@@ -88,7 +84,7 @@ std::span<const float> TensorDecoder::block_float_values(const TileRange& range)
 }
 
 void TensorDecoder::add_biases() {
-  const uint64_t block = task_.layout.granularity.block;
+  const uint64_t block = values_.size() / std::max<size_t>(qparams_.size(), 1);
   const uint8_t* code = codes_.data();
   float* value = values_.data();
   for (const QParams& q : qparams_)
@@ -111,7 +107,7 @@ void TensorDecoder::multiply() {
 
 std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
   const WeightLayout& layout = task_.layout;
-  const uint64_t width = range.count(), groups = layout.columns / layout.granularity.block;
+  const uint64_t width = range.count(), groups = layout.granularity.blocks();
   const bool is_signed = info_of(layout.spec.dtype).is_signed;
   const List<const uint8_t*> slices = slice_pointers();
   const uint8_t* index = nullptr;

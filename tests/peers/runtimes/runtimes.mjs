@@ -15,7 +15,12 @@ export function casesOf({ presets, refusals = {}, ...rest }) {
   return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
 }
 
-const modelOf = ({ model, options }) => (options?.includeExperts ? `${model} with experts` : model);
+const expertText = { includeExperts: ' with experts', excludeExperts: ' without experts' };
+const modelOf = ({ model, options = {} }) =>
+  model +
+  Object.keys(options)
+    .map((option) => expertText[option])
+    .join('');
 const nameOf = ({ format, preset, dtype, how, ...entry }) =>
   [format, preset, modelOf(entry), dtype, ...(how ? [how] : [])].join(' ');
 
