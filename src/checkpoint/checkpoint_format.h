@@ -121,6 +121,10 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
+  /// Whether biases may be quantized.
+  virtual bool holds_biases() const noexcept { return false; }
+  /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.
+  virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
   virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).

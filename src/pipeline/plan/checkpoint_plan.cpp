@@ -5,6 +5,7 @@
 #include "core/list.h"
 #include "families/conversions.h"
 #include "families/default_exclusions.h"
+#include "families/expert_weights.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
@@ -82,7 +83,9 @@ class CheckpointPlanner final : public OutputPlanner {
     if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
     Resolved resolved =
         resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
+    resolve_bias(tensor, resolved);
     planned.reason = std::move(resolved.reason);
+    leave_router(planned, resolved.weight);
     if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
       resolved.weight = Stages();
       planned.reason = {Rule::excluded, "", std::string(experts_left_)};
@@ -101,6 +104,39 @@ class CheckpointPlanner final : public OutputPlanner {
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
     return {};
+  }
+
+  // The spec of a bias is that of its layer's config.
+  void resolve_bias(const ModelTensor& tensor, Resolved& resolved) {
+    const auto [layer, role] = layer_name_of(tensor.stored.name);
+    if (role != TensorRole::bias || !is_quantizable(tensor.stored.dtype, tensor.stored.shape)) return;
+    const ModelTensor* const weight = model_.find(text_of("{}.weight", layer));
+    Resolved found = weight == nullptr ? Resolved() : resolver_.resolve_bias(layer, weight->layer_type);
+    if (found.weight.empty()) return;
+    if (format_.holds_biases())
+      resolved = std::move(found);
+    else
+      biases_.add(tensor.stored.name);
+  }
+
+  // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
+  void leave_router(PlannedTensor& planned, Stages& stages) {
+    const bool is_named = planned.reason.rule == Rule::layer_name || planned.reason.rule == Rule::layer_glob;
+    if (stages.empty() || is_named || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
+    stages = Stages();
+    planned.reason = {Rule::not_quantizable, "",
+                      "routers: Quark passes their classes over and loads them as they are; name the layer in "
+                      "layer_quant_config to quantize it"};
+    routers_.add(planned.task.name);
+  }
+
+  bool routes_experts(std::string_view layer) const {
+    const std::string_view module = families::routed_module(layer);
+    if (module.empty()) return false;
+    const std::string experts = text_of("{}.experts.", module);
+    for (const ModelTensor& tensor : model_.tensors())
+      if (tensor.stored.name.starts_with(experts)) return true;
+    return false;
   }
 
   static bool is_expert(const ModelTensor& tensor) {
@@ -291,6 +327,19 @@ class CheckpointPlanner final : public OutputPlanner {
            "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
     report_joined_layers();
+    if (biases_.count != 0)
+      warn(
+          "not-applied", biases_.first,
+          text_of("is the first of {} biases that have a spec and stay as they are, because {} does not hold quantized "
+                  "biases",
+                  biases_.count, format_.name()),
+          "remove the key, or write fake-quantized");
+    if (routers_.count != 0)
+      note("routers-left", routers_.first,
+           text_of(
+               "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
+               "expects their values",
+               routers_.count));
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -337,6 +386,11 @@ class CheckpointPlanner final : public OutputPlanner {
 
   Status place_files() override {
     TRY_VOID(format_.check(outcomes_));
+    if (config_.shares_expert_inputs)
+      share_expert_inputs(plan_.tensors, [&](const PlannedTensor& planned) {
+        const Stages& inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
+        return !inputs.empty() && inputs.front().symmetric && inputs.front().qscheme == QScheme::per_tensor;
+      });
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
     for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight.empty();
@@ -360,7 +414,7 @@ class CheckpointPlanner final : public OutputPlanner {
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false;
-  Tally static_left_out_, activations_alone_, widened_, left_with_others_;
+  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
 };
 
 // The first tensor of several experts; null if there is none.
