@@ -107,13 +107,19 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  Status describe_groups(PlannedTensor& planned, const Stages& stages) const {
+  Status describe_groups(PlannedTensor& planned, const Stages& stages) {
     WeightDescription& weight = planned.weight;
     if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
     const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
     if (chooser == nullptr) return {};
     weight.is_reordered = true;
-    if (format_.holds_group_index()) return {};
+    if (format_.holds_group_index()) {
+      if (format_.joins_layers() && !std::exchange(is_reordered_, true))
+        warn("loader-limit", text_of("{}/static_groups", chooser->where),
+             "with desc_act, false groups columns out of order, and vLLM no longer loads such files",
+             "set it to true for files that load anywhere; gptqmodel loads both");
+      return {};
+    }
     return error_at(
         ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
         "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not take; set it to "
@@ -429,7 +435,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false, unloadable_ = false;
+  bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false;
   Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
 };
 
