@@ -39,6 +39,10 @@ bool are_static(const Stages& stages) noexcept {
   return false;
 }
 
+bool keeps_weight(const LayerOutcome& layer) noexcept {
+  return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
+}
+
 bool has_activation_scales(const LayerOutcome& layer) noexcept {
   return are_static(layer.inputs) || are_static(layer.outputs);
 }

@@ -287,6 +287,23 @@ Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_t
   return resolved;
 }
 
+Resolved Resolver::resolve_bias(std::string_view layer, std::string_view own_type) const {
+  const std::string_view type = type_of(layer, own_type);
+  if (!is_quantizable_type(type) || find_exclude(layer, nullptr) >= 0) return {};
+  const List<Candidate> found = candidates(layer, type);
+  if (default_exclusion(layer, type, found) != nullptr) return {};
+  for (const Candidate& deciding : found) {
+    if (!deciding.config->bias.empty()) {
+      Resolved resolved = kept(deciding.rule, text_of("{}/bias", pointer(deciding)),
+                               text_of("{} has a spec for biases", describe(deciding)));
+      resolved.weight = deciding.config->bias;
+      return resolved;
+    }
+    if (config_.resolution == Resolution::replace) break;
+  }
+  return {};
+}
+
 const families::DefaultExclusion* Resolver::default_exclusion(std::string_view layer, std::string_view layer_type,
                                                               const List<Candidate>& found) const {
   const families::DefaultExclusion* row = exclusions_ == nullptr ? nullptr : exclusions_->find(layer, layer_type);

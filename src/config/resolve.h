@@ -70,6 +70,9 @@ class Resolver {
   /// class, unless the config overrides it.
   Resolved resolve_weight(std::string_view layer, std::string_view own_type);
 
+  /// The spec of the bias of a layer of class `own_type`, as `weight`; empty without one.
+  Resolved resolve_bias(std::string_view layer, std::string_view own_type) const;
+
   /// The class of a layer: from the config's layer_types; of norms also from an aihwkit entry of the layer; else
   /// `inferred`. Valid while the config lives.
   std::string_view type_of(std::string_view layer, std::string_view inferred) const;

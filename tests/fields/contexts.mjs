@@ -273,6 +273,7 @@ export const contexts = {
       ),
     },
     { ...infinite, config: brevitas({ weight: { bit_width: 8 } }, { non_finite: 'saturate' }) },
+    { model: 'norm', format: 'onnx', runsAlgorithms: true, config: brevitas({ weight: { bit_width: 8 } }) },
     { ...calibrated, config: brevitas({ weight: brevitasWeight }) },
     { ...calibrated, config: brevitas({ weight: brevitasWeight, input_tensors: { bit_width: 8 } }) },
   ],
@@ -339,6 +340,7 @@ export const algorithms = {
     { scaling_layers: rotationLayers, r3: false, random_r1: true },
   ],
   activationequalization: [{ is_layerwise: false }],
+  Preprocess: [{}, { equalize_iterations: 0 }],
 };
 
 /** Values by the field's name, or by `algorithm.field`. */

@@ -117,7 +117,7 @@ export const documents = [
         'static_groups',
         'False in the documentation, True in Quark 0.13',
         algorithm('gptq', 'static_groups'),
-        'left out: true, as in Quark 0.13',
+        'left out: true, as in Quark 0.13; false with `desc_act` is act-order with `g_idx`',
       ],
       ['true_sequential', 'True', algorithm('gptq', 'true_sequential'), ''],
       [

@@ -24,7 +24,7 @@ if (values.write) writeFileSync(join(root, 'web/docs/fields.md'), guideOf(table)
 else if (values.json) process.stdout.write(`${JSON.stringify(table, null, 1)}\n`);
 else
   for (const [dialect, rows] of Object.entries(table))
-    for (const { path, ...outcomes } of rows) {
+    for (const { path, values: _, ...outcomes } of rows) {
       const texts = Object.entries(outcomes)
         .filter(([, list]) => list.length > 0)
         .map(([name, list]) => `${name}: ${list.map(textOf).join(', ')}`);

@@ -1,6 +1,7 @@
 // The models on which fields are tried, written without the code under test, and what calibration sees of them.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { graph, node, model as onnxModel, tensor as onnxTensor } from '../node/onnx_model.mjs';
 import { tinyLlama } from '../node/scratch.mjs';
 import { safetensors } from '../node/written_model.mjs';
 
@@ -117,6 +118,29 @@ export const tokens = {
   tokens: { shape: [8, 24], data: Array.from({ length: 8 * 24 }, (_, i) => (i * 7 + ((i * i) % 11)) % 48) },
 };
 
+/** A convolution and a batch norm, in ONNX, which says what follows what. */
+function convolutionAndNorm() {
+  const vectors = ['scale', 'B', 'mean', 'var'].map((name, i) =>
+    onnxTensor(
+      `bn.${name}`,
+      'F32',
+      [8],
+      values(8, 200 + i).map((value) => Math.abs(value) + 0.5),
+    ),
+  );
+  return onnxModel(
+    graph({
+      nodes: [
+        node('Conv', ['x', 'conv.weight'], ['c'], { name: '/conv/Conv' }),
+        node('BatchNormalization', ['c', 'bn.scale', 'bn.B', 'bn.mean', 'bn.var'], ['y'], { name: '/bn/Norm' }),
+      ],
+      tensors: [onnxTensor('conv.weight', 'F32', [8, 4, 3, 3], values(288, 210)), ...vectors],
+      inputs: [['x', 'F32', [1, 4, 12, 12]]],
+      outputs: [['y', 'F32', [1, 8, 10, 10]]],
+    }),
+  );
+}
+
 /** A copy of the sample model with one weight that is infinite. */
 function infiniteSample(folder) {
   cpSync(tinyLlama, folder, { recursive: true });
@@ -142,6 +166,7 @@ export async function openModels(quantizer, folder) {
     layers: await write('layers', layers, { model_type: 'mlp' }),
     transformer: await write('transformer', transformer(), configOfTransformer),
     infinite: await write('infinite', { 'a.weight': infinite }, { model_type: 'mlp' }),
+    norm: await quantizer.open(convolutionAndNorm()),
     sample: await quantizer.open(tinyLlama),
     infiniteSample: await quantizer.open(infiniteSample(join(folder, 'infinite-sample'))),
   };

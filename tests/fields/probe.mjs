@@ -23,8 +23,8 @@ const isAlgorithm = (part) => part?.startsWith('[');
 const isOfWeights = (path) => path.slice(0, -1).some((part) => /^weights?(_quant)?$/.test(part));
 
 /** Whether a field is tried in a context. */
-function suits({ calibration, format }, path) {
-  if (path.some((part) => isAlgorithm(part))) return calibration === 'tokens';
+function suits({ calibration, format, runsAlgorithms = calibration === 'tokens' }, path) {
+  if (path.some((part) => isAlgorithm(part))) return runsAlgorithms;
   if (path.includes('grid') || path.includes('observer_options')) return calibration !== 'tokens';
   if (isOfWeights(path)) return format === 'fake-quantized' && calibration === undefined;
   return calibration !== 'tokens';

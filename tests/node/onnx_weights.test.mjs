@@ -51,6 +51,23 @@ test('weights behind Identity, Transpose and Reshape are quantized, and compared
   }
 });
 
+test('every product that reads a weight is a Linear layer', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const products = [
+    ['MatMul', {}],
+    ['Gemm', { transB: 1 }],
+    ['Einsum', { equation: 'ni,io->no' }],
+    ['Einsum', { equation: '...i,oi->...o' }],
+    ['FusedMatMul', { domain: 'com.microsoft' }],
+    ['Attention', { domain: 'com.microsoft' }],
+  ];
+  for (const [type, options] of products) {
+    const { report } = await written(t, quantizer, oneProduct([node(type, ['x', 'w'], ['y'], options)]), 'int8');
+    const { layerType, action } = named(report.tensors, 'w');
+    assert.deepEqual([layerType, action], ['Linear', 'quantize'], `${type} ${options.equation ?? ''}`);
+  }
+});
+
 test('a batch of matrices in MatMul is quantized per channel and per tensor', async (t) => {
   const quantizer = await quantizerFor(t);
   const bytes = oneProduct([node('MatMul', ['x', 'w'], ['y'])], { tensors: [weight('w', [4, width, 16])] });

@@ -185,20 +185,28 @@ export function addGgufOptions(command: Command): Command {
 export interface InclusionFlags {
   includeTowers?: boolean;
   includeExperts?: boolean;
+  excludeExperts?: boolean;
 }
 
 export function addInclusionOptions(command: Command): Command {
   return command
     .option('--include-towers', 'also quantize vision and audio towers and projectors, which presets skip')
-    .option(
-      '--include-experts',
-      'compressed-tensors: also quantize experts, under names that vLLM reads but transformers does not',
-    );
+    .addOption(
+      new Option(
+        '--include-experts',
+        'also quantize experts that vLLM reads but transformers does not; others are quantized anyway',
+      ).conflicts('excludeExperts'),
+    )
+    .option('--exclude-experts', 'leave the experts of a mixture as they are');
 }
 
 /** The same in the library's terms. */
-export function inclusions({ includeTowers, includeExperts }: InclusionFlags): InclusionFlags {
-  return { ...(includeTowers && { includeTowers }), ...(includeExperts && { includeExperts }) };
+export function inclusions({ includeTowers, includeExperts, excludeExperts }: InclusionFlags): InclusionFlags {
+  return {
+    ...(includeTowers && { includeTowers }),
+    ...(includeExperts && { includeExperts }),
+    ...(excludeExperts && { excludeExperts }),
+  };
 }
 
 /** The other arguments of `plan` and `quantizeModel`. Errors: source-invalid. */

@@ -180,8 +180,7 @@ class BrevitasParser {
     const std::string at = pointer_to(where, "bit_width");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits < 2) {
-      out_.error_in("value-invalid", at, nullptr, "use 2 to 8 bits, or 16", "{} bits are too few for a narrow range",
-                    bits);
+      out_.error_in("value-invalid", at, nullptr, "use 2 to 16 bits", "{} bits are too few for a narrow range", bits);
     } else if (const auto dtype = integer_dtype(bits, spec.symmetric, at, out_)) {
       spec.dtype = *dtype;
     }

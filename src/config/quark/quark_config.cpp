@@ -144,8 +144,6 @@ void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
   if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
-  if (const json::Value* sync = in.find("sync_moe_expert_input_amax"); sync != nullptr && sync->as_bool())
-    warn("sync_moe_expert_input_amax", "activations have no scales");
   if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
     warn("kv_cache_post_rope", "the kv cache keeps its dtype");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
@@ -216,6 +214,8 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   const json::Value* cache = in.find("kv_cache_quant_config");
   check_algorithms(in, "pre_quant_opt_config", config.global, false);
   check_algorithms(in, "algo_config", config.global, keeps_rope && cache != nullptr && !cache->members().empty());
+  const json::Value* sync = in.find("sync_moe_expert_input_amax");
+  config.shares_expert_inputs = sync != nullptr && sync->as_bool();
   read_export(in, config);
 
   if (out.errors() != errors_before) return config;

@@ -118,7 +118,8 @@ std::optional<std::vector<int64_t>> integers_of(const Model& model, const Tensor
 
 std::optional<View> view_of(const Skeleton& skeleton, const Node& node, const View& of,
                             const std::optional<std::vector<int64_t>>& wanted) {
-  if (!node.domain.empty() || !node.graphs.empty() || node.outputs.size() != 1 || node.outputs[0].empty())
+  if (!node.domain.empty() || !node.graphs.empty() || node.outputs.size() != 1 || node.outputs[0].empty() ||
+      of.shape.size() > kMaxViewRank || (wanted && wanted->size() > kMaxViewRank))
     return std::nullopt;
   View view{.data_type = of.data_type, .shape = of.shape, .is_transposed = of.is_transposed};
   if (node.op_type == "Identity") return view;

@@ -8,6 +8,9 @@
 
 namespace wasmquant::onnx {
 
+/// Weights have fewer dimensions; each view keeps a shape, and a small node makes one.
+inline constexpr size_t kMaxViewRank = 8;
+
 /// The integers of an attribute, one (i) or a list (ints). Nullopt if it has others or is cut out of the skeleton.
 std::optional<std::vector<int64_t>> integers_of(const Skeleton& skeleton, const Attribute& attribute);
 

@@ -49,10 +49,12 @@ export interface PlanOptions {
   /** Also quantizes vision and audio towers and projectors, which presets exclude. Default false. */
   includeTowers?: boolean;
   /**
-   * Also quantizes experts of compressed-tensors outputs, under per-expert names that vLLM reads but transformers
-   * cannot load. Default false.
+   * Experts of checkpoints are quantized by default where transformers reads them; true: also where only vLLM does, with
+   * a warning. Where neither does, planning fails. Default false.
    */
   includeExperts?: boolean;
+  /** Experts keep their dtype, whatever the config says. Not together with `includeExperts`. Default false. */
+  excludeExperts?: boolean;
   /** Plans as with calibration; otherwise static inputs and outputs are left out. Runs set it themselves. */
   calibrated?: boolean;
 }
