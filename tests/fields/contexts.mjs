@@ -79,6 +79,7 @@ const quark = [
       exclude: ['conv', 'embed_tokens'],
     },
   })),
+  { ...inQuark, model: 'experts', config: { global_quant_config: { weight: int8, input_tensors: input8 } } },
   {
     model: 'infinite',
     format: 'fake-quantized',
@@ -363,7 +364,10 @@ export const valuesByName = {
   dynamic: [{ '-:.*k_proj$': {} }, true],
   embedding_layers: [['model.embed_tokens']],
   embedding_type: ['q8_0'],
-  exclude: [['a'], ['model.layers.0*']],
+  exclude: [
+    ['a', 'conv'],
+    ['conv', 'model.layers.0*'],
+  ],
   excluded_modules: [['a']],
   exponent_bit_width: [3, 5],
   exponent_bits: [3, 5],

@@ -49,6 +49,8 @@ const layers = {
   'lm_head.weight': tensor(9, 24, 64),
 };
 
+const experts = [0, 1].map((expert) => `model.layers.0.mlp.experts.${expert}.up_proj`);
+
 const infinite = { ...tensor(10, 8, 32) };
 infinite.data[5] = Infinity;
 
@@ -102,16 +104,19 @@ const batches = (layer, features, seed) =>
     })),
   );
 
-/** Activations of the layers of `layers` that can have static scales. */
-export const activations = [
-  ...batches('a', [64, 32], 100),
-  ...batches('b', [32, 64], 110),
-  ...batches('lm_head', [64, 24], 120),
-  ...batches('embed_tokens', [64, 64], 130),
-  ...batches('norm', [64, 64], 140),
-  ...batches('conv', [64, 64], 150),
-  ...['even', 'tenth', 'positive', 'negative'].flatMap((name, i) => batches(`c.${name}`, [32, 16], 160 + 10 * i)),
-];
+/** Of each model with static inputs and outputs, what enters and leaves its layers. */
+export const activations = {
+  experts: experts.flatMap((name, i) => batches(name, [64, 16], 200 + 10 * i)),
+  layers: [
+    ...batches('a', [64, 32], 100),
+    ...batches('b', [32, 64], 110),
+    ...batches('lm_head', [64, 24], 120),
+    ...batches('embed_tokens', [64, 64], 130),
+    ...batches('norm', [64, 64], 140),
+    ...batches('conv', [64, 64], 150),
+    ...['even', 'tenth', 'positive', 'negative'].flatMap((name, i) => batches(`c.${name}`, [32, 16], 160 + 10 * i)),
+  ],
+};
 
 /** Token ids for the transformer. */
 export const tokens = {
@@ -165,6 +170,11 @@ export async function openModels(quantizer, folder) {
   return {
     layers: await write('layers', layers, { model_type: 'mlp' }),
     transformer: await write('transformer', transformer(), configOfTransformer),
+    experts: await write(
+      'experts',
+      Object.fromEntries(experts.map((name, i) => [`${name}.weight`, tensor(60 + i, 16, 64)])),
+      { model_type: 'qwen3_moe' },
+    ),
     infinite: await write('infinite', { 'a.weight': infinite }, { model_type: 'mlp' }),
     norm: await quantizer.open(convolutionAndNorm()),
     sample: await quantizer.open(tinyLlama),

@@ -92,7 +92,7 @@ export class Prober {
     const target = {
       write: async () => new WritableStream({ write: (chunk) => void files.update(chunk) }),
     };
-    const data = calibration === 'tokens' ? tokens : calibration === 'activations' ? activations : undefined;
+    const data = calibration === 'tokens' ? tokens : calibration === 'activations' ? activations[model] : undefined;
     try {
       const plan = this.quantizer.plan(this.models[model], config, { format });
       const report = await this.quantizer.quantizeModel(this.models[model], config, {

@@ -290,6 +290,7 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
 }
 
 void Conversion::lose_carried(std::string_view understood) {
+  if (config_.export_info) lose(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)
@@ -299,7 +300,7 @@ void Conversion::lose_carried(std::string_view understood) {
   }
   for (const char* key :
        {"algo_config", "pre_quant_opt_config", "kv_cache_quant_config", "shared_scale_groups", "softmax_quant_spec",
-        "sync_moe_expert_input_amax", "export", "kv_cache_scheme", "sparsity_config", "transform_config"}) {
+        "sync_moe_expert_input_amax", "kv_cache_scheme", "sparsity_config", "transform_config"}) {
     const json::Value* value = config_.source.find(key);
     if (value == nullptr || index_in(key, understood) >= 0) continue;
     if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||

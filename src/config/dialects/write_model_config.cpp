@@ -152,7 +152,10 @@ class UniformWriter {
     for (const Entry& entry : conversion_.entries()) {
       if (&entry == global) continue;
       json::Value own;
-      if (!entry.layer.weight.empty()) scheme(entry, own);
+      if (entry.layer.weight.empty())
+        conversion_.lose_activations(entry);
+      else
+        scheme(entry, own);
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
         conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
