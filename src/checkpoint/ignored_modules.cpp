@@ -60,6 +60,17 @@ bool keeps_weight(const LayerOutcome& layer) noexcept {
   return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
 }
 
+List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+  List<std::string_view> heads;
+  for (const std::string_view head : families::tied_heads(family)) {
+    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerOutcome& layer) {
+      return layer.layer == head || layer.loader_layer == head;
+    });
+    if (!has_tensor) heads.push_back(head);
+  }
+  return heads;
+}
+
 json::Array ignored_modules(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
   const Patterns patterns(layers);
   json::Array patterned, named;
@@ -86,12 +97,7 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
       if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
     }
   }
-  for (const std::string_view head : families::tied_heads(family)) {
-    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerOutcome& layer) {
-      return layer.layer == head || layer.loader_layer == head;
-    });
-    if (!has_tensor) named.emplace_back(head);
-  }
+  for (const std::string_view head : heads_without_tensor(layers, family)) named.emplace_back(head);
   for (json::Value& name : named) patterned.push_back(std::move(name));
   return patterned;
 }

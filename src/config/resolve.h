@@ -76,6 +76,9 @@ class Resolver {
   /// All four fields for a layer that is not excluded, by the config's resolution.
   LayerConfig layer_config(std::string_view layer, std::string_view layer_type) const;
 
+  /// A layer of the model without a weight of its own, such as a head tied to the embedding: patterns may name it.
+  void see_tied(std::string_view layer);
+
   /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry and layer type
   /// that matched no layer, with the nearest layer as a hint. Notes instead of warnings when the config is a preset.
   List<Diagnostic> unused_patterns() const;
@@ -95,7 +98,7 @@ class Resolver {
   };
   struct Usage {                               // one flag an entry
     List<uint8_t> exclude, layer, layer_type;  // matched a layer
-    List<uint8_t> layer_quantizable;           // matched one that can be quantized
+    List<uint8_t> layer_quantizable, tied;     // matched one that can be quantized; a tied head
   };
 
   /// The entries with this name.

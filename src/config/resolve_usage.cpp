@@ -26,6 +26,13 @@ void Resolver::count(std::string_view layer, std::string_view layer_type, bool c
   quantizable_layers_.emplace_back(layer);
 }
 
+void Resolver::see_tied(std::string_view layer) {
+  find_exclude(layer, &usage_);
+  for (const auto& [name, entry] : named(layer_names_, layer)) usage_.tied[entry] = true;
+  for (const Glob& glob : layer_globs_)
+    if (!usage_.tied[glob.entry] && glob.pattern.matches(layer)) usage_.tied[glob.entry] = true;
+}
+
 // The nearest layer name, or a layer whose last component is near that of the pattern.
 std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view ending : {".weight", ".bias"})
@@ -66,7 +73,9 @@ List<Diagnostic> Resolver::unused_patterns() const {
     const auto& [name, layer] = config_.layer[i];
     if (!usage_.layer_quantizable[i])
       report(pointer({Rule::layer_name, &layer, name, layer.where}), name,
-             usage_.layer[i] ? " matches only layers that are never quantized" : kNoLayer);
+             usage_.tied[i]    ? " matches only a head that is tied to the embedding: there is no weight to quantize"
+             : usage_.layer[i] ? " matches only layers that are never quantized"
+                               : kNoLayer);
   }
   for (size_t i = 0; i < config_.layer_type.size(); ++i) {
     const auto& [name, layer] = config_.layer_type[i];
