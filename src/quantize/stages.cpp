@@ -26,7 +26,14 @@ Result<TwoStages> TwoStages::create(const QuantizationSpec& first, const Quantiz
   return TwoStages(first, second, std::move(granularity));
 }
 
-TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<const float> max) const {
+bool TwoStages::can_join() const noexcept {
+  if (!is_scale_quant()) return first_.qscheme == QScheme::per_tensor;
+  const bool is_largest = !info_of(second_.dtype).is_integer || second_.symmetric;
+  return second_.qscheme == QScheme::per_tensor && is_largest && ScaleRule(first_).needs_only_magnitude();
+}
+
+TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<const float> max,
+                                       const ValueRange& joined) const {
   Scales scales;
   scales.of_codes.resize(min.size());
   if (is_scale_quant()) {
@@ -34,7 +41,8 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     std::vector<float> scale;
     for (const QParams& q : scales.of_codes) scale.push_back(q.scale);
     const kernels::Extent extent = kernels::reduce_extent(scale);
-    scales.other = qparams_of(extent.min, extent.max, second_);
+    const float of_others = joined.empty() ? extent.max : qparams_of(joined.min, joined.max, first_).scale;
+    scales.other = qparams_of(extent.min, std::max(extent.max, of_others), second_);
     const uint32_t bytes = code_bytes_of(second_);
     const Granularity g = whole(scale.size());
     std::vector<uint8_t> codes(scale.size() * bytes);
@@ -48,13 +56,10 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     }
     return scales;
   }
-  float low = 0, high = 0;
-  for (size_t i = 0; i < min.size(); ++i) {
-    if (min[i] > max[i]) continue;
-    low = std::min(low, min[i]);
-    high = std::max(high, max[i]);
-  }
-  scales.other = qparams_of(low, high, first_);
+  ValueRange all = range_of(min, max);
+  all.add(joined);
+  all.add({0, 0});
+  scales.other = qparams_of(all.min, all.max, first_);
   // The cast is monotonic: the ends of a range of codes are the codes of its ends.
   const FloatFormat format = float_format_of(first_);
   const auto number = [&](float v) {

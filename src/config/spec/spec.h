@@ -161,6 +161,9 @@ struct Config {
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;
+  // Endings of names of layers of one module that share the scale of the whole tensor. Empty: none do; not given: the
+  // parts of joined layers share second scales.
+  std::optional<List<List<std::string>>> shared_scale_groups;
   bool default_exclusions = false;        // layers of families/default_exclusions.def stay as they are unless named
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files
   std::string where;                      // JSON pointer of this config in its text: "" or "/quantization_config"

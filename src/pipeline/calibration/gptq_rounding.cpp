@@ -64,6 +64,7 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
                     "{} needs one scale per row or group; {} has none, so exclude the layer or take another dtype",
                     step.name, info_of(spec.dtype).name);
   const bool is_gpfq = step.method == CalibrationMethod::gpfq;
+  const ValueRange joined = joined_range(slot);
   std::vector<float>& weight = (*block_)[slot];
   std::vector<float> original = weight;
   std::vector<float>& ranged = target.clipped.empty() ? weight : target.clipped;
@@ -71,7 +72,7 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
   WeightScales scales;
   if (is_gpfq || step.gptq.static_groups || !target.clipped.empty()) {
-    TRY(observed, observed_scales(*target.task, ranged));
+    TRY(observed, observed_scales(*target.task, ranged, joined));
     scales = std::move(observed);
   }
   if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));

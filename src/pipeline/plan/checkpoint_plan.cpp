@@ -1,4 +1,5 @@
 
+#include "checkpoint/ignored_modules.h"
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
@@ -9,6 +10,7 @@
 #include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
+#include "pipeline/plan/shared_scales.h"
 #include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
 
@@ -248,6 +250,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void report() override {
     report_online_rotation();
+    for (const std::string_view head : heads_without_tensor(outcomes_, family_)) resolver_.see_tied(head);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (inputs_left_out_)
       warn("not-applied", text_of("{}/input_tensors", config_.where),
@@ -259,6 +262,11 @@ class CheckpointPlanner final : public OutputPlanner {
            "compressed-tensors hold them",
            "give calibration, or set is_dynamic to true");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
+    auto shared = share_scales(plan_.tensors, config_, format_.joins_layers(), options_.tile_bytes);
+    if (!shared)
+      fail(std::move(shared.error()));
+    else if (*shared)
+      diagnostics_.push_back(std::move(**shared));
     report_joined_layers();
     report_requantized();
     if (widened_.count != 0)
