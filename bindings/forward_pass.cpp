@@ -10,14 +10,17 @@ namespace wasmquant::bindings {
 namespace {
 
 Result<std::shared_ptr<ForwardSession>> session_of(const std::string& config, const std::string& options_text,
-                                                   std::span<const int32_t> tokens, size_t length) {
+                                                   std::span<const int32_t> tokens) {
   TRY(document, json::parse(config, json::kPython));
   TRY(options, json::parse(options_text));
   TRY(architecture, model::read_architecture(document));
   const bool int8 = options["activations"].as_string() == "int8";
   auto session = std::make_shared<ForwardSession>(
       std::move(architecture), int8 ? model::InputPrecision::int8_per_token : model::InputPrecision::float32);
-  TRY_VOID(session->pass().set_tokens(tokens, length));
+  std::vector<uint32_t> lengths;
+  for (const json::Value& length : options["lengths"].items())
+    lengths.push_back(static_cast<uint32_t>(length.as_integer()));
+  TRY_VOID(session->pass().set_tokens(tokens, lengths));
   return session;
 }
 
@@ -25,9 +28,8 @@ std::string no_tensor() { return fail(error_at(ErrorCode::state_invalid, "tensor
 
 }  // namespace
 
-BoundForwardPass::BoundForwardPass(std::string config, std::string options, Address tokens, double count,
-                                   uint32_t length)
-    : session_(session_of(config, options, {pointer<const int32_t>(tokens), static_cast<size_t>(count)}, length)) {}
+BoundForwardPass::BoundForwardPass(std::string config, std::string options, Address tokens, double count)
+    : session_(session_of(config, options, {pointer<const int32_t>(tokens), static_cast<size_t>(count)})) {}
 
 std::string BoundForwardPass::portions() const {
   return session_ ? ok(static_cast<uint64_t>((*session_)->pass().portions())) : fail(session_.error());
@@ -82,7 +84,7 @@ EMSCRIPTEN_BINDINGS(forward_pass) {
   using namespace emscripten;
   using namespace wasmquant::bindings;
   class_<BoundForwardPass>("ForwardPass")
-      .constructor<std::string, std::string, Address, double, uint32_t>()
+      .constructor<std::string, std::string, Address, double>()
       .function("portions", &BoundForwardPass::portions)
       .function("begin", &BoundForwardPass::begin)
       .function("reads", &BoundForwardPass::reads)

@@ -51,7 +51,7 @@ std::string model_config(std::string text) {
   return ok(std::move(out));
 }
 
-/// The steps of a forward pass, see forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "length"}.
+/// The steps of a forward pass, see forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "longest"}.
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options_text) {
   const auto options = json::parse(options_text);
   if (!options) return fail(options.error());
@@ -60,8 +60,8 @@ std::string forward_plan(const BoundModelIndex& model, std::string config, std::
   if (!plan) return fail(plan.error());
   static std::string work;
   work = packed_tasks(*plan);
-  const int64_t length = std::max<int64_t>((*options)["length"].as_integer(), 1);
-  json::Value out = forward_plan_json(*plan, static_cast<size_t>(length));
+  const int64_t longest = std::max<int64_t>((*options)["longest"].as_integer(), 1);
+  json::Value out = forward_plan_json(*plan, static_cast<size_t>(longest));
   out.set("work", bytes_json(work));
   return ok(std::move(out));
 }

@@ -39,6 +39,11 @@ std::string BoundModelIndex::read_shard_map(std::string text) {
   return ok(std::move(out));
 }
 
+std::string BoundModelIndex::missing_parts() const {
+  const List<std::string> names = index_.missing_parts();
+  return ok(json::Array(names.begin(), names.end()));
+}
+
 std::string BoundModelIndex::finish() {
   const Status status = index_.finish();
   return status ? ok(index_.to_json()) : fail(status.error());
@@ -68,6 +73,7 @@ EMSCRIPTEN_BINDINGS(model_index) {
       .function("addFile", &BoundModelIndex::add_file)
       .function("feed", &BoundModelIndex::feed)
       .function("readShardMap", &BoundModelIndex::read_shard_map)
+      .function("missingParts", &BoundModelIndex::missing_parts)
       .function("finish", &BoundModelIndex::finish)
       .function("tensors", &BoundModelIndex::tensors)
       .function("layerValues", &BoundModelIndex::layer_values)

@@ -14,6 +14,7 @@ class BoundModelIndex : Counted {
   }
   std::string feed(uint32_t file, Address bytes, uint32_t length);
   std::string read_shard_map(std::string text);
+  std::string missing_parts() const;
   std::string finish();
   std::string tensors(uint32_t first, uint32_t last) const { return ok_text(index_.tensors_json(first, last)); }
   std::string layer_values() const;

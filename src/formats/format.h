@@ -66,7 +66,8 @@ struct Format {
 
   bool (*looks_like)(std::span<const uint8_t> prefix) noexcept;
   std::unique_ptr<IndexReader> (*open)(const FileStart& file);
-  /// Checks that several files are one model; null: any are. Errors: file-invalid, tensor-missing, tensor-duplicate.
+  /// Checks that several files, in the order of their parts, are one model; null: any are. Errors: file-invalid,
+  /// tensor-missing, tensor-duplicate.
   Status (*check_files)(std::span<const FileIndex> files) = nullptr;
 
   // ---- properties of its models; formats with tensors under Hugging Face names keep the defaults

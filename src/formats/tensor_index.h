@@ -27,6 +27,13 @@ struct DeflatedFile {
   uint32_t crc = 0;  // CRC-32 of the inflated bytes
 };
 
+/// Which part of a model a file is, if the file or its name says so.
+struct Part {
+  uint32_t number = 1;  // from 1
+  uint32_t count = 1;   // 1: a whole model, or nothing is known
+  std::string model;    // tells parts of several models of one list apart; may be empty
+};
+
 /// Format-specific information about a file; each format derives its own.
 struct FileDetails {
   virtual ~FileDetails() = default;
@@ -36,8 +43,9 @@ struct FileDetails {
 struct FileIndex {
   List<StoredTensor> tensors;
   List<std::pair<std::string, std::string>> metadata;
-  List<std::string> data_files;                // files with values of its tensors, relative to its folder
-  List<DeflatedFile> deflated;                 // to be inflated and read as files of the model
+  List<std::string> data_files;  // files with values of its tensors, relative to its folder
+  List<DeflatedFile> deflated;   // to be inflated and read as files of the model
+  Part part;
   std::shared_ptr<const FileDetails> details;  // null: none
 };
 

@@ -18,12 +18,11 @@ void quantize_inputs(InputPrecision precision, std::span<float> x, size_t column
   }
 }
 
-BlockRunner::BlockRunner(const Architecture& architecture, InputPrecision precision, size_t length)
+BlockRunner::BlockRunner(const Architecture& architecture, InputPrecision precision, size_t longest)
     : architecture_(architecture),
       precision_(precision),
-      length_(length),
-      table_(architecture.rope, architecture.head_dim, length),
-      sliding_table_(architecture.sliding_rope, architecture.head_dim, length) {}
+      table_(architecture.rope, architecture.head_dim, longest),
+      sliding_table_(architecture.sliding_rope, architecture.head_dim, longest) {}
 
 Status BlockRunner::multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns,
                                    InputSink* sink) {
@@ -59,14 +58,17 @@ void BlockRunner::linear(const std::vector<float>& x, const std::vector<float>& 
 }
 
 void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
-                             const RotaryTable& table) {
+                             const RotaryTable& table, std::span<const uint32_t> lengths) {
   const size_t dim = architecture_.head_dim;
   if (!norm.empty())
     normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, norm, x.data(), tokens_ * heads, x.data());
-  for (size_t i = 0; i < tokens_ * heads; ++i) table.apply(x.data() + i * dim, i / heads % length_);
+  float* head = x.data();
+  for (const uint32_t length : lengths)
+    for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, i / heads);
 }
 
-Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink) {
+Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                        std::span<float> x, InputSink* sink) {
   const Architecture& a = architecture_;
   const Norm norm{a.norm_epsilon, a.norm_plus_one};
   const bool is_sliding = a.is_sliding[layer];
@@ -87,12 +89,15 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<fl
   linear(normed_, weights[Slot::q], weights[Slot::q_bias], hidden, queries, q_);
   linear(normed_, weights[Slot::k], weights[Slot::k_bias], hidden, keys, k_);
   linear(normed_, weights[Slot::v], weights[Slot::v_bias], hidden, keys, v_);
-  apply_rope(q_, a.heads, weights[Slot::q_norm], table);
-  apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table);
+  apply_rope(q_, a.heads, weights[Slot::q_norm], table, lengths);
+  apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
   attended_.resize(q_.size());
-  for (size_t at = 0; at < tokens_; at += length_)
-    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, length_, attention_,
+  size_t at = 0;
+  for (const uint32_t length : lengths) {
+    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, length, attention_,
            attended_.data() + at * queries);
+    at += length;
+  }
   TRY_VOID(multiply_input(layer, LinearInput::attention_output, attended_, queries, sink));
   if (ends_at(LinearInput::attention_output)) return {};
   linear(attended_, weights[Slot::o], weights[Slot::o_bias], queries, hidden, normed_);

@@ -1,4 +1,4 @@
-// One transformer block over a part of the batch: whole sequences of one length.
+// One transformer block over a part of the batch: whole sequences.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -26,23 +26,24 @@ void quantize_inputs(InputPrecision precision, std::span<float> x, size_t column
 /// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
-  /// For sequences of `length` tokens.
-  BlockRunner(const Architecture& architecture, InputPrecision precision, size_t length);
+  /// For sequences of at most `longest` tokens.
+  BlockRunner(const Architecture& architecture, InputPrecision precision, size_t longest);
 
-  /// x [tokens, hidden], in place; the tokens are whole consecutive sequences. `sink`, if given, gets every linear
-  /// layer's input before it is quantized. Rows do not depend on how sequences are batched.
-  Status run(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink);
+  /// x [tokens, hidden], in place; the tokens are consecutive sequences of these lengths. `sink`, if given, gets every
+  /// linear layer's input before it is quantized. Rows do not depend on how sequences are batched.
+  Status run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
+             InputSink* sink);
 
  private:
   Status multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns, InputSink* sink);
   Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
               size_t out, std::vector<float>& y);
-  void apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table);
+  void apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table,
+                  std::span<const uint32_t> lengths);
 
   const Architecture& architecture_;
   InputPrecision precision_;
-  size_t length_;
   size_t tokens_ = 0;
   RotaryTable table_, sliding_table_;
   std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, product_;

@@ -11,50 +11,59 @@
 namespace wasmquant::model {
 namespace {
 
-// Tokens per portion: enough to amortise the packing of weights, few enough for the wide activations in between.
+// Tokens per portion, unless one sequence is longer: enough to amortise the packing of weights, few enough for the wide
+// activations in between.
 constexpr size_t kPortionTokens = 512;
-
-size_t sequences_per_portion(size_t length) noexcept { return std::max<size_t>(kPortionTokens / length, 1); }
 
 }  // namespace
 
 ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision)
     : architecture_(std::move(architecture)), precision_(precision) {}
 
-Status ForwardPass::set_tokens(std::span<const int32_t> tokens, size_t length) {
-  if (length < 2 || tokens.empty() || tokens.size() % length != 0)
+Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths) {
+  size_t count = 0, longest = 0;
+  for (const uint32_t length : lengths) {
+    if (length == 0) return error_at(ErrorCode::argument_invalid, "tokens", "hold a sequence without tokens");
+    count += length;
+    longest = std::max<size_t>(longest, length);
+  }
+  if (count != tokens.size() || longest < 2)
     return error_at(ErrorCode::argument_invalid, "tokens",
-                    "{} tokens in sequences of {}; whole sequences of at least 2 tokens are needed", tokens.size(),
-                    length);
-  if (length > architecture_.max_positions)
+                    "{} tokens in {} sequences of {} together; sequences of at least 2 tokens are needed",
+                    tokens.size(), lengths.size(), count);
+  if (longest > architecture_.max_positions)
     return error_at(ErrorCode::argument_invalid, "tokens",
-                    "sequences of {} tokens; the model has max_position_embeddings {}: cut them into shorter ones",
-                    length, architecture_.max_positions);
-  for (size_t i = 0; i < tokens.size(); ++i)
-    if (tokens[i] < 0 || static_cast<uint32_t>(tokens[i]) >= architecture_.vocabulary)
-      return error_at(
-          ErrorCode::argument_invalid, "tokens",
-          "token {} at position {} of sequence {} is not one of the model's {}; was another tokenizer used?", tokens[i],
-          i % length, i / length, architecture_.vocabulary);
-  length_ = length;
-  portion_ = sequences_per_portion(length);
+                    "a sequence of {} tokens; the model has max_position_embeddings {}: cut it into shorter ones",
+                    longest, architecture_.max_positions);
   tokens_.assign(tokens.begin(), tokens.end());
+  lengths_.assign(lengths.begin(), lengths.end());
+  begins_.clear();
+  portions_.clear();
+  size_t at = 0;
+  for (size_t i = 0; i < lengths_.size(); at += lengths_[i++]) {
+    begins_.push_back(at);
+    const size_t end = at + lengths_[i];
+    if (portions_.empty() || end - portions_.back().begin > kPortionTokens) portions_.push_back({i, 0, at, at});
+    ++portions_.back().sequences;
+    portions_.back().end = end;
+    for (size_t token = at; token < end; ++token)
+      if (tokens_[token] < 0 || static_cast<uint32_t>(tokens_[token]) >= architecture_.vocabulary)
+        return error_at(ErrorCode::argument_invalid, "tokens",
+                        "token {} at position {} of sequence {} is not one of the model's {}; was another tokenizer "
+                        "used?",
+                        tokens_[token], token - at, i, architecture_.vocabulary);
+  }
   x_.assign(tokens.size() * architecture_.hidden, 0.0f);
   reference_x_.clear();
-  runner_ = std::make_unique<BlockRunner>(architecture_, precision_, length);
+  runner_ = std::make_unique<BlockRunner>(architecture_, precision_, longest);
   loss_.reset();
   next_.clear();
   return {};
 }
 
-ForwardPass::Range ForwardPass::range_of(size_t portion) const noexcept {
-  const size_t step = portion_ * length_, begin = std::min(portion * step, tokens_.size());
-  return {begin, std::min(begin + step, tokens_.size())};
-}
-
 void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept {
   const size_t hidden = architecture_.hidden;
-  const Range range = range_of(portion);
+  const Portion& range = portions_[portion];
   for (size_t i = range.begin; i < range.end; ++i) {
     const int64_t row = int64_t{tokens_[i]} - first;
     if (row < 0 || static_cast<size_t>(row) * hidden >= rows.size()) continue;
@@ -66,11 +75,12 @@ void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uin
 Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x,
                         InputSink* sink, bool keep) {
   const size_t hidden = architecture_.hidden;
-  const Range range = range_of(portion);
+  const Portion& range = portions_[portion];
   const std::span<float> part{x.data() + range.begin * hidden, (range.end - range.begin) * hidden};
-  if (keep) return runner_->run(block, layer, part, sink);
+  const std::span<const uint32_t> lengths(lengths_.data() + range.first, range.sequences);
+  if (keep) return runner_->run(block, layer, lengths, part, sink);
   scratch_.assign(part.begin(), part.end());
-  return runner_->run(block, layer, scratch_, sink);
+  return runner_->run(block, layer, lengths, scratch_, sink);
 }
 
 Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
@@ -94,15 +104,16 @@ Status ForwardPass::begin_head(InputSink* sink) {
             x_.data());
   if (sink != nullptr) TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
   std::vector<int32_t> targets(tokens_.size(), -1);
-  for (size_t i = 0; i + 1 < tokens_.size(); ++i)
-    if ((i + 1) % length_ != 0) targets[i] = tokens_[i + 1];
+  for (size_t sequence = 0; sequence < lengths_.size(); ++sequence)
+    std::copy_n(tokens_.begin() + static_cast<ptrdiff_t>(begins_[sequence]) + 1, lengths_[sequence] - 1,
+                targets.begin() + static_cast<ptrdiff_t>(begins_[sequence]));
   loss_ = std::make_unique<TokenLoss>(std::move(targets));
   next_.assign(sequences(), {});
   return {};
 }
 
 std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows) {
-  const Range range = range_of(portion);
+  const Portion& range = portions_[portion];
   const size_t hidden = architecture_.hidden, tokens = range.end - range.begin, width = rows.size() / hidden;
   scratch_.resize(tokens * width);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens, width, hidden)));
@@ -122,16 +133,18 @@ void ForwardPass::take_largest(std::span<const float> logits, size_t width, size
 
 void ForwardPass::run_head(size_t portion, std::span<const float> rows, uint32_t first) {
   const size_t width = rows.size() / architecture_.hidden;
-  const Range range = range_of(portion);
+  const Portion& range = portions_[portion];
   const std::span<float> found = logits(portion, rows);
-  for (size_t end = range.begin + length_; end <= range.end; end += length_)
-    take_largest(found.subspan((end - 1 - range.begin) * width, width), width, end / length_ - 1, first);
+  for (size_t sequence = range.first; sequence < range.first + range.sequences; ++sequence) {
+    const size_t last = begins_[sequence] + lengths_[sequence] - 1;
+    take_largest(found.subspan((last - range.begin) * width, width), width, sequence, first);
+  }
   loss_->add(found, width, range.begin, first);
 }
 
 double ForwardPass::loss_of(size_t sequence) const noexcept {
   double sum = 0;
-  for (size_t i = 0; i + 1 < length_; ++i) sum += loss_->loss(sequence * length_ + i);
+  for (size_t i = 0; i + 1 < lengths_[sequence]; ++i) sum += loss_->loss(begins_[sequence] + i);
   return sum;
 }
 
@@ -140,8 +153,8 @@ uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
   return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss;
 }
 
-uint64_t ForwardPass::working_bytes(const Architecture& a, size_t length) noexcept {
-  const uint64_t tokens = sequences_per_portion(length) * length;
+uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {
+  const uint64_t tokens = std::max(kPortionTokens, longest);
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +
                         2 * uint64_t{a.intermediate};
   return tokens * wide * sizeof(float);

@@ -30,13 +30,12 @@ class ForwardPass {
   /// From now on rotates the input of down, as for models whose config.json says so.
   void rotate_down_input() noexcept { architecture_.rotated_down_input = true; }
 
-  /// tokens [sequences, length]. Errors: argument-invalid (no sequences, fewer than two tokens each, more than
-  /// max_positions, a token outside the vocabulary; the message names it).
-  Status set_tokens(std::span<const int32_t> tokens, size_t length);
+  /// Sequences one after another, of these lengths. Errors: argument-invalid (no sequences, one without tokens, all of
+  /// one token, more than max_positions, a token outside the vocabulary; the message names it).
+  Status set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths);
 
-  size_t sequences() const noexcept { return length_ == 0 ? 0 : tokens_.size() / length_; }
-  size_t length() const noexcept { return length_; }
-  size_t portions() const noexcept { return (sequences() + portion_ - 1) / portion_; }
+  size_t sequences() const noexcept { return lengths_.size(); }
+  size_t portions() const noexcept { return portions_.size(); }
 
   /// Rows [first, first + rows.size() / hidden) of the embedding, written to the portion's tokens that use them.
   void run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept;
@@ -60,33 +59,37 @@ class ForwardPass {
   /// The same, added to the losses. Tiles of rows come in order, each to every portion.
   void run_head(size_t portion, std::span<const float> rows, uint32_t first);
 
-  /// Sum over positions 0 to length - 2 of the negative log-likelihood of the token that follows, in nats.
+  /// Sum over all but the sequence's last position of the negative log-likelihood of the token that follows, in nats;
+  /// 0 for one token.
   double loss_of(size_t sequence) const noexcept;
   /// The token with the largest logit at the sequence's last position, the first of equals; -1 when a logit is not
   /// finite or the head has not run.
   int32_t next_token(size_t sequence) const noexcept { return sequence < next_.size() ? next_[sequence].token : -1; }
 
-  /// Bytes of activations per token of the batch, and of working memory.
+  /// Bytes of activations per token of the batch, and of working memory for sequences of at most `longest` tokens.
   static uint64_t bytes_per_token(const Architecture& architecture) noexcept;
-  static uint64_t working_bytes(const Architecture& architecture, size_t length) noexcept;
+  static uint64_t working_bytes(const Architecture& architecture, size_t longest) noexcept;
 
  private:
-  struct Range {
-    size_t begin, end;  // tokens
+  /// Consecutive whole sequences.
+  struct Portion {
+    size_t first, sequences;  // sequences
+    size_t begin, end;        // tokens
   };
   struct NextToken {
     int32_t token = -1;
     float logit = -std::numeric_limits<float>::infinity();
   };
-  Range range_of(size_t portion) const noexcept;
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
              bool keep);
 
   Architecture architecture_;
   InputPrecision precision_;
-  size_t length_ = 0, portion_ = 1;
   std::vector<int32_t> tokens_;
+  std::vector<uint32_t> lengths_;  // of the sequences
+  std::vector<size_t> begins_;     // their first tokens
+  std::vector<Portion> portions_;
   std::vector<float> x_, reference_x_;  // [tokens, hidden]
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;

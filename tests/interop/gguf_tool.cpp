@@ -17,6 +17,7 @@
 #include "core/message.h"
 #include "formats/gguf/gguf.h"
 #include "formats/gguf/gguf_split.h"
+#include "formats/part_name.h"
 #include "formats/safetensors/safetensors.h"
 #include "gguf_conversion/conversion.h"
 #include "gguf_conversion/recipe.h"
@@ -223,7 +224,7 @@ void split(const std::string& path, const std::string& stem, uint64_t max_bytes)
     const gguf::Metadata metadata =
         gguf::part_metadata(index.metadata, part, count, static_cast<uint32_t>(entries.size()));
     const auto header = take(gguf::write_header(metadata, std::span(entries).subspan(begin, end - begin)));
-    write_file(gguf::part_name(stem, part + 1, count), header, std::span(data).subspan(begin, end - begin));
+    write_file(part_name({stem, part + 1, count, ".gguf"}), header, std::span(data).subspan(begin, end - begin));
   }
 }
 

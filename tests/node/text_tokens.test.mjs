@@ -35,6 +35,12 @@ test('windows begin with what stands in front of a text', () => {
   assert.deepEqual(tokensOfText({ text: 'x'.repeat(2000), tokenizer: letters }, 50).shape, [40, 50]);
 });
 
+test('a text shorter than a window is one sequence of its own length', () => {
+  const { data, shape } = tokensOfText({ text: 'abc', tokenizer: letters }, 100);
+  assert.deepEqual(shape, [1, 4]);
+  assert.deepEqual([...data], [7, 97, 98, 99]);
+});
+
 test('texts that cannot be cut are refused', () => {
   const refused = (input, pattern) =>
     assert.throws(
@@ -45,7 +51,8 @@ test('texts that cannot be cut are refused', () => {
         return true;
       },
     );
-  refused({}, /the text has 3 tokens, 99 are needed for one sequence/);
+  refused({ text: 'a', tokenizer: { encode: () => [5] } }, /the text has 1 tokens/);
+  refused({ text: '' }, /the text has 0 tokens/);
   refused({ tokenizer: undefined }, /needs \{ tokenizer \}/);
   refused({ tokenizer: { encode: () => 'abc' } }, /neither token ids nor/);
   refused({ length: 1 }, /length 1/);

@@ -121,14 +121,16 @@ export class PeerEnvironment {
     for await (const _ of this.lines(script, ...args));
   }
 
-  /** Runs a script of tests/peers/NAME, or a path; yields the JSON of each line that it prints. Throws when it fails. */
-  async *lines(script, ...args) {
+  /** Starts a script of tests/peers/NAME, or a path: a child process with pipes, whose standard input is `input`. */
+  start(script, args = [], input = 'pipe') {
     const path = resolve(root, 'tests/peers', this.name, script);
-    const child = spawn(pythonOf(this.name), [path, ...args], {
-      cwd: root,
-      env: environmentOf(this.name),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const options = { cwd: root, env: environmentOf(this.name), stdio: [input, 'pipe', 'pipe'] };
+    return spawn(pythonOf(this.name), [path, ...args], options);
+  }
+
+  /** Runs such a script; yields the JSON of each line that it prints. Throws when it fails. */
+  async *lines(script, ...args) {
+    const child = this.start(script, args, 'ignore');
     let complaints = '';
     child.stderr.setEncoding('utf8').on('data', (text) => {
       complaints = (complaints + text).slice(-4000);

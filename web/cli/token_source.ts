@@ -31,9 +31,10 @@ export function addTokenOptions(command: Command): Command {
   const ofText = (flags: string, text: string) => new Option(flags, text).argParser(parseCount).conflicts('tokens');
   return command
     .addOption(
-      new Option('--tokens <file>', 'safetensors file with token ids, I64, I32 or U16 [sequences, length]').conflicts(
-        'text',
-      ),
+      new Option(
+        '--tokens <file>',
+        'safetensors file with token ids, I64, I32 or U16 [sequences, length]; attention_mask marks padding',
+      ).conflicts('text'),
     )
     .addOption(
       new Option('--tensor <name>', 'tensor of that file (default: input_ids, tokens or the only one)').conflicts(

@@ -23,6 +23,8 @@ class GgufReader final : public HeaderReader {
           {std::move(tensor.name), storage_dtype_of(tensor.type), std::move(tensor.shape), tensor.begin, tensor.end});
     for (const gguf::Entry& entry : index.metadata.entries())
       file.metadata.emplace_back(entry.key, gguf::text_of_value(entry));
+    TRY(part, gguf::part_of(index.metadata));
+    file.part = part;
     auto details = std::make_shared<gguf::FileMetadata>();
     details->metadata = std::move(index.metadata);
     file.details = std::move(details);

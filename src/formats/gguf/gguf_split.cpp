@@ -7,38 +7,28 @@ namespace wasmquant::gguf {
 namespace {
 
 constexpr std::string_view kNumber = "split.no", kCount = "split.count", kTensorCount = "split.tensors.count";
-constexpr size_t kDigits = 5;
-
-std::string digits_of(uint32_t number) {
-  std::string digits;
-  append_number(digits, uint64_t{number});
-  return digits.size() < kDigits ? std::string(kDigits - digits.size(), '0') + digits : digits;
-}
-
 }  // namespace
 
-std::string part_name(std::string_view stem, uint32_t number, uint32_t count) {
-  return text_of("{}-{}-of-{}.gguf", stem, digits_of(number), digits_of(count));
+Result<Part> part_of(const Metadata& metadata) {
+  const auto number = metadata.find_count(kNumber), count = metadata.find_count(kCount);
+  if (!count || *count <= 1) return Part();
+  if (!number || *number >= *count || *count > kMaxParts)
+    return error_at(ErrorCode::file_invalid, kNumber, "part {} of {} cannot be; parts count from 0, to {} at most",
+                    number.value_or(0), *count, uint64_t{kMaxParts} - 1);
+  return Part{static_cast<uint32_t>(*number) + 1, static_cast<uint32_t>(*count), {}};
 }
 
 Status check_parts(std::span<const FileIndex> parts) {
-  const auto metadata_of = [&](size_t part) -> const Metadata& {
-    return static_cast<const FileMetadata&>(*parts[part].details).metadata;
-  };
   List<std::string_view> names;
   for (size_t p = 0; p < parts.size(); ++p) {
-    const Metadata& metadata = metadata_of(p);
-    const std::string where = text_of("part {}", uint64_t{p + 1});
-    const auto number = metadata.find_count(kNumber), count = metadata.find_count(kCount);
-    if (!number || !count)
-      return error_at(ErrorCode::file_invalid, where, "a file of a split model has the keys split.no and split.count");
-    if (*number != p || *count != parts.size())
-      return error_at(ErrorCode::file_invalid, where, "the file says it is part {} of {}, here it is one of {}",
-                      *number + 1, *count, uint64_t{parts.size()});
+    if (parts[p].part.count != parts.size())
+      return error_at(ErrorCode::file_invalid, text_of("part {}", uint64_t{p + 1}),
+                      "the file has split.count {}, and {} files were given; the parts of one model were expected",
+                      parts[p].part.count, uint64_t{parts.size()});
     for (const StoredTensor& tensor : parts[p].tensors) names.push_back(tensor.name);
   }
   if (parts.empty()) return {};
-  const auto declared = metadata_of(0).find_count(kTensorCount);
+  const auto declared = static_cast<const FileMetadata&>(*parts[0].details).metadata.find_count(kTensorCount);
   if (declared && *declared != names.size())
     return error_at(ErrorCode::tensor_missing, "part 1", "the model is said to have {} tensors, its parts have {}",
                     *declared, uint64_t{names.size()});

@@ -1,5 +1,5 @@
 // Models in several GGUF files, NAME-00001-of-00003.gguf and so on, as in llama-gguf-split and llama.cpp's loader.
-// Every part has a header; the first has the model's metadata, all have
+// (formats/part_name.h). Every part has a header; the first has the model's metadata, all have
 //   split.no (u16, from 0), split.count (u16), split.tensors.count (i32, of the whole model)
 #pragma once
 #include <cstdint>
@@ -15,12 +15,11 @@ namespace wasmquant::gguf {
 
 inline constexpr uint32_t kMaxParts = 65535;
 
-/// Stem "a/b", number 2 (from 1), 3 parts: "a/b-00002-of-00003.gguf".
-std::string part_name(std::string_view stem, uint32_t number, uint32_t count);
+/// What the split keys say; a whole model has none, or a count of 1. Errors: file-invalid.
+Result<Part> part_of(const Metadata& metadata);
 
-/// Checks that `parts`, in order and with FileMetadata as details, are one model: split.no and split.count match the
-/// order, split.tensors.count the number of tensors, and no tensor is in two parts. Errors: file-invalid,
-/// tensor-missing, tensor-duplicate; `where` is the part's number.
+/// Checks that `parts`, all of one model and with FileMetadata as details, have as many tensors as split.tensors.count
+/// says, and none twice. Errors: file-invalid, tensor-missing, tensor-duplicate; `where` is the part's number.
 Status check_parts(std::span<const FileIndex> parts);
 
 /// Index of the first tensor of each part so that each part's data is at most `max_bytes`, or a single larger tensor.

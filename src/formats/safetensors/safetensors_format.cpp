@@ -1,4 +1,5 @@
 #include "formats/format.h"
+#include "formats/part_name.h"
 #include "formats/safetensors/safetensors.h"
 
 namespace wasmquant {
@@ -6,7 +7,10 @@ namespace {
 
 class SafetensorsReader final : public HeaderReader {
  public:
-  using HeaderReader::HeaderReader;
+  explicit SafetensorsReader(const FileStart& file) : HeaderReader(file.bytes) {
+    const auto name = read_part_name(file.name);
+    if (name) part_ = {name->number, name->count, std::string(name->stem)};
+  }
 
  private:
   Result<uint64_t> wanted(std::span<const uint8_t> prefix) const override {
@@ -14,8 +18,12 @@ class SafetensorsReader final : public HeaderReader {
     return need.bytes;
   }
   Result<FileIndex> read(std::span<const uint8_t> prefix) const override {
-    return safetensors::read_index(prefix, file_bytes());
+    TRY(index, safetensors::read_index(prefix, file_bytes()));
+    index.part = part_;
+    return index;
   }
+
+  Part part_;  // the header does not say
 };
 
 // A header of less than 4 GiB that starts with a brace.
@@ -33,7 +41,7 @@ const Format& safetensors_format() noexcept {
       .extensions = kExtensions,
       .looks_like = looks_like_safetensors,
       .open = [](const FileStart& file) -> std::unique_ptr<IndexReader> {
-        return std::make_unique<SafetensorsReader>(file.bytes);
+        return std::make_unique<SafetensorsReader>(file);
       },
   };
   return format;

@@ -210,7 +210,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   return out;
 }
 
-json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
+json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
   json::Array steps;
   uint64_t task = 0;
   for (const ForwardStep& step : plan.steps) {
@@ -239,7 +239,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t length) {
   out.set("maxPositions", static_cast<int64_t>(a.max_positions));
   out.set("tokenBytes", model::ForwardPass::bytes_per_token(a));
   out.set("calibrationBytes", BlockCalibration::working_bytes(a));
-  out.set("workingBytes", model::ForwardPass::working_bytes(a, length));
+  out.set("workingBytes", model::ForwardPass::working_bytes(a, longest));
   out.set("steps", std::move(steps));
   return out;
 }

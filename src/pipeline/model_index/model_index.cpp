@@ -110,10 +110,44 @@ std::string_view ModelIndex::sibling_file(std::string_view name) const noexcept 
   return {};
 }
 
+List<NamedPart> ModelIndex::named_parts() const {
+  List<NamedPart> parts;
+  for (size_t f = 0; f < files_.size(); ++f) parts.push_back({files_[f].name, &indexes_[f].part});
+  return parts;
+}
+
+List<std::string> ModelIndex::missing_parts() const {
+  if (shard_map_) return {};
+  const List<NamedPart> parts = named_parts();
+  return wasmquant::missing_parts({parts.data(), parts.size()});
+}
+
+// An index file says which files there are, whatever their names say.
+Status ModelIndex::order_files() {
+  for (uint32_t f = 0; f < files_.size(); ++f) file_order_.push_back(f);
+  if (shard_map_) return {};
+  const List<NamedPart> parts = named_parts();
+  TRY(order, order_of_parts({parts.data(), parts.size()}));
+  List<File> files;
+  List<FileIndex> indexes;
+  for (const uint32_t f : order) {
+    files.push_back(std::move(files_[f]));
+    indexes.push_back(std::move(indexes_[f]));
+  }
+  files_ = std::move(files);
+  indexes_ = std::move(indexes);
+  file_order_ = std::move(order);
+  return {};
+}
+
 Status ModelIndex::finish() {
-  if (format_->has_graph && files_.front().is_read) return finish_graph();
+  if (format_->has_graph && files_.front().is_read) {
+    for (uint32_t f = 0; f < files_.size(); ++f) file_order_.push_back(f);
+    return finish_graph();
+  }
   for (const File& file : files_)
     if (!file.is_read) return error_at(ErrorCode::state_invalid, file.name, "its header was not read");
+  TRY_VOID(order_files());
   if (format_->check_files != nullptr) TRY_VOID(format_->check_files({indexes_.begin(), indexes_.end()}));
   if (shard_map_) {
     List<std::string> unmapped;
@@ -244,6 +278,9 @@ json::Value ModelIndex::to_json() const {
     }
   json::Value out;
   out.set("format", format_->name);
+  json::Array files;
+  for (const uint32_t file : file_order_) files.emplace_back(int64_t{file});
+  out.set("files", std::move(files));
   out.set("tensors", static_cast<uint64_t>(tensors_.size()));
   out.set("metadata", std::move(metadata));  // pairs, because a key may be any text, even "__proto__"
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

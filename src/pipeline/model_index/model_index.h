@@ -16,6 +16,7 @@
 #include "formats/gguf/gguf.h"
 #include "formats/safetensors/safetensors_index.h"
 #include "pipeline/model_index/inline_tensors.h"
+#include "pipeline/model_index/model_parts.h"
 #include "pipeline/model_index/onnx_index.h"
 
 namespace wasmquant {
@@ -53,8 +54,14 @@ class ModelIndex {
   /// FileIndex::data_files and ::deflated of a fed file.
   const List<std::string>& data_files(uint32_t file) const noexcept { return indexes_[file].data_files; }
   const List<DeflatedFile>& deflated(uint32_t file) const noexcept { return indexes_[file].deflated; }
-  /// Checks that files, shard map and names agree; call once. The accessors below are valid afterwards.
+  /// Names of the files next to the fed ones that have the missing parts of the model, as far as names tell; to be added
+  /// and fed before finish().
+  List<std::string> missing_parts() const;
+  /// Checks that files, shard map and names agree; call once. The accessors below are valid afterwards. Parts are then
+  /// in the model's order, which file_order() tells.
   Status finish();
+  /// The number that add_file() gave to each of files().
+  const List<uint32_t>& file_order() const noexcept { return file_order_; }
 
   /// The same files, sibling files and metadata with other tensors.
   ModelIndex with_tensors(List<ModelTensor> tensors) const;
@@ -88,7 +95,7 @@ class ModelIndex {
   void set_sibling_file(std::string name, std::string bytes);
   /// Empty if not set.
   std::string_view sibling_file(std::string_view name) const noexcept;
-  /// {format, tensors: count, metadata, diagnostics, inlineTensors}
+  /// {format, files: file_order(), tensors: count, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
   /// JSON text of tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts with `file` as a number.
   std::string tensors_json(size_t first, size_t last) const;
@@ -96,11 +103,14 @@ class ModelIndex {
  private:
   Result<Need> feed_reader(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_graph();
+  List<NamedPart> named_parts() const;
+  Status order_files();
   void mark_input_major();
   bool tells_nothing_new(const ModelTensor& tensor) const;
 
   List<File> files_;
   List<FileIndex> indexes_;  // parallel to files_; finish() moves their tensors to tensors_
+  List<uint32_t> file_order_;
   const Format* format_ = formats().front();
   std::unique_ptr<IndexReader> reader_;  // of the file being fed
   uint32_t reading_ = 0;                 // its number

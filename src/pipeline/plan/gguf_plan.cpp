@@ -3,6 +3,7 @@
 #include "config/match/name_match.h"
 #include "core/message.h"
 #include "formats/gguf/gguf_split.h"
+#include "formats/part_name.h"
 #include "gguf_conversion/recipe.h"
 #include "pipeline/model_index/converted_model.h"
 #include "pipeline/plan/gguf_importance.h"
@@ -240,7 +241,7 @@ class GgufPlanner final : public OutputPlanner {
                       count == 1 ? converted_.metadata : gguf::part_metadata(converted_.metadata, part, count, total),
                       all.subspan(begin, end - begin)));
       PlannedFile file;
-      file.name = count == 1 ? text_of("{}.gguf", stem) : gguf::part_name(stem, part + 1, count);
+      file.name = count == 1 ? text_of("{}.gguf", stem) : part_name({stem, part + 1, count, ".gguf"});
       file.bytes = header.file_bytes;
       file.prefix = std::move(header.bytes);
       for (uint32_t i = begin; i < end; ++i) {

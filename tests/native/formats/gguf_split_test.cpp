@@ -20,7 +20,9 @@ FileIndex part(uint16_t number, uint16_t count, std::vector<const char*> names, 
   metadata.set_u16("split.no", number);
   metadata.set_u16("split.count", count);
   metadata.set_i32("split.tensors.count", tensors);
-  return file_of(std::move(names), std::move(metadata));
+  FileIndex index = file_of(std::move(names), std::move(metadata));
+  index.part = {number + 1u, count, {}};
+  return index;
 }
 
 void gguf_split_check_refused(std::vector<FileIndex> parts, ErrorCode code, const char* message) {
@@ -32,18 +34,30 @@ void gguf_split_check_refused(std::vector<FileIndex> parts, ErrorCode code, cons
 
 }  // namespace
 
-TEST_CASE("gguf parts: names") { CHECK(gguf::part_name("a/model", 2, 12) == "a/model-00002-of-00012.gguf"); }
+TEST_CASE("gguf parts: what the split keys say") {
+  const auto keys = [](std::optional<uint16_t> number, std::optional<uint16_t> count) {
+    gguf::Metadata metadata;
+    if (number) metadata.set_u16("split.no", *number);
+    if (count) metadata.set_u16("split.count", *count);
+    return gguf::part_of(metadata);
+  };
+  CHECK(keys(2, 3)->number == 3);
+  CHECK(keys(2, 3)->count == 3);
+  CHECK(keys({}, {})->count == 1);
+  CHECK(keys(0, 1)->count == 1);
+  CHECK(keys(4, 0)->count == 1);
+  CHECK_FALSE(keys(3, 3));
+  CHECK_FALSE(keys({}, 3));
+}
 
 TEST_CASE("gguf parts: several files are one model") {
   CHECK(gguf::check_parts(std::vector{part(0, 2, {"a", "b"}), part(1, 2, {"c"})}));
-  gguf_split_check_refused({part(1, 2, {"c"}), part(0, 2, {"a", "b"})}, ErrorCode::file_invalid,
-                           "part 2 of 2, here it is one of 2");
   gguf_split_check_refused({part(0, 3, {"a", "b"}), part(1, 3, {"c"})}, ErrorCode::file_invalid,
-                           "of 3, here it is one of 2");
+                           "split.count 3, and 2 files");
   gguf_split_check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
                            "to have 3 tensors, its parts have 2");
   gguf_split_check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
-  gguf_split_check_refused({file_of({}, {})}, ErrorCode::file_invalid, "split.no");
+  gguf_split_check_refused({file_of({}, {}), part(0, 2, {"a"})}, ErrorCode::file_invalid, "split.count 1");
 }
 
 TEST_CASE("gguf parts: tensors are split by size") {

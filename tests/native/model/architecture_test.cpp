@@ -99,18 +99,24 @@ TEST_CASE("configs that cannot be run are refused at their key") {
 
 TEST_CASE("tokens are checked before anything runs") {
   ForwardPass pass(accepted(R"("model_type": "llama", "max_position_embeddings": 4)"), InputPrecision::float32);
-  const std::vector<int32_t> good = {0, 99, 3, 4}, beyond = {0, 1, 2, 100}, negative = {0, -1};
-  CHECK(bool(pass.set_tokens(good, 2)));
-  CHECK(pass.sequences() == 2);
-  for (const auto& [tokens, length] : {std::pair{&good, 1}, {&good, 3}, {&beyond, 2}, {&negative, 2}}) {
-    const Status status = pass.set_tokens(*tokens, static_cast<size_t>(length));
+  const std::vector<int32_t> good = {0, 99, 3, 4}, beyond = {0, 1, 2, 100}, negative = {0, -1}, longer(5), none;
+  using Lengths = std::vector<uint32_t>;
+  for (const Lengths& lengths : {Lengths{2, 2}, {1, 3}, {4}, {1, 2, 1}}) {
+    CHECK(bool(pass.set_tokens(good, lengths)));
+    CHECK(pass.sequences() == lengths.size());
+  }
+  const std::pair<const std::vector<int32_t>*, Lengths> kRefused[] = {
+      {&good, {1, 1, 1, 1}}, {&good, {3, 3}},  {&good, {2}},   {&good, {4, 0}},
+      {&beyond, {2, 2}},     {&negative, {2}}, {&longer, {5}}, {&none, {}},
+  };
+  for (const auto& [tokens, lengths] : kRefused) {
+    const Status status = pass.set_tokens(*tokens, lengths);
     REQUIRE_FALSE(status);
     CHECK(status.error().code == ErrorCode::argument_invalid);
   }
-  const std::vector<int32_t> longer(5);
-  CHECK_FALSE(pass.set_tokens(longer, 5));
-  CHECK_FALSE(pass.set_tokens({}, 2));
-  CHECK(pass.set_tokens(beyond, 2).error().message.find("token 100 at position 1 of sequence 1") != std::string::npos);
+  const Lengths pairs = {1, 3};
+  CHECK(pass.set_tokens(beyond, pairs).error().message.find("token 100 at position 2 of sequence 1") !=
+        std::string::npos);
 }
 
 }  // namespace

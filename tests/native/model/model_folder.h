@@ -27,6 +27,11 @@ inline bool is_slow_build() {
   return kernels::active_arch() == kernels::Simd::emulated128;
 }
 
+/// Lengths of sequences that have the same one.
+inline std::vector<uint32_t> sequences_of(std::span<const int32_t> tokens, size_t length) {
+  return std::vector<uint32_t>(tokens.size() / length, static_cast<uint32_t>(length));
+}
+
 struct ModelFolder {
   ModelIndex index;
   std::vector<std::vector<uint8_t>> files;
@@ -80,7 +85,7 @@ inline std::unique_ptr<ForwardSession> run_forward(const ModelFolder& model, std
   REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().where + ": " + plan.error().message));
   auto session = std::make_unique<ForwardSession>(plan->architecture, precision);
   session->set_sink(sink);
-  const Status set = session->pass().set_tokens(tokens, length);
+  const Status set = session->pass().set_tokens(tokens, sequences_of(tokens, length));
   REQUIRE_MESSAGE(set, (set ? "" : set.error().message));
   const size_t portions = session->pass().portions();
   if (logits != nullptr) logits->resize(tokens.size() * plan->architecture.vocabulary);

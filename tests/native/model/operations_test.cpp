@@ -146,7 +146,7 @@ TEST_CASE("a pass that only feeds a sink leaves the activations as they are") {
   RandomValues random(5);
   ForwardPass pass(a, InputPrecision::float32);
   const std::vector<int32_t> tokens = {1, 2, 3, 4, 5, 6};
-  REQUIRE(bool(pass.set_tokens(tokens, 3)));
+  REQUIRE(bool(pass.set_tokens(tokens, std::vector<uint32_t>{3, 3})));
   const std::vector<float> table = random.vector(80);
   pass.run_embedding(0, table, 0);
   for (const BlockWeight& weight : block_weights(a))

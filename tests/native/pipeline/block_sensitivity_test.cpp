@@ -51,7 +51,7 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
   std::vector<int32_t> tokens(32);
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * 7 % 32);
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
-  REQUIRE(bool(session.pass().set_tokens(tokens, 16)));
+  REQUIRE(bool(session.pass().set_tokens(tokens, sequences_of(tokens, 16))));
   load_step(model, session, forward->steps[0], 0);
 
   load_step(model, session, forward->steps[1], 1);

@@ -67,7 +67,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     return out;
   }
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
-  REQUIRE(bool(session.pass().set_tokens(tokens, length)));
+  REQUIRE(bool(session.pass().set_tokens(tokens, sequences_of(tokens, length))));
   BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
   out.rotated_down_input = !steps->empty() && steps->front().rotation.rotates_down_input();
   if (out.rotated_down_input) session.pass().rotate_down_input();
@@ -143,7 +143,7 @@ inline double loss_with(const ModelFolder& model, const CalibratedModel& found, 
   REQUIRE(bool(forward));
   ForwardSession session(forward->architecture, precision);
   if (found.rotated_down_input) session.pass().rotate_down_input();
-  REQUIRE(bool(session.pass().set_tokens(tokens, length)));
+  REQUIRE(bool(session.pass().set_tokens(tokens, sequences_of(tokens, length))));
   const Loaded replace = [&](const ForwardTensor& tensor) {
     const bool is_head = tensor.slot == kHeadSlot && found.tables.contains(forward->steps.back().name + ".weight");
     const auto table = found.tables.find(is_head ? forward->steps.back().name + ".weight" : tensor.task.name);

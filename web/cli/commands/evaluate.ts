@@ -46,7 +46,7 @@ function evaluationLines(model: string, text: string, found: Evaluation, { termi
     ...rows.filter((row) => row !== null),
     '',
     colors.dim(
-      `${tokens} predictions in ${plural(sequences, 'sequence')} of ${length} tokens, ${durationText(found.durationMs)}`,
+      `${tokens} predictions in ${plural(sequences, 'sequence')} of ${tokens + sequences < sequences * length ? 'up to ' : ''}${length} tokens, ${durationText(found.durationMs)}`,
     ),
   ];
 }

@@ -7,12 +7,13 @@ import type { TensorInput } from './tensor_types.js';
 
 /**
  * Input for algorithms that use activations: token ids `[sequences, length]` from the model's own tokenizer; 32 × 256
- * tokens of ordinary text are enough. `evaluate` must support the model.
+ * tokens of ordinary text are enough. `evaluate` must support the model. Padding that a mask names counts nowhere, and
+ * nothing attends to it: the result is that of the same rows without it.
  */
 export interface TokenCalibration {
-  /** Sequences of one length, an opened safetensors file with such a tensor (I64, I32 or U16), or text. */
-  tokens: TokenInput | Model | TextInput;
-  /** The tensor in that file; default `input_ids`, `tokens`, or the only one. */
+  /** Token ids, rows of any lengths, an opened safetensors file of ids (I64, I32 or U16), or text. */
+  tokens: TokenInput | TokenRows | Model | TextInput;
+  /** The tensor in that file; default `input_ids`, `tokens`, or the only one but `attention_mask`, its mask. */
   tensor?: string;
 }
 
@@ -35,7 +36,7 @@ export interface CapturedActivations extends AsyncIterable<ActivationBatch> {
  * - Token ids, for algorithms (not rotation and cle), and for static inputs unless an algorithm changes layer inputs.
  * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and `weighted`
  *   observers: an iterable of batches, layers in any order. Observers with two passes iterate twice.
- * - A safetensors file of either, opened or not: `input_ids`, or activations named `<layer>.input` and
+ * - A safetensors file of either, opened or not: `input_ids` with or without `attention_mask`, or activations named `<layer>.input` and
  *   `<layer>.output`, in several batches `<layer>.input.0`, `<layer>.input.1` ...
  */
 export type Calibration =
@@ -45,12 +46,28 @@ export type Calibration =
   | Model
   | Source;
 
-/** Token ids, C order: `[sequences, length]`, or `[length]` for one sequence. */
+/** Token ids, C order: `[sequences, length]`, or `[length]` for one sequence. A mask marks padding. */
 export interface TokenInput {
   /** Token ids. */
   data: Int32Array | Uint32Array | Uint16Array | BigInt64Array | number[];
   /** `[sequences, length]` or `[length]`. */
   shape: number[];
+  /** Which of them are padding, in front of a sequence or behind it. Default: none. */
+  mask?: TokenMask;
+}
+
+/** An attention mask. Rows of padding only are left out. */
+export interface TokenMask {
+  /** 1 or true for a token, 0 or false for padding, C order. */
+  data: ArrayLike<number | bigint | boolean>;
+  /** That of the tokens. */
+  shape: number[];
+}
+
+/** Sequences of different lengths. */
+export interface TokenRows {
+  /** Token ids of each sequence, without padding; empty ones are left out. */
+  rows: readonly ArrayLike<number | bigint>[];
 }
 
 /** Tokenizer output with more than ids. */
@@ -93,9 +110,9 @@ export interface ImportanceOptions {
 
 /** Options of `evaluate`. */
 export interface EvaluateOptions {
-  /** Sequences of one length, an opened safetensors file with such a tensor (I64, I32 or U16), or text. */
-  tokens: TokenInput | Model | TextInput;
-  /** The tensor in that file; default `input_ids`, `tokens`, or the only one. */
+  /** Token ids, rows of any lengths, an opened safetensors file of ids (I64, I32 or U16), or text. */
+  tokens: TokenInput | TokenRows | Model | TextInput;
+  /** The tensor in that file; default `input_ids`, `tokens`, or the only one but `attention_mask`, its mask. */
   tensor?: string;
   /** Average bytes of text per token. Default: counted with the model's tokenizer.json. */
   bytesPerToken?: number;
@@ -119,11 +136,11 @@ export interface Evaluation {
   tokens: number;
   /** Bytes of text in these tokens; special tokens have none. */
   bytes: number | null;
-  /** Number of sequences. */
+  /** Number of sequences that have tokens. */
   sequences: number;
-  /** Tokens per sequence. */
+  /** Tokens of the longest sequence. */
   length: number;
-  /** Sum of -ln p of each sequence, for standard errors of differences between models. */
+  /** Sum of -ln p of each sequence, for standard errors of differences between models; 0 for one of one token. */
   sequenceLosses: number[];
   /** Wall time in milliseconds. */
   durationMs: number;

@@ -161,7 +161,7 @@ export async function observeInputs(
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     reads: 0,
     tokens: tokens.ids,
-    length: tokens.length,
+    lengths: tokens.lengths,
   };
   const bytes = steps.reduce((sum, step) => sum + step.tensors.reduce((all, tensor) => all + tensor.bytes, 0), 0);
   return runOne(workshop, { models: [model], work: [work] }, { label: 'inputs of linear layers', bytes, part }, signal);

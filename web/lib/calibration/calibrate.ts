@@ -107,7 +107,7 @@ async function planCalibration(
     layers,
     blocks,
     tokens: tokens.ids,
-    length: tokens.length,
+    lengths: tokens.lengths,
   };
   const rewritten = rotatesStream
     ? steps

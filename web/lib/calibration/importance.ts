@@ -4,6 +4,7 @@ import { failure } from '../api/errors.js';
 import type { ImportanceOptions } from '../api/types.js';
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
+import { longestOf } from '../model/tokens.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
 import { type PlanSettings, withPlan } from '../plan/plan.js';
 import type { Workshop } from '../pool/workshop.js';
@@ -27,13 +28,17 @@ export async function observeImportance(
   const { tokens, activations, close } = await given(workshop, calibration);
   try {
     const requests = planned({}, (bound) => instance.run(() => bound.activationRequests()));
+    if (requests === '') {
+      const detail = 'has no weight whose rows are whole blocks of 32, which importance is for';
+      throw failure('argument-invalid', 'model', detail);
+    }
     const batch = tokens && (await forwardBatchOf(instance, model, tokens));
     if (batch) checkBlockMemory(memory, batch);
     else if (!activations) throw failure('argument-invalid', 'calibration', 'is missing: give tokens or activations');
     const { found } = batch
       ? await observeInputs(workshop, model, requests, batch, signal)
       : await observeActivations(instance, model, requests, activations ?? [], signal);
-    const options = { found, dat: format === 'dat', dataset, chunkSize: batch?.tokens.length };
+    const options = { found, dat: format === 'dat', dataset, chunkSize: batch && longestOf(batch.tokens) };
     return planned({ activations: found }, (bound) =>
       instance.bytes(() => bound.importanceMatrix(JSON.stringify(options))),
     );

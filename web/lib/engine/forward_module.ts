@@ -84,13 +84,12 @@ export interface BoundSensitivityProbe {
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations}`. `tokens`: int32, whole sequences of `length`. */
+  /** `config`: config.json. `options`: JSON `{activations, lengths}`. `tokens`: int32, sequences of `lengths`. */
   ForwardPass: new (
     config: string,
     options: string,
     tokens: number,
     count: number,
-    length: number,
   ) => BoundForwardPass;
   /** `requests`: the plan's. */
   ActivationObserver: new (

@@ -54,8 +54,12 @@ export interface BoundModelIndex {
   feed(file: number, pointer: number, length: number): string;
   /** Parses model.safetensors.index.json. JSON `{files: string[]}`; call before addFile, then add exactly these. */
   readShardMap(text: string): string;
-  /** After all files are read: checks shards. JSON `{tensors: count, metadata: [key, value][], diagnostics,
-   * inlineTensors: number[]}`; set the bytes of inlineTensors with `setInlineBytes`. */
+  /** JSON `string[]`: names of the files next to those read that have the missing parts of the model; add and feed them
+   * before `finish`, which reports those that are not there. */
+  missingParts(): string;
+  /** After all files are read: checks shards. JSON `{files: number[], tensors: count, metadata: [key, value][],
+   * diagnostics, inlineTensors: number[]}`; `files`: the numbers that addFile gave, in the order that the model's files
+   * have from now on; set the bytes of inlineTensors with `setInlineBytes`. */
   finish(): string;
   /** After `finish`: JSON `TensorInfo[]` of the tensors [first, last), `file` as a number. */
   tensors(first: number, last: number): string;

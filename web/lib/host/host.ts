@@ -2,13 +2,14 @@
 
 import { failure, textOf } from '../api/errors.js';
 import type { Report, Source, Target } from '../api/types.js';
-import { directoryFolder, hasNeighbours, listFolder, urlFolder } from '../io/folder.js';
+import { directoryFolder, hasNeighbours, listFolder, urlFolder, urlFolderAround } from '../io/folder.js';
 import {
   filesOfFolder,
   filesOfIndex,
   filesOfList,
   filesOfSingle,
   isIndexName,
+  isOnnxFolder,
   type ModelFiles,
 } from '../io/model_files.js';
 import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from '../io/source.js';
@@ -50,7 +51,9 @@ export async function openUrlModel(url: URL): Promise<ModelFiles> {
   const folder = hasNeighbours(url) ? urlFolder(url) : null;
   const name = nameOfUrl(url);
   if (folder && isIndexName(name)) return filesOfIndex(folder, name);
-  return filesOfSingle(await openSource(url, 'model.safetensors'), folder);
+  const parent = url.pathname.split('/').at(-2) ?? '';
+  const around = folder && isOnnxFolder(parent) ? urlFolderAround(url) : null;
+  return filesOfSingle(await openSource(url, 'model.safetensors'), folder, around);
 }
 
 function workerPort(url: string | URL | undefined): Port {
@@ -82,7 +85,7 @@ export const browserHost: Host = {
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
     if (typeof source === 'string') return openUrlModel(urlOf(source));
     if (source instanceof URL) return openUrlModel(source);
-    return filesOfSingle(await openSource(source, 'model.safetensors'), null);
+    return filesOfSingle(await openSource(source, 'model.safetensors'), null, null);
   },
   async openTarget(target, overwrite, _, { isShared }) {
     if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');

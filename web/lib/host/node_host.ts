@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { failure, textOf } from '../api/errors.js';
@@ -13,6 +13,7 @@ import {
   filesOfList,
   filesOfSingle,
   isIndexName,
+  isOnnxFolder,
   type ModelFiles,
 } from '../io/model_files.js';
 import { folderAround, kindOfPath, openNodeSource, pathFolder, pathOf } from '../io/node_source.js';
@@ -56,7 +57,9 @@ async function openPathModel(path: string): Promise<ModelFiles> {
   if ((await kindOfPath(path)) === 'folder') return filesOfFolder(await pathFolder(path));
   const folder = { ...(await folderAround(path)), where: dirname(path) };
   if (isIndexName(path)) return filesOfIndex(folder, basename(path));
-  return filesOfSingle(await openNodeSource(path, basename(path)), folder);
+  const parent = dirname(resolve(path));
+  const around = isOnnxFolder(basename(parent)) ? await pathFolder(dirname(parent)).catch(() => null) : null;
+  return filesOfSingle(await openNodeSource(path, basename(path)), folder, around);
 }
 
 export const nodeHost: Host = {
@@ -73,7 +76,7 @@ export const nodeHost: Host = {
     if (path !== null) return openPathModel(path);
     if (typeof source === 'string') return openUrlModel(urlOf(source));
     if (source instanceof URL) return openUrlModel(source);
-    return filesOfSingle(await openNodeSource(source, 'model.safetensors'), null);
+    return filesOfSingle(await openNodeSource(source, 'model.safetensors'), null, null);
   },
   async openTarget(target, overwrite, inputs, { resumes, isShared }) {
     if (typeof target === 'string' && isShared) return openSharedFolder(target, overwrite, inputs);

@@ -10,15 +10,29 @@ export interface Folder {
   readonly where: string;
   /** File names without subfolders; null if the host cannot list (URLs). */
   readonly names: string[] | null;
-  /** Null if there is no such file. */
+  /** A file directly in it; null if there is none. */
   open(name: string): Promise<FileSource | null>;
+  /** A subfolder; null if there is none. */
+  folder(name: string): Promise<Folder | null>;
+}
+
+/** Opens a file by a relative path, such as the location of ONNX's external data; null if there is none. */
+export async function openIn(folder: Folder, path: string): Promise<FileSource | null> {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  const name = parts.pop();
+  if (name === undefined || name === '..' || parts.includes('..')) return null;
+  let at: Folder | null = folder;
+  for (const part of parts) at = (await at?.folder(part)) ?? null;
+  return (await at?.open(name)) ?? null;
 }
 
 export async function directoryFolder(handle: FileSystemDirectoryHandle): Promise<Folder> {
   const files = new Map<string, FileSystemFileHandle>();
+  const folders = new Map<string, FileSystemDirectoryHandle>();
   try {
     for await (const [name, entry] of handle.entries()) {
       if (entry.kind === 'file') files.set(name, entry as FileSystemFileHandle);
+      else folders.set(name, entry as FileSystemDirectoryHandle);
     }
   } catch (error) {
     throw failure('source-invalid', handle.name, `the folder cannot be listed: ${textOf(error)}`, error);
@@ -30,18 +44,26 @@ export async function directoryFolder(handle: FileSystemDirectoryHandle): Promis
       const file = files.get(name);
       return file ? openSource(file, name) : null;
     },
+    folder: async (name) => {
+      const inner = folders.get(name);
+      return inner ? directoryFolder(inner) : null;
+    },
   };
 }
 
-export function urlFolder(url: URL): Folder {
+function urlAt(path: string, url: URL): URL {
+  const found = new URL(path, url);
+  found.search = url.search; // it may sign the request
+  return found;
+}
+
+/** The folder of `url`. `reachable`: a URL of the same server that has answered. */
+export function urlFolder(url: URL, reachable = url): Folder {
   return {
     where: new URL('.', url).href,
     names: null,
-    open: async (name) => {
-      const beside = new URL(encodeURIComponent(name), url);
-      beside.search = url.search;
-      return openUrl(beside, url);
-    },
+    open: (name) => openUrl(urlAt(encodeURIComponent(name), url), reachable),
+    folder: async (name) => urlFolder(urlAt(`${encodeURIComponent(name)}/`, url), reachable),
   };
 }
 
@@ -59,7 +81,27 @@ export async function listFolder(
       throw failure('source-invalid', file.name, 'two sources of the list have this name; a model has each file once');
     files.set(file.name, file);
   }
-  return { where: 'the list of sources', names: [...files.keys()], open: async (name) => files.get(name) ?? null };
+  return folderOfList(files, '');
+}
+
+/** The files of a list whose names start with `prefix`, as a folder. Picked files have names without their folders: such
+ * a list stands for its subfolders, too. */
+function folderOfList(files: ReadonlyMap<string, FileSource>, prefix: string): Folder {
+  const names = [...files.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  return {
+    where: 'the list of sources',
+    names,
+    open: async (name) => files.get(prefix + name) ?? null,
+    folder: async (name) => {
+      if (names.some((inner) => inner.startsWith(`${name}/`))) return folderOfList(files, `${prefix}${name}/`);
+      return names.some((inner) => inner.includes('/')) ? null : folderOfList(files, prefix);
+    },
+  };
+}
+
+/** The folder around that of `url`. */
+export function urlFolderAround(url: URL): Folder {
+  return urlFolder(urlAt('../', url), url);
 }
 
 /** Whether `urlFolder` works for a URL. */

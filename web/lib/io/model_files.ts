@@ -3,7 +3,7 @@
 
 import { failure } from '../api/errors.js';
 import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
-import type { Folder } from './folder.js';
+import { type Folder, openIn } from './folder.js';
 import type { FileSource } from './source.js';
 
 /** A model's files; only config.json and the index are read yet. */
@@ -16,20 +16,24 @@ export interface ModelFiles {
   shardMap: string | null;
   /** Opened weight files; empty if `shardMap` lists them. */
   weights: FileSource[];
+  /** The shard that was given and led to the index; else null. */
+  shard: string | null;
   /** Opens a shard listed in the index. Errors: source-invalid naming it. */
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
   config: string | null;
-  /** Opens a file of the same folder; null if there is none, or only one source was given. */
-  openBeside(name: string): Promise<FileSource | null>;
-  /** Reads a file of the same folder; null if there is none, or the folder cannot be listed. */
-  beside(name: string): Promise<Uint8Array | null>;
+  /** Opens a file by its path from the weights' folder; null if there is none, or only one source was given. */
+  openBeside(path: string): Promise<FileSource | null>;
+  /** Reads a file by its path from the model's folder; null if there is none, or the folder cannot be listed. */
+  beside(path: string): Promise<Uint8Array | null>;
   /** Opens the small files, for folder outputs. */
   siblingFiles(): Promise<FileSource[]>;
 }
 
 const indexPattern = /\.safetensors\.index\.json$/i;
-const shardPattern = /-\d{5}-of-\d{5}\.[^.]+$/;
+const shardPattern = /-\d{5}-of-\d{5}(\.[^.]+)$/;
+/** Subfolder of ONNX files in repositories for transformers.js. */
+const onnxFolder = 'onnx';
 /** Weights in unsupported formats; folder outputs do not copy them. */
 const otherWeightPattern = /\.(bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
 const isWeightName = (name: string) => weightFilePattern.test(name) || otherWeightPattern.test(name);
@@ -52,6 +56,9 @@ const usualSiblingFiles = [
 ];
 /** An index of half a million tensors takes about 60 MB. */
 const maxTextBytes = 256 * 1024 * 1024;
+
+/** Whether files of a folder with this name may belong to a model in the folder around it. */
+export const isOnnxFolder = (name: string) => name === onnxFolder;
 
 export const isIndexName = (name: string) => indexPattern.test(name);
 
@@ -88,9 +95,9 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
 /** Vocabulary files take some 20 MB; larger files are something else. */
 export const maxSiblingBytes = 64 * 1024 * 1024;
 
-async function bytesBeside(folder: Folder | null, name: string): Promise<Uint8Array | null> {
-  if (!folder?.names?.includes(name)) return null;
-  const file = await folder.open(name);
+async function bytesBeside(folder: Folder | null, path: string): Promise<Uint8Array | null> {
+  if (!folder?.names) return null;
+  const file = await openIn(folder, path);
   if (!file || file.size > maxSiblingBytes) return null;
   try {
     return await file.read(0, file.size);
@@ -112,7 +119,16 @@ async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
   return siblingFiles;
 }
 
-/** A folder's weights: its index, else a usual name, else all shards of a format, else the only file. */
+/** Shards of one model. Error: source-invalid if they are of several. */
+function shardsOfOne(folder: Folder, shards: string[]): string[] {
+  const models = new Set(shards.map((name) => name.replace(/-\d{5}(-of-\d{5})/, '$1')));
+  if (models.size === 1) return shards.sort();
+  const first = shards.filter((name) => /-00001-of-/.test(name)).sort();
+  throw failure('source-invalid', folder.where, `has parts of ${models.size} models; give one of ${first.join(', ')}`);
+}
+
+/** Names of a folder's weights: its index, else a usual name, else all shards of a format, else the only file. Empty if
+ * it has none. Errors: source-invalid. */
 function weightsIn(folder: Folder): string[] {
   const names = folder.names ?? [];
   const indexes = names.filter(isIndexName);
@@ -125,7 +141,7 @@ function weightsIn(folder: Folder): string[] {
     const { extensions, hasSiblingFiles } = formats.inputs[format];
     const weights = names.filter((name) => inputFormatOf(name) === format);
     const shards = weights.filter((name) => shardPattern.test(name));
-    if (shards.length > 0) return shards.sort();
+    if (shards.length > 0) return shardsOfOne(folder, shards);
     const usual = `model${extensions[0]}`;
     if (weights.includes(usual)) return [usual];
     if (!hasSiblingFiles || weights.length === 0) continue;
@@ -133,9 +149,8 @@ function weightsIn(folder: Folder): string[] {
     break;
   }
   const others = names.filter(isWeightName);
-  if (others.length === 1) return others;
-  const found =
-    others.length > 0 ? `it has ${others.slice(0, 8).join(', ')}; name one of them` : 'it has no weight file';
+  if (others.length <= 1) return others;
+  const found = `it has ${others.slice(0, 8).join(', ')}; name one of them`;
   throw failure(
     'source-invalid',
     folder.where,
@@ -150,7 +165,9 @@ function weightsOfList(folder: Folder): string[] {
   if (index.length > 1)
     throw failure('source-invalid', folder.where, `has ${index.length} index files (${index.join(', ')}); give one`);
   if (index.length === 1) return index;
-  const weights = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
+  const others = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
+  const direct = others.filter((name) => !name.includes('/'));
+  const weights = direct.length > 0 ? direct : others;
   if (weights.length === 0) throw failure('source-invalid', folder.where, 'has no weight file');
   const naming = weights.filter((name) => {
     const format = inputFormatOf(name);
@@ -167,54 +184,91 @@ async function opened(folder: Folder, name: string): Promise<FileSource> {
   return file;
 }
 
-async function filesNamed(folder: Folder, names: string[], name: string | null): Promise<ModelFiles> {
+interface Place {
+  /** Of the weights. */
+  folder: Folder;
+  /** Of config.json and the small files. */
+  model: Folder;
+}
+
+async function filesNamed({ folder, model }: Place, names: string[], name: string | null): Promise<ModelFiles> {
   const [first] = names;
   const isIndex = first !== undefined && names.length === 1 && isIndexName(first);
   const shardMap = isIndex ? await textFrom(await opened(folder, first)) : null;
   const weights = isIndex ? [] : await Promise.all(names.map((name) => opened(folder, name)));
-  const config = await textBeside(folder, 'config.json');
+  const config = await textBeside(model, 'config.json');
   return {
     where: folder.where,
     name,
     shardMap,
     weights,
+    shard: null,
     openShard: (name) => opened(folder, name),
     config,
-    openBeside: (name) => folder.open(name),
-    beside: (name) => bytesBeside(folder, name),
-    siblingFiles: () => openSiblingFiles(folder),
+    openBeside: (path) => openIn(folder, path),
+    beside: (path) => bytesBeside(model, path),
+    siblingFiles: () => openSiblingFiles(model),
   };
 }
 
+/** A folder with weights, or one for transformers.js with weights in `onnx/`. */
 export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
-  return filesNamed(folder, weightsIn(folder), folder.where);
+  const weights = weightsIn(folder);
+  if (weights.length > 0) return filesNamed({ folder, model: folder }, weights, folder.where);
+  const inner = folder.names === null ? null : await folder.folder(onnxFolder);
+  const graphs = inner ? weightsIn(inner) : [];
+  if (inner && graphs.length > 0) return filesNamed({ folder: inner, model: folder }, graphs, folder.where);
+  throw failure('source-invalid', folder.where, 'no model in this folder: it has no weight file');
 }
 
 /** Shards, with or without their index and the small files. */
 export async function filesOfList(folder: Folder): Promise<ModelFiles> {
-  return filesNamed(folder, weightsOfList(folder), null);
+  return filesNamed({ folder, model: folder }, weightsOfList(folder), null);
 }
 
 /** An index file stands for the whole model: its shards and the small files. */
 export async function filesOfIndex(folder: Folder, name: string): Promise<ModelFiles> {
-  return filesNamed(folder, [name], folder.where);
+  return filesNamed({ folder, model: folder }, [name], folder.where);
 }
 
-/** One weight file with its config.json; other files of the folder may be unrelated. */
-export async function filesOfSingle(file: FileSource, folder: Folder | null): Promise<ModelFiles> {
+/** The index of the model that a shard is of, by its name. */
+async function indexOf(folder: Folder | null, shard: string): Promise<string | null> {
+  if (!folder || inputFormatOf(shard) !== 'safetensors' || !shardPattern.test(shard)) return null;
+  const index = shard.replace(shardPattern, '$1.index.json');
+  if (folder.names) return folder.names.includes(index) ? index : null;
+  const file = await folder.open(index);
+  await file?.close();
+  return file && index;
+}
+
+/** One weight file, or a part of a model that stands for all of it. The folder is the model's if it has config.json,
+ * else other files of it may be unrelated. `around`: the folder that contains it, if it is called `onnx`. */
+export async function filesOfSingle(
+  file: FileSource,
+  folder: Folder | null,
+  around: Folder | null,
+): Promise<ModelFiles> {
+  const index = await indexOf(folder, file.name);
+  if (folder && index) {
+    await file.close();
+    return { ...(await filesOfIndex(folder, index)), shard: file.name };
+  }
   const missing = async (name: string): Promise<FileSource> => {
     throw failure('source-invalid', name, 'is missing: a single file was given');
   };
-  const config = await textBeside(folder, 'config.json');
+  const near = await textBeside(folder, 'config.json');
+  const config = near ?? (await textBeside(around, 'config.json'));
+  const model = near === null && config !== null ? around : folder;
   return {
     where: file.name,
     name: file.name,
     shardMap: null,
     weights: [file],
+    shard: null,
     openShard: missing,
     config,
-    openBeside: async (name) => folder?.open(name) ?? null,
-    beside: (name) => bytesBeside(folder, name),
-    siblingFiles: async () => [],
+    openBeside: async (path) => (folder ? openIn(folder, path) : null),
+    beside: (path) => bytesBeside(model, path),
+    siblingFiles: async () => (model && config !== null ? openSiblingFiles(model) : []),
   };
 }

@@ -106,6 +106,11 @@ export async function pathFolder(path: string): Promise<Folder> {
     where: path,
     names,
     open: async (name) => (names.includes(name) ? openNodeSource(join(path, name), name) : null),
+    folder: async (name) =>
+      entries.some((entry) => entry.name === name && !entry.isFile()) &&
+      (await kindOfPath(join(path, name))) === 'folder'
+        ? pathFolder(join(path, name))
+        : null,
   };
 }
 

@@ -128,7 +128,7 @@ export async function findConfig(
     reads: 0,
     blocks,
     tokens: tokens.ids,
-    length: tokens.length,
+    lengths: tokens.lengths,
   });
   const choices = layers.flatMap((layer) => layer.choices.filter((choice) => choice !== null));
   if (losses.length !== choices.length)

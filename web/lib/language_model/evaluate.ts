@@ -6,40 +6,61 @@ import type { MemoryPlan } from '../engine/memory.js';
 import { abortable, linkedController } from '../io/abort.js';
 import type { OpenedModel } from '../model/model.js';
 import { tokenBytesOf } from '../model/token_bytes.js';
-import type { TokenBatch } from '../model/tokens.js';
+import { longestOf, partOf, type TokenBatch } from '../model/tokens.js';
 import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
 import type { ForwardStep, ForwardWork } from '../worker/jobs.js';
 
-/** Errors: memory-budget. */
-export function batchSize(
+/** Splits sequences into batches [first, last) that fit the workers' memory, as even as whole sequences can be. Errors:
+ * memory-budget. */
+export function batchesOf(
   memory: MemoryPlan,
   plan: ForwardPlanJson,
-  { sequences, length }: Pick<TokenBatch, 'sequences' | 'length'>,
-): number {
+  lengths: readonly number[],
+): { first: number; last: number }[] {
   const stepBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
   const fixed = stepBytes + plan.workingBytes + forwardBesidesBytes;
-  const perSequence = length * plan.tokenBytes;
-  for (let workers = Math.min(Math.max(1, memory.threads), sequences); workers >= 1; --workers) {
-    const fitting = Math.floor((memory.shareBytes / workers - fixed) / perSequence);
-    const even = Math.ceil(sequences / workers);
-    if (fitting >= 1) return Math.ceil(sequences / (workers * Math.ceil(even / Math.min(even, fitting))));
+  const longest = longestOf({ lengths: [...lengths] });
+  const all = lengths.reduce((sum, length) => sum + length, 0);
+  for (let workers = Math.min(Math.max(1, memory.threads), lengths.length); workers >= 1; --workers) {
+    const fitting = Math.floor((memory.shareBytes / workers - fixed) / plan.tokenBytes); // tokens
+    if (fitting < longest) continue;
+    const rounds = Math.ceil(all / workers / fitting);
+    return filled(lengths, Math.ceil(all / (workers * rounds)), fitting);
   }
-  const needed = fixed + perSequence + memory.hostBytes;
+  const needed = fixed + longest * plan.tokenBytes + memory.hostBytes;
   const detail = `the largest block as float32 and one sequence need ${needed} bytes; give that much, or shorter sequences`;
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }
 
-/** Bytes of text in the predicted tokens; null if a token's are unknown. */
-function predictedBytes({ ids, length }: TokenBatch, bytes: Map<number, number> | null): number | null {
+/** Consecutive sequences: batches grow to `even` tokens, and stay within `most`. */
+function filled(lengths: readonly number[], even: number, most: number): { first: number; last: number }[] {
+  const batches: { first: number; last: number; tokens: number }[] = [];
+  for (const [sequence, length] of lengths.entries()) {
+    const batch = batches.at(-1);
+    if (batch && batch.tokens < even && batch.tokens + length <= most) {
+      batch.last = sequence + 1;
+      batch.tokens += length;
+    } else {
+      batches.push({ first: sequence, last: sequence + 1, tokens: length });
+    }
+  }
+  return batches;
+}
+
+/** Bytes of text in the predicted tokens, all but the first of each sequence; null if a token's are unknown. */
+function predictedBytes({ ids, lengths }: TokenBatch, bytes: Map<number, number> | null): number | null {
   let sum = 0;
-  for (const [i, id] of ids.entries()) {
-    if (i % length === 0) continue;
-    const known = bytes?.get(id);
-    if (known === undefined) return null;
-    sum += known;
+  let at = 0;
+  for (const length of lengths) {
+    for (const id of ids.subarray(at + 1, at + length)) {
+      const known = bytes?.get(id);
+      if (known === undefined) return null;
+      sum += known;
+    }
+    at += length;
   }
   return sum;
 }
@@ -64,20 +85,12 @@ export async function evaluateModel(
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
   const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source });
-  const perBatch = batchSize(memory, plan, tokens);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
-  const batches: ForwardWork[] = [];
-  for (let first = 0; first < tokens.sequences; first += perBatch) {
-    const last = Math.min(first + perBatch, tokens.sequences);
-    batches.push({
-      config: plan.config,
-      activations,
-      steps,
-      reads: 0,
-      tokens: tokens.ids.slice(first * tokens.length, last * tokens.length),
-      length: tokens.length,
-    });
-  }
+  const batches = batchesOf(memory, plan, tokens.lengths).map(({ first, last }) => {
+    const { ids, lengths } = partOf(tokens, first, last);
+    const work: ForwardWork = { config: plan.config, activations, steps, reads: 0, tokens: ids, lengths };
+    return { work, label: `sequences ${first} to ${last - 1}` };
+  });
 
   const tensors = steps.flatMap((step) => step.tensors);
   const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
@@ -88,12 +101,10 @@ export async function evaluateModel(
   progress.finish('evaluate');
   return summary(losses);
 
-  async function runBatches(work: ForwardWork[], run: RunContext): Promise<number[]> {
+  async function runBatches(all: typeof batches, run: RunContext): Promise<number[]> {
     const { controller: stop, unlink } = linkedController(signal);
-    const running = work.map(async (batch, item) => {
-      const last = batch.tokens.length / batch.length;
-      const label = `sequences ${item * perBatch} to ${item * perBatch + last - 1}`;
-      const part = { kind: 'forward' as const, ...batch };
+    const running = all.map(async ({ work, label }) => {
+      const part = { kind: 'forward' as const, ...work };
       const result = await pool.run(run, { label, bytes: modelBytes, parts: [part] }, stop.signal, (done) =>
         progress.advance({ ...done, phase: 'evaluate' }),
       );
@@ -112,7 +123,8 @@ export async function evaluateModel(
 
   async function summary(sequenceLosses: number[]): Promise<Evaluation> {
     const nats = sequenceLosses.reduce((sum, loss) => sum + loss, 0);
-    const predicted = tokens.sequences * (tokens.length - 1);
+    const sequences = tokens.lengths.length;
+    const predicted = tokens.ids.length - sequences;
     const bytes =
       bytesPerToken === undefined
         ? predictedBytes(tokens, await abortable(signal, bytesByToken(model, source)))
@@ -123,8 +135,8 @@ export async function evaluateModel(
       perplexity: Math.exp(nats / predicted),
       tokens: predicted,
       bytes,
-      sequences: tokens.sequences,
-      length: tokens.length,
+      sequences,
+      length: longestOf(tokens),
       sequenceLosses,
       durationMs: performance.now() - started,
       threads: memory.threads,

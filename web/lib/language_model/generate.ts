@@ -10,7 +10,7 @@ import { forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { runOne, type Workshop } from '../pool/workshop.js';
 import type { ForwardStep } from '../worker/jobs.js';
-import { batchSize } from './evaluate.js';
+import { batchesOf } from './evaluate.js';
 
 const usualCount = 32;
 
@@ -65,7 +65,7 @@ export async function continueText(
     );
   const length = tokens.length + count - 1;
   const plan = forwardPlanOf(instance, model, length, use);
-  batchSize(memory, plan, { sequences: 1, length });
+  batchesOf(memory, plan, [length]);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const tensors = steps.flatMap((step) => step.tensors);
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);

@@ -52,7 +52,14 @@ async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, file
   const beside: Beside = { data: [], inflated: [] };
   for (const name of dataFiles ?? []) {
     const data = await files.openBeside(name);
-    if (!data) throw failure('source-invalid', name, `is missing; ${source.name} keeps weights in it`);
+    if (!data)
+      throw failure(
+        'source-invalid',
+        name,
+        `is missing; ${source.name} keeps weights in it. Give the folder, the path or URL of the model next to it, or a list with both`,
+      );
+    if (beside.data.includes(data))
+      throw failure('source-invalid', name, `${data.name} is one file of a list and stands for two; give the folder`);
     beside.data.push(data);
   }
   if (!deflated || deflated.length === 0) return beside;

@@ -29,6 +29,8 @@ const rowsAtOnce = 1024;
 
 interface IndexJson {
   format: InputFormat;
+  /** Numbers of the added files in the model's order. */
+  files: number[];
   tensors: number;
   /** Pairs, because a key may be any text. */
   metadata: [string, string][];
@@ -76,8 +78,10 @@ export class OpenedModel implements Model {
   readonly #inlineTensors: InlineTensor[];
   #closed = false;
 
-  private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, weights: FileSource[]) {
-    const { format, tensors, metadata, diagnostics, inlineTensors } = instance.call<IndexJson>(() => index.finish());
+  private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, added: FileSource[]) {
+    const finished = instance.call<IndexJson>(() => index.finish());
+    const { format, tensors, metadata, diagnostics, inlineTensors } = finished;
+    const weights = finished.files.flatMap((file) => added[file] ?? []);
     this.format = format;
     this.name = nameOf(files.name ?? weights[0]?.name ?? '');
     const name = (file: number) => weights[file]?.name ?? '';
@@ -114,6 +118,8 @@ export class OpenedModel implements Model {
       if (files.shardMap !== null) {
         const text = files.shardMap;
         const { files: names } = instance.call<{ files: string[] }>(() => index.readShardMap(text));
+        if (files.shard !== null && !names.includes(files.shard))
+          throw failure('source-invalid', files.shard, 'the index next to this file does not name it; open the index');
         weights = [];
         for (const name of names) weights.push(await files.openShard(name));
       }
@@ -121,11 +127,17 @@ export class OpenedModel implements Model {
         added.push(source);
         return instance.run(() => index.addFile(source.name, source.size));
       };
-      for (const source of weights) {
+      const read = async (source: FileSource) => {
         const { data, inflated } = await readIndex(instance, index, add(source), source, files);
         await source.close();
         for (const file of data) add(file);
         for (const file of inflated) await readIndex(instance, index, add(file), file, files);
+      };
+      for (const source of weights) await read(source);
+      for (const name of instance.call<string[]>(() => index.missingParts())) {
+        const part = await files.openBeside(name);
+        if (!part) break; // `finish` names it
+        await read(part);
       }
       const model = new OpenedModel(instance, index, files, added);
       if (formats.inputs[model.format].hasSiblingFiles) await model.#readSiblingFiles();

@@ -29,7 +29,8 @@ export function promptOf(tokenizer: Tokenizer, text: string): number[] {
   return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
 }
 
-/** Drops an incomplete last window. Errors: argument-invalid (the text is too short for one window...). */
+/** Windows of `length` tokens; an incomplete last one is dropped. A text shorter than a window is one sequence of its own
+ * length. Errors: argument-invalid (fewer than 2 tokens...). */
 export function tokensOfText(input: TextInput, maxPositions: number): TokenInput {
   const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;
   const texts = typeof input.text === 'string' ? [input.text] : input.text;
@@ -46,11 +47,13 @@ export function tokensOfText(input: TextInput, maxPositions: number): TokenInput
   if (step < 1)
     throw invalid(`the tokenizer puts ${prefix.length} tokens in front of a text; length ${length} leaves none for it`);
   const stream = plain.flat();
+  if (stream.length === 0 || prefix.length + stream.length < 2)
+    throw invalid(`the text has ${stream.length} tokens, too few to predict one from another; give more text`);
+  if (stream.length < step) {
+    const data = Int32Array.from([...prefix, ...stream]);
+    return { data, shape: [1, data.length] };
+  }
   const count = Math.min(Math.floor(stream.length / step), sequences);
-  if (count < 1)
-    throw invalid(
-      `the text has ${stream.length} tokens, ${step} are needed for one sequence; give more, or a smaller length`,
-    );
   const data = new Int32Array(count * length);
   for (let row = 0; row < count; ++row) {
     data.set(prefix, row * length);

@@ -1,87 +1,153 @@
-// Token sequences for a forward pass, from typed arrays or a tensor of a safetensors file.
+// Token sequences for a forward pass, from arrays, rows, text or tensors of a safetensors file. Padding that a mask names
+// is cut off.
 
 import { failure } from '../api/errors.js';
-import type { Model, TextInput, TokenInput } from '../api/types.js';
+import type { Model, TensorInfo, TextInput, TokenInput, TokenRows } from '../api/types.js';
+import { type MaskValues, type Run, runsOf } from './attention_mask.js';
 import { OpenedModel } from './model.js';
 import { tokensOfText } from './text_tokens.js';
 
-/** Sequences of one length, one after another. */
+/** Sequences one after another, without padding. */
 export interface TokenBatch {
   ids: Int32Array;
-  sequences: number;
-  length: number;
+  /** Tokens of each sequence, at least 1. */
+  lengths: number[];
+}
+
+/** The longest sequence's tokens. */
+export const longestOf = ({ lengths }: Pick<TokenBatch, 'lengths'>) =>
+  lengths.reduce((longest, length) => Math.max(longest, length), 0);
+
+/** Sequences [first, last) of a batch. */
+export function partOf({ ids, lengths }: TokenBatch, first: number, last: number): TokenBatch {
+  const sum = (count: number) => lengths.slice(0, count).reduce((all, length) => all + length, 0);
+  return { ids: ids.slice(sum(first), sum(last)), lengths: lengths.slice(first, last) };
 }
 
 const usualNames = ['input_ids', 'tokens'];
+const maskName = 'attention_mask';
 
 const argumentInvalid = (detail: string) => failure('argument-invalid', 'tokens', detail);
 
-function shapeOf(shape: readonly number[], count: number): { sequences: number; length: number } {
-  const [sequences, length] = shape.length === 1 ? [1, shape[0]] : shape;
-  if (
-    shape.length > 2 ||
-    sequences === undefined ||
-    length === undefined ||
-    sequences * length !== count ||
-    count === 0
-  ) {
+/** The rows of an array without mask. */
+function rowsOf(shape: readonly number[], count: number): Run[] {
+  const [rows, length] = shape.length === 1 ? [1, shape[0]] : shape;
+  if (shape.length > 2 || rows === undefined || length === undefined || rows * length !== count || count === 0)
     throw argumentInvalid(`${count} tokens of shape [${shape.join(', ')}]; [sequences, length] is needed`);
+  return Array.from({ length: rows }, (_, row) => ({ begin: row * length, end: (row + 1) * length }));
+}
+
+type Integers = Int32Array | Uint32Array | Uint16Array | Int16Array | Int8Array | Uint8Array | BigInt64Array;
+const tokenTypes: Record<string, new (buffer: ArrayBuffer) => Integers> = {
+  I64: BigInt64Array,
+  I32: Int32Array,
+  U16: Uint16Array,
+};
+const maskTypes: Record<string, new (buffer: ArrayBuffer) => Integers> = {
+  ...tokenTypes,
+  U32: Uint32Array,
+  I16: Int16Array,
+  I8: Int8Array,
+  U8: Uint8Array,
+  BOOL: Uint8Array,
+};
+
+async function readIntegers(
+  model: OpenedModel,
+  tensor: TensorInfo,
+  types: typeof maskTypes,
+  what: string,
+): Promise<Integers> {
+  const source = model.weights[model.files.findIndex((file) => file.name === tensor.file)];
+  if (!source) throw argumentInvalid(`${tensor.file} is not open`);
+  const type = types[tensor.dtype];
+  if (!type) {
+    const names = Object.keys(types);
+    const known = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+    throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}; ${what} are ${known}`);
   }
-  return { sequences, length };
+  const bytes = (await source.read(tensor.begin, tensor.end - tensor.begin)).slice();
+  await source.close();
+  return new type(bytes.buffer);
 }
 
 async function readTokens(model: Model, name: string | undefined): Promise<TokenInput> {
   if (!(model instanceof OpenedModel)) throw argumentInvalid('were not opened by this library');
   const wanted = name === undefined ? usualNames : [name];
+  const others = model.tensors.filter((tensor) => tensor.name !== maskName);
   const tensor =
     wanted.map((candidate) => model.tensors.find((found) => found.name === candidate)).find(Boolean) ??
-    (name === undefined && model.tensors.length === 1 ? model.tensors[0] : undefined);
+    (name === undefined && others.length === 1 ? others[0] : undefined);
   if (!tensor) {
     const names = model.tensors.slice(0, 8).map((found) => found.name);
     throw failure('tensor-missing', name ?? 'input_ids', `is not in the token file; it has ${names.join(', ')}`);
   }
-  const source = model.weights[model.files.findIndex((file) => file.name === tensor.file)];
-  if (!source) throw argumentInvalid(`${tensor.file} is not open`);
-  const bytes = (await source.read(tensor.begin, tensor.end - tensor.begin)).slice();
-  await source.close();
-  const { shape } = tensor;
-  if (tensor.dtype === 'I64') return { data: new BigInt64Array(bytes.buffer), shape };
-  if (tensor.dtype === 'I32') return { data: new Int32Array(bytes.buffer), shape };
-  if (tensor.dtype === 'U16') return { data: new Uint16Array(bytes.buffer), shape };
-  throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}; tokens are I64, I32 or U16`);
+  const data = (await readIntegers(model, tensor, tokenTypes, 'tokens')) as TokenInput['data'];
+  const mask = model.tensors.find((found) => found.name === maskName);
+  if (!mask || mask === tensor) return { data, shape: tensor.shape };
+  const values = await readIntegers(model, mask, maskTypes, 'masks');
+  return { data, shape: tensor.shape, mask: { data: values, shape: mask.shape } };
 }
 
-async function tokenInput(
-  input: TokenInput | Model | TextInput,
+/** The rows as one array, and where each begins and ends. */
+function joined({ rows }: TokenRows): { data: ArrayLike<number | bigint>; runs: Run[] } {
+  if (!Array.isArray(rows) || rows.some((row) => !Array.isArray(row) && !ArrayBuffer.isView(row)))
+    throw argumentInvalid('rows are not arrays of token ids');
+  const data: (number | bigint)[] = [];
+  const runs = rows.map((row) => {
+    const begin = data.length;
+    for (let i = 0; i < row.length; ++i) data.push(row[i] ?? Number.NaN);
+    return { begin, end: data.length };
+  });
+  return { data, runs: runs.filter(({ begin, end }) => end > begin) };
+}
+
+async function textOf(
+  input: TokenInput | TokenRows | Model | TextInput,
   name: string | undefined,
   maxPositions: number,
-): Promise<TokenInput> {
-  if ('data' in input) return input;
-  return 'text' in input ? tokensOfText(input, maxPositions) : readTokens(input, name);
+): Promise<{ data: ArrayLike<number | bigint>; runs: Run[] }> {
+  if ('rows' in input) return joined(input);
+  const array =
+    'data' in input
+      ? input
+      : 'text' in input
+        ? tokensOfText(input, maxPositions)
+        : await readTokens(input as Model, name);
+  const { data, shape, mask } = array;
+  const runs = rowsOf(shape, data.length);
+  return { data, runs: mask === undefined ? runs : runsOf(mask.data as MaskValues, mask.shape, shape) };
 }
 
-/** Checks tokens against the model: at least two per sequence, at most the model's maximum, all in its vocabulary. */
+/** Checks tokens against the model: two in a sequence, at most the model's maximum, all in its vocabulary. Padding is
+ * not looked at. Errors: argument-invalid, naming sequence and position in it; dtype-unsupported, tensor-missing. */
 export async function tokenBatch(
-  input: TokenInput | Model | TextInput,
+  input: TokenInput | TokenRows | Model | TextInput,
   name: string | undefined,
   vocabulary: number,
   maxPositions: number,
 ): Promise<TokenBatch> {
-  const { data, shape } = await tokenInput(input, name, maxPositions);
-  const { sequences, length } = shapeOf(shape, data.length);
-  if (length < 2) throw argumentInvalid('sequences of one token predict nothing; at least 2 are needed');
-  if (length > maxPositions) {
-    const detail = `sequences of ${length} tokens; the model has max_position_embeddings ${maxPositions}: cut them into shorter ones`;
+  const { data, runs } = await textOf(input, name, maxPositions);
+  const lengths = runs.map(({ begin, end }) => end - begin);
+  const longest = longestOf({ lengths });
+  if (longest === 0) throw argumentInvalid('there are none: every row is empty or padding');
+  if (longest < 2) throw argumentInvalid('sequences of one token predict nothing; at least 2 are needed');
+  if (longest > maxPositions) {
+    const detail = `sequences of ${longest} tokens; the model has max_position_embeddings ${maxPositions}: cut them into shorter ones`;
     throw argumentInvalid(detail);
   }
-  const ids = new Int32Array(data.length);
-  for (const [i, token] of data.entries()) {
-    const id = Number(token);
-    if (!Number.isInteger(id) || id < 0 || id >= vocabulary) {
-      const where = `token ${token} at position ${i % length} of sequence ${Math.floor(i / length)}`;
-      throw argumentInvalid(`${where} is not one of the model's ${vocabulary}; was another tokenizer used?`);
+  const ids = new Int32Array(lengths.reduce((sum, length) => sum + length, 0));
+  let at = 0;
+  for (const [sequence, { begin, end }] of runs.entries()) {
+    for (let i = begin; i < end; ++i) {
+      const token = data[i];
+      const id = Number(token);
+      if (!Number.isInteger(id) || id < 0 || id >= vocabulary) {
+        const where = `token ${token} at position ${i - begin} of sequence ${sequence}`;
+        throw argumentInvalid(`${where} is not one of the model's ${vocabulary}; was another tokenizer used?`);
+      }
+      ids[at++] = id;
     }
-    ids[i] = id;
   }
-  return { ids, sequences, length };
+  return { ids, lengths };
 }

@@ -7,7 +7,7 @@ import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
-import { type TokenBatch, tokenBatch } from '../model/tokens.js';
+import { longestOf, type TokenBatch, tokenBatch } from '../model/tokens.js';
 import type { ForwardStep } from '../worker/jobs.js';
 
 export interface ForwardPlanJson {
@@ -51,7 +51,7 @@ export async function forwardBatchOf(
 ): Promise<ForwardBatch> {
   const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, use);
   const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
-  return { tokens, plan: forwardPlanOf(instance, model, tokens.length, use) };
+  return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), use) };
 }
 
 /** Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Errors:
@@ -71,17 +71,17 @@ export function checkBlockMemory(
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }
 
-/** For sequences of `length` tokens. Errors: not-implemented for unknown families, tensor-missing, shape-mismatch... */
+/** For sequences of at most `longest` tokens. Errors: not-implemented for unknown families, tensor-missing, shape-mismatch... */
 export function forwardPlanOf(
   instance: Instance,
   model: OpenedModel,
-  length: number,
+  longest: number,
   { runs = false, source }: ForwardUse = {},
 ): ForwardPlanJson {
   const index = model.indexFor(instance);
   // GGUF describes itself; a config.json in its folder may be unrelated.
   const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
-  const options = JSON.stringify({ ...comparedTiles, length, runs });
+  const options = JSON.stringify({ ...comparedTiles, longest, runs });
   const { work, ...plan } = instance.call<Omit<ForwardPlanJson, 'work'> & { work: HeapBytes }>((module) =>
     module.forwardPlan(index, config, options),
   );

@@ -20,16 +20,16 @@ export function withPass<T>(
     config,
     reads,
     tokens,
-    length,
+    lengths,
     activations = 'float32',
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const { instance } = host;
-  const options = JSON.stringify({ activations });
+  const options = JSON.stringify({ activations, lengths });
   return instance.withObject(
     (module) =>
-      instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length, length)),
+      instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
     (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()), work: host.work(reads) }),
   );
 }
@@ -48,7 +48,7 @@ export async function runContinuation(host: JobHost, work: ContinuationWork): Pr
   const known = [...work.tokens];
   while (known.length < work.tokens.length + work.count) {
     const tokens = Int32Array.from(known);
-    const next = await withPass(host, { ...work, tokens, length: tokens.length }, async (pass) => {
+    const next = await withPass(host, { ...work, tokens, lengths: [tokens.length] }, async (pass) => {
       await runSteps(host, pass, work.steps);
       return host.instance.run(() => pass.bound.nextToken(0));
     });

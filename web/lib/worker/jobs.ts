@@ -98,9 +98,9 @@ export interface ForwardWork {
   steps: ForwardStep[];
   /** Index of the steps' tasks in `ContextFiles.work`. */
   reads: number;
-  /** Whole sequences of `length` tokens. */
+  /** Sequences one after another, and the number of tokens of each. */
   tokens: Int32Array;
-  length: number;
+  lengths: number[];
 }
 export interface ForwardStep {
   name: string;

@@ -1,0 +1,23 @@
+// Names of a model's files when it has several, as transformers and llama.cpp write them: model-00002-of-00003.safetensors.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace wasmquant {
+
+/// What such a name says; the texts point into it.
+struct PartName {
+  std::string_view stem;
+  uint32_t number = 1;         // from 1, at most `count`
+  uint32_t count = 1;          // at most 99999
+  std::string_view extension;  // ".gguf"
+};
+/// Nullopt for other names.
+std::optional<PartName> read_part_name(std::string_view name) noexcept;
+
+/// Stem "a/b", number 2, count 3, extension ".gguf": "a/b-00002-of-00003.gguf".
+std::string part_name(const PartName& name);
+
+}  // namespace wasmquant

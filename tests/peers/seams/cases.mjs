@@ -1,0 +1,232 @@
+// A case: a model, perhaps quantized once already, a config, an output format. Made from its number alone.
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { graph, model, node, tensor } from '../../node/onnx_model.mjs';
+import { safetensors } from '../../node/written_model.mjs';
+import { Random } from './random.mjs';
+import { randomConfig } from './random_specs.mjs';
+import { dtypes, familyNames, kinds, randomSizes, writeModel } from './source_models.mjs';
+
+const folderFormats = ['compressed-tensors', 'compressed-tensors', 'quark', 'quark', 'awq', 'gptq'];
+const recipes = [
+  'q4_0',
+  'q4_1',
+  'q5_0',
+  'q5_1',
+  'q8_0',
+  'q4_k_m',
+  'q3_k_m',
+  'q2_k',
+  'q6_k',
+  'iq4_nl',
+  'iq4_xs',
+  'bf16',
+  'f16',
+  'tq2_0',
+];
+
+/** Values of a graph's weights, and the graph: each is multiplied in a branch of its own, `<name>.x` to `<name>.y`. */
+function writeGraph(path, random) {
+  const nodes = [];
+  const tensors = [];
+  const inputs = [];
+  const outputs = [];
+  const weights = {};
+  for (let index = 0; index < 3; ++index) {
+    const name = `layer${index}`;
+    const isGemm = random.chance(0.4);
+    const [rows, columns] = [1 + random.below(60), random.pick([8, 16, 30, 32, 48, 64, 90, 96, 128, 160])];
+    const data = Float32Array.from({ length: rows * columns }, () => random.normal() / 8);
+    weights[name] = { dtype: 'F32', shape: [rows, columns], data };
+    const stored = isGemm ? data : transposed(data, rows, columns);
+    tensors.push(tensor(`${name}.weight`, 'F32', isGemm ? [rows, columns] : [columns, rows], stored));
+    const attributes = isGemm ? { transB: 1 } : {};
+    nodes.push(
+      node(isGemm ? 'Gemm' : 'MatMul', [`${name}.x`, `${name}.weight`], [`${name}.y`], {
+        name: `/${name}/op`,
+        ...attributes,
+      }),
+    );
+    inputs.push([`${name}.x`, 'F32', [`n${index}`, columns]]);
+    outputs.push([`${name}.y`, 'F32', [`n${index}`, rows]]);
+  }
+  writeFileSync(path, model(graph({ nodes, tensors, inputs, outputs }), { opset: random.pick([13, 17, 21]) }));
+  return weights;
+}
+
+function transposed(data, rows, columns) {
+  const result = new Float32Array(data.length);
+  for (let row = 0; row < rows; ++row)
+    for (let column = 0; column < columns; ++column) result[column * rows + row] = data[row * columns + column];
+  return result;
+}
+
+/** Codes that say that we failed, not the input. */
+const unexpected = ['internal', 'engine-crashed', 'worker-crashed'];
+
+const idsOf = (random) => ({ data: Int32Array.from({ length: 4 * 24 }, () => random.below(256)), shape: [4, 24] });
+
+export class SeamCase {
+  constructor(seed, folder, presets) {
+    this.seed = seed;
+    this.folder = folder;
+    this.random = new Random(seed * 2654435761);
+    this.presets = presets;
+    for (const name of ['source', 'first', 'output', 'fake', 'reread'])
+      rmSync(join(folder, name), { recursive: true, force: true });
+  }
+
+  path(name) {
+    return join(this.folder, name);
+  }
+
+  /** Runs it; resolves to what judge.py is asked, or to {refused}. Throws what is not an error of ours. */
+  async run(quantizer) {
+    const kind = this.random.next();
+    if (kind < 0.12) return this.#graph(quantizer);
+    return this.#checkpoint(quantizer, kind < 0.22);
+  }
+
+  describe() {
+    return JSON.stringify(this.description);
+  }
+
+  async #quantize(quantizer, source, config, options) {
+    const opened = await quantizer.open(source);
+    try {
+      const report = await quantizer.quantizeModel(opened, config, options);
+      return { report };
+    } catch (error) {
+      if (error.name !== 'QuantizationError' || unexpected.includes(error.code)) throw error;
+      return { refused: `${error.code}: ${error.message}` };
+    } finally {
+      await opened.close();
+    }
+  }
+
+  async #graph(quantizer) {
+    const { random } = this;
+    const source = this.path('graph.onnx');
+    const weights = writeGraph(source, random);
+    writeFileSync(this.path('weights.safetensors'), safetensors(weights));
+    const { config, spec, isNearest } = randomConfig(random, this.presets, false, 'onnx');
+    const onnx = { qdq: random.chance(0.4), accuracyLevel: 1 };
+    this.description = { kind: 'onnx', config, onnx };
+    const output = this.path('output.onnx');
+    rmSync(output, { force: true });
+    const { refused, report } = await this.#quantize(quantizer, source, config, {
+      target: output,
+      overwrite: true,
+      onnx,
+    });
+    if (refused) return { refused };
+    return {
+      format: 'onnx',
+      source: this.path('weights.safetensors'),
+      output,
+      spec,
+      isNearest: isNearest && Boolean(spec),
+      reported: errorsOf(report, (name) => name.replace(/\.weight$/, '')),
+      compared: {},
+    };
+  }
+
+  async #checkpoint(quantizer, isGguf) {
+    const { random } = this;
+    const family = isGguf ? 'llama' : random.pick(familyNames);
+    const shape = {
+      family,
+      dtype: random.pick(dtypes),
+      sizes: randomSizes(random, isGguf),
+      isTied: random.chance(0.35),
+      shards: random.pick([1, 1, 2, 3]),
+      kind: random.pick(kinds),
+      withTokenizer: isGguf,
+    };
+    const known = writeModel(this.path('source'), random, shape);
+    const tokens = { tokens: idsOf(random) };
+    this.description = { ...shape };
+    let source = this.path('source');
+    if (!isGguf && random.chance(0.35)) {
+      const format = random.pick(folderFormats);
+      const first = randomConfig(random, this.presets, false, format);
+      Object.assign(this.description, { first: first.config, firstFormat: format });
+      const { refused } = await this.#quantize(quantizer, source, first.config, { target: this.path('first'), format });
+      if (refused) return { refused };
+      source = this.path('first');
+    }
+    const format = isGguf ? 'gguf' : random.pick(folderFormats);
+    const wanted = isGguf
+      ? { config: random.pick(recipes), spec: null, isNearest: true, needsTokens: false }
+      : randomConfig(random, this.presets, known.canRun, format);
+    Object.assign(this.description, { config: wanted.config, format });
+    const calibration = wanted.needsTokens ? { calibration: tokens } : {};
+    const output = isGguf ? this.path('output.gguf') : this.path('output');
+    rmSync(output, { recursive: true, force: true });
+    const run = { target: output, format, ...calibration };
+    const { refused, report } = await this.#quantize(quantizer, source, wanted.config, run);
+    if (refused) return { refused };
+    const fake = isGguf
+      ? {}
+      : await this.#quantize(quantizer, source, wanted.config, {
+          ...run,
+          target: this.path('fake'),
+          format: 'fake-quantized',
+        });
+    const again = await this.#readAgain(quantizer, output, isGguf);
+    const compared = isGguf || !wanted.isNearest ? {} : await this.#compare(quantizer, source, output);
+    return {
+      format,
+      source,
+      sourceShapes: known.shapes,
+      output,
+      fake: fake.report ? this.path('fake') : null,
+      alike: fake.report ? namesOfEqualSpecs(report, fake.report) : [],
+      reread: again,
+      spec: wanted.spec,
+      isNearest: wanted.isNearest,
+      reported: wanted.isNearest ? errorsOf(report) : {},
+      compared,
+      linear: known.linear,
+      tied: known.tied,
+      joinsScales: wanted.isNearest,
+      keepsOthers: wanted.isNearest,
+      casts: /float16/.test(JSON.stringify(wanted.config)),
+      expectsQuantized:
+        !['bf16', 'f16'].includes(wanted.config) && report.tensors.some(({ action }) => action === 'quantize'),
+    };
+  }
+
+  /** Our own reader's values of what we wrote, as bfloat16. */
+  async #readAgain(quantizer, output, isGguf) {
+    if (isGguf) return null;
+    const target = this.path('reread');
+    const { refused } = await this.#quantize(
+      quantizer,
+      output,
+      { global_quant_config: { weight: { dtype: 'bfloat16' } } },
+      { target, format: 'fake-quantized' },
+    );
+    if (refused) throw new Error(`our own output is refused: ${refused}`);
+    return target;
+  }
+
+  async #compare(quantizer, source, output) {
+    const [reference, quantized] = [await quantizer.open(source), await quantizer.open(output)];
+    try {
+      return errorsOf(await quantizer.compare(reference, quantized));
+    } finally {
+      await reference.close();
+      await quantized.close();
+    }
+  }
+}
+
+/** Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. */
+function namesOfEqualSpecs(report, other) {
+  const specs = new Map(other.tensors.map(({ name, spec }) => [name, JSON.stringify(spec)]));
+  return report.tensors.filter(({ name, spec }) => specs.get(name) === JSON.stringify(spec)).map(({ name }) => name);
+}
+
+const errorsOf = (report, rename = (name) => name) =>
+  Object.fromEntries(report.tensors.filter(({ error }) => error).map(({ name, error }) => [rename(name), error.mse]));

@@ -1,0 +1,154 @@
+"""Judges what we wrote with decoders that are not ours: `python judge.py`, a case (JSON) a line on stdin, {"problems": [TEXT]} a line on stdout.
+
+A case: {"format", "source": FOLDER or null, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
+"reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
+model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values}
+"""
+import json
+import os
+import sys
+import traceback
+
+import numpy as np
+
+import compressed_tensors_layout
+import gguf_layout
+import gptq_layout
+import onnx_layout
+import quark_layout
+from error_bounds import least_signal_to_noise, largest_errors
+from stored import read_config, read_file, read_folder
+
+JOINED = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("w1", "w3"))
+
+
+def decode(folder, shapes):
+    """Values, names of quantized weights, and what tells whether a linear layer is quantized, of any folder of ours."""
+    stored, block = read_folder(folder), read_config(folder).get("quantization_config")
+    method = (block or {}).get("quant_method")
+    if method is None:
+        return {name: np.asarray(tensor, np.float64) for name, tensor in stored.items()}, set(), lambda layer: False
+    if method == "compressed-tensors":
+        return *compressed_tensors_layout.decode(stored, block), lambda layer: compressed_tensors_layout.is_linear_quantized(layer, block)
+    if method == "quark":
+        return *quark_layout.decode(stored, block, shapes), lambda layer: quark_layout.is_linear_quantized(layer, block)
+    return *gptq_layout.decode(stored, block), lambda layer: gptq_layout.is_linear_quantized(layer, block)
+
+
+def scales_differ(folder):
+    """Layers that a runtime joins and whose scales of scales differ."""
+    stored = read_folder(folder)
+    for name, tensor in stored.items():
+        layer, _, part = name.rpartition(".")
+        if part not in ("weight_global_scale", "weight_scale_2") or tensor.size != 1:
+            continue
+        parent, _, kind = layer.rpartition(".")
+        for group in JOINED:
+            others = [stored.get(f"{parent}.{other}.{part}") for other in group] if kind == group[0] else []
+            if any(other is not None and other.reshape(-1)[0] != tensor.reshape(-1)[0] for other in others):
+                yield f"{parent}: {', '.join(group)} have different {part}"
+
+
+def mean_square(values):
+    return float(np.mean(np.square(values))) if values.size else 0.0
+
+
+def is_far(found, expected, relative, step=0.0):
+    return np.abs(found - expected) > relative * np.maximum(np.abs(found), np.abs(expected)) + step
+
+
+def first(name, mask, found, expected, what):
+    at = np.unravel_index(int(np.argmax(mask)), mask.shape)
+    return f"{name}: {int(mask.sum())} of {mask.size} values {what}, the first at {list(map(int, at))}: {found[at]:.6g}, not {expected[at]:.6g}"
+
+
+def judge_weight(case, name, source, found, rounded, reread):
+    if found.shape != source.shape:
+        yield f"{name} has shape {list(found.shape)}, the source {list(source.shape)}"
+        return
+    if not np.isfinite(found).all():
+        yield f"{name} holds values that are not finite"
+        return
+    noise = mean_square(found - source)
+    if case["isNearest"]:
+        if case["spec"]:
+            limit = largest_errors(source, case["spec"])
+            beyond = np.abs(found - source) > limit
+            if beyond.any():
+                yield first(name, beyond, found, source, "are further from the source than rounding explains")
+        for kind in ("reported", "compared"):
+            told = case[kind].get(name)
+            # Sums of squares of differences: bounded by the rounding of the stored values, which a report may count before or after it.
+            if told is not None and abs(told - noise) > 2e-3 * noise + 1e-7 * mean_square(source):
+                yield f"{name}: {kind} mse {told:.6g}, found {noise:.6g}"
+    if rounded is not None and rounded.shape == found.shape:
+        allowed = least_signal_to_noise(case["format"])
+        apart = mean_square(found - rounded)
+        expected = mean_square(rounded - source)
+        if apart > max(0.25 * expected, 10 ** (-allowed / 10) * mean_square(rounded)) and noise > 1.05 * expected:
+            yield f"{name}: mean square to the fake-quantized weights {apart:.6g}, whose own error is {expected:.6g}; found {noise:.6g}"
+    if reread is not None and reread.shape != found.shape:
+        yield f"{name} is read back with shape {list(reread.shape)}, not {list(found.shape)}"
+    elif reread is not None:
+        # Written as bfloat16: 8 bits.
+        far = is_far(reread, found, 2.0**-8, 1e-38)
+        if far.any():
+            yield first(name, far, reread, found, "are read back as others")
+
+
+def judge_folder(case):
+    shapes = {name: tuple(shape) for name, shape in case["sourceShapes"].items()}
+    source = decode(case["source"], shapes)[0]
+    if case["format"] == "gguf":
+        values, quantized = gguf_layout.decode(case["output"], read_config(case["source"]), list(source))
+        is_quantized = None
+    else:
+        values, quantized, is_quantized = decode(case["output"], shapes)
+    rounded = decode(case["fake"], shapes)[0] if case["fake"] else {}
+    reread = decode(case["reread"], shapes)[0] if case["reread"] else {}
+    for name, original in source.items():
+        if name in quantized and name not in values:
+            continue  # no decoder here
+        if name not in values:
+            yield f"{name} is not in the output"
+        elif name in quantized:
+            yield from judge_weight(case, name, original, values[name], rounded.get(name) if name in case["alike"] else None, reread.get(name))
+        elif case["keepsOthers"] and values[name].shape == original.shape and not np.array_equal(values[name], original):
+            # Half precision: 8 bits and more, and steps of 2^-24 at the lower end.
+            is_half = case["casts"] or case["format"] in ("gguf", "awq", "gptq")
+            if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
+                yield f"{name} is not quantized and not what it was"
+    for name in values.keys() - source.keys() - quantized:
+        if case["keepsOthers"]:
+            yield f"{name} is new"
+    if is_quantized:
+        for layer in case["linear"]:
+            if is_quantized(layer) != (f"{layer}.weight" in quantized):
+                yield f"config.json says that {layer} is {'quantized' if is_quantized(layer) else 'float'}; the file holds the opposite"
+        for layer in case["tied"]:
+            if case["format"] == "quark" and is_quantized(layer):
+                yield f"config.json says that the tied layer {layer} is quantized; the file has no weight for it"
+        if case["joinsScales"]:
+            yield from scales_differ(case["output"])
+    if not quantized and case["expectsQuantized"]:
+        yield "nothing is quantized, and the run succeeded"
+
+
+def judge_onnx(case):
+    source = {name: np.asarray(tensor, np.float64) for name, tensor in read_file(case["source"]).items()}
+    shapes = {name: tensor.shape for name, tensor in source.items()}
+    values = onnx_layout.decode(case["output"], shapes)
+    for name, original in source.items():
+        yield from judge_weight(case, name, original, values[name], None, None)
+
+
+def problems(case):
+    try:
+        return list(judge_onnx(case) if case["format"] == "onnx" else judge_folder(case))
+    except Exception as error:  # what the decoders cannot read is a problem of the file
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return [f"the decoder stops: {type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"]
+
+
+for line in sys.stdin:
+    print(json.dumps({"problems": problems(json.loads(line))[:5]}), flush=True)

@@ -1,0 +1,90 @@
+// Random specs, configs and algorithms: what may stand in a config, without asking whether the parts go together.
+
+const integers = ['int8', 'int8', 'uint8', 'int4', 'int4', 'uint4', 'int3', 'int2', 'uint2'];
+const floats = ['fp8_e4m3', 'fp8_e4m3', 'fp8_e5m2', 'fp4', 'fp6_e3m2', 'fp6_e2m3'];
+const groupSizes = [8, 8, 16, 16, 32, 32, 64, 128, -1, 24, 1000];
+
+const perGroup = (random, dtype, symmetric) => {
+  return { dtype, qscheme: 'per_group', ch_axis: -1, group_size: random.pick(groupSizes), symmetric };
+};
+
+/** Specs that a format is made for; any other half of the time. */
+const ofFormat = {
+  awq: (random) => perGroup(random, 'uint4', false),
+  gptq: (random) => perGroup(random, random.pick(['int4', 'int8', 'int2', 'int3']), true),
+};
+
+export function randomSpec(random, format) {
+  if (format in ofFormat && random.chance(0.8)) return ofFormat[format](random);
+  const dtype = random.pick([...integers, ...integers, ...floats, 'mx']);
+  if (dtype === 'mx') {
+    const spec = {
+      dtype,
+      mx_element_dtype: random.pick(['fp8_e4m3', 'fp8_e5m2', 'fp6_e3m2', 'fp6_e2m3', 'fp4', 'fp4']),
+    };
+    if (random.chance(0.3)) spec.group_size = random.pick([16, 32, 64]);
+    return spec;
+  }
+  const spec = {
+    dtype,
+    qscheme: random.pick(['per_tensor', 'per_channel', 'per_group', 'per_group', 'per_group', 'per_block']),
+  };
+  if (spec.qscheme === 'per_channel') spec.ch_axis = random.pick([0, 0, 0, 1]);
+  if (spec.qscheme === 'per_group')
+    Object.assign(spec, { ch_axis: random.pick([-1, 1, -1]), group_size: random.pick(groupSizes) });
+  if (spec.qscheme === 'per_block') spec.block_size = [random.pick([8, 16, 128]), random.pick([8, 32, 128])];
+  if (integers.includes(dtype)) {
+    if (dtype.startsWith('u')) spec.symmetric = random.chance(0.1);
+    else if (random.chance(0.7)) spec.symmetric = random.chance(0.5);
+    if (random.chance(0.15)) spec.grid = { pads_groups: true };
+  } else if (random.chance(0.3)) spec.scale_format = random.pick(['e8m0', 'e4m3']);
+  if (random.chance(0.1)) spec.scale_type = random.pick(['float16', 'bfloat16']);
+  if (random.chance(0.15) && spec.qscheme !== 'per_block') {
+    const kind = { per_tensor: 'PerTensor', per_channel: 'PerChannel', per_group: 'PerGroup' }[spec.qscheme];
+    spec.observer_cls = `${kind}MSEObserver`;
+  }
+  return spec;
+}
+
+/** Presets that a format stores. */
+export const presetsOfFormat = { awq: /^uint4/, gptq: /^u?int[48]_?(wo|$)/, onnx: /^u?int[48]|^int8/ };
+
+/** Names of algorithms and where they stand. */
+const algorithms = {
+  pre_quant_opt_config: ['smoothquant', 'cle', 'rotation'],
+  algo_config: ['gptq', 'gptq', 'awq', 'gptaq', 'qronos', 'gpfq'],
+};
+
+/** {config, spec: the one spec of all weights or null, isNearest: whether no algorithm runs, needsTokens}. `canRun`: those that need tokens, too. */
+export function randomConfig(random, presets, canRun, format) {
+  if (random.chance(0.3)) {
+    const preset = random.pick(presets.filter((name) => presetsOfFormat[format]?.test(name) ?? true));
+    return { config: preset, spec: null, isNearest: true, needsTokens: false };
+  }
+  const spec = randomSpec(random, format);
+  const config = { global_quant_config: { weight: spec } };
+  if (random.chance(0.6)) config.indivisible_groups = 'fallback';
+  if (random.chance(format in ofFormat ? 0.9 : 0.6)) config.default_exclusions = true;
+  else if (random.chance(0.5)) config.exclude = random.pick([['lm_head'], ['lm_head', '*o_proj'], ['*.0.*']]);
+  let single = spec;
+  if (random.chance(0.25)) {
+    config.layer_quant_config = {
+      [random.pick(['*down_proj', '*q_proj', '*w2', '*layers.1.*'])]: { weight: randomSpec(random, format) },
+    };
+    single = null;
+  }
+  let needsTokens = false;
+  if (canRun && random.chance(0.45)) {
+    const place = random.pick(Object.keys(algorithms));
+    const name = random.pick(algorithms[place]);
+    config[place] = [{ name }];
+    if (name === 'rotation')
+      Object.assign(config[place][0], { scaling_layers: [], r1: true, r2: random.chance(0.5), r4: false });
+    needsTokens = !['cle', 'rotation'].includes(name);
+    return { config, spec: null, isNearest: false, needsTokens };
+  }
+  // Symmetric unsigned integers have no negative values, which a warning says.
+  const losesSign = spec.dtype.startsWith('u') && spec.symmetric;
+  const isPlain = !spec.observer_cls && !config.indivisible_groups && !losesSign;
+  return { config, spec: isPlain ? single : null, isNearest: true, needsTokens };
+}
