@@ -114,7 +114,7 @@ std::span<const CheckpointFormat* const> checkpoint_formats() noexcept;
 /// The format of that name, or null.
 const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
 
-/// Fills in the spec of the codes, rows, columns, granularity. Errors: those of granularity_of.
+/// Fills in the spec of the codes, with the dtype that arithmetic `weight` stands for, rows, columns, granularity. Errors: those of granularity_of.
 Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages);
 /// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
@@ -128,7 +128,10 @@ WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
 /// The spec with scales in the weight's dtype unless it says otherwise, because loaders of compressed-tensors convert
 /// scales to it. Rounding a scale after choosing codes would change every value.
 QuantizationSpec with_source_scales(QuantizationSpec spec, StorageDtype source);
-/// The storage dtype of scales: that of spec.scale_type, float32 unless it names another.
+/// The spec with the dtype that arithmetic `weight` stands for beside a weight of dtype `source`.
+QuantizationSpec with_known_arithmetic(QuantizationSpec spec, StorageDtype source) noexcept;
+/// The storage dtype of scales: that of spec.scale_type; of `float` that of the arithmetic, but float32 for integers
+/// per tensor.
 StorageDtype scale_storage(const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

@@ -36,11 +36,11 @@ Status Observer::weigh(std::span<const float> importance) {
 }
 
 float Observer::second_scale(const Observation& observation) const noexcept {
-  if (joined_.empty()) return second_scale_of(range_of(observation.min, observation.max), spec_);
+  if (joined_.empty()) return second_scale_or_one(range_of(observation.min, observation.max), spec_);
   ValueRange all = joined_;
   const RangeObserver& own = range(batch_count() - 1);
   all.add(range_of(own.min(), own.max()));
-  return second_scale_of(all, spec_);
+  return second_scale_or_one(all, spec_);
 }
 
 bool Observer::is_complete(const Batch& batch) noexcept {

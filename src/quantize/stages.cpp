@@ -43,6 +43,12 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     const kernels::Extent extent = kernels::reduce_extent(scale);
     const float of_others = joined.empty() ? extent.max : qparams_of(joined.min, joined.max, first_).scale;
     scales.other = qparams_of(extent.min, std::max(extent.max, of_others), second_);
+    // Quark divides once, by the product of both largest values.
+    if (!info_of(second_.dtype).is_integer && first_.scale_format == ScaleFormat::float32) {
+      ValueRange all = range_of(min, max);
+      all.add(joined);
+      scales.other.scale = second_scale_of(all, first_, static_cast<float>(float_format_of(second_).max_finite()));
+    }
     const uint32_t bytes = code_bytes_of(second_);
     const Granularity g = whole(scale.size());
     std::vector<uint8_t> codes(scale.size() * bytes);
@@ -61,9 +67,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
   all.add({0, 0});
   scales.other = qparams_of(all.min, all.max, first_);
   // The cast is monotonic: the ends of a range of codes are the codes of its ends.
-  const FloatFormat format = float_format_of(first_);
   const auto number = [&](float v) {
-    return decode(format, encode(format, v / scales.other.scale, Overflow::saturate));
+    numbers_of(scales.other, {&v, 1}, &v);
+    return v;
   };
   std::vector<float> code_min(min.begin(), min.end()), code_max(max.begin(), max.end());
   for (size_t i = 0; i < min.size(); ++i) {
@@ -77,7 +83,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
 
 void TwoStages::numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept {
   const FloatFormat format = float_format_of(first_);
-  for (size_t i = 0; i < x.size(); ++i) y[i] = decode(format, encode(format, x[i] / other.scale, Overflow::saturate));
+  const Arithmetic arithmetic = quotient_arithmetic(first_);
+  for (size_t i = 0; i < x.size(); ++i)
+    y[i] = decode(format, encode(format, rounded_to(arithmetic, x[i] / other.scale), Overflow::saturate));
 }
 
 void TwoStages::values_of(const QParams& other, std::span<float> y) const noexcept {

@@ -43,6 +43,10 @@ enum class ScaleDivisor : uint8_t { half_range, largest_code, smallest_code, cod
 /// Rounds the threshold to a power of two, by its float32 logarithm as in torch: ceil after smallest_threshold, floor
 /// and ceil_unfloored before it.
 enum class ThresholdRounding : uint8_t { none, floor, ceil, ceil_unfloored };
+/// The dtype in which ranges, scales and quotients are computed, each result rounded to it as torch does with tensors of
+/// that dtype. weight: the weight's, if that has 16 bits, else float32. by_format: weight in the quark format, which
+/// holds what Quark writes, float32 in all others.
+enum class Arithmetic : uint8_t { by_format, float32, weight, bfloat16, float16 };
 /// When the zero point is added. by_path: after rounding in simulated values, before it in files.
 enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding };
 
@@ -52,6 +56,7 @@ struct GridRule {
   ScaleDivisor divisor = ScaleDivisor::half_range;
   ThresholdRounding threshold_rounding = ThresholdRounding::none;
   ZeroPointOrder zero_point_order = ZeroPointOrder::by_path;
+  Arithmetic arithmetic = Arithmetic::by_format;
   bool narrow = false;            // integers use one code less: -2^(bits - 1), or 2^bits - 1 of unsigned dtypes
   bool sign_by_data = false;      // signed integers become unsigned if no range of the tensor goes below zero
   bool divides = false;           // codes are of x / scale, not of x * (1 / scale)

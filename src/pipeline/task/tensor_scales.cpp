@@ -168,7 +168,7 @@ Status TensorScales::finish_ranges() {
   }
   ValueRange all = range_of(ranges_->min(), ranges_->max());
   all.add(joined_);
-  second_scale_ = second_scale_of(all, spec_);
+  second_scale_ = second_scale_or_one(all, spec_);
   qparams_.resize(ranges_->min().size());
   qparams_of_ranges(ranges_->min(), ranges_->max(), layout_.spec, second_scale_, qparams_);
   return {};
