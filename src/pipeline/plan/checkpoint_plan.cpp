@@ -10,9 +10,9 @@
 #include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
-#include "pipeline/plan/shared_scales.h"
 #include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
+#include "pipeline/task/shared_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -262,11 +262,7 @@ class CheckpointPlanner final : public OutputPlanner {
            "compressed-tensors hold them",
            "give calibration, or set is_dynamic to true");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
-    auto shared = share_scales(plan_.tensors, config_, format_.joins_layers(), options_.tile_bytes);
-    if (!shared)
-      fail(std::move(shared.error()));
-    else if (*shared)
-      diagnostics_.push_back(std::move(**shared));
+    share_tensor_scales();
     report_joined_layers();
     report_requantized();
     if (widened_.count != 0)
@@ -281,6 +277,18 @@ class CheckpointPlanner final : public OutputPlanner {
                              "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
                              "the config, or write another format",
                              format_.name(), planned.reason.text));
+  }
+
+  void share_tensor_scales() {
+    List<LayerTask> weights;
+    for (PlannedTensor& planned : plan_.tensors)
+      if (!planned.task.is_copy && !planned.is_left && planned.weight.experts == 0)
+        weights.push_back({planned.weight.layer, &planned.task});
+    auto shared = share_scales(weights, config_, format_.joins_layers(), options_.tile_bytes);
+    if (!shared)
+      fail(std::move(shared.error()));
+    else if (*shared)
+      diagnostics_.push_back(std::move(**shared));
   }
 
   void report_joined_layers() {

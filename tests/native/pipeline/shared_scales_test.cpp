@@ -1,5 +1,5 @@
 // Weights that vLLM joins into one matrix, or that the config names, share the scale of the whole tensor.
-#include "pipeline/plan/shared_scales.h"
+#include "pipeline/task/shared_scales.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/plan/shared_scales.h"
+#include "pipeline/task/shared_scales.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,10 +11,6 @@
 
 namespace wasmquant {
 namespace {
-
-bool is_stored_quantized(const PlannedTensor& planned) {
-  return !planned.task.is_copy && !planned.is_left && !planned.weight.layer.empty() && planned.weight.experts == 0;
-}
 
 // vLLM takes the largest fp8 scale of joined weights too, but rounds their codes again.
 bool has_second_scale(const WeightLayout& layout) {
@@ -60,11 +56,11 @@ std::shared_ptr<const TensorTask> observed_only(const TensorTask& task, const Ti
   return other;
 }
 
-void join_parts(List<PlannedTensor>& tensors, const List<uint32_t>& parts, const TileBytes& tile_bytes) {
+void join_parts(const List<LayerTask>& weights, const List<uint32_t>& parts, const TileBytes& tile_bytes) {
   List<std::shared_ptr<const TensorTask>> others;
-  for (const uint32_t i : parts) others.push_back(observed_only(tensors[i].task, tile_bytes));
+  for (const uint32_t i : parts) others.push_back(observed_only(*weights[i].task, tile_bytes));
   for (size_t i = 0; i < parts.size(); ++i) {
-    TensorTask& task = tensors[parts[i]].task;
+    TensorTask& task = *weights[parts[i]].task;
     task.is_observed = true;
     for (size_t k = 0; k < parts.size(); ++k)
       if (k != i) task.joined.push_back(others[k]);
@@ -73,70 +69,69 @@ void join_parts(List<PlannedTensor>& tensors, const List<uint32_t>& parts, const
 
 // Calls `use` with the indices of each group's members: two or more, with one scheme.
 template <class Use>
-void for_each_group(const List<PlannedTensor>& tensors, const NameOf& group_of_tensor, const Use& use) {
-  const List<uint32_t> order = sorted_by_name(tensors.size(), group_of_tensor);
+void for_each_group(const List<LayerTask>& weights, const NameOf& group_of_weight, const Use& use) {
+  const List<uint32_t> order = sorted_by_name(weights.size(), group_of_weight);
   List<uint32_t> members;
   for (size_t i = 0; i < order.size(); ++i) {
-    const std::string_view group = group_of_tensor(order[i]);
+    const std::string_view group = group_of_weight(order[i]);
     if (group.empty()) continue;
     const bool is_first = members.empty();
-    if (is_first || tensors[members.front()].task.layout.all_stages() == tensors[order[i]].task.layout.all_stages())
+    if (is_first || weights[members.front()].task->layout.all_stages() == weights[order[i]].task->layout.all_stages())
       members.push_back(order[i]);
-    if (i + 1 < order.size() && group_of_tensor(order[i + 1]) == group) continue;
+    if (i + 1 < order.size() && group_of_weight(order[i + 1]) == group) continue;
     if (members.size() > 1) use(members);
     members.clear();
   }
 }
 
-Diagnostic warning_of(const PlannedTensor& first, const PlannedTensor& second) {
+Diagnostic warning_of(const LayerTask& first, const LayerTask& second) {
   return {
-      Severity::warning, "joined-layers", first.task.name,
+      Severity::warning, "joined-layers", first.task->name,
       text_of("vLLM will read this file wrong: it joins this layer with {}, keeps the larger of their second scales "
               "for both, and each has its own",
-              second.weight.layer),
+              second.layer),
       "leave shared_scale_groups out, or name q, k and v, gate and up, and q_a and kv_a in it"};
 }
 
 }  // namespace
 
-Result<std::optional<Diagnostic>> share_scales(List<PlannedTensor>& tensors, const Config& config, bool joins,
+Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, const Config& config, bool joins,
                                                const TileBytes& tile_bytes) {
   const auto& groups = config.shared_scale_groups;
   List<std::string> asked, joined;
-  for (const PlannedTensor& planned : tensors) {
-    const bool is_named = is_stored_quantized(planned) && has_scale_per_tensor(planned.task.layout);
-    const std::string& layer = planned.weight.layer;
+  for (const auto& [layer, task] : weights) {
+    const bool is_named = has_scale_per_tensor(task->layout);
     asked.push_back(is_named && groups ? group_of(layer, *groups) : std::string());
-    joined.push_back(is_named && has_second_scale(planned.task.layout) ? families::joined_matrix(layer)
+    joined.push_back(is_named && has_second_scale(task->layout) ? families::joined_matrix(layer)
                                                                        : std::string());
   }
   std::optional<Error> problem;
   bool is_any = false;
   for_each_group(
-      tensors, [&](uint32_t i) { return std::string_view((groups ? asked : joined)[i]); },
+      weights, [&](uint32_t i) { return std::string_view((groups ? asked : joined)[i]); },
       [&](const List<uint32_t>& members) {
-        const TensorTask& first = tensors[members.front()].task;
+        const TensorTask& first = *weights[members.front()].task;
         if (!TensorScales::can_join(first.layout)) {
           if (groups && !problem)
             problem = error_at(ErrorCode::spec_invalid, first.name,
                                "cannot share the scale of the tensor with {}: that needs a min-max observer, "
                                "and symmetric scales of scales. Change the spec, or take the layer out of "
                                "shared_scale_groups",
-                               tensors[members[1]].task.name);
+                               weights[members[1]].task->name);
           return;
         }
         is_any = true;
-        join_parts(tensors, members, tile_bytes);
+        join_parts(weights, members, tile_bytes);
       });
   if (problem) return std::move(*problem);
   std::optional<Diagnostic> remark;
   if (joins)
     for_each_group(
-        tensors, [&](uint32_t i) { return std::string_view(joined[i]); },
+        weights, [&](uint32_t i) { return std::string_view(joined[i]); },
         [&](const List<uint32_t>& members) {
           for (const uint32_t i : members)
-            if (!remark && tensors[i].task.joined.size() + 1 < members.size())
-              remark = warning_of(tensors[members.front()], tensors[members[1]]);
+            if (!remark && weights[i].task->joined.size() + 1 < members.size())
+              remark = warning_of(weights[members.front()], weights[members[1]]);
         });
   if (!remark && groups && !groups->empty() && !is_any)
     remark = {Severity::note, "not-applied", text_of("{}/shared_scale_groups", config.where),
