@@ -129,9 +129,8 @@ bool StoredWeightReader::has_codes(const ModelIndex& model) const {
 }
 
 bool StoredWeightReader::is_original(const ModelIndex& model) const {
-  return std::all_of(model.tensors().begin(), model.tensors().end(), [&](const ModelTensor& tensor) {
-    return format_->use_of(model, tensor) == TensorUse::plain;
-  });
+  return std::all_of(model.tensors().begin(), model.tensors().end(),
+                     [&](const ModelTensor& tensor) { return format_->use_of(model, tensor) == TensorUse::plain; });
 }
 
 List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
