@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "checkpoint/ignored_modules.h"
 #include "config/dialects/write.h"
 #include "core/list.h"
 
@@ -34,6 +33,10 @@ std::string unsupported_part(const WeightDescription& weight, const WeightLayout
   if (spec.qscheme == QScheme::per_channel && axis != 0) return text_of("{} channels along axis {}", dtype.name, axis);
   if (spec.qscheme == QScheme::per_block && dtype.is_integer) return text_of("{} per block", dtype.name);
   const uint64_t columns = weight.shape[1];
+  // AMD Quark cuts rows of integers into groups of columns / scales.
+  if (dtype.is_integer && !is_mx_integer && per_group && columns % layout.granularity.block != 0)
+    return text_of("{} in groups of {} on rows of {}, whose last group is short", dtype.name, layout.granularity.block,
+                   columns);
   if (!dtype.is_integer && !dtype.is_block() && columns * dtype.bits % 8 != 0)
     return text_of("{} rows of {} elements, which do not fill bytes", dtype.name, columns);
   if (dtype.bits == 3 && columns % 8 != 0)
@@ -153,7 +156,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   const uint64_t rows = layout.rows, columns = layout.columns;
   const bool per_group = spec.qscheme == QScheme::per_group;
   const uint64_t lines = per_group ? columns : rows, across = per_group ? rows : columns;  // as the codes are stored
-  const uint64_t groups = per_group ? columns / layout.granularity.block : 1;
+  const uint64_t groups = layout.granularity.blocks();
   const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
                                            : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
                                                                                   : std::vector<uint64_t>{};

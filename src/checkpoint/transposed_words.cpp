@@ -21,21 +21,26 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis;
   const bool fits = plain && weight.layer_type == "Linear" && weight.shape.size() == 2 && holds_dtype &&
                     spec.qscheme == QScheme::per_group && axis == 1;
-  const bool whole = fits && layout.rows % multiple == 0 && layout.granularity.block % multiple == 0 &&
-                     layout.columns % layout.granularity.block == 0;
-  if (whole) return std::move(layout);
+  const uint64_t group = layout.granularity.block;
+  std::string problem;
+  if (!fits)
+    problem = text_of("for a layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
+  else if (layout.rows % multiple != 0)
+    problem = text_of("of {} rows", layout.rows);
+  else if (group % multiple != 0)
+    problem = text_of("in groups of {}", group);
+  else if (layout.columns % group != 0)
+    problem = text_of("in groups of {} on rows of {}, whose last group is short", group, layout.columns);
+  else
+    return std::move(layout);
   return error_at(
       ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
       "{} holds {} per group along the last axis of Linear layers, rows and group sizes being multiples of {}, "
       "with float16 scales; this is {} {}. Change the spec, exclude the layer, or write compressed-tensors",
-      format, holds, multiple, info_of(spec.dtype).name,
-      fits ? text_of("of {} rows in groups of {}", layout.rows, layout.granularity.block)
-           : text_of("for a layer of type {}", weight.layer_type));
+      format, holds, multiple, info_of(spec.dtype).name, problem);
 }
 
-std::vector<uint64_t> scale_shape(const WeightLayout& layout) {
-  return {layout.columns / layout.granularity.block, layout.rows};
-}
+std::vector<uint64_t> scale_shape(const WeightLayout& layout) { return {layout.granularity.blocks(), layout.rows}; }
 
 bool is_kept(const LayerOutcome& layer) {
   return layer.layer_type == "Linear" && (layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast());
@@ -72,7 +77,7 @@ Result<WeightLayout> Awq::layout(const WeightDescription& weight, const Stages& 
   add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32, {layout.columns, layout.rows / kPerWord});
   add_component(layout, weight, Role::scale, "scales", StorageDtype::F16, scale_shape(layout));
   add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32,
-                {layout.columns / layout.granularity.block, layout.rows / kPerWord});
+                {layout.granularity.blocks(), layout.rows / kPerWord});
   return std::move(layout);
 }
 
@@ -136,12 +141,13 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
   layout.zero_point = dtype.bits == 4   ? ZeroPointStorage::nibble_words
                       : dtype.bits == 8 ? ZeroPointStorage::bytes  // four bytes a word
                                         : ZeroPointStorage::bit_stream;
-  const uint64_t groups = layout.columns / layout.granularity.block;
+  const uint64_t groups = layout.granularity.blocks();
   add_component(layout, weight, Role::codes, "qweight", StorageDtype::I32,
                 {layout.columns * dtype.bits / 32, layout.rows});
   add_component(layout, weight, Role::scale, "scales", StorageDtype::F16, scale_shape(layout));
   add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, {groups, layout.rows * dtype.bits / 32});
-  add_component(layout, weight, Role::group_index, "g_idx", StorageDtype::I32, {layout.columns});
+  add_component(layout, weight, weight.is_reordered ? Role::column_group : Role::group_index, "g_idx",
+                StorageDtype::I32, {layout.columns});
   return std::move(layout);
 }
 
@@ -162,8 +168,9 @@ Status Gptq::check(const List<LayerOutcome>& layers) const {
 json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers,
                                       const families::ModelFamily&) const {
   const LayerOutcome* first = nullptr;
-  bool keeps_head = true;
+  bool keeps_head = true, is_reordered = false;
   for (const LayerOutcome& layer : layers) {
+    is_reordered |= layer.is_reordered;
     if (first == nullptr && group_of(layer) != 0) first = &layer;
     if (layer.layer == "lm_head") keeps_head = is_kept(layer);
   }
@@ -188,7 +195,7 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   block.set("quant_method", "gptq");
   block.set("bits", bits);
   block.set("group_size", group);
-  block.set("desc_act", false);
+  block.set("desc_act", is_reordered);
   block.set("sym", !is_version_2(*first));
   block.set("lm_head", !keeps_head);
   block.set("checkpoint_format", is_version_2(*first) ? "gptq_v2" : "gptq");

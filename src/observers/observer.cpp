@@ -95,15 +95,19 @@ void Observer::drop_data() {
 }
 
 void Observer::keep(size_t index, std::span<const float> x, uint64_t at) {
-  const uint64_t unit = settling_elements(batches_[index]->range.granularity());
-  if (unit == 0) return keep_part(index, x, at, 0);
+  const auto settling = settling_elements(batches_[index]->range.granularity());
+  if (!settling) {
+    batches_[index]->pieces.push_back(Piece{at, {x.begin(), x.end()}});
+    return;
+  }
+  const uint64_t unit = *settling;
   while (!x.empty()) {
     const uint64_t offset = at % unit;
     const bool is_whole = offset == 0 && x.size() >= unit;
     const auto count =
         static_cast<size_t>(is_whole ? x.size() / unit * unit : std::min<uint64_t>(x.size(), unit - offset));
     if (is_whole) {
-      settle(index, x.first(count), at, batches_[index]->summary);
+      settle(index, x.first(count), unit, at, batches_[index]->summary);
       batches_[index]->settled += count;
     } else {
       keep_part(index, x.first(count), at, unit);
@@ -116,7 +120,6 @@ void Observer::keep(size_t index, std::span<const float> x, uint64_t at) {
 void Observer::keep_part(size_t index, std::span<const float> x, uint64_t at, uint64_t unit) {
   Batch& batch = *batches_[index];
   batch.pieces.push_back(Piece{at, {x.begin(), x.end()}});
-  if (unit == 0) return;
   const uint64_t scale = at / unit;
   uint64_t seen = 0;
   for (const Piece& piece : batch.pieces) seen += piece.at / unit == scale ? piece.values.size() : 0;
@@ -129,7 +132,7 @@ void Observer::keep_part(size_t index, std::span<const float> x, uint64_t at, ui
     std::swap(piece, batch.pieces.back());
     batch.pieces.pop_back();
   }
-  settle(index, whole, scale * unit, batch.summary);
+  settle(index, whole, unit, scale * unit, batch.summary);
   batch.settled += unit;
 }
 

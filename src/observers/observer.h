@@ -16,6 +16,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,8 +43,9 @@ class Observer {
   bool keeps_all_data() const noexcept { return data_ == Data::all_batches; }
 
   /// The number of consecutive elements that complete a scale, so that it can be settled immediately. Of such a tensor
-  /// only parts of scales are kept, even by an observer that keeps its data. 0 if scales are not contiguous.
-  virtual uint64_t settling_elements(const Granularity&) const noexcept { return 0; }
+  /// only parts of scales are kept, even by an observer that keeps its data. Nothing if no scale can be settled before
+  /// the whole tensor was seen.
+  virtual std::optional<uint64_t> settling_elements(const Granularity&) const noexcept { return std::nullopt; }
 
   /// Weights for the squared errors of per_scale_mse and half_quadratic's first guess: importance[i] applies to the
   /// elements at index i of dimension 1, the input channels of a weight (llama.cpp's imatrix). Call before the first
@@ -100,8 +102,9 @@ class Observer {
   const std::vector<float>& summary(size_t index) const noexcept { return batches_[index]->summary; }
   /// What to keep of a complete batch; not empty.
   virtual std::vector<float> summary_of(size_t /*index*/) const { return {}; }
-  /// Elements [at, at + x.size()), whole scales of settling_elements(); results go to `summary`, NaN if unknown.
-  virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*at*/,
+  /// Elements [at, at + x.size()), whole scales of `unit` = settling_elements() elements each; results go to `summary`,
+  /// NaN if unknown.
+  virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*unit*/, uint64_t /*at*/,
                       std::vector<float>& /*summary*/) {}
   std::span<const float> importance() const noexcept { return importance_; }
   /// Of the chosen ranges; of tensors that share it, of all their values, so that all choose the same.

@@ -25,10 +25,10 @@ class PerScaleSearchObserver final : public Observer {
         options_(options),
         search_(spec, method, options) {}
 
-  uint64_t settling_elements(const Granularity& granularity) const noexcept override;
+  std::optional<uint64_t> settling_elements(const Granularity& granularity) const noexcept override;
 
  private:
-  void settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) override;
+  void settle(size_t index, std::span<const float> x, uint64_t unit, uint64_t at, std::vector<float>& summary) override;
   void choose(Observation& observation) const override;
   // Weights of the first `count` elements of a tensor: importance() broadcast to its shape. Empty without importance.
   std::vector<float> weights(size_t index, uint64_t count) const;
@@ -39,9 +39,9 @@ class PerScaleSearchObserver final : public Observer {
   std::vector<float> row_;  // weights of one index of dimension 0
 };
 
-uint64_t PerScaleSearchObserver::settling_elements(const Granularity& granularity) const noexcept {
-  if (spec().scale_format == ScaleFormat::e4m3 || spec().grid.sign_by_data) return 0;
-  return granularity.contiguous_elements();
+std::optional<uint64_t> PerScaleSearchObserver::settling_elements(const Granularity& granularity) const noexcept {
+  if (spec().scale_format == ScaleFormat::e4m3 || spec().grid.sign_by_data) return std::nullopt;
+  return granularity.run_length();
 }
 
 std::vector<float> PerScaleSearchObserver::weights(size_t index, uint64_t count) const {
@@ -55,9 +55,9 @@ std::vector<float> PerScaleSearchObserver::weights(size_t index, uint64_t count)
   return weights;
 }
 
-void PerScaleSearchObserver::settle(size_t index, std::span<const float> x, uint64_t at, std::vector<float>& summary) {
+void PerScaleSearchObserver::settle(size_t index, std::span<const float> x, uint64_t unit, uint64_t at,
+                                    std::vector<float>& summary) {
   const Granularity& g = range(index).granularity();
-  const uint64_t unit = g.contiguous_elements();
   if (summary.empty())
     summary.assign(static_cast<size_t>(g.scale_count()) * kNumbers, std::numeric_limits<float>::quiet_NaN());
   const uint64_t row = importance().empty() ? 1 : g.element_count() / shape(index)[0];
@@ -82,7 +82,7 @@ void PerScaleSearchObserver::choose(Observation& observation) const {
     observation.min[scale] = min;
     observation.max[scale] = max;
   };
-  if (settling_elements(g) != 0) {
+  if (settling_elements(g)) {
     const std::vector<float>& numbers = summary(last);
     for (size_t i = 0; i < numbers.size() / kNumbers; ++i) {
       const float* const n = numbers.data() + i * kNumbers;

@@ -103,6 +103,14 @@ Result<Granularity> granularity_of_blocks(const std::vector<uint64_t>& shape, co
 
 }  // namespace
 
+Granularity consecutive_scales(uint64_t count, uint64_t length) noexcept {
+  Granularity g;
+  g.outer = count;
+  g.axis = g.block = length;
+  g.split_outer = true;
+  return g;
+}
+
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec) {
   const bool is_cast = info_of(spec.dtype).is_plain_cast();
   if (spec.qscheme == QScheme::per_block && !is_cast) return granularity_of_blocks(shape, spec);

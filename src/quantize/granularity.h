@@ -10,6 +10,7 @@
 // Integer groups divide the axis; groups of floats and block dtypes, and 2-D blocks, may end short (zero padded).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "config/spec/spec.h"
@@ -34,15 +35,19 @@ struct Granularity {
     const uint64_t rows = split_outer ? outer / outer_block + (outer % outer_block != 0) : 1;
     return rows * blocks() * (split_inner ? inner : 1);
   }
-  /// Elements after which a whole number of scales is complete, if each scale covers a contiguous run of the flat
-  /// tensor (per_group along the last axis, per_channel with nothing before the axis); otherwise 0.
-  uint64_t contiguous_elements() const noexcept {
-    if (axis % block != 0 || outer_block != 1) return 0;
+  /// The length of each scale's elements in the flat tensor, if those of every scale are consecutive and of one length:
+  /// per_group along the last axis in groups that divide it, per_channel with nothing before the axis, per_tensor. At
+  /// least 1. Nothing if the last group is short, or there are no elements.
+  std::optional<uint64_t> run_length() const noexcept {
+    if (axis % block != 0 || outer_block != 1 || inner == 0) return std::nullopt;
     if (inner == 1 && split_outer) return block;
     if (!split_inner && (outer == 1 || split_outer)) return block * inner;
-    return 0;
+    return std::nullopt;
   }
 };
+
+/// `count` scales of `length` consecutive elements each.
+Granularity consecutive_scales(uint64_t count, uint64_t length) noexcept;
 
 /// Errors: shape-mismatch (ch_axis out of range, groups along an empty axis, more than 2^64 elements),
 /// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or on a tensor that is

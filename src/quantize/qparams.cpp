@@ -103,6 +103,14 @@ float rounded_threshold(float threshold, const GridRule& grid) noexcept {
   return grid.threshold_rounding == ThresholdRounding::ceil ? power_of_two_by(threshold, true) : threshold;
 }
 
+// Whether scales are not computed as Quark's are, which has a rule of its own for fractional zero points.
+bool has_own_scales(const GridRule& grid) noexcept {
+  const GridRule quark;
+  return grid.divisor != quark.divisor || grid.threshold_rounding != quark.threshold_rounding ||
+         grid.smallest_scale != quark.smallest_scale || grid.smallest_threshold != quark.smallest_threshold ||
+         grid.smallest_max != quark.smallest_max;
+}
+
 }  // namespace
 
 float rounded_to(Arithmetic arithmetic, float x) noexcept {
@@ -129,6 +137,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       is_integer_(info_of(spec.dtype).is_integer),
       is_magnitude_(!is_integer_ || spec.symmetric || is_mx_integer(spec)),
       has_fractional_zero_point_(spec.zero_point_type == ZeroPointType::float32),
+      has_own_scales_(has_own_scales(spec.grid)),
       mantissa_bits_(kMxIntegerMantissaBits),
       max_exponent_(0),
       arithmetic_(spec.grid.arithmetic),
@@ -175,6 +184,7 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
 QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float floored = std::max(scale, grid_.smallest_scale);
   const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
+  if (has_fractional_zero_point_) return {store_scale(floored, scale_type_), 0.0f - position};
   return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, quant_max_)};
 }
 
@@ -192,7 +202,7 @@ QParams ScaleRule::operator()(float min, float max) const noexcept {
   min = rounded_to(arithmetic_, min);
   max = rounded_to(arithmetic_, max);
   if (is_magnitude_) return of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
-  if (has_fractional_zero_point_) {
+  if (has_fractional_zero_point_ && !has_own_scales_) {
     // The unmodified range, zero point fractional and without quant_min (Quark; for unsigned dtypes).
     float scale = rounded_to(arithmetic_, range_over(min, max, steps_));
     scale = scale > kScaleEpsilon ? scale : 1.0f;

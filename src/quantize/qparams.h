@@ -64,7 +64,7 @@ class ScaleRule {
   ScaleFormat scale_format_;
   ScaleType scale_type_;
   ScaleCalculationMode mode_;
-  bool is_integer_, is_magnitude_, has_fractional_zero_point_;
+  bool is_integer_, is_magnitude_, has_fractional_zero_point_, has_own_scales_;
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
   Arithmetic arithmetic_, of_scales_, of_zero_points_;
   GridRule grid_;

@@ -400,7 +400,7 @@ bool is_measured_at_once(const QuantizationSpec& spec, uint64_t run, uint64_t be
   const DtypeInfo& dtype = info_of(spec.dtype);
   return dtype.is_integer && dtype.code_bytes() == 1 && spec.round_method == RoundMethod::half_even &&
          !spec.grid.divides && path_of(spec, Path::real) == Path::real && run % kernels::kMeasuredRun == 0 &&
-         run != 0 && (kErrorBlock % run == 0 || run % kErrorBlock == 0) && begin % kErrorBlock == 0;
+         (kErrorBlock % run == 0 || run % kErrorBlock == 0) && begin % kErrorBlock == 0;
 }
 
 }  // namespace
@@ -409,9 +409,10 @@ kernels::ErrorSums quantize_measured(const Granularity& g, const QuantizationSpe
                                      std::span<const QParams> qparams, std::span<const float> x, uint64_t begin,
                                      uint8_t* codes) noexcept {
   kernels::ErrorSums sums;
-  const uint64_t run = g.contiguous_elements();
+  const auto length_of_runs = g.run_length();
   size_t done = 0;
-  if (is_measured_at_once(spec, run, begin)) {
+  if (length_of_runs && is_measured_at_once(spec, *length_of_runs, begin)) {
+    const uint64_t run = *length_of_runs;
     const AffineRule grid(spec);
     Affine grids[kErrorBlock / kernels::kMeasuredRun];
     for (; done < x.size(); done += kErrorBlock) {

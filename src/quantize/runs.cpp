@@ -48,7 +48,7 @@ void cut_uniform(uint64_t length, uint64_t begin, size_t count, PieceOperation& 
 }  // namespace
 
 void cut(const Granularity& g, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
-  if (const uint64_t length = g.contiguous_elements(); length != 0) return cut_uniform(length, begin, count, operation);
+  if (const auto length = g.run_length()) return cut_uniform(*length, begin, count, operation);
   PatchRows rows(operation);
   for_each_run(g, begin, begin + count, [&](const Run& run) {
     const auto at = static_cast<size_t>(run.begin - begin), length = static_cast<size_t>(run.count);

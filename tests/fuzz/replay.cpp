@@ -1,12 +1,14 @@
 // Runs the cases of a file and prints a digest of each, so that two builds can be compared line by line:
 //   wasmquant_replay CASES     CASES: for each case 1. u8 kind  2. u32 bytes, little-endian  3. the input
-// Kinds: 0 kernels, 1 plans, 2 what the readers, the config and the patterns say about arbitrary bytes.
+// Kinds: 0 kernels, 1 plans, 2 column-wise algorithms, 3 what the readers, the config and the patterns say about
+// arbitrary bytes.
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "answer_case.h"
+#include "column_case.h"
 #include "kernel_case.h"
 #include "plan_case.h"
 
@@ -42,6 +44,7 @@ int main(int argc, char** argv) {
     at += size;
     const uint64_t digest = kind == 0   ? KernelCase(input).run()
                             : kind == 1 ? run_plan_case(input)
+                            : kind == 2 ? run_column_case(input)
                                         : run_answer_case(input);
     std::printf("%u %016" PRIx64 "\n", kind, digest);
   }

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const kinds = ['kernels', 'plans', 'readers and configs'];
+const kinds = ['kernels', 'plans', 'column-wise algorithms', 'readers and configs'];
 
 function filesOf(folder) {
   return readdirSync(folder, { recursive: true })
@@ -36,7 +36,7 @@ function cases(root, count) {
   const seeds = ['tests/fuzz/corpus', 'tests/files/hostile'].flatMap((name) => filesOf(join(root, name)));
   const inputs = kinds.flatMap((_, kind) =>
     Array.from({ length: count }, (_, at) => {
-      if (kind < 2) return [kind, Buffer.from(Array.from({ length: 4 + next(400) }, () => next(256)))];
+      if (kind < 3) return [kind, Buffer.from(Array.from({ length: 4 + next(400) }, () => next(256)))];
       const bytes = readFileSync(seeds[at % seeds.length]);
       return [kind, at < seeds.length ? bytes : changed(bytes, next)];
     }),

@@ -20,14 +20,11 @@ struct Gpfq {
   const QuantizationSpec& spec;
   const GpfqOptions& options;
   std::span<const QParams> qparams;
-  size_t columns, group_size;
+  size_t columns;
+  ColumnGroups groups;
   std::span<float> weight;
   std::span<uint8_t> codes;
   std::vector<float> sums = {};  // <u, x'_t> but for column t itself, [columns][kGpfqStripRows]
-
-  size_t scale_of(size_t row, size_t column) const noexcept {
-    return qparams.size() == 1 ? 0 : row * (columns / group_size) + column / group_size;
-  }
 
   // T, in units of a scale.
   float bound() const noexcept {
@@ -41,7 +38,7 @@ struct Gpfq {
     QParams scales[kGpfqStripRows];
     alignas(4) uint8_t code[4 * kGpfqStripRows];
     for (size_t r = 0; r < count; ++r) {
-      scales[r] = qparams[scale_of(row + r, t)];
+      scales[r] = qparams[groups.scale_of(row + r, groups.of(t))];
       if (options.accumulator_bits == 0) continue;
       const float most = scales[r].scale * std::max(bound() - used[r], 0.0f);
       a[r] = std::clamp(a[r], -most, most);
@@ -120,19 +117,20 @@ void GpfqInputs::finish() noexcept {
 Status gpfq(const GpfqInputs& inputs, const QuantizationSpec& spec, std::span<const QParams> qparams,
             const GpfqOptions& options, uint64_t rows, std::span<float> weight, std::span<uint8_t> codes) {
   const size_t n = inputs.columns();
-  TRY(group_size, columns_per_scale(spec, rows, n));
-  const uint64_t scales = group_size == 0 ? 0 : rows * (n / group_size);
-  if (weight.size() != rows * n || codes.size() != weight.size() * code_bytes_of(spec) ||
-      (qparams.size() != 1 && qparams.size() != scales))
-    return error_at(ErrorCode::shape_mismatch, "", "{} weights with {} scales are not {} rows of {}", weight.size(),
-                    qparams.size(), rows, n);
+  TRY(groups, ColumnGroups::create(spec, rows, n));
+  if (weight.size() != rows * n || codes.size() != weight.size() * code_bytes_of(spec))
+    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} bytes of codes are not {} rows of {}",
+                    weight.size(), codes.size(), rows, n);
+  if (qparams.size() != groups.scale_count())
+    return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {} for {} rows of {}",
+                    qparams.size(), groups.scale_count(), rows, n);
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);
   const auto comes_first = [&](uint32_t a, uint32_t b) {
     return options.act_order && inputs.square()[a * n + a] > inputs.square()[b * n + b];
   };
   const List<uint32_t> order = sorted_order(n, comes_first);
-  Gpfq work{inputs, spec, options, qparams, n, group_size, weight, codes};
+  Gpfq work{inputs, spec, options, qparams, n, groups, weight, codes};
   work.sums.resize(n * kGpfqStripRows);
   const auto height = static_cast<size_t>(rows);
   for (size_t row = 0; row < height; row += kGpfqStripRows)

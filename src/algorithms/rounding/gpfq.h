@@ -54,7 +54,7 @@ struct GpfqOptions {
 
 /// weight [rows, columns] becomes its quantized values; `codes` gets one code per element in the same order,
 /// code_bytes_of(spec) each (wider codes aligned to their size). `qparams` are the layer's scales from the original
-/// weight: one, one per row, or one per group of columns of each row (columns_per_scale). Rows are independent.
+/// weight: one, one per row, or one per group of columns of each row (ColumnGroups). Rows are independent.
 /// Errors: shape-mismatch, spec-invalid, value-not-finite (names the element), those of granularity_of.
 Status gpfq(const GpfqInputs& inputs, const QuantizationSpec& spec, std::span<const QParams> qparams,
             const GpfqOptions& options, uint64_t rows, std::span<float> weight, std::span<uint8_t> codes);

@@ -6,6 +6,7 @@
 #include "algorithms/linear_algebra.h"
 #include "algorithms/rounding/column_groups.h"
 #include "core/message.h"
+#include "kernels/kernels.h"
 #include "observers/observer.h"
 #include "quantize/quantize.h"
 
@@ -22,7 +23,8 @@ struct Gptq {
   size_t rows, columns;
   float* weight;
   uint8_t* codes;
-  size_t group_size = 0;  // columns that share a scale
+  ColumnGroups groups;
+  ScaleRule rule;  // of groups that are not static
   bool static_groups = true;
   std::vector<QParams> qparams = {};  // [groups][rows]
   std::vector<float> errors = {};     // e of the block, [columns of the block][rows]
@@ -32,28 +34,28 @@ struct Gptq {
   // A group that begins in [begin, end) and reaches past it needs columns not updated yet: it begins a new block.
   size_t end_of_block(size_t begin, size_t block_size) const noexcept {
     const size_t end = std::min(begin + block_size, columns);
-    const size_t last_group = (end - 1) / group_size * group_size;
-    const bool reaches_past = last_group > begin && last_group + group_size > end;
-    return !static_groups && reaches_past ? last_group : end;
+    const ColumnRange last = groups[groups.of(end - 1)];
+    const bool reaches_past = last.begin > begin && last.end > end;
+    return !static_groups && reaches_past ? last.begin : end;
   }
 
-  // Scales of the group that begins at column i, for rows [row, row + count), from the current weight.
-  void choose_scales(size_t i, size_t begin, size_t end, size_t row, size_t count) {
-    std::vector<float> group(count * group_size);
-    for (size_t r = 0; r < count; ++r)
-      for (size_t j = i; j < i + group_size; ++j)
-        group[r * group_size + j - i] =
-            j < end ? strip[(j - begin) * kGptqStripRows + r] : weight[(row + r) * columns + j];
-    RangeObserver observer(scale_per_row(count, group_size), spec);
-    observer.update(group, 0);
-    const std::vector<QParams> chosen = observer.finish();
-    std::copy(chosen.begin(), chosen.end(), qparams.begin() + i / group_size * rows + row);
+  // Scales of the group for rows [row, row + count), from the current weight; columns [begin, end) are in the strip.
+  void choose_scales(size_t group, size_t begin, size_t end, size_t row, size_t count) {
+    const ColumnRange range = groups[group];
+    std::vector<float> current(range.count());
+    for (size_t r = 0; r < count; ++r) {
+      for (size_t j = range.begin; j < range.end; ++j)
+        current[j - range.begin] = j < end ? strip[(j - begin) * kGptqStripRows + r] : weight[(row + r) * columns + j];
+      const kernels::Extent extent = kernels::reduce_extent(current);
+      qparams[group * rows + row + r] = rule(extent.min, extent.max);
+    }
   }
 
   // Codes of the strip's column and its error; its value replaces the weight.
   void quantize_column(size_t i, size_t row, size_t count, float* w, float* error) noexcept {
     const size_t column = feedback.order[i], bytes = code_bytes_of(spec);
-    const std::span<const QParams> scales(qparams.data() + column / group_size * rows + row, count);
+    const size_t group = groups.of(static_groups ? column : i);
+    const std::span<const QParams> scales(qparams.data() + group * rows + row, count);
     Granularity g;
     g.axis = count;  // one scale per element
     alignas(4) uint8_t code[4 * kGptqStripRows];
@@ -73,7 +75,8 @@ struct Gptq {
     for (size_t r = 0; r < count; ++r)
       for (size_t j = begin; j < end; ++j) strip[(j - begin) * kGptqStripRows + r] = weight[(row + r) * columns + j];
     for (size_t i = begin; i < end; ++i) {
-      if (!static_groups && i % group_size == 0) choose_scales(i, begin, end, row, count);
+      if (const size_t group = groups.of(i); !static_groups && i == groups[group].begin)
+        choose_scales(group, begin, end, row, count);
       float* const error = errors.data() + (i - begin) * rows + row;
       float* const w = strip.data() + (i - begin) * kGptqStripRows;
       float* const value = values.empty() ? nullptr : values.data() + (i - begin) * rows + row;
@@ -107,7 +110,7 @@ struct Gptq {
 };
 
 Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t rows, std::span<const float> weight,
-             size_t code_count, size_t group_size) {
+             size_t code_count) {
   const size_t columns = feedback.columns();
   if (!feedback.drift.empty() && feedback.drift.size() != columns * columns)
     return error_at(ErrorCode::shape_mismatch, "", "a drift of {} values is not one of {} columns",
@@ -116,9 +119,6 @@ Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t
     return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes are not {} rows of {}", weight.size(),
                     code_count, rows, columns);
   if (options.block_size == 0) return Error{ErrorCode::argument_invalid, "", "block_size 0: a block has columns"};
-  if (!options.static_groups && group_size != columns && !std::is_sorted(feedback.order.begin(), feedback.order.end()))
-    return Error{ErrorCode::spec_invalid, "",
-                 "groups of columns that desc_act has put in another order need static_groups"};
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);
   return {};
@@ -141,15 +141,15 @@ void permute_columns(std::span<float> weight, const std::vector<uint32_t>& order
 
 Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
                                   const GptqOptions& options, uint64_t rows, std::span<float> weight,
-                                  std::span<uint8_t> codes, std::span<const QParams> given) {
+                                  std::span<uint8_t> codes, std::span<const QParams> given, float second_scale) {
   const size_t columns = feedback.columns();
   TRY(g, granularity_of({rows, columns}, spec));
-  TRY(group_size, columns_per_scale(spec, rows, columns));
+  TRY(groups, ColumnGroups::create(spec, rows, columns));
   const auto height = static_cast<size_t>(rows);
-  TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec), group_size));
-  if (!given.empty() && given.size() != g.scale_count())
+  TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec)));
+  if (!given.empty() && given.size() != groups.scale_count())
     return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {}", given.size(),
-                    g.scale_count());
+                    groups.scale_count());
 
   for (size_t at = 0; at < weight.size(); at += columns)
     for (const uint32_t j : feedback.dead) weight[at + j] = 0;
@@ -159,20 +159,30 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
   if (!given.empty()) qparams.assign(given.begin(), given.end());
   if (weight.empty()) return qparams;
 
-  Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), group_size};
-  work.static_groups = options.static_groups || group_size == columns || !given.empty();
-  const size_t groups = columns / group_size;
-  const bool is_shared = qparams.size() == 1;
-  for (size_t group = 0; group < groups; ++group)
-    for (size_t row = 0; row < height; ++row) work.qparams.push_back(qparams[is_shared ? 0 : row * groups + group]);
+  if (spec.scale_format == ScaleFormat::e4m3 && second_scale == 0) second_scale = observer.second_scale();
+  Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), groups, ScaleRule(spec, second_scale)};
+  work.static_groups = options.static_groups || groups.count() == 1 || !given.empty();
+  for (size_t group = 0; group < groups.count(); ++group)
+    for (size_t row = 0; row < height; ++row) work.qparams.push_back(qparams[groups.scale_of(row, group)]);
   permute_columns(weight, feedback.order, false);
   work.run(options.block_size);
   permute_columns(weight, feedback.order, true);
   if (!work.static_groups)
     for (size_t row = 0; row < height; ++row)
-      for (size_t group = 0; group < groups; ++group)
-        qparams[row * groups + group] = work.qparams[group * height + row];
+      for (size_t group = 0; group < groups.count(); ++group)
+        qparams[groups.scale_of(row, group)] = work.qparams[group * height + row];
   return qparams;
+}
+
+std::vector<uint32_t> group_index(const std::vector<uint32_t>& order, uint64_t group_size) {
+  std::vector<uint32_t> index(order.size());
+  bool is_in_order = true;
+  for (size_t i = 0; i < order.size(); ++i) {
+    index[order[i]] = static_cast<uint32_t>(i / group_size);
+    is_in_order &= i / group_size == order[i] / group_size;
+  }
+  if (is_in_order) index.clear();
+  return index;
 }
 
 }  // namespace wasmquant

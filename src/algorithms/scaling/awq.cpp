@@ -20,6 +20,7 @@ constexpr double kSmallestScale = 1e-4;
 constexpr size_t kClipSteps = 10;
 constexpr float kClipGrid = 20;
 constexpr size_t kClipRows = 64;
+constexpr size_t kSearchedRows = 64;  // between two looks at the best candidate so far
 
 Error sizes_differ(size_t a, size_t b) {
   return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
@@ -32,22 +33,28 @@ void round_observed(const Granularity& g, const QuantizationSpec& spec, std::spa
   fake_quantize(g, spec, observer.finish(), x, 0, y);
 }
 
-// Sum of squared changes of the layer's outputs.
-Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs) {
+// Sum of squared changes of the layer's outputs, or of its first rows once that is above `limit`.
+Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs,
+                             double limit) {
   std::vector<float> difference(layer.weight.size());
   TRY_VOID(quantize_scaled(layer.weight, layer.spec, scales, difference));
   for (size_t i = 0; i < difference.size(); ++i) difference[i] -= layer.weight[i];
-  std::vector<double> sums(difference.size() / scales.size());
-  inputs.sum_squares({difference.data(), scales.size()}, 0, scales.size(), sums);
+  const size_t columns = scales.size(), rows = difference.size() / columns;
   double total = 0;
-  for (const double sum : sums) total += sum;
+  for (size_t row = 0; row < rows && !(total > limit); row += kSearchedRows) {
+    double sums[kSearchedRows];
+    const size_t count = std::min(kSearchedRows, rows - row);
+    inputs.sum_squares({difference.data() + row * columns, columns}, 0, columns, {sums, count});
+    for (size_t i = 0; i < count; ++i) total += sums[i];
+  }
   return total;
 }
 
-// One group of columns of at most kClipRows rows.
-void clip_group(Matrix weight, size_t rows, size_t first, size_t columns, const QuantizationSpec& spec,
+// One group of columns of at most kClipRows rows, of the weight that begins at the group's first column.
+void clip_group(Matrix weight, size_t rows, ColumnRange group, const QuantizationSpec& spec,
                 const OutputError& inputs) {
-  const Granularity g = scale_per_row(rows, columns);
+  const size_t first = group.begin, columns = group.count();
+  const Granularity g = consecutive_scales(rows, columns);
   std::vector<float> clipped(rows * columns), difference(rows * columns), largest(rows), best_limit(rows);
   std::vector<double> best(rows, std::numeric_limits<double>::infinity()), sums(rows);
   for (size_t i = 0; i < rows; ++i)
@@ -130,12 +137,15 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
   double outputs = 0;
   for (const AwqLayer& layer : layers)
     outputs += static_cast<double>(inputs.tokens()) * static_cast<double>(layer.weight.size() / columns);
+  double best = std::numeric_limits<double>::infinity();
   return search_scales(mean_abs, 1, scales, [&]() -> Result<double> {
     double total = 0;
     for (const AwqLayer& layer : layers) {
-      TRY(error, squared_error(layer, scales, inputs));
+      TRY(error, squared_error(layer, scales, inputs, best - total));
       total += error;
+      if (total > best) break;
     }
+    best = std::min(best, total);
     return total / std::max(outputs, 1.0);
   });
 }
@@ -143,13 +153,13 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
 Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
   const size_t columns = inputs.columns(), height = static_cast<size_t>(rows);
   if (weight.size() != rows * columns) return sizes_differ(weight.size(), columns);
-  TRY(group_size, columns_per_scale(spec, rows, columns));
+  TRY(groups, ColumnGroups::create(spec, rows, columns));
   if (spec.qscheme == QScheme::per_tensor)
     return Error{ErrorCode::spec_invalid, "", "per_tensor has no groups to clip; use per_channel or per_group"};
   for (size_t row = 0; row < height; row += kClipRows)
-    for (size_t first = 0; first < columns; first += group_size)
-      clip_group({weight.data() + row * columns + first, columns}, std::min(kClipRows, height - row), first, group_size,
-                 spec, inputs);
+    for (size_t group = 0; group < groups.count(); ++group)
+      clip_group({weight.data() + row * columns + groups[group].begin, columns}, std::min(kClipRows, height - row),
+                 groups[group], spec, inputs);
   return {};
 }
 

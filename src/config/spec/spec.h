@@ -125,7 +125,9 @@ const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& 
 /// One layer's config. A field that is not given falls through to the next candidate if `resolution` is `field`.
 struct LayerConfig {
   Stages weight, bias, input_tensors, output_tensors;
-  std::string where;  // JSON pointer of the source; empty: derived from its key in Quark's dialect
+  std::string where;        // JSON pointer of the source; empty: derived from its key in Quark's dialect
+  std::string of_class;     // aihwkit's instances: the class that the quantized module replaces; empty: any
+  bool is_implied = false;  // an entry for a class that the dialect adds, not the user
 
   // Defined in spec.cpp to keep the module small: copied and destroyed in many places.
   LayerConfig() noexcept;
@@ -162,14 +164,16 @@ struct Config {
   List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
   // aihwkit: entries of `layer` and `exclude` are names, never patterns, and cover everything below them.
   bool exact_names = false;
-  List<std::pair<std::string, Stages>> input_quantizers;  // aihwkit: exact name of a layer or container
+  // aihwkit: exact names of modules. The input of a layer with a quantized weight gets these stages.
+  List<std::pair<std::string, Stages>> input_quantizers;
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;
   // Endings of names of layers of one module that share the scale of the whole tensor. Empty: none do; not given: the
   // parts of joined layers share second scales.
   std::optional<List<List<std::string>>> shared_scale_groups;
-  bool default_exclusions = false;        // layers of families/default_exclusions.def stay as they are unless named
+  bool shares_expert_inputs = false;  // static scales of the inputs of a projection are the largest of all its experts'
+  bool default_exclusions = false;    // layers of families/default_exclusions.def stay as they are unless named
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files
   std::string where;                      // JSON pointer of this config in its text: "" or "/quantization_config"
   std::string preset;                     // name of the preset it came from, or ""

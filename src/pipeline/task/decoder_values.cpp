@@ -45,15 +45,11 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   if (has_role(layout, Role::bias)) {
     add_biases();
-  } else if (!layout.scales_in_tiles()) {
+  } else if (const auto run = layout.run_in_tile(); !run) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
                values_.data());
   } else {
-    Granularity g;  // scales of consecutive elements, row by row
-    g.axis = g.block = layout.granularity.contiguous_elements();
-    g.outer = count / g.axis;
-    g.split_outer = true;
-    dequantize(g, layout.spec, qparams_, codes_.data(), count, 0, values_.data());
+    dequantize(consecutive_scales(count / *run, *run), layout.spec, qparams_, codes_.data(), count, 0, values_.data());
   }
   if (stages_) {
     QParams first{1.0f, 0.0f};
@@ -88,7 +84,7 @@ std::span<const float> TensorDecoder::block_float_values(const TileRange& range)
 }
 
 void TensorDecoder::add_biases() {
-  const uint64_t block = task_.layout.granularity.block;
+  const uint64_t block = values_.size() / std::max<size_t>(qparams_.size(), 1);
   const uint8_t* code = codes_.data();
   float* value = values_.data();
   for (const QParams& q : qparams_)
@@ -111,25 +107,29 @@ void TensorDecoder::multiply() {
 
 std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
   const WeightLayout& layout = task_.layout;
-  const uint64_t width = range.count(), groups = layout.columns / layout.granularity.block;
-  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  const uint64_t groups = layout.granularity.blocks();
+  const bool by_columns = layout.column_tiles(), is_signed = info_of(layout.spec.dtype).is_signed;
+  const uint64_t rows = by_columns ? layout.rows : range.count(), width = by_columns ? range.count() : layout.columns;
+  const uint64_t first_row = by_columns ? 0 : range.begin, first_column = by_columns ? range.begin : 0;
   const List<const uint8_t*> slices = slice_pointers();
   const uint8_t* index = nullptr;
-  for (size_t c = 0; c < slices_.size(); ++c)
-    if (layout.components[c].role == Role::group_index) index = slices_[c].data();
+  for (size_t c = 0; c < slices_.size(); ++c) {
+    const Role role = layout.components[c].role;
+    if (role == Role::group_index || role == Role::column_group) index = slices_[c].data();
+  }
   qparams_.assign(layout.rows * groups, QParams{1.0f, 0.0f});
   unpack_indexed_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   for (uint64_t k = 0; k < width; ++k) {
     uint32_t group;
-    std::memcpy(&group, index + 4 * (range.begin + k), 4);
-    for (uint64_t row = 0; row < layout.rows; ++row) {
+    std::memcpy(&group, index + 4 * (first_column + k), 4);
+    for (uint64_t row = 0; row < rows; ++row) {
       float& value = values_[row * width + k];
       const uint8_t code = codes_.data()[row * width + k];
       if (group >= groups) {
         value = std::numeric_limits<float>::quiet_NaN();
         continue;
       }
-      const QParams& q = qparams_[row * groups + group];
+      const QParams& q = qparams_[(first_row + row) * groups + group];
       value = (static_cast<float>(is_signed ? static_cast<int8_t>(code) : code) - q.zero_point) * q.scale;
     }
   }

@@ -19,14 +19,6 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 
 }  // namespace
 
-Granularity consecutive_scales(uint64_t count, uint64_t length) {
-  Granularity g;
-  g.outer = count;
-  g.axis = g.block = length;
-  g.split_outer = true;
-  return g;
-}
-
 TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(value_limit_of(task_.layout)) {
   const WeightLayout& layout = task_.layout;
   slices_.resize(layout.components.size());

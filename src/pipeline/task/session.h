@@ -180,7 +180,4 @@ class TensorSession {
   std::optional<TwoStages> stages_;        // if progressive
 };
 
-/// `count` scales of `length` consecutive elements each.
-Granularity consecutive_scales(uint64_t count, uint64_t length);
-
 }  // namespace wasmquant

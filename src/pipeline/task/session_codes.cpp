@@ -55,12 +55,11 @@ kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const Q
 
 Status TensorSession::run_rows(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
-  const bool in_tiles = layout.scales_in_tiles();
-  const uint64_t length = in_tiles ? layout.granularity.contiguous_elements() : 0;
+  const auto run = layout.run_in_tile();
   const uint64_t step = unit_lines();
   // If each column has its own scales, a block covers as many rows as possible, to share the work per scale.
-  const bool by_columns = layout.granularity.contiguous_elements() == 0;
-  const uint64_t block = in_tiles     ? length * std::max<uint64_t>(kBlockElements / length, 1)
+  const bool by_columns = !layout.granularity.run_length();
+  const uint64_t block = run          ? *run * std::max<uint64_t>(kBlockElements / *run, 1)
                          : by_columns ? std::max(step * layout.columns, uint64_t{1})
                                       : kBlockElements;
   List<uint8_t*> out(slices_.size());
@@ -68,7 +67,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
     const TileRange unit{begin, std::min(begin + step, tile.end)};
     const uint64_t in_tile = (unit.begin - tile.begin) * layout.columns, count = unit.count() * layout.columns;
     const uint64_t in_tensor = unit.begin * layout.columns;
-    if (in_tiles) qparams_.resize(tile_scale_count(layout, unit));
+    if (run) qparams_.resize(tile_scale_count(layout, unit));
     codes_.resize(count);
     scratch_.resize(count);
     kernels::ErrorSums sums;
@@ -81,10 +80,10 @@ Status TensorSession::run_rows(const TileRange& tile) {
     };
     for (uint64_t at = 0; at < count; at += block) {
       const std::span<const float> x = widened(in_tile + at, std::min(block, count - at));
-      if (in_tiles) {
-        const std::span<QParams> q = std::span(qparams_).subspan(at / length, x.size() / length);
-        find_scales(x, length, (in_tensor + at) / length, in_tensor + at, q);
-        TRY_VOID(take(consecutive_scales(q.size(), length), q, x, 0, at));
+      if (run) {
+        const std::span<QParams> q = std::span(qparams_).subspan(at / *run, x.size() / *run);
+        find_scales(x, *run, (in_tensor + at) / *run, in_tensor + at, q);
+        TRY_VOID(take(consecutive_scales(q.size(), *run), q, x, 0, at));
       } else {
         TRY_VOID(take(layout.granularity, scales_->qparams(), x, in_tensor + at, at));
       }
@@ -95,7 +94,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
       out[c] =
           slices_[c].data() + (slice_of(layout, component, unit).offset - slice_of(layout, component, tile).offset);
     }
-    pack_tile(layout, unit, codes_.data(), in_tiles ? qparams_ : scales_->qparams(),
+    pack_tile(layout, unit, codes_.data(), run ? qparams_ : scales_->qparams(),
               scales_ ? scales_->second_scale() : 1.0f, scratch_.data(), out);
   }
   return {};
@@ -103,7 +102,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
 
 Status TensorSession::run_columns(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
-  const uint64_t width = tile.count(), length = layout.granularity.block, groups = width / length;
+  const uint64_t width = tile.count(), length = *layout.run_in_tile(), groups = width / length;
   const uint64_t band = unit_lines();
   sums_.resize((width + band - 1) / band);
   qparams_.resize(tile_scale_count(layout, tile));

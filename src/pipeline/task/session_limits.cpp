@@ -124,7 +124,7 @@ void TensorSession::read_back(const Granularity& g, std::span<const QParams> qpa
 Status TensorSession::check_columns(const TileRange& tile) {
   if (saturates()) return {};
   const WeightLayout& layout = task_.layout;
-  const uint64_t width = tile.count(), length = layout.granularity.block, groups = width / length;
+  const uint64_t width = tile.count(), length = *layout.run_in_tile(), groups = width / length;
   const uint64_t band = unit_lines();
   const Granularity g = consecutive_scales(groups, length);
   for (uint64_t begin = 0; begin < width; begin += band) {

@@ -66,12 +66,11 @@ void TensorSession::store(StorageDtype dtype, uint64_t count, uint8_t* out) {
 Status TensorSession::run_values(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const bool is_cast = layout.codes == CodeStorage::cast_values, is_block = info_of(layout.spec.dtype).is_block();
-  const bool in_tiles = !is_cast && layout.scales_in_tiles();
+  const auto run = is_cast ? std::nullopt : layout.run_in_tile();
   const StorageDtype stored = layout.components.front().dtype;
-  const uint64_t length = in_tiles ? layout.granularity.contiguous_elements() : 0;
-  const uint64_t block = is_block   ? layout.columns  // whole lines
-                         : in_tiles ? length * std::max<uint64_t>(kBlockElements / length, 1)
-                                    : kBlockElements;
+  const uint64_t block = is_block ? layout.columns  // whole lines
+                         : run    ? *run * std::max<uint64_t>(kBlockElements / *run, 1)
+                                  : kBlockElements;
   const uint64_t step = unit_lines();
   for (uint64_t begin = tile.begin; begin < tile.end; begin += step) {
     const uint64_t lines = std::min(step, tile.end - begin);
@@ -85,10 +84,10 @@ Status TensorSession::run_values(const TileRange& tile) {
         fake_quantize_blocks(layout.granularity, layout.spec, x, values_.data());
       } else if (is_cast) {
         std::copy(x.begin(), x.end(), values_.begin());
-      } else if (in_tiles) {
-        qparams_.resize(x.size() / length);
-        find_scales(x, length, (in_tensor + at) / length, in_tensor + at, qparams_);
-        simulate(consecutive_scales(qparams_.size(), length), qparams_, x, 0);
+      } else if (run) {
+        qparams_.resize(x.size() / *run);
+        find_scales(x, *run, (in_tensor + at) / *run, in_tensor + at, qparams_);
+        simulate(consecutive_scales(qparams_.size(), *run), qparams_, x, 0);
       } else {
         simulate(layout.granularity, scales_->qparams(), x, in_tensor + at);
       }
@@ -96,8 +95,8 @@ Status TensorSession::run_values(const TileRange& tile) {
       store(stored, x.size(), out);
       const kernels::ErrorSums error = kernels::error_between(x, values_.data());
       sums.append(error);
-      if (in_tiles) {
-        const Granularity g = consecutive_scales(qparams_.size(), length);
+      if (run) {
+        const Granularity g = consecutive_scales(qparams_.size(), *run);
         TRY_VOID(check(error, g, qparams_, x, 0, values_.data(), in_tensor + at));
       } else {
         const std::span<const QParams> q = scales_ ? scales_->qparams() : std::span<const QParams>();

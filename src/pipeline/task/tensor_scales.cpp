@@ -70,7 +70,7 @@ Status TensorScales::check(const WeightLayout& layout, const std::string& name) 
   const uint64_t elements = layout.granularity.element_count();
   if (shared(layout) || elements <= kMaxKeptElements) return {};
   const auto observer = make_observer(layout.spec);
-  if (!observer->keeps_data() || observer->settling_elements(layout.granularity) != 0) return {};
+  if (!observer->keeps_data() || observer->settling_elements(layout.granularity)) return {};
   return error_at(ErrorCode::memory_budget, name,
                   "{} keeps all {} values of this weight in memory; the limit is {}. Use another observer, or a scheme "
                   "with smaller groups",

@@ -93,23 +93,27 @@ TEST_CASE("granularity: every axis and group size of shapes up to four dimension
   }
 }
 
-TEST_CASE("granularity: contiguous_elements completes whole scales, in order") {
+TEST_CASE("granularity: run_length completes whole scales, in order") {
   for (const Shape& shape : {Shape{4, 6}, Shape{1, 6}, Shape{2, 3, 4}, Shape{12}})
     for (size_t axis = 0; axis < shape.size(); ++axis)
       for (const QScheme qscheme : {QScheme::per_tensor, QScheme::per_channel, QScheme::per_group}) {
         const auto g = granularity_of(shape, granularity_spec_of(qscheme, static_cast<int64_t>(axis), -1));
         REQUIRE(static_cast<bool>(g));
-        const uint64_t step = g->contiguous_elements();
-        if (step == 0) continue;
-        CHECK(step * g->scale_count() == g->element_count());
-        for_each_run(*g, 0, g->element_count(), [&](const Run& run) { CHECK(run.scale == run.begin / step); });
+        const std::optional<uint64_t> step = g->run_length();
+        if (!step) continue;
+        CHECK(*step * g->scale_count() == g->element_count());
+        for_each_run(*g, 0, g->element_count(), [&](const Run& run) { CHECK(run.scale == run.begin / *step); });
       }
   const auto rows = granularity_of({4, 6}, granularity_spec_of(QScheme::per_channel, 0));
-  CHECK(rows->contiguous_elements() == 6);
+  CHECK(rows->run_length() == 6);
   const auto groups = granularity_of({4, 6}, granularity_spec_of(QScheme::per_group, -1, 3));
-  CHECK(groups->contiguous_elements() == 3);
+  CHECK(groups->run_length() == 3);
   const auto columns = granularity_of({4, 6}, granularity_spec_of(QScheme::per_channel, 1));
-  CHECK(columns->contiguous_elements() == 0);
+  CHECK_FALSE(columns->run_length().has_value());
+  QuantizationSpec floats = granularity_spec_of(QScheme::per_group, -1, 4);
+  floats.dtype = Dtype::fp4;
+  const auto short_last = granularity_of({4, 6}, floats);
+  CHECK_FALSE(short_last->run_length().has_value());
 }
 
 TEST_CASE("granularity: shapes of the scales") {

@@ -1,0 +1,174 @@
+// Every column-wise algorithm on every granularity and on the shapes at which groups end early: odd columns, one row,
+// one column, a group wider than the row, a short last group.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "algorithms/column_run.h"
+#include "algorithms/product_error.h"
+#include "algorithms/rounding/column_groups.h"
+#include "random_values.h"
+
+using namespace wasmquant;
+using test_algorithms::output_error;
+
+namespace {
+
+constexpr ColumnMethod kColumnRounding[] = {ColumnMethod::gptq, ColumnMethod::gptaq, ColumnMethod::qronos,
+                                            ColumnMethod::gpfq};
+constexpr ColumnMethod kColumnMethodsAll[] = {ColumnMethod::nearest,   ColumnMethod::gptq, ColumnMethod::gptaq,
+                                              ColumnMethod::qronos,    ColumnMethod::gpfq, ColumnMethod::awq_clip,
+                                              ColumnMethod::awq_scales};
+
+struct ColumnDtype {
+  Dtype dtype;
+  bool symmetric;
+  ScaleFormat scale_format = ScaleFormat::float32;
+};
+constexpr ColumnDtype kColumnDtypes[] = {{Dtype::int4, true},
+                                         {Dtype::uint4, false},
+                                         {Dtype::int16, true},
+                                         {Dtype::fp8_e4m3, true},
+                                         {Dtype::fp4, true, ScaleFormat::e8m0},
+                                         {Dtype::fp4, true, ScaleFormat::e4m3},
+                                         {Dtype::bfloat16, true}};
+
+QuantizationSpec column_spec(const ColumnDtype& dtype, QScheme qscheme, int64_t group_size) {
+  QuantizationSpec spec;
+  spec.dtype = dtype.dtype;
+  spec.symmetric = dtype.symmetric;
+  spec.scale_format = dtype.scale_format;
+  spec.qscheme = qscheme;
+  spec.ch_axis = qscheme == QScheme::per_group ? 1 : 0;
+  spec.group_size = group_size;
+  spec.observer = min_max_observer_for(qscheme);
+  spec.grid.pads_groups = true;
+  return spec;
+}
+
+ColumnLayer column_layer_of(size_t rows, size_t columns, size_t tokens = 40) {
+  RandomValues random(static_cast<uint32_t>(rows * 1000 + columns));
+  ColumnLayer layer{rows, columns, random.vector(rows * columns), random.inputs(tokens, columns), {}};
+  layer.changed = layer.x;
+  for (float& value : layer.changed) value += 0.05f * random.next();
+  return layer;
+}
+
+void check_column_shape(const ColumnLayer& layer, const ColumnDtype& dtype, QScheme qscheme, int64_t group_size) {
+  const QuantizationSpec spec = column_spec(dtype, qscheme, group_size);
+  const auto g = granularity_of({layer.rows, layer.columns}, spec);
+  REQUIRE(g);
+  for (const ColumnMethod method : kColumnMethodsAll)
+    for (const bool static_groups : {true, false})
+      for (const uint32_t block_size : {128u, 5u}) {
+        CAPTURE(static_cast<int>(method));
+        CAPTURE(layer.columns);
+        CAPTURE(group_size);
+        GptqOptions options;
+        options.desc_act = static_groups;
+        options.static_groups = static_groups;
+        options.block_size = block_size;
+        const Result<ColumnResult> found = run_columns(method, layer, spec, options);
+        if (method == ColumnMethod::awq_clip && qscheme == QScheme::per_tensor) {
+          CHECK(found.error().code == ErrorCode::spec_invalid);
+          continue;
+        }
+        REQUIRE_MESSAGE(bool(found), found.error().message);
+        for (const float value : found->values) REQUIRE(std::isfinite(value));
+        if (found->codes.empty()) continue;
+        CHECK(found->qparams.size() == g->scale_count());
+        std::vector<float> values(found->values.size());
+        dequantize(*g, spec, found->qparams, found->codes.data(), values.size(), 0, values.data());
+        CHECK(values == found->values);
+      }
+}
+
+// Weights and codes of one column more or less must not matter to the rest, so the groups are compared one by one.
+std::vector<QParams> scales_of_columns(const ColumnLayer& layer, const QuantizationSpec& spec, ColumnRange range) {
+  std::vector<float> part;
+  for (size_t row = 0; row < layer.rows; ++row)
+    for (size_t j = range.begin; j < range.end; ++j) part.push_back(layer.weight[row * layer.columns + j]);
+  QuantizationSpec whole = spec;
+  whole.group_size = -1;
+  return min_max_scales(*granularity_of({layer.rows, range.count()}, whole), whole, part);
+}
+
+}  // namespace
+
+TEST_CASE("column-wise algorithms stay inside their arrays, and their values are those of their codes") {
+  constexpr struct { size_t rows, columns; } kShapes[] = {{3, 37}, {1, 37}, {66, 9}, {4, 1}, {1, 1}, {5, 48}};
+  for (const auto& shape : kShapes) {
+    const ColumnLayer layer = column_layer_of(shape.rows, shape.columns);
+    for (const ColumnDtype& dtype : kColumnDtypes) {
+      for (const int64_t group_size : {-1, 1, 5, 16, 36, 1000})
+        if (dtype.dtype != Dtype::bfloat16) check_column_shape(layer, dtype, QScheme::per_group, group_size);
+      if (dtype.scale_format != ScaleFormat::float32) continue;
+      check_column_shape(layer, dtype, QScheme::per_channel, 0);
+      check_column_shape(layer, dtype, QScheme::per_tensor, 0);
+    }
+  }
+}
+
+TEST_CASE("column-wise algorithms: a group wider than the row is the whole row") {
+  for (const size_t columns : {1, 9, 40})
+    for (const ColumnDtype& dtype : kColumnDtypes)
+      for (const ColumnMethod method : kColumnMethodsAll) {
+        if (dtype.dtype == Dtype::bfloat16) continue;
+        const ColumnLayer layer = column_layer_of(6, columns);
+        const auto whole = run_columns(method, layer, column_spec(dtype, QScheme::per_group, -1), {});
+        const auto wider = run_columns(method, layer, column_spec(dtype, QScheme::per_group, 1000), {});
+        REQUIRE(whole);
+        REQUIRE(wider);
+        CHECK(wider->values == whole->values);
+        CHECK(wider->codes == whole->codes);
+      }
+}
+
+TEST_CASE("column-wise algorithms: each group has the scales of its own columns, the short one too") {
+  const ColumnLayer layer = column_layer_of(7, 37);
+  for (const ColumnDtype& dtype : kColumnDtypes)
+    for (const int64_t group_size : {5, 16, 36}) {
+      if (dtype.dtype == Dtype::bfloat16 || dtype.scale_format == ScaleFormat::e4m3) continue;
+      const QuantizationSpec spec = column_spec(dtype, QScheme::per_group, group_size);
+      const auto groups = ColumnGroups::create(spec, layer.rows, layer.columns);
+      REQUIRE(groups);
+      const auto found = run_columns(ColumnMethod::gptq, layer, spec, {});
+      REQUIRE(found);
+      size_t covered = 0;
+      for (size_t group = 0; group < groups->count(); ++group) {
+        const ColumnRange range = (*groups)[group];
+        CHECK(range.begin == covered);
+        covered = range.end;
+        CHECK(groups->of(range.begin) == group);
+        CHECK(groups->of(range.end - 1) == group);
+        const std::vector<QParams> expected = scales_of_columns(layer, spec, range);
+        for (size_t row = 0; row < layer.rows; ++row) {
+          CHECK(found->qparams[groups->scale_of(row, group)].scale == expected[row].scale);
+          CHECK(found->qparams[groups->scale_of(row, group)].zero_point == expected[row].zero_point);
+        }
+      }
+      CHECK(covered == layer.columns);
+    }
+}
+
+TEST_CASE("column-wise algorithms gain over rounding to nearest with a short last group as without one") {
+  const size_t rows = 40, columns = 100, tokens = 400;
+  RandomValues random(3);
+  ColumnLayer layer{rows, columns, random.vector(rows * columns), random.inputs(tokens, columns), {}};
+  layer.changed = layer.x;
+  for (const ColumnDtype& dtype : kColumnDtypes)
+    for (const int64_t group_size : {32, 48, 99}) {
+      if (dtype.dtype == Dtype::bfloat16) continue;
+      const QuantizationSpec spec = column_spec(dtype, QScheme::per_group, group_size);
+      const auto nearest = run_columns(ColumnMethod::nearest, layer, spec, {});
+      REQUIRE(nearest);
+      const double plain = output_error(layer.x, layer.weight, nearest->values, columns);
+      for (const ColumnMethod method : kColumnRounding) {
+        CAPTURE(static_cast<int>(method));
+        const auto found = run_columns(method, layer, spec, {});
+        REQUIRE(found);
+        CHECK(output_error(layer.x, layer.weight, found->values, columns) < plain);
+      }
+    }
+}
