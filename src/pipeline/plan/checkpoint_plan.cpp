@@ -1,4 +1,3 @@
-
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"

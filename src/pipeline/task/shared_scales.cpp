@@ -102,8 +102,7 @@ Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, c
   for (const auto& [layer, task] : weights) {
     const bool is_named = has_scale_per_tensor(task->layout);
     asked.push_back(is_named && groups ? group_of(layer, *groups) : std::string());
-    joined.push_back(is_named && has_second_scale(task->layout) ? families::joined_matrix(layer)
-                                                                       : std::string());
+    joined.push_back(is_named && has_second_scale(task->layout) ? families::joined_matrix(layer) : std::string());
   }
   std::optional<Error> problem;
   bool is_any = false;
