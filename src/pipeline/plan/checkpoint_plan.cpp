@@ -384,7 +384,8 @@ class CheckpointPlanner final : public OutputPlanner {
     for (PlannedTensor& planned : plan_.tensors)
       if (!planned.task.is_copy && !planned.is_left && planned.weight.experts == 0)
         weights.push_back({planned.weight.layer, &planned.task});
-    auto shared = share_scales(weights, config_, format_.joins_layers(), options_.tile_bytes);
+    auto shared =
+        share_scales(weights, config_.shared_scale_groups, config_.where, format_.joins_layers(), options_.tile_bytes);
     if (!shared)
       fail(std::move(shared.error()));
     else if (*shared)

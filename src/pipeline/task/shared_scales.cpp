@@ -95,9 +95,8 @@ Diagnostic warning_of(const LayerTask& first, const LayerTask& second) {
 
 }  // namespace
 
-Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, const Config& config, bool joins,
-                                               const TileBytes& tile_bytes) {
-  const auto& groups = config.shared_scale_groups;
+Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, const std::optional<LayerGroups>& groups,
+                                               std::string_view where, bool joins, const TileBytes& tile_bytes) {
   List<std::string> asked, joined;
   for (const auto& [layer, task] : weights) {
     const bool is_named = has_scale_per_tensor(task->layout);
@@ -133,7 +132,7 @@ Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, c
               remark = warning_of(weights[members.front()], weights[members[1]]);
         });
   if (!remark && groups && !groups->empty() && !is_any)
-    remark = {Severity::note, "not-applied", text_of("{}/shared_scale_groups", config.where),
+    remark = {Severity::note, "not-applied", text_of("{}/shared_scale_groups", where),
               "no two weights of these groups share a scale: none of them has one for the whole tensor", ""};
   return remark;
 }

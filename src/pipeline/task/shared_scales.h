@@ -5,9 +5,9 @@
 // quantization/quark/schemes/quark_nvfp4.py, process_weights_after_loading; the experts' layers beside them.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 
-#include "config/spec/spec.h"
 #include "core/diagnostic.h"
 #include "core/list.h"
 #include "pipeline/task/task.h"
@@ -20,13 +20,16 @@ struct LayerTask {
   TensorTask* task;
 };
 
-/// Sets TensorTask::joined of the weights that share a scale: the config's shared_scale_groups, or without them the
+/// Names that layers of one module end with, a list a group (Config::shared_scale_groups).
+using LayerGroups = List<List<std::string>>;
+
+/// Sets TensorTask::joined of the weights that share a scale: `groups` of the config at the JSON pointer `where`, or without them the
 /// parts that vLLM joins (families::joined_matrix), if they have a second scale. A config's groups are names that
 /// layers of one module end with, as in AMD Quark, and also share the scales of weights quantized per tensor.
 /// `joins`: whether runtimes of the format join layers. Returns what to say: a warning if parts that vLLM joins keep
 /// scales of their own, a note if the config's groups share nothing. Errors: spec-invalid if the config's groups share
 /// scales of which the weights' ranges do not say enough.
-Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, const Config& config, bool joins,
-                                               const TileBytes& tile_bytes);
+Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, const std::optional<LayerGroups>& groups,
+                                               std::string_view where, bool joins, const TileBytes& tile_bytes);
 
 }  // namespace wasmquant
