@@ -115,6 +115,7 @@ Resolver::Resolver(const Config& config, const families::DefaultExclusions* excl
   usage_.exclude.resize(config.exclude.size());
   usage_.layer.resize(config.layer.size());
   usage_.layer_quantizable.resize(config.layer.size());
+  usage_.tied.resize(config.layer.size());
   usage_.layer_type.resize(config.layer_type.size());
   usage_.other_class.resize(config.layer.size());
   usage_.inputs.resize(config.input_quantizers.size());
@@ -285,6 +286,23 @@ Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_t
   Resolved resolved = decide(layer, type);
   count_input(layer, !resolved.weight.empty());
   return resolved;
+}
+
+Resolved Resolver::resolve_bias(std::string_view layer, std::string_view own_type) const {
+  const std::string_view type = type_of(layer, own_type);
+  if (!is_quantizable_type(type) || find_exclude(layer, nullptr) >= 0) return {};
+  const List<Candidate> found = candidates(layer, type);
+  if (default_exclusion(layer, type, found) != nullptr) return {};
+  for (const Candidate& deciding : found) {
+    if (!deciding.config->bias.empty()) {
+      Resolved resolved = kept(deciding.rule, text_of("{}/bias", pointer(deciding)),
+                               text_of("{} has a spec for biases", describe(deciding)));
+      resolved.weight = deciding.config->bias;
+      return resolved;
+    }
+    if (config_.resolution == Resolution::replace) break;
+  }
+  return {};
 }
 
 const families::DefaultExclusion* Resolver::default_exclusion(std::string_view layer, std::string_view layer_type,

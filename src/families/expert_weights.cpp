@@ -43,6 +43,14 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
   return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);
 }
 
+std::string_view routed_module(std::string_view layer) noexcept {
+  const std::string_view part = last_component(layer);
+  if (part.size() == layer.size()) return {};
+  for (const std::string_view name : {"gate", "router", "wg", "gating"})
+    if (part == name) return layer.substr(0, layer.size() - part.size() - 1);
+  return {};
+}
+
 ExpertSiblings expert_siblings(std::string_view name) {
   const std::string_view module = module_of(name), part = last_component(module);
   const std::string parent(module.substr(0, module.size() - part.size()));

@@ -52,6 +52,10 @@ std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vect
                                           const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
                                           const ModelFamily& family);
 
+/// The module whose experts `layer` chooses among ("model.layers.0.mlp" of "model.layers.0.mlp.gate"); empty if its name
+/// is not a router's. It is one if the module has experts.
+std::string_view routed_module(std::string_view layer) noexcept;
+
 /// Names of the gate_up and down tensors next to an expert tensor.
 struct ExpertSiblings {
   std::string gate_up, down;

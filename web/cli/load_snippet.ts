@@ -105,6 +105,13 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
     const other = report.files.find(({ name }) => /\.safetensors$/i.test(name))?.name ?? '';
     return [...note, `transformers looks for ${kWeightFiles.join(' or ')}; this is ${printable(other)}.`];
   }
+  if (report.format === 'quark' && report.tensors.some(({ name, spec }) => spec && /\.experts\./.test(name)))
+    return [
+      ...note,
+      "transformers does not load experts of this format. vLLM does where it has kernels for the scheme, and Quark's import_model_from_safetensors.",
+      '# pip install vllm',
+      `vllm serve ${pythonString(output)}`,
+    ];
   const loader = loaderOf(model.config, report);
   if (typeof loader === 'string') return [...note, loader];
   const dtype = isBfloat16 ? 'bfloat16' : 'auto';

@@ -143,6 +143,8 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
                 {rows, packing::words_per_row(columns, dtype.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
+  if (weight.is_reordered)
+    add_component(layout, weight, Role::column_group, "weight_g_idx", StorageDtype::I32, {columns});
   if (has_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::row_words;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,

@@ -180,8 +180,7 @@ class BrevitasParser {
     const std::string at = pointer_to(where, "bit_width");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits < 2) {
-      out_.error_in("value-invalid", at, nullptr, "use 2 to 8 bits, or 16", "{} bits are too few for a narrow range",
-                    bits);
+      out_.error_in("value-invalid", at, nullptr, "use 2 to 16 bits", "{} bits are too few for a narrow range", bits);
     } else if (const auto dtype = integer_dtype(bits, spec.symmetric, at, out_)) {
       spec.dtype = *dtype;
     }
@@ -229,7 +228,7 @@ class BrevitasParser {
       if (key.standard != nullptr) standard = std::move(*json::parse(key.standard));
       if (!(value[key.name] == standard))
         out_.warning_in("ignored", pointer_to(where, key.name), nullptr, "leave the key out",
-                        "biases are per tensor, symmetric, with the scale of input times weight");
+                        "{} of a bias: biases are per tensor, symmetric, with the scale of input times weight", name);
     }
     warn_not_applied(out_, where, "biases stay as they are");
   }

@@ -84,8 +84,7 @@ Config parse_dialect(Dialect dialect, const json::Value& block, const std::strin
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out) {
   for (const DtypeInfo& row : kDtypes)
     if (row.is_integer && row.bits == bits && row.is_signed == is_signed) return row.dtype;
-  out.error_in("not-implemented", where, nullptr, "use 2 to 8 bits, or 16", "this version has no integers of {} bits",
-               bits);
+  out.error_in("not-implemented", where, nullptr, "use 2 to 16 bits", "this version has no integers of {} bits", bits);
   return std::nullopt;
 }
 

@@ -1,10 +1,10 @@
-
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
 #include "families/conversions.h"
 #include "families/default_exclusions.h"
+#include "families/expert_weights.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
@@ -13,6 +13,7 @@
 #include "pipeline/plan/output_planner.h"
 #include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
+#include "pipeline/task/shared_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -82,13 +83,16 @@ class CheckpointPlanner final : public OutputPlanner {
     if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
     Resolved resolved =
         resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
+    resolve_bias(tensor, resolved);
     planned.reason = std::move(resolved.reason);
+    leave_router(planned, resolved.weight);
     if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
       resolved.weight = Stages();
       planned.reason = {Rule::excluded, "", std::string(experts_left_)};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+    TRY_VOID(describe_groups(planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout.components.empty()) leave_with_others(planned);
     if (!task.layout.components.empty())
@@ -101,6 +105,59 @@ class CheckpointPlanner final : public OutputPlanner {
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
     return {};
+  }
+
+  Status describe_groups(PlannedTensor& planned, const Stages& stages) {
+    WeightDescription& weight = planned.weight;
+    if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
+    const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
+    if (chooser == nullptr) return {};
+    weight.is_reordered = true;
+    if (format_.holds_group_index()) {
+      if (format_.joins_layers() && !std::exchange(is_reordered_, true))
+        warn("loader-limit", text_of("{}/static_groups", chooser->where),
+             "with desc_act, false groups columns out of order, and vLLM no longer loads such files",
+             "set it to true for files that load anywhere; gptqmodel loads both");
+      return {};
+    }
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
+        "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not take; set it to "
+        "true, or write gptq or fake-quantized",
+        chooser->value["name"].as_string(), format_.name());
+  }
+
+  // The spec of a bias is that of its layer's config.
+  void resolve_bias(const ModelTensor& tensor, Resolved& resolved) {
+    const auto [layer, role] = layer_name_of(tensor.stored.name);
+    if (role != TensorRole::bias || !is_quantizable(tensor.stored.dtype, tensor.stored.shape)) return;
+    const ModelTensor* const weight = model_.find(text_of("{}.weight", layer));
+    Resolved found = weight == nullptr ? Resolved() : resolver_.resolve_bias(layer, weight->layer_type);
+    if (found.weight.empty()) return;
+    if (format_.holds_biases())
+      resolved = std::move(found);
+    else
+      biases_.add(tensor.stored.name);
+  }
+
+  // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
+  void leave_router(PlannedTensor& planned, Stages& stages) {
+    const bool is_named = planned.reason.rule == Rule::layer_name || planned.reason.rule == Rule::layer_glob;
+    if (stages.empty() || is_named || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
+    stages = Stages();
+    planned.reason = {Rule::not_quantizable, "",
+                      "routers: Quark passes their classes over and loads them as they are; name the layer in "
+                      "layer_quant_config to quantize it"};
+    routers_.add(planned.task.name);
+  }
+
+  bool routes_experts(std::string_view layer) const {
+    const std::string_view module = families::routed_module(layer);
+    if (module.empty()) return false;
+    const std::string experts = text_of("{}.experts.", module);
+    for (const ModelTensor& tensor : model_.tensors())
+      if (tensor.stored.name.starts_with(experts)) return true;
+    return false;
   }
 
   static bool is_expert(const ModelTensor& tensor) {
@@ -231,6 +288,7 @@ class CheckpointPlanner final : public OutputPlanner {
     LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
+    outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason.rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
@@ -273,6 +331,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void report() override {
     report_online_rotation();
+    for (const std::string_view head : heads_without_tensor(outcomes_, family_)) resolver_.see_tied(head);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (inputs_left_out_)
       warn("not-applied", text_of("{}/input_tensors", config_.where),
@@ -290,7 +349,21 @@ class CheckpointPlanner final : public OutputPlanner {
                    activations_alone_.count),
            "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
+    share_tensor_scales();
     report_joined_layers();
+    if (biases_.count != 0)
+      warn(
+          "not-applied", biases_.first,
+          text_of("is the first of {} biases that have a spec and stay as they are, because {} does not hold quantized "
+                  "biases",
+                  biases_.count, format_.name()),
+          "remove the key, or write fake-quantized");
+    if (routers_.count != 0)
+      note("routers-left", routers_.first,
+           text_of(
+               "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
+               "expects their values",
+               routers_.count));
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -304,6 +377,19 @@ class CheckpointPlanner final : public OutputPlanner {
                              "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
                              "the config, or write another format",
                              format_.name(), planned.reason.text));
+  }
+
+  void share_tensor_scales() {
+    List<LayerTask> weights;
+    for (PlannedTensor& planned : plan_.tensors)
+      if (!planned.task.is_copy && !planned.is_left && planned.weight.experts == 0)
+        weights.push_back({planned.weight.layer, &planned.task});
+    auto shared =
+        share_scales(weights, config_.shared_scale_groups, config_.where, format_.joins_layers(), options_.tile_bytes);
+    if (!shared)
+      fail(std::move(shared.error()));
+    else if (*shared)
+      diagnostics_.push_back(std::move(**shared));
   }
 
   void report_joined_layers() {
@@ -337,6 +423,11 @@ class CheckpointPlanner final : public OutputPlanner {
 
   Status place_files() override {
     TRY_VOID(format_.check(outcomes_));
+    if (config_.shares_expert_inputs)
+      share_expert_inputs(plan_.tensors, [&](const PlannedTensor& planned) {
+        const Stages& inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
+        return !inputs.empty() && inputs.front().symmetric && inputs.front().qscheme == QScheme::per_tensor;
+      });
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
     for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight.empty();
@@ -359,8 +450,8 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false, unloadable_ = false;
-  Tally static_left_out_, activations_alone_, widened_, left_with_others_;
+  bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false;
+  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
 };
 
 // The first tensor of several experts; null if there is none.

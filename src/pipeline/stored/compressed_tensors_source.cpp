@@ -127,10 +127,6 @@ class CompressedTensorsSource final : public SourceFormat {
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     if (tensor_of(model, weight.layer, "weight_scale") == nullptr) return std::optional<StoredWeight>();
-    if (const ModelTensor* index = tensor_of(model, weight.layer, "weight_g_idx"))
-      return error_at(ErrorCode::dtype_unsupported, index->stored.name,
-                      "says that the columns of this weight are grouped out of order (actorder \"group\"), which is "
-                      "not decoded");
     if (const auto shape = stored_shape(model, weight.layer); shape && *shape != weight.shape)
       return error_at(ErrorCode::shape_mismatch, text_of("{}.weight_shape", weight.layer),
                       "says [{}, {}], which is not the shape of the weight that {}.weight_packed holds", (*shape)[0],
@@ -141,7 +137,8 @@ class CompressedTensorsSource final : public SourceFormat {
                      tensor_of(model, weight.layer, "weight_scale")->stored, weight);
     WeightDescription described = weight;
     described.is_unpacked = tensor_of(model, weight.layer, "weight") != nullptr;
-    TRY(found, locate(model, kCompressedTensors, described, {spec}));
+    described.is_reordered = tensor_of(model, weight.layer, "weight_g_idx") != nullptr;
+    TRY(found, locate(model, kCompressedTensors, described, {spec}, described.is_reordered));
     return std::optional(std::move(found));
   }
 

@@ -9,15 +9,6 @@ export const tensorDifferences = [
     explains: ({ name, scheme }) => scheme.endsWith('kv_cache fp8') && name.endsWith('.output_scale'),
   },
   {
-    id: 'block scales at ties',
-    text: 'a block scale of NVFP4 over weight_scale_2 that lies half-way between two fp8 values, as weights of 16 bits make them, may be rounded to the other one: fewer than one of a hundred blocks of a tensor',
-    explains: ({ name, scheme, codes }) =>
-      scheme === 'nvfp4, scales not shared' &&
-      /\.weight(_scale)?$/.test(name) &&
-      codes &&
-      codes.differing <= codes.count / 100,
-  },
-  {
     id: 'shared scales',
     text: 'shared_scale_groups gives parallel layers (q, k, v; gate, up) one scale of the tensor; here every weight has its own',
     explains: ({ name, scheme }) =>
@@ -59,7 +50,6 @@ export const quarkRefusals = [
 export const specDifferences = {
   zero_point_type: 'left out for floats, which have none; Quark writes its default',
   symmetric: 'true for floats; null in Quark where a spec does not set it',
-  scale_type: 'float where Quark has null, which means that',
 };
 
 /** Keys of the quantization_config block whose values may differ, with the reason. */
