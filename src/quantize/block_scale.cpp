@@ -17,8 +17,7 @@ float e8m0_scale_of(float amax, int mantissa_bits, int max_exponent, ScaleCalcul
   if (amax == 0) return kScaleEpsilon;
   int exponent = std::ilogb(amax);
   if (mode == ScaleCalculationMode::ceil && power_of_two(exponent) != double{amax}) ++exponent;
-  const float scale = static_cast<float>(power_of_two(exponent - max_exponent));
-  return scale == 0 ? kScaleEpsilon : scale;
+  return static_cast<float>(power_of_two(std::clamp(exponent - max_exponent, -127, 127)));
 }
 
 float rounded_to_fp8(Dtype dtype, float scale) noexcept {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "numeric/e8m0.h"
 #include "numeric/exponential.h"
@@ -99,8 +100,10 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       divisor_(integer_divisor(spec, is_magnitude_)),
       steps_(static_cast<float>(static_cast<double>(quant_max_of(spec)) - static_cast<double>(quant_min_of(spec)))),
       quant_min_(static_cast<float>(quant_min_of(spec))),
-      quant_max_(static_cast<float>(quant_max_of(spec))),
+      highest_zero_(static_cast<float>(quant_max_of(spec))),
       second_scale_(second_scale) {
+  // float32 rounds the largest codes of 32 bits up, to one that is no code.
+  if (double{highest_zero_} > static_cast<double>(quant_max_of(spec))) highest_zero_ = std::nextafter(highest_zero_, 0.0f);
   if (info_of(spec.dtype).is_block()) divisor_ = 1;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
   const FloatFormat format = float_format_of(spec);
@@ -136,7 +139,7 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
 QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float floored = std::max(scale, grid_.smallest_scale);
   const float position = low / (grid_.zero_point_of_unfloored ? scale : floored);
-  return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, quant_max_)};
+  return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, highest_zero_)};
 }
 
 float ScaleRule::stored(float scale) const noexcept {
@@ -144,6 +147,7 @@ float ScaleRule::stored(float scale) const noexcept {
 }
 
 QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
+  threshold = std::min(threshold, std::numeric_limits<float>::max());  // the length of a range may be more
   if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_), 0.0f};
   return with_zero_point(scale_of_threshold(threshold), low);
 }

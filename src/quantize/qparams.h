@@ -58,7 +58,7 @@ class ScaleRule {
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
   GridRule grid_;
   float divisor_;  // of the threshold
-  float steps_, quant_min_, quant_max_;
+  float steps_, quant_min_, highest_zero_;  // highest_zero_: the largest zero point
   float second_scale_;
 };
 

@@ -154,7 +154,7 @@ Status TensorScales::finish_observer() {
   spec_ = observation.spec;
   spec_.grid.sign_by_data = false;
   qparams_ = std::move(observation.qparams);
-  if (spec_.scale_format == ScaleFormat::e4m3) second_scale_ = second_scale_of(observation.min, observation.max, spec_);
+  if (spec_.scale_format == ScaleFormat::e4m3) second_scale_ = observation.second_scale;
   return {};
 }
 
