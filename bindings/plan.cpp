@@ -29,7 +29,10 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   if (const json::Value& format = options_json["format"]; format.is_string()) options.format = format.as_string();
   if (const json::Value& name = options_json["name"]; name.is_string()) options.name = name.as_string();
   options.include_towers = options_json["include_towers"].as_bool();
-  options.include_experts = options_json["include_experts"].as_bool();
+  const std::string& experts = options_json["experts"].as_string();
+  options.experts = experts == "include"   ? ExpertChoice::include
+                    : experts == "exclude" ? ExpertChoice::exclude
+                                           : ExpertChoice::by_default;
   options.tile_bytes = tile_bytes_of(options_json);
   options.calibrates = options_json["calibrates"].as_bool();
   options.activations = options_json["activations"];
@@ -39,6 +42,7 @@ Result<Plan> plan_with(const ModelIndex& model, const std::string& config, const
   options.onnx.qdq = onnx["qdq"].as_bool();
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
+  options.onnx.constant_inputs = onnx["constantInputs"].as_bool();
   options.onnx.file = options_json["file"].as_string();
   options.onnx.folder = options_json["folder"].as_bool();
   const json::Value& gguf = options_json["gguf"];

@@ -21,8 +21,8 @@ json::Value texts(std::span<const std::string_view> list) {
 
 json::Value schemas() {
   json::Value out;
-  for (const auto dialect : {Dialect::quark, Dialect::brevitas, Dialect::aihwkit, Dialect::gguf})
-    out.set(std::string(config::name_of(dialect)), config::schema(dialect));
+  for (size_t i = 0; i < config::kDialectNames.size(); ++i)
+    out.set(std::string(config::kDialectNames[i]), config::schema(static_cast<Dialect>(i)));
   return out;
 }
 

@@ -2,6 +2,7 @@
 // layouts and a function that returns it, plus its row in formats.def.
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -27,10 +28,13 @@ struct LayerOutcome {
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
   bool is_unpacked = false;    // WeightDescription::is_unpacked
+  bool is_reordered = false;   // WeightDescription::is_reordered
   bool is_asked = false;       // a rule of the config names the layer
   uint64_t columns = 0;        // of a matrix, else 0
 };
 
+/// Whether the layer's weight is copied or cast to 16 bits.
+bool keeps_weight(const LayerOutcome& layer) noexcept;
 /// Whether the file holds scales of its inputs or outputs.
 bool has_activation_scales(const LayerOutcome& layer) noexcept;
 /// Whether the stages' scales are stored: not dynamic, and not plain casts.
@@ -43,12 +47,20 @@ struct WeightDescription {
   std::vector<uint64_t> shape;
   StorageDtype source = StorageDtype::F32;
   PackMethod pack_method = PackMethod::reorder;  // quark only
-  bool is_unpacked = false;  // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
+  bool is_unpacked = false;   // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
+  bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
   std::string tensor;           // name of the tensor if it is not layer.weight
   uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
   bool is_input_major = false;  // a matrix is [in, out]
   json::Value stored{};         // read-only formats: an object with what their layouts need; else null
+};
+
+/// Why transformers cannot load a file, although each of its weights fits the format.
+struct LoaderLimit {
+  std::string layer;         // the first that it is about
+  std::string reason, hint;  // a sentence each
+  bool is_of_experts;        // the file loads with the experts unquantized
 };
 
 /// How the experts of a model are stored.
@@ -84,10 +96,24 @@ class CheckpointFormat {
   /// Whether `storage.spec`, 8 bits per tensor or per channel with float32 scales, can be stored next to the weight;
   /// adapts `storage` to the format.
   virtual bool fit(const WeightDescription& /*weight*/, ActivationStorage& /*storage*/) const { return false; }
-  /// How experts of this family are stored. `include_experts`: even if transformers cannot load them.
-  virtual ExpertStorage expert_storage(const families::ModelFamily& /*family*/, bool /*include_experts*/) const {
-    return ExpertStorage::per_expert;
+  virtual ExpertStorage expert_storage() const noexcept { return ExpertStorage::per_expert; }
+  /// Why the runtimes of this format cannot read experts that the model stores in one tensor; empty if they can.
+  virtual std::string stacked_experts_limit(const families::ModelFamily& /*family*/) const { return {}; }
+  /// Why transformers cannot load these layers together. Nullopt if it can, or if that is not known.
+  virtual std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& /*layers*/,
+                                                  const families::ModelFamily& /*family*/) const {
+    return std::nullopt;
   }
+  /// Whether loaders take groups whose columns stand anywhere in the row. compressed-tensors has removed its actorder
+  /// "group" in 0.20, and refuses such a file; older ones are read here.
+  virtual bool holds_group_index() const noexcept { return false; }
+  /// The release of transformers from which on it loads these layers, as pip spells it; empty: any that knows the family.
+  virtual std::string_view needed_loader(const List<LayerOutcome>& /*layers*/,
+                                         const families::ModelFamily& /*family*/) const {
+    return {};
+  }
+  /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
+  virtual bool holds_split_layers() const noexcept { return false; }
   /// Whether weights stored as [in, out] are supported.
   virtual bool holds_input_major() const noexcept { return false; }
   /// Checks what the layers of a model must have in common. Errors: format-unsupported naming the layer.
@@ -100,6 +126,10 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
+  /// Whether biases may be quantized.
+  virtual bool holds_biases() const noexcept { return false; }
+  /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.
+  virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
   virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
@@ -114,7 +144,7 @@ std::span<const CheckpointFormat* const> checkpoint_formats() noexcept;
 /// The format of that name, or null.
 const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;
 
-/// Fills in the spec of the codes, rows, columns, granularity. Errors: those of granularity_of.
+/// Fills in the spec of the codes, with the dtype that arithmetic `weight` stands for, rows, columns, granularity. Errors: those of granularity_of.
 Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages);
 /// Appends a component named layer + "." + suffix; bytes follow from dtype and shape.
 void add_component(WeightLayout& layout, const WeightDescription& weight, Role role, const char* suffix,
@@ -128,7 +158,10 @@ WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
 /// The spec with scales in the weight's dtype unless it says otherwise, because loaders of compressed-tensors convert
 /// scales to it. Rounding a scale after choosing codes would change every value.
 QuantizationSpec with_source_scales(QuantizationSpec spec, StorageDtype source);
-/// The storage dtype of scales: that of spec.scale_type, float32 unless it names another.
+/// The spec with the dtype that arithmetic `weight` stands for beside a weight of dtype `source`.
+QuantizationSpec with_known_arithmetic(QuantizationSpec spec, StorageDtype source) noexcept;
+/// The storage dtype of scales: that of spec.scale_type; of `float` that of the arithmetic, but float32 for integers
+/// per tensor.
 StorageDtype scale_storage(const QuantizationSpec& spec) noexcept;
 
 }  // namespace wasmquant

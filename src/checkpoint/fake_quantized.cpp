@@ -17,9 +17,11 @@ class FakeQuantized final : public CheckpointFormat {
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
-  ExpertStorage expert_storage(const families::ModelFamily&, bool) const override { return ExpertStorage::as_stored; }
+  ExpertStorage expert_storage() const noexcept override { return ExpertStorage::as_stored; }
   bool holds_input_major() const noexcept override { return true; }
+  bool holds_group_index() const noexcept override { return true; }
   bool holds_online_rotation() const noexcept override { return true; }
+  bool holds_biases() const noexcept override { return true; }
   json::Value quantization_config(const Config&, const List<LayerOutcome>&,
                                   const families::ModelFamily&) const override {
     return nullptr;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "checkpoint/ignored_modules.h"
 #include "core/order.h"
 #include "families/joined_layers.h"
 

@@ -4,7 +4,17 @@
 
 namespace wasmquant {
 
-Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& stages) {
+QuantizationSpec with_known_arithmetic(QuantizationSpec spec, StorageDtype source) noexcept {
+  if (spec.grid.arithmetic == Arithmetic::weight)
+    spec.grid.arithmetic = source == StorageDtype::BF16  ? Arithmetic::bfloat16
+                           : source == StorageDtype::F16 ? Arithmetic::float16
+                                                         : Arithmetic::float32;
+  return spec;
+}
+
+Result<WeightLayout> begin_layout(const WeightDescription& weight, const Stages& asked) {
+  Stages stages = asked;
+  for (QuantizationSpec& stage : stages) stage = with_known_arithmetic(stage, weight.source);
   const bool is_progressive = stages.size() == 2 && !stages[1].is_scale_quant;
   const QuantizationSpec& spec = is_progressive ? stages[1] : stages[0];
   WeightLayout layout;
@@ -27,6 +37,10 @@ bool are_static(const Stages& stages) noexcept {
   for (const QuantizationSpec& stage : stages)
     if (!stage.is_dynamic && !info_of(stage.dtype).is_plain_cast()) return true;
   return false;
+}
+
+bool keeps_weight(const LayerOutcome& layer) noexcept {
+  return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
 }
 
 bool has_activation_scales(const LayerOutcome& layer) noexcept {
@@ -106,7 +120,11 @@ QuantizationSpec groups_of(Dtype dtype, ScaleFormat scale_format, uint64_t size)
 StorageDtype scale_storage(const QuantizationSpec& spec) noexcept {
   if (spec.scale_type == ScaleType::bfloat16) return StorageDtype::BF16;
   if (spec.scale_type == ScaleType::float16) return StorageDtype::F16;
-  return StorageDtype::F32;
+  // torch widens a scalar of 16 bits beside one of 32, which is how Quark floors scales of integers.
+  const bool is_widened = info_of(spec.dtype).is_integer && spec.qscheme == QScheme::per_tensor;
+  if (spec.scale_type != ScaleType::float_ || is_widened) return StorageDtype::F32;
+  if (spec.grid.arithmetic == Arithmetic::bfloat16) return StorageDtype::BF16;
+  return spec.grid.arithmetic == Arithmetic::float16 ? StorageDtype::F16 : StorageDtype::F32;
 }
 
 }  // namespace wasmquant

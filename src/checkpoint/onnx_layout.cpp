@@ -26,23 +26,26 @@ class Builder {
     if (is_matrix_form) TRY_VOID(check_matrix());
     QuantizationSpec& spec = layout_.spec;
     // MatMulNBits needs [N, K], MatMulInteger [K, N].
-    const bool stores_input_major = form_ == OnnxForm::mat_mul_n_bits ? false
+    const bool stores_input_major = weight_.is_batch                    ? weight_.is_input_major
+                                    : form_ == OnnxForm::mat_mul_n_bits ? false
                                     : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2
                                         ? true
-                                        : weight_.is_input_major;
+                                        : weight_.is_input_major != weight_.is_transposed;
     if (stores_input_major != weight_.is_input_major) {
       std::swap(layout_.shape[0], layout_.shape[1]);
       layout_.source_transposed = true;
     }
     if (stores_input_major && spec.qscheme != QScheme::per_tensor && (spec.ch_axis == 0 || spec.ch_axis == 1))
       spec.ch_axis = 1 - spec.ch_axis;
+    if (weight_.is_batch && spec.qscheme != QScheme::per_tensor && spec.ch_axis < 2)
+      spec.ch_axis += static_cast<int64_t>(layout_.shape.size()) - 2;
     layout_.rows = layout_.shape.empty() ? 1 : layout_.shape[0];
     layout_.columns = 1;
     for (size_t d = 1; d < layout_.shape.size(); ++d) layout_.columns *= layout_.shape[d];
-    // Scales have the weight's dtype, and codes are chosen for that.
-    if (weight_.source == StorageDtype::F16) spec.scale_type = ScaleType::float16;
-    if (weight_.source == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
-    if (weight_.source == StorageDtype::F32) spec.scale_type = ScaleType::float_;
+    // Codes are chosen for scales of the type that is stored.
+    if (weight_.type == StorageDtype::F16) spec.scale_type = ScaleType::float16;
+    if (weight_.type == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
+    if (weight_.type == StorageDtype::F32) spec.scale_type = ScaleType::float_;
     if (form_ == OnnxForm::mat_mul_n_bits) spec.grid.pads_groups = true;
     auto granularity = granularity_of(layout_.shape, spec);
     if (!granularity) {
@@ -62,18 +65,21 @@ class Builder {
   Status check_spec() {
     QuantizationSpec& spec = layout_.spec;
     const auto rank = static_cast<int64_t>(weight_.shape.size());
-    if (spec.ch_axis < 0) spec.ch_axis += rank;
+    if (spec.ch_axis < 0) spec.ch_axis += weight_.is_batch ? 2 : rank;
     if (spec.qscheme == QScheme::per_block) return unsupported("{} has no scales of two-dimensional blocks");
     if (spec.scale_format != ScaleFormat::float32) return unsupported("{} has scales of float types only");
     if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} has whole zero points only");
     if (!dtype_.is_integer) return unsupported("{} stores integers only");
-    if (spec.qscheme == QScheme::per_group && rank != 2) return unsupported("{} in groups is for matrices only");
+    if (spec.qscheme == QScheme::per_group && rank != 2 && !weight_.is_batch)
+      return unsupported("{} in groups is for matrices only");
     if (form_ == OnnxForm::integer_operator) {
       if (layout_.bits != 8) return unsupported("{} works on 8 bits");
       if (spec.qscheme == QScheme::per_group)
         return unsupported("{} has a scale per tensor or per channel, not groups");
-      if (weight_.source != StorageDtype::F32) return unsupported("{} quantizes inputs of float32 only");
-      const bool is_conv = rank > 2;
+      if (weight_.type != StorageDtype::F32) return unsupported("{} quantizes inputs of float32 only");
+      if (weight_.is_batch && (!weight_.is_input_major || !spec.symmetric))
+        return unsupported("{} takes batches of matrices [in, out] with symmetric codes");
+      const bool is_conv = rank > 2 && !weight_.is_batch;
       if (is_conv && spec.qscheme == QScheme::per_channel && !spec.symmetric)
         return unsupported("{} on convolutions has one zero point; use symmetric int8, or a scale per tensor");
       if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
@@ -102,7 +108,7 @@ class Builder {
 
   Status add_blocks() {
     const uint64_t rows = layout_.rows, groups = layout_.granularity.blocks(), size = layout_.granularity.block;
-    const uint64_t scale_bytes = info_of(weight_.source).bits / 8;
+    const uint64_t scale_bytes = info_of(weight_.type).bits / 8;
     layout_.codes = CodeStorage::rows_blocks;
     // Codes are stored unsigned.
     layout_.code_offset = dtype_.is_signed ? static_cast<int16_t>(1 << (layout_.bits - 1)) : int16_t{0};
@@ -114,7 +120,7 @@ class Builder {
         : layout_.bits == 8 ? "_Q8"
                             : "_Q2",
         StorageDtype::U8, std::move(shape), rows * groups * group_bytes);
-    add(Role::scale, "_scales", weight_.source, {rows, groups}, rows * groups * scale_bytes);
+    add(Role::scale, "_scales", weight_.type, {rows, groups}, rows * groups * scale_bytes);
     if (dtype_.is_signed && layout_.spec.symmetric) return {};
     layout_.zero_point = ZeroPointStorage::row_bits;
     const uint64_t row_bytes = (groups * layout_.bits + 7) / 8;
@@ -127,8 +133,6 @@ class Builder {
     const Granularity& g = layout_.granularity;
     if (layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
       return unsupported("{} stores 2, 4 or 8 bits, not {}", layout_.bits);
-    if (layout_.columns * layout_.bits % 8 != 0)
-      return unsupported("{}: rows of {} codes do not fill whole bytes", layout_.columns);
     const uint64_t elements = g.element_count(), scales = g.scale_count();
     std::vector<uint64_t> shape;
     if (spec.qscheme == QScheme::per_channel) shape.push_back(g.axis);
@@ -137,12 +141,12 @@ class Builder {
       shape[static_cast<size_t>(spec.ch_axis)] = g.blocks();
     }
     std::vector<uint64_t> scale_shape = shape;
-    if (form_ == OnnxForm::integer_operator && spec.qscheme == QScheme::per_channel)
+    if (form_ == OnnxForm::integer_operator && spec.qscheme == QScheme::per_channel && !weight_.is_batch)
       for (size_t d = 2; d < weight_.shape.size(); ++d) scale_shape.push_back(1);
     const StorageDtype stored = dtype_.is_signed ? StorageDtype::I8 : StorageDtype::U8;
     layout_.codes = layout_.bits == 8 ? CodeStorage::rows_bytes : CodeStorage::rows_bit_stream;
-    add(Role::codes, "_quantized", stored, layout_.shape, elements * layout_.bits / 8);
-    add(Role::scale, "_scale", weight_.source, std::move(scale_shape), scales * info_of(weight_.source).bits / 8);
+    add(Role::codes, "_quantized", stored, layout_.shape, (elements * layout_.bits + 7) / 8);
+    add(Role::scale, "_scale", weight_.type, std::move(scale_shape), scales * info_of(weight_.type).bits / 8);
     if (spec.symmetric) return {};
     layout_.zero_point = layout_.bits == 8 ? ZeroPointStorage::bytes : ZeroPointStorage::bit_stream;
     add(Role::zero_point, "_zero_point", stored, std::move(shape), (scales * layout_.bits + 7) / 8);
@@ -180,7 +184,7 @@ uint32_t onnx_opset_of(OnnxForm form, const WeightLayout& layout) noexcept {
   if (form != OnnxForm::dequantize_linear) return 0;
   if (layout.bits == 2) return 25;
   if (layout.bits == 4 || layout.spec.qscheme == QScheme::per_group) return 21;
-  if (layout.source != StorageDtype::F32) return 19;
+  if (layout.spec.scale_type != ScaleType::float_) return 19;
   return layout.spec.qscheme == QScheme::per_channel ? 13 : 10;
 }
 

@@ -27,16 +27,21 @@ std::string_view name_of(OnnxForm form) noexcept;
 /// The float weight to lay out.
 struct OnnxWeight {
   std::string name;
-  std::vector<uint64_t> shape;  // as in the model
-  StorageDtype source = StorageDtype::F32;
+  std::vector<uint64_t> shape;              // in the order of the model's bytes
+  StorageDtype source = StorageDtype::F32;  // of the model's bytes
+  StorageDtype type = StorageDtype::F32;    // of the values that the form's operator gives or multiplies with
   /// The first two dimensions are [in, out] instead of the configs' [out, in]: MatMul, Gemm without transB,
   /// ConvTranspose. Axes 0 and 1 of the spec are then exchanged.
   bool is_input_major = false;
+  /// A batch of matrices, [..., in, out] or [..., out, in]: these are then the last two dimensions.
+  bool is_batch = false;
+  /// DequantizeLinear stores the matrix in the other order than the model.
+  bool is_transposed = false;
 };
 
 /// Layout of the weight under `spec`, whose ch_axis refers to [out, in, …] as in configs. mat_mul_n_bits: the layout of
 /// [N, K], source_transposed if the model has [K, N]; matrices of integer_operator vice versa. Components are in the
-/// order of the node's inputs. Errors: format-unsupported, which lists what the form supports; those of granularity_of.
+/// order of the node's inputs; scales have the operator's type. Errors: format-unsupported, which lists what the form supports; those of granularity_of.
 Result<WeightLayout> onnx_layout(OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec);
 
 /// The version of ONNX's own operators that a layout of this form needs; 0: any.

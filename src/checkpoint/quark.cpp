@@ -42,6 +42,24 @@ std::string unsupported_part(const WeightDescription& weight, const WeightLayout
   return {};
 }
 
+// As Quark exports: in the arithmetic of the weight, which has no effect on powers of two, and with codes of weights
+// that freeze() has rounded before, so that the zero point comes after.
+QuantizationSpec as_exported(QuantizationSpec spec, StorageDtype source) {
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  if (spec.is_scale_quant || dtype.is_plain_cast() || dtype.is_block()) return spec;
+  const bool has_16_bits = source == StorageDtype::BF16 || source == StorageDtype::F16;
+  const bool rounds = spec.scale_format == ScaleFormat::float32 || spec.scale_format == ScaleFormat::e5m3;
+  if (spec.grid.arithmetic == Arithmetic::by_format && has_16_bits && rounds) spec.grid.arithmetic = Arithmetic::weight;
+  if (spec.grid.zero_point_order == ZeroPointOrder::by_path && dtype.is_integer && !spec.symmetric)
+    spec.grid.zero_point_order = ZeroPointOrder::after_rounding;
+  return spec;
+}
+
+Stages as_exported(Stages stages, StorageDtype source) {
+  for (QuantizationSpec& stage : stages) stage = as_exported(stage, source);
+  return stages;
+}
+
 bool is_progressive(const WeightLayout& layout) {
   return layout.stages.size() == 2 && !layout.stages[1].is_scale_quant;
 }
@@ -119,7 +137,7 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
 }  // namespace
 
 Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages& stages) const {
-  TRY(layout, begin_layout(weight, stages));
+  TRY(layout, begin_layout(weight, as_exported(stages, weight.source)));
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
@@ -176,6 +194,11 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
       add_scales(layout, weight, StorageDtype::I32, scales);
       return std::move(layout);
   }
+}
+
+bool Quark::fit(const WeightDescription& weight, ActivationStorage& storage) const {
+  storage.spec = with_known_arithmetic(as_exported(storage.spec, weight.source), weight.source);
+  return true;
 }
 
 json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers,

@@ -10,7 +10,8 @@
 // Scales of floats and mx are never transposed: [out, groups] or [out blocks, in blocks], e8m0 and e5m3 as U8, e4m3 as
 // F8_E4M3 with the float32 scale of the tensor in weight_scale_2. Of two stages that both make codes, weight_scale is
 // the first's and weight_scale_2 (weight_zero_point_2) the second's. Zero points are written for every other integer
-// dtype, zeros when symmetric. Source: AMD Quark export, spec sections 6.1-6.6.
+// dtype, zeros when symmetric. `float` scales of weights of 16 bits are of their dtype, and computed in it; of integers
+// per tensor they are computed in it and stored as F32. Source: AMD Quark export, spec sections 6.1-6.6.
 //   mx6 mx9 bfp16     U8 [out, bytes of the row's blocks], packing.h. Quark cannot store them; the layout is this
 // library's
 #pragma once
@@ -30,8 +31,9 @@ class Quark final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return true; }
   bool holds_activation_scales() const override { return true; }
-  bool fit(const WeightDescription&, ActivationStorage&) const override { return true; }
+  bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   bool holds_online_rotation() const noexcept override { return true; }
+  bool leaves_routers() const noexcept override { return true; }
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -1,7 +1,5 @@
 #include "config/parse.h"
 
-#include <algorithm>
-
 #include "config/dialects/dialects.h"
 #include "config/dialects/foreign_config.h"
 #include "config/match/edit_distance.h"
@@ -18,10 +16,11 @@ void read_known_types(const json::Value& block, const std::string& where, Config
     const std::string at = pointer_to(pointer_to(where, "layer_types"), name);
     check_pattern(name, at, out);
     const std::string_view type = value.is_string() ? std::string_view(value.as_string()) : std::string_view();
-    if (std::find(kKnownTypes.begin(), kKnownTypes.end(), type) == kKnownTypes.end())
+    const int known = python_name(type) == kDense ? 0 : index_of_word(type, kKnownTypes);
+    if (known < 0)
       unknown_word(value.is_string() ? type : json::describe(value.kind()), at, kKnownTypes, out);
     else
-      config.layer_types.emplace_back(name, type);
+      config.layer_types.emplace_back(name, kKnownTypes[static_cast<size_t>(known)]);
   }
 }
 
@@ -64,6 +63,9 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
   Config config = used == Dialect::quark ? parse_quark(*block, where, out) : parse_dialect(used, *block, where, out);
   read_known_types(*block, where, config, out);
   config.default_exclusions = (*block)["default_exclusions"].as_bool();
+  if (index_of_word((*block)["non_finite"].as_string(), kNonFinite) == 1) config.non_finite = NonFinite::saturate;
+  if (index_of_word((*block)["indivisible_groups"].as_string(), kIndivisibleGroups) == 1)
+    config.indivisible_groups = IndivisibleGroups::fallback;
   return config;
 }
 

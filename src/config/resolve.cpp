@@ -104,15 +104,20 @@ Resolver::Resolver(const Config& config, const families::DefaultExclusions* excl
     layer_names_.emplace_back(entry, i);
     if (is_pattern(entry)) layer_globs_.push_back({i, NamePattern(entry)});
   }
+  for (uint32_t i = 0; i < config.input_quantizers.size(); ++i)
+    input_names_.emplace_back(config.input_quantizers[i].first, i);
   for (const auto& [name, layer] : config.kv_cache) cache_globs_.emplace_back(name);
   for (uint32_t i = 0; i < config.layer_types.size(); ++i)
     type_globs_.push_back({i, NamePattern(config.layer_types[i].first)});
   exclude_names_ = by_name(exclude_names_);
   layer_names_ = by_name(layer_names_);
+  input_names_ = by_name(input_names_);
   usage_.exclude.resize(config.exclude.size());
   usage_.layer.resize(config.layer.size());
   usage_.layer_quantizable.resize(config.layer.size());
   usage_.layer_type.resize(config.layer_type.size());
+  usage_.other_class.resize(config.layer.size());
+  usage_.inputs.resize(config.input_quantizers.size());
 }
 
 std::span<const std::pair<std::string_view, uint32_t>> Resolver::named(const Index& index, std::string_view name) {
@@ -150,7 +155,20 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
 std::string_view Resolver::type_of(std::string_view layer, std::string_view inferred) const {
   for (const Glob& glob : type_globs_)
     if (glob.pattern.matches(layer)) return config_.layer_types[glob.entry].second;
+  if (config_.dialect == Dialect::aihwkit && (inferred == "Norm" || inferred.empty()))
+    if (const int64_t entry = entry_named(layer); entry >= 0)
+      if (const std::string& own = config_.layer[static_cast<size_t>(entry)].second.of_class; own == "LayerNorm")
+        return own;
   return inferred;
+}
+
+int64_t Resolver::entry_named(std::string_view layer) const {
+  const auto entries = named(layer_names_, layer);
+  return entries.empty() ? -1 : int64_t{entries[0].second};
+}
+
+bool Resolver::is_of_other_class(const LayerConfig& entry, std::string_view layer_type) {
+  return !entry.of_class.empty() && entry.of_class != class_of(layer_type);
 }
 
 bool Resolver::excludes(std::string_view layer) const { return find_exclude(layer, nullptr) >= 0; }
@@ -177,7 +195,7 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     return found;
   }
   const std::pair<std::string, LayerConfig>* exact = nullptr;
-  if (const auto entries = named(layer_names_, layer); !entries.empty()) exact = &config_.layer[entries[0].second];
+  if (const int64_t entry = entry_named(layer); entry >= 0) exact = &config_.layer[static_cast<size_t>(entry)];
   if (exact != nullptr) add(Rule::layer_name, exact->second, exact->first);
   for (const Glob& glob : layer_globs_) {
     const auto& entry = config_.layer[glob.entry];
@@ -203,12 +221,14 @@ LayerConfig Resolver::layer_config(std::string_view layer, std::string_view laye
   LayerConfig merged;
   for (const Candidate& candidate : found) {
     const LayerConfig& next = *candidate.config;
-    if (config_.resolution == Resolution::replace) return next;
     if (merged.weight.empty()) merged.weight = next.weight;
     if (merged.bias.empty()) merged.bias = next.bias;
     if (merged.input_tensors.empty()) merged.input_tensors = next.input_tensors;
     if (merged.output_tensors.empty()) merged.output_tensors = next.output_tensors;
+    if (config_.resolution == Resolution::replace) break;
   }
+  if (const auto inputs = named(input_names_, layer); !inputs.empty() && !merged.weight.empty())
+    merged.input_tensors = config_.input_quantizers[inputs[0].second].second;
   return merged;
 }
 
@@ -252,7 +272,9 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_ty
   count(layer, type, quantizable && quantizable_storage);
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
   if (!quantizable_storage) return kept(Rule::not_quantizable, {}, "only F32, F16 and BF16 weights can be quantized");
-  return decide(layer, type);
+  Resolved resolved = decide(layer, type);
+  count_input(layer, !resolved.weight.empty());
+  return resolved;
 }
 
 Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_type) {
@@ -260,7 +282,26 @@ Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_t
   const bool quantizable = is_quantizable_type(type);
   count(layer, type, quantizable);
   if (!quantizable) return kept(Rule::not_quantizable, {}, text_of("layers of class {} are never quantized", type));
-  return decide(layer, type);
+  Resolved resolved = decide(layer, type);
+  count_input(layer, !resolved.weight.empty());
+  return resolved;
+}
+
+Resolved Resolver::resolve_bias(std::string_view layer, std::string_view own_type) const {
+  const std::string_view type = type_of(layer, own_type);
+  if (!is_quantizable_type(type) || find_exclude(layer, nullptr) >= 0) return {};
+  const List<Candidate> found = candidates(layer, type);
+  if (default_exclusion(layer, type, found) != nullptr) return {};
+  for (const Candidate& deciding : found) {
+    if (!deciding.config->bias.empty()) {
+      Resolved resolved = kept(deciding.rule, text_of("{}/bias", pointer(deciding)),
+                               text_of("{} has a spec for biases", describe(deciding)));
+      resolved.weight = deciding.config->bias;
+      return resolved;
+    }
+    if (config_.resolution == Resolution::replace) break;
+  }
+  return {};
 }
 
 const families::DefaultExclusion* Resolver::default_exclusion(std::string_view layer, std::string_view layer_type,
@@ -296,6 +337,9 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
   std::string passed_over;
   for (const Candidate& deciding : found) {
     const std::string name = describe(deciding);
+    if (is_of_other_class(*deciding.config, type))
+      return kept(deciding.rule, pointer(deciding),
+                  text_of("{} replaces a {}, and this layer looks like {}", name, deciding.config->of_class, type));
     if (!deciding.config->weight.empty()) {
       Resolved resolved =
           kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),

@@ -70,14 +70,19 @@ class Resolver {
   /// class, unless the config overrides it.
   Resolved resolve_weight(std::string_view layer, std::string_view own_type);
 
-  /// The class of a layer: from the config's layer_types, else `inferred`. Valid while the config lives.
+  /// The spec of the bias of a layer of class `own_type`, as `weight`; empty without one.
+  Resolved resolve_bias(std::string_view layer, std::string_view own_type) const;
+
+  /// The class of a layer: from the config's layer_types; of norms also from an aihwkit entry of the layer; else
+  /// `inferred`. Valid while the config lives.
   std::string_view type_of(std::string_view layer, std::string_view inferred) const;
   bool excludes(std::string_view layer) const;
-  /// All four fields for a layer that is not excluded, by the config's resolution.
+  /// All four fields for a layer that is not excluded, by the config's resolution; inputs also from input_quantizers.
   LayerConfig layer_config(std::string_view layer, std::string_view layer_type) const;
 
-  /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry and layer type
-  /// that matched no layer, with the nearest layer as a hint. Notes instead of warnings when the config is a preset.
+  /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry, layer type and
+  /// input quantizer that matched no layer, with the nearest layer as a hint; `not-applied` for those that matched but
+  /// could not be applied. Notes instead of warnings when the config is a preset.
   List<Diagnostic> unused_patterns() const;
 
  private:
@@ -93,9 +98,14 @@ class Resolver {
     std::string_view name;   // pattern or class
     std::string_view where;  // as in LayerConfig
   };
-  struct Usage {                               // one flag an entry
+  // What became of an input quantizer; the last that holds.
+  enum class InputUse : uint8_t { no_layer, container, excluded, weight_stays, applied };
+  struct Usage {                               // one an entry
     List<uint8_t> exclude, layer, layer_type;  // matched a layer
     List<uint8_t> layer_quantizable;           // matched one that can be quantized
+    List<std::string_view> other_class;        // matched a layer of this class, which is not that of the entry
+    List<InputUse> inputs;
+    std::string norm;  // the first norm whose class is unknown
   };
 
   /// The entries with this name.
@@ -110,6 +120,14 @@ class Resolver {
   /// Exact name, first glob, type, global: those that apply, in order.
   List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);
+  void count_input(std::string_view layer, bool is_quantized);
+  /// Remarks on the entries of input_quantizers that were not applied, and on norms without a class.
+  void add_unused_inputs(DiagnosticList& list) const;
+  void add_unknown_norms(DiagnosticList& list, const LayerConfig& layer) const;
+  /// The first entry of config_.layer with exactly this name; -1: none.
+  int64_t entry_named(std::string_view layer) const;
+  /// Whether an entry's quantized module does not replace layers of this class.
+  static bool is_of_other_class(const LayerConfig& entry, std::string_view layer_type);
   bool is_pattern(std::string_view entry) const noexcept { return !config_.exact_names && is_glob(entry); }
   std::string pointer(const Candidate& candidate) const;
   std::string exclude_pointer(size_t entry) const;
@@ -119,7 +137,7 @@ class Resolver {
 
   const Config& config_;
   const families::DefaultExclusions* exclusions_;
-  Index exclude_names_, layer_names_;
+  Index exclude_names_, layer_names_, input_names_;
   List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: also exact names
   List<NamePattern> cache_globs_;                        // of config_.kv_cache, also exact names
   Usage usage_;

@@ -11,9 +11,12 @@ using config::pointer_to;
 
 void Resolver::count(std::string_view layer, std::string_view layer_type, bool candidate) {
   find_exclude(layer, &usage_);
+  count_input(layer, false);
+  if (layer_type == "Norm" && usage_.norm.empty()) usage_.norm = layer;
   const auto hit = [&](uint32_t entry) {
     usage_.layer[entry] = true;
     if (candidate) usage_.layer_quantizable[entry] = true;
+    if (candidate && is_of_other_class(config_.layer[entry].second, layer_type)) usage_.other_class[entry] = layer_type;
   };
   for (const auto& [name, entry] : named(layer_names_, layer)) hit(entry);
   for (const Glob& glob : layer_globs_) {
@@ -24,6 +27,17 @@ void Resolver::count(std::string_view layer, std::string_view layer_type, bool c
   for (size_t i = 0; i < config_.layer_type.size(); ++i)
     if (config_.layer_type[i].first == layer_type) usage_.layer_type[i] = true;
   quantizable_layers_.emplace_back(layer);
+}
+
+void Resolver::count_input(std::string_view layer, bool is_quantized) {
+  if (input_names_.empty()) return;
+  const auto raise = [&](std::string_view name, InputUse use) {
+    for (const auto& [known, entry] : named(input_names_, name))
+      usage_.inputs[entry] = std::max(usage_.inputs[entry], use);
+  };
+  for (size_t dot = layer.find('.'); dot != std::string_view::npos; dot = layer.find('.', dot + 1))
+    raise(layer.substr(0, dot), InputUse::container);
+  raise(layer, is_quantized ? InputUse::applied : excludes(layer) ? InputUse::excluded : InputUse::weight_stays);
 }
 
 // The nearest layer name, or a layer whose last component is near that of the pattern.
@@ -64,17 +78,55 @@ List<Diagnostic> Resolver::unused_patterns() const {
 
   for (size_t i = 0; i < config_.layer.size(); ++i) {
     const auto& [name, layer] = config_.layer[i];
+    const std::string where = pointer({Rule::layer_name, &layer, name, layer.where});
     if (!usage_.layer_quantizable[i])
-      report(pointer({Rule::layer_name, &layer, name, layer.where}), name,
-             usage_.layer[i] ? " matches only layers that are never quantized" : kNoLayer);
+      report(where, name, usage_.layer[i] ? " matches only layers that are never quantized" : kNoLayer);
+    else if (!usage_.other_class[i].empty())
+      list.warning_in("not-applied", where, nullptr, "name the quantized module of that class",
+                      "{q} looks like {}, which Quant{} does not replace", name, usage_.other_class[i], layer.of_class);
   }
   for (size_t i = 0; i < config_.layer_type.size(); ++i) {
     const auto& [name, layer] = config_.layer_type[i];
-    // Layer types that a dialect adds implicitly were not requested.
-    if (!usage_.layer_type[i] && (layer.where.empty() || layer.where.ends_with(json::pointer_token(name))))
+    if (usage_.layer_type[i]) continue;
+    if (name == "LayerNorm" && !usage_.norm.empty())
+      add_unknown_norms(list, layer);
+    else if (!layer.is_implied)
       report(pointer({Rule::layer_type, &layer, name, layer.where}), name, " is the class of no layer of this model");
   }
+  add_unused_inputs(list);
   return list.take();
+}
+
+// Weight files do not say which norms are of class LayerNorm.
+void Resolver::add_unknown_norms(DiagnosticList& list, const LayerConfig& layer) const {
+  if (layer.weight.empty()) return;
+  const std::string hint =
+      text_of("add \"layer_types\": {{q}: \"LayerNorm\"}, with a name or a pattern for each", usage_.norm);
+  list.warning_in(
+      "not-applied", pointer({Rule::layer_type, &layer, "LayerNorm", layer.where}), nullptr, hint.c_str(),
+      "norms stay as they are, because weight files do not say which are of class LayerNorm; the first is {q}",
+      usage_.norm);
+}
+
+void Resolver::add_unused_inputs(DiagnosticList& list) const {
+  for (size_t i = 0; i < config_.input_quantizers.size(); ++i) {
+    const auto& [name, stages] = config_.input_quantizers[i];
+    const InputUse use = usage_.inputs[i];
+    if (stages.empty() || use == InputUse::applied) continue;
+    const std::string where = pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name);
+    if (use == InputUse::no_layer)
+      list.add({Severity::warning, "pattern-unused", where, text_of("{q} matches no layer of this model", name),
+                hint_for(name)});
+    else if (use == InputUse::container)
+      list.warning_in("not-applied", where, nullptr, "name the layers that read this input",
+                      "{q} is a module with layers inside; files hold scales of the inputs of layers only", name);
+    else if (use == InputUse::excluded)
+      list.warning_in("not-applied", where, nullptr, "remove the entry, or do not exclude the layer",
+                      "{q} is excluded, and its input with it", name);
+    else
+      list.warning_in("not-applied", where, nullptr, "quantize its weight, or remove the entry",
+                      "the weight of {q} stays as it is; files hold input scales only beside quantized weights", name);
+  }
 }
 
 }  // namespace wasmquant

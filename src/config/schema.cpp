@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/dialects/brevitas.h"
 #include "config/dialects/dialects.h"
 #include "config/dialects/gguf_config.h"
 #include "config/quark/quark_algorithms.h"
@@ -16,7 +17,7 @@ using json::Array;
 using json::Value;
 
 struct KindName {
-  uint8_t kind;
+  uint16_t kind;
   const char* name;
 };
 constexpr KindName kKindNames[] = {{kBool, "boolean"},  {kInteger, "integer"}, {kNumber, "number"},
@@ -34,7 +35,8 @@ constexpr Words kQuarkWords[] = {
     {"mx_element_dtype", kMxElements}, {"zero_point_type", kZeroPointTypes},
     {"target_device", kTargetDevices}, {"quant_mode", kQuantModes},
     {"resolution", kResolutions},      {"indivisible_groups", kIndivisibleGroups},
-    {"non_finite", kNonFinite},
+    {"non_finite", kNonFinite},        {"pack_method", kPackMethods},
+    {"weight_format", kWeightFormats},
 };
 
 class Writer {
@@ -99,11 +101,12 @@ class Writer {
     Value properties, name, out;
     name.set("enum", split(row.names));
     properties.set("name", std::move(name));
-    for (const Value& field : split(row.fields)) {
+    for (std::string_view rest = row.fields; !rest.empty();) {
+      const AlgorithmField field = next_field(rest);
       Value kinds;
       for (const KindName& kind : kKindNames)
-        if (kind.name[0] == field.as_string()[0]) kinds.set("type", Array{Value(kind.name), Value("null")});
-      properties.set(field.as_string().substr(1), std::move(kinds));
+        if (kind.name[0] == field.kind) kinds.set("type", Array{Value(kind.name), Value("null")});
+      properties.set(std::string(field.name), std::move(kinds));
     }
     for (const Value& field : split(kIgnoredAlgorithmFields)) {
       Value without_effect;
@@ -128,6 +131,37 @@ class Writer {
     }
     Value out;
     out.set("$ref", std::string("#/$defs/") + kTitle);
+    return out;
+  }
+
+  // An algorithm of the Brevitas extension, of one of its two lists.
+  Value brevitas_algorithm(bool before) {
+    Array rows;
+    for (const BrevitasAlgorithm& row : brevitas_algorithms()) {
+      if (row.before != before) continue;
+      Value name, inner = object(row.keys);
+      name.set("enum", Array{Value(row.name)});
+      for (auto& [key, value] : inner.members())
+        if (key == "properties") value.set("name", std::move(name));
+      inner.set("required", Array{Value("name")});
+      rows.push_back(std::move(inner));
+    }
+    Value any, out;
+    any.set("anyOf", std::move(rows));
+    out.set("type", Array{Value("array"), Value("null")});
+    out.set("items", std::move(any));
+    return out;
+  }
+
+  // Parameters of aihwkit's range estimators: of any, because another key names the estimator.
+  Value estimator_parameters() {
+    Array rows;
+    for (const Keys& keys : {aihwkit_parameter_keys()[0], aihwkit_parameter_keys()[1], aihwkit_parameter_keys()[2]})
+      rows.push_back(object(keys));
+    Value none, out;
+    none.set("type", "null");
+    rows.push_back(std::move(none));
+    out.set("anyOf", std::move(rows));
     return out;
   }
 
@@ -179,6 +213,11 @@ class Writer {
     } else if (dialect_ == Dialect::gguf && key.name == std::string_view("layers")) {
       out.set("type", "object");
       out.set("additionalProperties", one_of_words(ggml_types()));
+    } else if (key.name == std::string_view("range_estimator_params")) {
+      out = estimator_parameters();
+    } else if (dialect_ == Dialect::brevitas &&
+               (key.name == std::string_view("pre_quant_opt_config") || key.name == std::string_view("algo_config"))) {
+      out = brevitas_algorithm(key.name[0] == 'p');
     } else if (key.of != nullptr || lists_algorithms(key)) {
       Value inner = key.of != nullptr ? reference(*key.of) : algorithm();
       Array choices;
@@ -223,13 +262,27 @@ class Writer {
   Value definitions_{json::Object{}};
 };
 
+const Keys& keys_of(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::quark:
+      return quark_keys();
+    case Dialect::brevitas:
+      return brevitas_keys();
+    case Dialect::aihwkit:
+      return aihwkit_keys();
+    case Dialect::compressed_tensors:
+      return compressed_tensors_keys();
+    case Dialect::gguf:
+      return gguf_keys();
+    default:
+      return uniform_keys(dialect);
+  }
+}
+
 }  // namespace
 
 json::Value schema(Dialect dialect) {
-  const Keys& keys = dialect == Dialect::aihwkit    ? aihwkit_keys()
-                     : dialect == Dialect::brevitas ? brevitas_keys()
-                     : dialect == Dialect::gguf     ? gguf_keys()
-                                                    : quark_keys();
+  const Keys& keys = keys_of(dialect);
   Value out;
   out.set("$schema", "https://json-schema.org/draft/2020-12/schema");
   Value parts = Writer(dialect).write(keys);

@@ -1,4 +1,4 @@
-// JSON Schemas of the dialects that people write by hand, derived from the parsers' tables. Not part of the module: the
+// JSON Schemas of the dialects, derived from the parsers' tables. Not part of the module: the
 // build writes them into the package (bindings/schema/main.cpp).
 #pragma once
 #include "config/spec/spec.h"
@@ -6,7 +6,7 @@
 
 namespace wasmquant::config {
 
-/// JSON Schema 2020-12 of a config in `dialect`: quark, brevitas, aihwkit or gguf. Covers keys, kinds and words; only
+/// JSON Schema 2020-12 of a config in `dialect`. Covers keys, kinds and words; only
 /// the parser checks rules between keys.
 json::Value schema(Dialect dialect);
 

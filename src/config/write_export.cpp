@@ -71,6 +71,9 @@ Config in_quark_terms(const Config& config, bool keeps_static) {
       block.layer_type.emplace_back(type, convert(layer));
   for (const auto& [name, layer] : config.layer)
     if (!layer.weight.empty() && !is_regex(name)) block.layer.emplace_back(name, convert(layer));
+  keep_quark_words(block.global);
+  for (auto& [name, layer] : block.layer_type) keep_quark_words(layer);
+  for (auto& [name, layer] : block.layer) keep_quark_words(layer);
   return block;
 }
 
@@ -99,6 +102,7 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
         wanted = asked.layer_config(layer.name, layer.type);
         keep_applied(wanted, has_activation_scales);
         wanted.weight = *layer.weight;
+        keep_quark_words(wanted);
       }
       const LayerConfig read = reader.layer_config(layer.name, layer.type);
       if (layer.weight != nullptr ? same(read, wanted) : read.weight.empty() && layer.type == "Embedding") continue;
@@ -117,9 +121,6 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
   block.layer = std::move(exact);
   block.exclude.append(excluded.begin(), excluded.end());
   block.export_info = info;
-  keep_quark_words(block.global);
-  for (auto& [name, layer] : block.layer_type) keep_quark_words(layer);
-  for (auto& [name, layer] : block.layer) keep_quark_words(layer);
 
   json::Value value = to_json(block);
   json::Object members;

@@ -1,5 +1,7 @@
 #include "core/diagnostic.h"
 
+#include <functional>
+
 #include "core/list.h"
 
 namespace wasmquant {
@@ -34,16 +36,44 @@ json::Value to_json(const List<Diagnostic>& diagnostics) {
 }
 
 void DiagnosticList::add(Diagnostic diagnostic) {
-  const Severity severity = diagnostic.severity;
-  if (severity == Severity::error) ++errors_;
-  if (items_.size() < kLimit) {
-    items_.push_back(std::move(diagnostic));
-  } else if (items_.size() == kLimit) {
-    items_.push_back({severity, "too-many-problems", "", "there are more problems than this list shows",
-                      "fix these and check the config again"});
-  } else if (severity < items_.back().severity) {
-    items_.back().severity = severity;
+  const auto rank = static_cast<size_t>(diagnostic.severity);
+  if (diagnostic.severity == Severity::error) ++errors_;
+  const size_t hash = std::hash<std::string_view>()(diagnostic.message) ^ diagnostic.code.size();
+  if (diagnostic.severity != Severity::error && count_repeated(diagnostic, hash)) return;
+  size_t end = 0;
+  for (size_t i = 0; i <= rank; ++i) end += kept_[i];
+  if (kept_[rank] < kLimit) {
+    insert(end, std::move(diagnostic), hash);
+    ++kept_[rank];
+    return;
   }
+  if (dropped_[rank]++ == 0) {
+    insert(end, {diagnostic.severity, "too-many-problems", "", "", "fix these and check the config again"}, 0);
+    ++kept_[rank];
+    ++end;
+  }
+  items_[end - 1].message = text_of("{} more {}s are not shown", dropped_[rank], name_of(diagnostic.severity));
+}
+
+void DiagnosticList::insert(size_t at, Diagnostic diagnostic, size_t hash) {
+  repeats_.insert(at, {hash, diagnostic.message.size(), 0});
+  items_.insert(at, std::move(diagnostic));
+}
+
+bool DiagnosticList::count_repeated(const Diagnostic& diagnostic, size_t hash) {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    Diagnostic& known = items_[i];
+    Repeats& repeats = repeats_[i];
+    if (repeats.hash != hash || known.severity != diagnostic.severity || known.code != diagnostic.code ||
+        std::string_view(known.message).substr(0, repeats.length) != diagnostic.message)
+      continue;
+    if (known.where == diagnostic.where) return true;
+    ++repeats.more;
+    known.message.resize(repeats.length);
+    known.message += text_of(" (and at {} other place{})", repeats.more, repeats.more == 1 ? "" : "s");
+    return true;
+  }
+  return false;
 }
 
 void DiagnosticList::add_in(Severity severity, const char* code, const std::string& where, const char* key,

@@ -41,10 +41,12 @@ std::string_view name_of(Severity severity) noexcept;
 json::Value to_json(const Diagnostic& diagnostic);
 json::Value to_json(const List<Diagnostic>& diagnostics);
 
-/// A growing list with a limit, so that a hostile config cannot make an unbounded report.
+/// A growing list, errors first, then warnings, then notes, each in the order in which they were added. It has a limit,
+/// so that a hostile config cannot make an unbounded report. A warning or note whose code and message are those of an
+/// earlier one is counted there.
 class DiagnosticList {
  public:
-  /// Diagnostics kept; one more says that others were dropped.
+  /// Diagnostics of one severity that are kept; one more says that others were dropped.
   static constexpr size_t kLimit = 200;
 
   void error(const char* code, const std::string& where, const char* message, const char* hint = "");
@@ -70,6 +72,7 @@ class DiagnosticList {
 
   /// Errors added so far, including dropped ones.
   size_t errors() const noexcept { return errors_; }
+  /// Whether further diagnostics may be dropped.
   bool full() const noexcept { return items_.size() >= kLimit; }
   const List<Diagnostic>& items() const noexcept { return items_; }
   List<Diagnostic> take() noexcept { return std::move(items_); }
@@ -78,7 +81,22 @@ class DiagnosticList {
   void add_in(Severity severity, const char* code, const std::string& where, const char* key, const char* hint,
               const char* message, message::Values values);
 
+  /// Of an item: what finds its repetitions, and how many there were.
+  struct Repeats {
+    size_t hash = 0;    // of code and message
+    size_t length = 0;  // of the message without its count
+    uint64_t more = 0;
+  };
+  static constexpr size_t kSeverities = 3;
+
+  /// Counts the diagnostic with an equal one; false if there is none.
+  bool count_repeated(const Diagnostic& diagnostic, size_t hash);
+  void insert(size_t at, Diagnostic diagnostic, size_t hash);
+
   List<Diagnostic> items_;
+  List<Repeats> repeats_;          // of the item with the same index
+  size_t kept_[kSeverities] = {};  // items of each severity
+  uint64_t dropped_[kSeverities] = {};
   size_t errors_ = 0;
 };
 

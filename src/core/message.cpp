@@ -45,13 +45,14 @@ void append_value(std::string& out, const void* value, Kind kind) {
 std::string write(const char* pattern, Values values) {
   std::string out;
   for (const char* c = pattern; *c != '\0'; ++c) {
-    if (*c != '{') {
-      out += *c;
-    } else if (*++c == 'q') {
+    if (c[0] == '{' && c[1] == 'q' && c[2] == '}') {
       out += quoted(text_at(*values.at++, *values.kinds++));
+      c += 2;
+    } else if (c[0] == '{' && c[1] == '}') {
+      append_value(out, *values.at++, *values.kinds++);
       ++c;
     } else {
-      append_value(out, *values.at++, *values.kinds++);
+      out += *c;
     }
   }
   return out;

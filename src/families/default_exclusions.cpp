@@ -16,7 +16,10 @@ constexpr DefaultExclusion kRows[] = {
 #define WASMQUANT_DEFAULT_EXCLUSION(id, match, words, text) {#id, Match::match, words, text},
 #include "families/default_exclusions.def"
 };
-constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major", kHead = "head";
+constexpr std::string_view kTower = "tower", kExpert = "expert", kInputMajor = "input_major", kHead = "head",
+                           kSplit = "split_on_loading";
+// Parallel to Conversion::Kind.
+constexpr std::string_view kConversionKinds[] = {"experts", "joined", "split", "rearranged", "unreadable"};
 
 bool has_ending(std::string_view words, std::string_view layer) {
   return any_word(words, [&](std::string_view word) { return ends_with_components(layer, word); });
@@ -52,10 +55,34 @@ uint32_t rows_of_part(std::string_view part) {
 
 }  // namespace
 
+DefaultExclusions::DefaultExclusions(const ModelFamily& family, Rows rows)
+    : family_(family), rows_(rows), conversions_(family) {
+  rows_.tower &= family.generates();
+  for (const DefaultExclusion& row : kRows)
+    if (row.id == kExpert) expert_ = row;
+  expert_.text = rows.expert;
+  for (const Conversion* conversion : conversions_.rows()) {
+    DefaultExclusion& copy = converted_.emplace_back();
+    for (const DefaultExclusion& row : kRows)
+      if (row.match == Match::converted && is_word(row.words, kConversionKinds[static_cast<size_t>(conversion->kind)]))
+        copy = row;
+    copy.words = conversion->sources;
+  }
+}
+
+// The row for layers that the loader converts as it does this one; null if presets do not exclude them.
+const DefaultExclusion* DefaultExclusions::row_of_conversion(std::string_view layer) const {
+  const Conversion* const conversion = conversions_.find(layer);
+  for (size_t i = 0; conversion != nullptr && i < converted_.size(); ++i)
+    if (conversions_.rows()[i] == conversion && !converted_[i].id.empty()) return &converted_[i];
+  return nullptr;
+}
+
 bool DefaultExclusions::applies(const DefaultExclusion& row) const noexcept {
   if (row.id == kTower) return rows_.tower;
-  if (row.id == kExpert) return rows_.expert;
-  if (row.match == Match::family || row.id == kInputMajor) return rows_.input_major;
+  if (row.id == kExpert) return !rows_.expert.empty();
+  if (row.id == kSplit && !rows_.split) return false;
+  if (row.match == Match::family || row.match == Match::converted || row.id == kInputMajor) return rows_.input_major;
   return true;
 }
 
@@ -69,12 +96,15 @@ bool DefaultExclusions::is_behind_last(std::string_view layer) const noexcept {
 
 bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
   if (row.match == Match::type) return pattern.find("conv") != std::string_view::npos;
-  return any_word(row.words,
-                  [&](std::string_view word) { return pattern.find(part_of(word)) != std::string_view::npos; });
+  return any_word(row.words, [&](std::string_view word) {
+    const std::string_view part = row.match == Match::converted ? last_component(word) : part_of(word);
+    return pattern.find(part) != std::string_view::npos;
+  });
 }
 
-const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const noexcept {
+const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const {
   uint32_t listed = 0;
+  const DefaultExclusion* const converted = row_of_conversion(layer);
   for (std::string_view rest = layer; !rest.empty();) listed |= rows_of_part(next_component(rest));
   for (const DefaultExclusion& row : kRows) {
     const bool is_listed = listed >> (&row - kRows) & 1;
@@ -96,11 +126,15 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
       case Match::family:
         matches = any_word(row.words, [&](std::string_view word) { return is_of_family(word, family_, layer); });
         break;
+      case Match::converted:
+        matches = converted != nullptr && converted->id == row.id;
+        break;
       case Match::layers:
         matches = is_listed || is_behind_last(layer);
         break;
     }
-    if (matches && applies(row)) return &row;
+    if (!matches || !applies(row)) continue;
+    return row.id == kExpert ? &expert_ : row.match == Match::converted ? converted : &row;
   }
   return nullptr;
 }

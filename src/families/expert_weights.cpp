@@ -1,6 +1,8 @@
 #include "families/expert_weights.h"
 
+#include "families/conversions.h"
 #include "families/module_path.h"
+#include "families/word_list.h"
 
 namespace wasmquant::families {
 namespace {
@@ -41,6 +43,14 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
   return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);
 }
 
+std::string_view routed_module(std::string_view layer) noexcept {
+  const std::string_view part = last_component(layer);
+  if (part.size() == layer.size()) return {};
+  for (const std::string_view name : {"gate", "router", "wg", "gating"})
+    if (part == name) return layer.substr(0, layer.size() - part.size() - 1);
+  return {};
+}
+
 ExpertSiblings expert_siblings(std::string_view name) {
   const std::string_view module = module_of(name), part = last_component(module);
   const std::string parent(module.substr(0, module.size() - part.size()));
@@ -70,6 +80,11 @@ std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vect
   found.is_gate_up = row->is_gate_up && found.rows % 2 == 0 && !family.is("gpt_oss");
   found.gate = row->is_gate_up && !found.is_gate_up ? row->name : row->gate;
   found.up = row->up;
+  if (const Conversion* const merged = Conversions(family).merged_experts(row->name)) {
+    std::string_view names = merged->sources;
+    found.gate = next_word(names);
+    if (!names.empty()) found.up = names;
+  }
   const std::string_view module = module_of(name);
   found.parent = module.substr(0, module.size() - row->name.size() - 1);
   if (!row->parent.empty()) found.parent += "." + std::string(row->parent);

@@ -4,6 +4,7 @@
 //   [E, in, out]   rows are inputs: Llama 4, gpt-oss
 // A fused gate_up tensor has the gate's outputs in its first half and those of up in its second. In gpt-oss they
 // alternate, and every reader keeps them so: there it is one matrix.
+// The names of single matrices are those of the family's row in conversions.def, else those of most models.
 // Source: transformers' modeling files and conversion_mapping.py; vLLM's make_expert_params_mapping for the names.
 #pragma once
 #include <cstdint>
@@ -50,6 +51,10 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
 std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,
                                           const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
                                           const ModelFamily& family);
+
+/// The module whose experts `layer` chooses among ("model.layers.0.mlp" of "model.layers.0.mlp.gate"); empty if its name
+/// is not a router's. It is one if the module has experts.
+std::string_view routed_module(std::string_view layer) noexcept;
 
 /// Names of the gate_up and down tensors next to an expert tensor.
 struct ExpertSiblings {

@@ -1,8 +1,21 @@
 #include "families/model_family.h"
 
+#include <algorithm>
+
 #include "core/json.h"
 
 namespace wasmquant::families {
+
+namespace {
+
+// config.json has few levels; the parser bounds them.
+void add_model_types(const json::Value& config, List<std::string>& out) {
+  if (const std::string& type = config["model_type"].as_string(); !type.empty()) out.push_back(type);
+  for (const auto& [key, value] : config.members())
+    if (value.is_object()) add_model_types(value, out);
+}
+
+}  // namespace
 
 Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
   ModelFamily family;
@@ -13,9 +26,14 @@ Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
   if (&text != &config) family.text_model_type = text["model_type"].as_string();
   if (const json::Array& classes = config["architectures"].items(); !classes.empty())
     family.architecture = classes[0].as_string();
+  add_model_types(config, family.model_types);
   family.hidden_layers = text["num_hidden_layers"].as_integer();
   family.is_quantized = config["quantization_config"].is_object();
   return family;
+}
+
+bool ModelFamily::has(std::string_view type) const noexcept {
+  return is(type) || std::find(model_types.begin(), model_types.end(), type) != model_types.end();
 }
 
 bool ModelFamily::generates() const noexcept {

@@ -66,7 +66,8 @@ class Finder {
     for (uint32_t t = 0; t < model.tensors.size(); ++t)
       for (const onnx::Consumer& consumer : model.tensors[t].consumers) {
         const Node& node = model.nodes[consumer.node];
-        if (consumer.input == kBias || is_norm(node)) constants_.push_back({consumer.node, consumer.input, t});
+        if (consumer.view == kNone && (consumer.input == kBias || is_norm(node)))
+          constants_.push_back({consumer.node, consumer.input, t});
       }
     constant_order_ = sorted_order(constants_.size(), [&](uint32_t a, uint32_t b) {
       const Constant &left = constants_[a], &right = constants_[b];
@@ -76,7 +77,8 @@ class Finder {
 
   bool find(const OnnxModelWeight& listed, OnnxNorm& out) const {
     const Tensor& weight = model_.tensors[listed.tensor];
-    if (listed.kept != nullptr || weight.consumers.size() != 1 || weight.encoding != onnx::Encoding::bytes)
+    if (listed.kept != nullptr || listed.is_input || weight.consumers.size() != 1 ||
+        weight.encoding != onnx::Encoding::bytes)
       return false;
     const onnx::Consumer& consumer = weight.consumers[0];
     const Node& layer = model_.nodes[consumer.node];

@@ -21,7 +21,7 @@ OnnxOperators::OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> cho
   for (const OnnxChoice& choice : choices) {
     if (choice.form != OnnxForm::integer_operator) continue;
     for (const Consumer& consumer : model.tensors[choice.tensor].consumers)
-      if (takes_form(model, consumer, choice.form)) {
+      if (takes_form(model, *choice.weight, consumer, choice.form, choice.readers, *choice.layout)) {
         const Node& node = model.nodes[consumer.node];
         inputs_.push_back({node.inputs[0], node.graph, consumer.node, {}, {}, {}});
       }
@@ -34,27 +34,31 @@ OnnxOperators::OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> cho
   });
 }
 
-void OnnxOperators::dequantize(const OnnxChoice& choice, const List<std::string>& names) {
+void OnnxOperators::dequantize(const OnnxChoice& choice, uint32_t view, const List<std::string>& names) {
   const onnx::Tensor& tensor = editor_.model.tensors[choice.tensor];
+  const std::string_view output = view == onnx::kNone ? tensor.name : editor_.model.views[view].name;
   const QuantizationSpec& spec = choice.layout->spec;
   NodeBytes node("DequantizeLinear", "", tensor.name, "_DequantizeLinear");
   for (const std::string& name : names) node.input(name);
-  node.output(tensor.name);
+  node.output(output);
   if (spec.qscheme != QScheme::per_tensor) node.attribute("axis", spec.ch_axis);
   if (spec.qscheme == QScheme::per_group)
     node.attribute("block_size", static_cast<int64_t>(choice.layout->granularity.block));
   Pieces pieces;
   editor_.append_node(pieces, node);
-  editor_.drop(tensor, std::move(pieces));
+  if (view == onnx::kNone)
+    editor_.drop(tensor, std::move(pieces));
+  else
+    editor_.replace_node(editor_.model.views[view].node, std::move(pieces));
 }
 
 void OnnxOperators::replace(const OnnxChoice& choice, const Consumer& consumer, const List<std::string>& names) {
   const Node& node = editor_.model.nodes[consumer.node];
   Pieces nodes;
-  if (choice.form == OnnxForm::mat_mul_n_bits)
-    multiply(choice, node, names, nodes);
-  else if (choice.form == OnnxForm::gather_block_quantized)
+  if (consumer.use == Use::gather)
     gather(choice, node, names, nodes);
+  else if (choice.form == OnnxForm::mat_mul_n_bits)
+    multiply(choice, node, names, nodes);
   else
     multiply_integers(consumer, choice.layout->shape.size(), names, nodes);
   editor_.replace_node(consumer.node, std::move(nodes));
@@ -62,7 +66,7 @@ void OnnxOperators::replace(const OnnxChoice& choice, const Consumer& consumer, 
 
 // name of the product, before a bias that Gemm or Conv add
 std::string OnnxOperators::product_name(const Node& node) {
-  const bool has_bias = node.op_type != "MatMul" && node.inputs.size() > 2 && !node.inputs[2].empty();
+  const bool has_bias = !node.op_type.ends_with("MatMul") && node.inputs.size() > 2 && !node.inputs[2].empty();
   return has_bias ? editor_.fresh(node.outputs[0], "_product") : std::string(node.outputs[0]);
 }
 
@@ -90,13 +94,37 @@ void OnnxOperators::multiply(const OnnxChoice& choice, const Node& node, const L
 
 void OnnxOperators::gather(const OnnxChoice& choice, const Node& node, const List<std::string>& names, Pieces& nodes) {
   NodeBytes out("GatherBlockQuantized", kMicrosoft, node.name, "_Q4");
-  out.input(names[0]).input(node.inputs[1]);
+  const bool is_shared = choice.form == OnnxForm::mat_mul_n_bits;
+  out.input(is_shared ? rows_of(choice, node, names[0], nodes) : names[0]).input(node.inputs[1]);
   for (size_t i = 1; i < names.size(); ++i) out.input(names[i]);
   out.output(node.outputs[0]);
   out.attribute("bits", choice.layout->bits);
   out.attribute("block_size", static_cast<int64_t>(choice.layout->granularity.block));
   out.attribute("gather_axis", 0).attribute("quantize_axis", 1);
   editor_.append_node(nodes, out);
+}
+
+// The codes of MatMulNBits, [N, groups, bytes], as GatherBlockQuantized reads the same bytes: [N, groups * bytes].
+std::string OnnxOperators::rows_of(const OnnxChoice& choice, const Node& node, std::string_view codes, Pieces& nodes) {
+  const WeightLayout& layout = *choice.layout;
+  const std::string rows = editor_.fresh(node.outputs[0], "_rows");
+  editor_.append_node(nodes, "Reshape", node, "_rows",
+                      {codes, int64_list(node, "_rows_shape", {layout.rows, layout.columns * layout.bits / 8})},
+                      {rows});
+  return rows;
+}
+
+// The name of a new tensor with these values, after the node's output.
+std::string OnnxOperators::int64_list(const Node& node, std::string_view suffix, const std::vector<uint64_t>& values) {
+  const std::string name = editor_.fresh(node.outputs[0], suffix);
+  std::string bytes;
+  for (const uint64_t value : values)
+    for (int byte = 0; byte < 8; ++byte) bytes += static_cast<char>(value >> (8 * byte) & 0xFF);
+  const uint64_t count[] = {values.size()};
+  std::string tensor = tensor_head(name, kInt64, count);
+  protobuf::append_field(tensor, kRawData, bytes);
+  editor_.add_initializer(node.graph, editor_.literal(tensor));
+  return name;
 }
 
 // The first node that uses the node's input.
@@ -154,14 +182,10 @@ void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, con
 
 // A convolution's bias [M] as [M, 1, …].
 std::string OnnxOperators::reshaped_bias(const Node& node, size_t rank, Pieces& nodes) {
-  const std::string shape = editor_.fresh(node.outputs[0], "_bias_shape");
+  std::vector<uint64_t> dimensions(rank, 1);
+  dimensions[0] = ~uint64_t{0};  // -1
+  const std::string shape = int64_list(node, "_bias_shape", dimensions);
   const std::string bias = editor_.fresh(node.outputs[0], "_bias_reshaped");
-  std::string values(8, '\xff');  // -1
-  for (size_t d = 1; d < rank; ++d) values += std::string("\1\0\0\0\0\0\0\0", 8);
-  const uint64_t dimensions[] = {rank};
-  std::string tensor = tensor_head(shape, kInt64, dimensions);
-  protobuf::append_field(tensor, kRawData, values);
-  editor_.add_initializer(node.graph, editor_.literal(tensor));
   editor_.append_node(nodes, "Reshape", node, "_bias_reshape", {node.inputs[2], shape}, {bias});
   return bias;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "onnx_graph/onnx_editor.h"
 #include "onnx_graph/onnx_rewrite.h"
@@ -14,8 +15,9 @@ class OnnxOperators {
   /// Finds inputs shared by nodes. The editor and the choices must outlive it.
   OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> choices, uint32_t accuracy_level);
 
-  /// DequantizeLinear with the weight's name as output. `names`: of the layout's components.
-  void dequantize(const OnnxChoice& choice, const List<std::string>& names);
+  /// DequantizeLinear instead of the tensor, or of the node of `view`, under the same name. `names`: of the layout's
+  /// components.
+  void dequantize(const OnnxChoice& choice, uint32_t view, const List<std::string>& names);
   /// Replaces the consumer by the operators of the choice's form, which it must support.
   void replace(const OnnxChoice& choice, const onnx::Consumer& consumer, const List<std::string>& names);
 
@@ -29,6 +31,8 @@ class OnnxOperators {
   QuantizedInput& first_use(const onnx::Node& node);
   std::string product_name(const onnx::Node& node);
   void add_bias(const onnx::Node& node, std::string_view product, std::string_view bias, Pieces& nodes);
+  std::string rows_of(const OnnxChoice& choice, const onnx::Node& node, std::string_view codes, Pieces& nodes);
+  std::string int64_list(const onnx::Node& node, std::string_view suffix, const std::vector<uint64_t>& values);
   std::string reshaped_bias(const onnx::Node& node, size_t rank, Pieces& nodes);
   void multiply(const OnnxChoice& choice, const onnx::Node& node, const List<std::string>& names, Pieces& nodes);
   void gather(const OnnxChoice& choice, const onnx::Node& node, const List<std::string>& names, Pieces& nodes);

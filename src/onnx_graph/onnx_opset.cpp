@@ -1,29 +1,31 @@
 #include "onnx_graph/onnx_opset.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "core/message.h"
+#include "formats/onnx/onnx_views.h"
 
 namespace wasmquant::conversion {
 namespace {
-
-using protobuf::Wire;
 
 // Older versions differ too much.
 constexpr uint64_t kOldest = 9;
 
 // An operator whose nodes change meaning or become invalid in a version: those with the attribute, or all.
 // From the operators' history in Changelog.md of onnx, versions 10 to 25.
-enum class Becomes : uint8_t { nothing, integers, real, flat };
+enum class Becomes : uint8_t { nothing, integers, real };
 struct Change {
   std::string_view op_type;
   uint8_t version;
   std::string_view attribute;
-  Becomes becomes = Becomes::nothing;  // an input; flat: the node works on a matrix
+  Becomes becomes = Becomes::nothing;  // an input
   uint8_t input = 1;
 };
 constexpr std::string_view kAny = "*";
-constexpr auto kIntegers = Becomes::integers, kReal = Becomes::real, kFlat = Becomes::flat;
+constexpr uint32_t kPerChannel = 13;  // of DequantizeLinear
+constexpr auto kIntegers = Becomes::integers, kReal = Becomes::real;
 constexpr Change kChanges[] = {
     {"Slice", 10, "starts", kIntegers},
     {"Slice", 10, "ends", kIntegers, 2},
@@ -37,10 +39,10 @@ constexpr Change kChanges[] = {
     {"Resize", 11, kAny},
     {"Scatter", 11, kAny},
     {"Dropout", 12, "ratio", kReal},
-    {"Hardmax", 13, kAny, kFlat},
-    {"LogSoftmax", 13, kAny, kFlat},
+    {"Hardmax", 13, kAny},
+    {"LogSoftmax", 13, kAny},
     {"ReduceSum", 13, "axes", kIntegers},
-    {"Softmax", 13, kAny, kFlat},
+    {"Softmax", 13, kAny},
     {"Split", 13, "split", kIntegers},
     {"Squeeze", 13, "axes", kIntegers},
     {"Unsqueeze", 13, "axes", kIntegers},
@@ -75,32 +77,58 @@ bool is_changed(const onnx::Node& node) {
   return axis == nullptr || axis->integer != -1;
 }
 
+// The scales of Resize, if they are constants.
+std::vector<float> scales_of(const onnx::Model& model, uint32_t node) {
+  std::vector<float> scales;
+  for (const onnx::Tensor& tensor : model.tensors)
+    for (const onnx::Consumer& consumer : tensor.consumers) {
+      const onnx::Range values{tensor.begin, tensor.end};
+      if (consumer.node != node || consumer.input != 1 || consumer.view != onnx::kNone || tensor.data_type != 1 ||
+          tensor.encoding != onnx::Encoding::bytes || tensor.is_external() || tensor.input.bytes() > 0 ||
+          !model.skeleton->is_kept(values))
+        continue;
+      const std::string_view text = model.skeleton->text(values);
+      scales.resize(text.size() / sizeof(float));
+      if (!scales.empty()) std::memcpy(scales.data(), text.data(), scales.size() * sizeof(float));
+    }
+  return scales;
+}
+
+// How a node changes that has no attribute for it; nullopt: it cannot be converted. Resize of version 10 rounds
+// coordinates down where it enlarges and up where it makes smaller, as ONNX Runtime does.
+std::optional<NodeChange> change_of(const onnx::Model& model, uint32_t n) {
+  const onnx::Node& node = model.nodes[n];
+  if (node.op_type.ends_with("max"))
+    return node.inputs.size() == 1 && node.outputs.size() == 1 ? std::optional(NodeChange::flatten) : std::nullopt;
+  if (node.op_type == "Split") return NodeChange::count;
+  const bool is_resize = node.op_type == "Resize";
+  if ((!is_resize && node.op_type != "Upsample") || node.inputs.size() != 2) return std::nullopt;
+  const onnx::Attribute* const mode = node.find("mode");
+  if (!is_resize || (mode != nullptr && onnx::text_of(*model.skeleton, *mode) == "linear")) return NodeChange::floor;
+  const std::vector<float> scales = scales_of(model, n);
+  const auto is_all = [&](auto&& holds) { return std::all_of(scales.begin(), scales.end(), holds); };
+  if (scales.empty()) return std::nullopt;
+  if (is_all([](float scale) { return scale >= 1; })) return NodeChange::floor;
+  if (is_all([](float scale) { return scale <= 1; })) return NodeChange::ceil;
+  return std::nullopt;
+}
+
 void append_integer(std::string& out, uint64_t value) {
   for (int byte = 0; byte < 8; ++byte) out += static_cast<char>(value >> (8 * byte) & 0xFF);
 }
 
 // AttributeProto: 2 f, 3 i, 8 ints. False: something else.
 bool read_values(const onnx::Skeleton& skeleton, const onnx::Attribute& attribute, bool is_real, std::string& out) {
-  const onnx::Field whole = skeleton.field(attribute.whole.begin);
-  for (onnx::Fields f(skeleton, whole.payload); f.next();) {
-    const onnx::Field& field = f.field;
-    if (is_real && field.number == 2) {
-      out.assign(sizeof(float), '\0');
-      std::memcpy(out.data(), &attribute.real, sizeof(float));
-    }
-    if (is_real || (field.number != 3 && field.number != 8)) continue;
-    if (field.wire == Wire::varint) append_integer(out, field.value);
-    if (field.wire != Wire::bytes) continue;
-    const std::string_view text = skeleton.text(field.payload);
-    std::span<const uint8_t> rest(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-    if (rest.size() != field.payload.bytes()) return false;
-    while (!rest.empty()) {
-      uint64_t value = 0;
-      uint32_t used = 0;
-      if (protobuf::read_varint(rest, value, used) != protobuf::Outcome::read) return false;
-      append_integer(out, value);
-      rest = rest.subspan(used);
-    }
+  if (!is_real) {
+    const auto integers = onnx::integers_of(skeleton, attribute);
+    if (!integers) return false;
+    for (const int64_t value : *integers) append_integer(out, static_cast<uint64_t>(value));
+    return !out.empty();
+  }
+  for (onnx::Fields f(skeleton, skeleton.field(attribute.whole.begin).payload); f.next();) {
+    if (f.field.number != 2) continue;
+    out.assign(sizeof(float), '\0');
+    std::memcpy(out.data(), &attribute.real, sizeof(float));
   }
   return !out.empty();
 }
@@ -135,9 +163,10 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
       const bool is_any = change.attribute == kAny;
       const uint32_t attribute = is_any ? onnx::kNone : attribute_of(node, change.attribute);
       if (is_any ? !is_changed(node) : attribute == onnx::kNone) continue;
-      AttributeInput input{n, attribute, change.input, change.becomes == kReal, {}};
+      AttributeInput input{NodeChange::input, n, attribute, change.input, change.becomes == kReal, {}};
       const bool is_whole = node.graphs.empty();  // subgraphs may have edits
-      if (is_whole && change.becomes == Becomes::flat && node.inputs.size() == 1 && node.outputs.size() == 1) {
+      if (const auto changed = is_any && is_whole ? change_of(model, n) : std::nullopt) {
+        input.change = *changed;
         inputs.push_back(std::move(input));
         continue;
       }
@@ -149,8 +178,10 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
       }
       return error_at(ErrorCode::format_unsupported, node.name.empty() ? node.op_type : node.name,
                       "version {} of the operators is needed, and version {} changes what {} means; export the model "
-                      "for version {}",
-                      opset, uint32_t{change.version}, node.op_type, opset);
+                      "for version {}{}",
+                      opset, uint32_t{change.version}, node.op_type, opset,
+                      opset == kPerChannel ? std::string_view(", or give the weights one scale each (int8_per_tensor)")
+                                           : std::string_view());
     }
   }
   return inputs;

@@ -1,5 +1,6 @@
 // Raises the version of ONNX's operators. Newer versions mostly turn attributes into inputs (axes of Squeeze, limits of
-// Clip). Such nodes are updated, and so is Softmax, which flattened its input to a matrix before version 13.
+// Clip). Such nodes are updated, and so are Softmax, which flattened its input to a matrix before version 13, Split into
+// equal parts, which states their number from version 18 on, and Upsample and Resize of versions before 11.
 #pragma once
 #include <string>
 
@@ -11,10 +12,20 @@
 
 namespace wasmquant::conversion {
 
-/// An attribute that becomes an input.
+/// How a node is converted.
+enum class NodeChange : uint8_t {
+  input,    // an attribute becomes an input
+  flatten,  // the node works on a matrix
+  count,    // Split: num_outputs
+  floor,    // Resize: a third input between its two, coordinates asymmetric, nearest_mode floor
+  ceil,     // the same with nearest_mode ceil
+};
+
+/// One change of a node.
 struct AttributeInput {
+  NodeChange change = NodeChange::input;
   uint32_t node = 0;
-  uint32_t attribute = 0;  // index into the node's; kNone: no attribute, the node's input is flattened
+  uint32_t attribute = 0;  // index into the node's; kNone unless it becomes an input
   uint32_t input = 0;      // which of its inputs
   bool is_real = false;    // a float32 scalar; else int64 [count]
   std::string values;      // little-endian

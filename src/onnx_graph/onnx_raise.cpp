@@ -1,5 +1,7 @@
 // Field numbers are those of onnx.proto.
+#include <initializer_list>
 #include <span>
+#include <utility>
 
 #include "core/message.h"
 #include "formats/onnx/protobuf.h"
@@ -8,7 +10,14 @@
 namespace wasmquant::conversion {
 namespace {
 
-constexpr uint32_t kIrVersion = 1, kOpsetImport = 8;  // of ModelProto
+constexpr uint32_t kIrVersion = 1, kOpsetImport = 8;           // of ModelProto
+constexpr uint32_t kIntegerAttribute = 2, kTextAttribute = 3;  // AttributeProto.AttributeType
+
+std::string text_field(uint32_t number, std::string_view text) {
+  std::string field;
+  protobuf::append_field(field, number, text);
+  return field;
+}
 
 // The format version (ir_version) that introduced these operators.
 uint32_t ir_version_of(uint32_t opset) noexcept {
@@ -47,6 +56,57 @@ void raise_node(OnnxEditor& editor, std::span<const AttributeInput> raised) {
   editor.replace_node(raised[0].node, std::move(pieces));
 }
 
+// The node's message with other inputs and attributes behind its own. `op_type`: its type.
+void change_node(OnnxEditor& editor, uint32_t index, std::string_view op_type,
+                 std::initializer_list<std::string_view> inputs, std::string_view attributes) {
+  const onnx::Node& node = editor.model.nodes[index];
+  std::string head;
+  for (const std::string_view input : inputs) protobuf::append_field(head, 1, input);
+  Pieces message;
+  message.add(editor.literals, head);
+  for (onnx::Fields f(*editor.model.skeleton, editor.model.skeleton->field(node.whole.begin).payload); f.next();) {
+    if (f.field.number == 4)
+      message.add(editor.literals, text_field(4, op_type));
+    else if (f.field.number != 1)
+      message.add(f.field.whole);
+  }
+  message.add(editor.literals, attributes);
+  Pieces pieces;
+  editor.append_node(pieces, message);
+  editor.replace_node(index, std::move(pieces));
+}
+
+// Split into equal parts.
+void count_outputs(OnnxEditor& editor, uint32_t index) {
+  const onnx::Node& node = editor.model.nodes[index];
+  std::string inner;
+  protobuf::append_field(inner, 1, "num_outputs");
+  protobuf::append_field(inner, 3, uint64_t{node.outputs.size()});
+  protobuf::append_field(inner, 20, uint64_t{kIntegerAttribute});
+  change_node(editor, index, node.op_type, {node.inputs[0]}, text_field(5, inner));
+}
+
+// Upsample, or Resize of version 10: its second input became the third in version 11, behind an optional region.
+void resize(OnnxEditor& editor, uint32_t index, std::string_view nearest) {
+  const onnx::Node& node = editor.model.nodes[index];
+  const std::string region = editor.fresh(node.outputs[0], "_roi");
+  const uint64_t nothing[] = {0};
+  std::string tensor = tensor_head(region, kFloat32, nothing);
+  protobuf::append_field(tensor, kRawData, std::string_view());
+  editor.add_initializer(node.graph, editor.literal(tensor));
+  std::string attributes;
+  const std::pair<std::string_view, std::string_view> added[] = {{"coordinate_transformation_mode", "asymmetric"},
+                                                                 {"nearest_mode", nearest}};
+  for (const auto& [name, value] : added) {
+    std::string inner;
+    protobuf::append_field(inner, 1, name);
+    protobuf::append_field(inner, 4, value);
+    protobuf::append_field(inner, 20, uint64_t{kTextAttribute});
+    attributes += text_field(5, inner);
+  }
+  change_node(editor, index, "Resize", {node.inputs[0], region, node.inputs[1]}, attributes);
+}
+
 // Softmax over all dimensions from its axis on, as before version 13.
 void flatten(OnnxEditor& editor, uint32_t index) {
   const onnx::Node& node = editor.model.nodes[index];
@@ -78,10 +138,24 @@ Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnosti
   TRY(inputs, opset_changes(model, opset));
   for (size_t first = 0, next = 0; first < inputs.size(); first = next) {
     while (next < inputs.size() && inputs[next].node == inputs[first].node) ++next;
-    if (inputs[first].attribute == onnx::kNone)
-      flatten(editor, inputs[first].node);
-    else
-      raise_node(editor, std::span(inputs.data(), inputs.size()).subspan(first, next - first));
+    const uint32_t node = inputs[first].node;
+    switch (inputs[first].change) {
+      case NodeChange::input:
+        raise_node(editor, std::span(inputs.data(), inputs.size()).subspan(first, next - first));
+        break;
+      case NodeChange::flatten:
+        flatten(editor, node);
+        break;
+      case NodeChange::count:
+        count_outputs(editor, node);
+        break;
+      case NodeChange::floor:
+        resize(editor, node, "floor");
+        break;
+      case NodeChange::ceil:
+        resize(editor, node, "ceil");
+        break;
+    }
   }
   for (const onnx::OpsetImport& import : model.opsets) {
     if (!import.domain.empty() || import.version >= opset) continue;

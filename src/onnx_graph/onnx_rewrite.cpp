@@ -22,6 +22,7 @@ using onnx::Tensor;
 constexpr uint32_t kMetadataProps = 14;  // of ModelProto: StringStringEntry, 1 key, 2 value
 /// Alignment of data in an external file, so that it can be mapped.
 constexpr uint64_t kPage = 4096;
+constexpr uint32_t kStaticOpset = 11;
 
 uint32_t number_of(DataType type) { return static_cast<uint32_t>(type); }
 
@@ -96,6 +97,8 @@ class Rewriter {
     for (const OnnxChoice& choice : choices_) {
       if (choice.is_float) continue;
       needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
+      // ONNX Runtime puts a Round of version 11 in the place of a static bias or output.
+      if (choice.input || choice.output) needed = std::max(needed, kStaticOpset);
       needs_microsoft =
           needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits || choice.form == OnnxForm::gather_block_quantized;
     }
@@ -214,30 +217,73 @@ class Rewriter {
       return {};
     }
     const List<std::string> names = add_components(index);
-    if (choice.form == OnnxForm::dequantize_linear) {
-      operators_.dequantize(choice, names);
-      return {};
-    }
-    bool is_needed = false;
+    const bool is_dequantized = choice.form == OnnxForm::dequantize_linear;
+    const uint32_t view = is_dequantized ? dequantized_view(model_, *choice.weight) : onnx::kNone;
     uint32_t replaced = 0;
-    for (const Consumer& consumer : tensor.consumers) {
-      if (!takes_form(model_, consumer, choice.form)) {
-        is_needed = true;
-        continue;
+    if (is_dequantized) {
+      operators_.dequantize(choice, view, names);
+      if (view == onnx::kNone) return {};
+    } else {
+      for (const Consumer& consumer : tensor.consumers) {
+        if (!is_taken(choice, consumer)) continue;
+        ++replaced;
+        operators_.replace(choice, consumer, names);
       }
-      ++replaced;
-      operators_.replace(choice, consumer, names);
+      if (replaced == 0)
+        return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does",
+                        name_of(choice.form));
     }
-    if (replaced == 0)
-      return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does", name_of(choice.form));
-    if (!is_needed) {
+    const Consumer* const reader = release(choice, view);
+    if (reader == nullptr && !tensor.is_output) {
       editor_.drop(tensor, {});
       return {};
     }
-    diagnostics_.add({Severity::warning, "weight-kept-twice", std::string(tensor.name),
-                      "other nodes need this weight as it was, so it is in the model twice", ""});
+    out_.kept.push_back(choice.tensor);
+    diagnostics_.add(
+        {Severity::warning, "weight-kept-twice", std::string(tensor.name),
+         text_of("{} needs this weight as it was, so it is in the model twice",
+                 reader == nullptr ? std::string_view("an output of the graph") : model_.nodes[reader->node].op_type),
+         choice.weight->embedding.empty() ? "" : "give the layers that share it one spec, of int4 in groups"});
     keep(tensor);
     return {};
+  }
+
+  bool is_taken(const OnnxChoice& choice, const Consumer& consumer) const {
+    return takes_form(model_, *choice.weight, consumer, choice.form, choice.readers, *choice.layout);
+  }
+
+  // Removes the nodes between a tensor and its replaced consumers that nothing reads any more. `dequantized`: the view
+  // that DequantizeLinear gives now. Returns a consumer of the float tensor; null: it has none.
+  const Consumer* release(const OnnxChoice& choice, uint32_t dequantized) {
+    const Tensor& tensor = model_.tensors[choice.tensor];
+    List<const Consumer*> readers(tensor.views.size());  // of each view, then of the tensor
+    const Consumer* reader = nullptr;
+    const auto reader_of = [&](uint32_t view) -> const Consumer*& {
+      if (view == onnx::kNone) return reader;
+      return readers[static_cast<size_t>(std::lower_bound(tensor.views.begin(), tensor.views.end(), view) -
+                                         tensor.views.begin())];
+    };
+    const bool is_dequantized = dequantized != onnx::kNone;
+    for (const Consumer& consumer : tensor.consumers)
+      if (consumer.use != onnx::Use::view && (is_dequantized || !is_taken(choice, consumer)))
+        reader_of(consumer.view) = &consumer;
+    for (size_t v = tensor.views.size(); v-- > 0;) {
+      const onnx::View& view = model_.views[tensor.views[v]];
+      if (tensor.views[v] == dequantized) continue;
+      if (readers[v] != nullptr || view.is_output) {
+        const Consumer*& above = reader_of(view.parent);
+        if (above == nullptr) above = readers[v] != nullptr ? readers[v] : consumer_at(tensor, view.node);
+      } else {
+        editor_.replace_node(view.node, {});
+      }
+    }
+    return reader;
+  }
+
+  static const Consumer* consumer_at(const Tensor& tensor, uint32_t node) {
+    for (const Consumer& consumer : tensor.consumers)
+      if (consumer.node == node) return &consumer;
+    return nullptr;
   }
 
   const onnx::Model& model_;

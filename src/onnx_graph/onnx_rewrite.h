@@ -10,8 +10,9 @@
 //      A weight whose encoding is `varints` is read whole and passed to decode_varints().
 //   5. copy the rest as the segments say
 //
-// DequantizeLinear replaces the initializer or Constant under its name, so that nodes are unchanged. The other forms
-// replace nodes; if some consumers of a weight cannot be replaced, the original weight is kept for them.
+// DequantizeLinear replaces the initializer or Constant under its name, so that nodes are unchanged, or the last node
+// between the weight and its layer. The other forms replace nodes; if some consumers of a weight cannot be replaced, the
+// original weight is kept for them. Nodes between a weight and its consumers (onnx::View) go when nothing reads them.
 // New names are the weight's with a suffix, and underscores appended while that is taken.
 #pragma once
 #include <optional>
@@ -24,6 +25,7 @@
 #include "core/diagnostic.h"
 #include "formats/onnx/onnx.h"
 #include "onnx_graph/onnx_nodes.h"
+#include "onnx_graph/onnx_weights.h"
 
 namespace wasmquant::conversion {
 
@@ -38,13 +40,15 @@ struct StaticScale {
   bool operator==(const StaticScale&) const = default;
 };
 
-/// One weight to quantize. Its layout must outlive the rewrite.
+/// One weight to quantize. Its layout and weight must outlive the rewrite.
 struct OnnxChoice {
   uint32_t tensor = 0;  // index into the model's tensors
   OnnxForm form = OnnxForm::dequantize_linear;
   const WeightLayout* layout = nullptr;
+  const OnnxModelWeight* weight = nullptr;   // the tensor's; null if is_float
   std::optional<StaticScale> input, output;  // of nodes that multiply or convolve with it; dequantize_linear only
   bool is_float = false;                     // float values under the same name: the layout has one component
+  OnnxReaders readers = OnnxReaders::all;    // of the quantized weight; DequantizeLinear serves all
 };
 
 struct OnnxNorm;
@@ -78,6 +82,7 @@ struct OnnxRewrite {
   OnnxFile data;          // empty: no external data
   uint32_t opset = 0;     // of ONNX's own operators
   uint32_t replaced = 0;  // nodes, including those converted to a newer operator version
+  List<uint32_t> kept;    // tensors of choices that are also in the model as they were
 };
 
 /// `choices` by ascending tensor, each with a node that supports its form (onnx_form_of). Errors: format-unsupported,

@@ -25,9 +25,10 @@ class StaticValues {
   explicit StaticValues(OnnxEditor& editor) : editor_(editor) {}
 
   // Nodes are visited in file order: what one of them quantizes is available to later ones.
-  void rewrite(const OnnxChoice& choice, uint32_t index) {
+  void rewrite(const OnnxChoice& choice, const onnx::Consumer& consumer) {
+    const uint32_t index = consumer.node;
     const onnx::Node& node = editor_.model.nodes[index];
-    float_type_ = editor_.model.tensors[choice.tensor].data_type;
+    float_type_ = type_seen(editor_.model, editor_.model.tensors[choice.tensor], consumer);
     const std::string_view result = node.outputs[0];
     std::string input(node.inputs[0]), output(result);
     Pieces nodes;
@@ -93,14 +94,18 @@ class StaticValues {
 
 void quantize_values(OnnxEditor& editor, std::span<const OnnxChoice> choices) {
   const onnx::Model& model = editor.model;
-  List<const OnnxChoice*> by_node(model.nodes.size());
+  struct Static {
+    const OnnxChoice* choice = nullptr;
+    const onnx::Consumer* consumer = nullptr;
+  };
+  List<Static> by_node(model.nodes.size());
   for (const OnnxChoice& choice : choices)
     if (choice.input || choice.output)
       for (const onnx::Consumer& consumer : model.tensors[choice.tensor].consumers)
-        if (takes_static(model, consumer)) by_node[consumer.node] = &choice;
+        if (takes_static(model, consumer)) by_node[consumer.node] = {&choice, &consumer};
   StaticValues values(editor);
-  for (uint32_t n = 0; n < by_node.size(); ++n)
-    if (by_node[n] != nullptr) values.rewrite(*by_node[n], n);
+  for (const Static& found : by_node)
+    if (found.choice != nullptr) values.rewrite(*found.choice, *found.consumer);
 }
 
 }  // namespace wasmquant::conversion

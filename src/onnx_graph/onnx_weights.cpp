@@ -1,6 +1,7 @@
 #include "onnx_graph/onnx_weights.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/message.h"
 
@@ -34,7 +35,11 @@ const char* layer_type_of(const Node& node, Use use, size_t rank) noexcept {
   constexpr const char* kConvTranspose[] = {"ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"};
   switch (use) {
     case Use::mat_mul:
+    case Use::fused_mat_mul:
     case Use::gemm:
+    case Use::attention:
+    case Use::einsum_in_out:
+    case Use::einsum_out_in:
       return "Linear";
     case Use::conv:
       return rank >= 3 && rank <= 5 ? kConv[rank - 3] : "Conv";
@@ -60,67 +65,128 @@ bool is_one(const Node& node, std::string_view attribute) noexcept {
   return found == nullptr || found->real == 1.0f;
 }
 
-bool reads_input_major(const Node& node, Use use) noexcept {
-  if (use == Use::gemm) return integer_of(node, "transB") == 0;
-  return use == Use::mat_mul || use == Use::conv_transpose;
+bool reads_input_major(const onnx::Model& model, const Consumer& consumer) noexcept {
+  const Node& node = model.nodes[consumer.node];
+  const bool is_transposed = consumer.view != onnx::kNone && model.views[consumer.view].is_transposed;
+  const bool has_option = consumer.use == Use::gemm || consumer.use == Use::fused_mat_mul;
+  const bool is_input_major = has_option ? integer_of(node, "transB") == 0
+                                         : consumer.use == Use::mat_mul || consumer.use == Use::conv_transpose ||
+                                               consumer.use == Use::attention || consumer.use == Use::einsum_in_out;
+  return is_input_major != is_transposed;
 }
 
-const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, bool is_input_major) {
+// FusedMatMul may move the batch, too.
+bool is_layer(const onnx::Model& model, const Consumer& consumer) noexcept {
+  if (consumer.use >= Use::quantized) return false;
+  return consumer.use != Use::fused_mat_mul || integer_of(model.nodes[consumer.node], "transBatchB") == 0;
+}
+
+const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, const OnnxModelWeight& weight) {
   if (tensor.encoding == onnx::Encoding::none) return "it has no elements";
   if (tensor.encoding == onnx::Encoding::scattered) return "its values are spread over many fields of the file";
   if (tensor.is_output) return "its graph gives it out";
-  // Before version 4 of the format, initializers also had to be inputs.
-  if (tensor.input.bytes() > 0 && model.ir_version >= 4) return "it is an input of the graph, which a caller may set";
   for (const Consumer& consumer : tensor.consumers) {
     if (consumer.use == Use::quantized) return "the model quantizes it itself";
-    if (consumer.use == Use::mat_mul && tensor.shape.size() != 2) return "MatMul takes it as a batch of matrices";
-    if (consumer.use != Use::other && reads_input_major(model.nodes[consumer.node], consumer.use) != is_input_major)
+    if (is_layer(model, consumer) && shape_seen(model, tensor, consumer) == weight.shape &&
+        reads_input_major(model, consumer) != weight.is_input_major)
       return "nodes use it both as it is and transposed";
   }
   return nullptr;
 }
 
+// What reads the tensor as it is or through views, "FusedGemm of com.microsoft".
+std::string reader_of(const onnx::Model& model, const Tensor& tensor) {
+  const Consumer* reader = nullptr;
+  for (const Consumer& consumer : tensor.consumers)
+    if (reader == nullptr || (reader->use == Use::view && consumer.use != Use::view)) reader = &consumer;
+  if (reader == nullptr) return {};
+  const Node& node = model.nodes[reader->node];
+  return node.domain.empty() ? std::string(node.op_type) : text_of("{} of {}", node.op_type, node.domain);
+}
+
+// GatherBlockQuantized reads the codes of MatMulNBits as rows of bytes.
+bool shares_rows(const WeightLayout& layout) noexcept {
+  return layout.bits == 4 && layout.columns % layout.granularity.block == 0;
+}
+
 }  // namespace
+
+const std::vector<uint64_t>& shape_seen(const onnx::Model& model, const Tensor& tensor,
+                                        const Consumer& consumer) noexcept {
+  return consumer.view == onnx::kNone ? tensor.shape : model.views[consumer.view].shape;
+}
+
+uint32_t type_seen(const onnx::Model& model, const Tensor& tensor, const Consumer& consumer) noexcept {
+  return consumer.view == onnx::kNone ? tensor.data_type : model.views[consumer.view].data_type;
+}
 
 List<OnnxModelWeight> list_weights(const onnx::Model& model) {
   List<OnnxModelWeight> weights;
   for (uint32_t t = 0; t < model.tensors.size(); ++t) {
     const Tensor& tensor = model.tensors[t];
-    if (!onnx::weight_dtype_of(tensor.data_type) || tensor.shape.size() < 2 || tensor.name.empty()) continue;
-    const Consumer* first = nullptr;  // a use other than Gather takes precedence
-    for (const Consumer& consumer : tensor.consumers)
-      if (consumer.use != Use::other && consumer.use != Use::quantized &&
-          (first == nullptr || (first->use == Use::gather && consumer.use != Use::gather)))
-        first = &consumer;
+    if (!onnx::weight_dtype_of(tensor.data_type) || tensor.name.empty()) continue;
+    const Consumer *first = nullptr, *gather = nullptr;  // a use other than Gather takes precedence
+    for (const Consumer& consumer : tensor.consumers) {
+      if (!is_layer(model, consumer) || shape_seen(model, tensor, consumer).size() < 2) continue;
+      const Consumer*& place = consumer.use == Use::gather ? gather : first;
+      if (place == nullptr) place = &consumer;
+    }
+    if (first == nullptr) first = std::exchange(gather, nullptr);
     if (first == nullptr) continue;
-    const Node& node = model.nodes[first->node];
     OnnxModelWeight& weight = weights.emplace_back();
     weight.tensor = t;
+    weight.view = first->view;
+    weight.shape = shape_seen(model, tensor, *first);
+    weight.data_type = type_seen(model, tensor, *first);
     weight.layer = layer_of(model, tensor, *first);
-    weight.layer_type = layer_type_of(node, first->use, tensor.shape.size());
-    weight.is_input_major = reads_input_major(node, first->use);
-    weight.kept = reason_to_keep(model, tensor, weight.is_input_major);
+    weight.layer_type = layer_type_of(model.nodes[first->node], first->use, weight.shape.size());
+    weight.is_input_major = reads_input_major(model, *first);
+    weight.is_batch = weight.shape.size() > 2 && (first->use == Use::mat_mul || first->use == Use::fused_mat_mul);
+    // Before version 4 of the format, initializers also had to be inputs.
+    weight.is_input = tensor.input.bytes() > 0 && model.ir_version >= 4;
+    if (gather != nullptr) weight.embedding = layer_of(model, tensor, *gather);
+    weight.kept = reason_to_keep(model, tensor, weight);
   }
   return weights;
 }
 
-bool takes_form(const onnx::Model& model, const Consumer& consumer, OnnxForm form) noexcept {
+std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
+  const std::string reader = reader_of(model, tensor);
+  if (reader.empty()) return "no node reads it";
+  if (tensor.data_type == static_cast<uint32_t>(onnx::DataType::float64))
+    return text_of("{} reads it as float64; weights of float32, float16 and bfloat16 are quantized", reader);
+  if (!onnx::weight_dtype_of(tensor.data_type)) return text_of("{} reads it, and it holds no floats", reader);
+  if (tensor.shape.size() < 2) return text_of("{} reads it, and it is no matrix", reader);
+  return text_of("{} reads it, whose constants are not quantized", reader);
+}
+
+bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const Consumer& consumer, OnnxForm form,
+                OnnxReaders readers, const WeightLayout& layout) noexcept {
   if (form == OnnxForm::dequantize_linear) return true;
+  const Tensor& tensor = model.tensors[weight.tensor];
   const Node& node = model.nodes[consumer.node];
+  const bool is_gather = consumer.use == Use::gather;
   const bool is_whole = node.inputs.size() >= 2 && !node.inputs[0].empty() && !node.inputs[1].empty() &&
                         node.outputs.size() == 1 && !node.outputs[0].empty() && node.graphs.empty();
-  if (!is_whole) return false;
-  const bool is_plain_gemm =
-      consumer.use == Use::gemm && integer_of(node, "transA") == 0 && is_one(node, "alpha") && is_one(node, "beta");
+  if (!is_whole || !is_layer(model, consumer) || shape_seen(model, tensor, consumer) != weight.shape ||
+      type_seen(model, tensor, consumer) != weight.data_type ||
+      readers == (is_gather ? OnnxReaders::products : OnnxReaders::gathers))
+    return false;
+  const bool is_plain_product =
+      consumer.use == Use::mat_mul ||
+      (consumer.use == Use::gemm && integer_of(node, "transA") == 0 && is_one(node, "alpha") && is_one(node, "beta")) ||
+      (consumer.use == Use::fused_mat_mul && integer_of(node, "transA") == 0 && integer_of(node, "transBatchA") == 0 &&
+       is_one(node, "alpha"));
+  const bool gathers_rows = is_gather && integer_of(node, "axis") == 0 && !weight.is_input_major;
   switch (form) {
     case OnnxForm::dequantize_linear:
       break;
     case OnnxForm::mat_mul_n_bits:
-      return consumer.use == Use::mat_mul || is_plain_gemm;
+      return is_plain_product || (gathers_rows && shares_rows(layout));
     case OnnxForm::gather_block_quantized:
-      return consumer.use == Use::gather && integer_of(node, "axis") == 0;
+      return gathers_rows;
     case OnnxForm::integer_operator:
-      return consumer.use == Use::mat_mul || consumer.use == Use::conv || is_plain_gemm;
+      return is_plain_product || consumer.use == Use::conv;
   }
   return true;
 }
@@ -132,31 +198,59 @@ bool takes_static(const onnx::Model& model, const Consumer& consumer) noexcept {
 }
 
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,
-                              OnnxStyle style) {
+                              OnnxStyle style, OnnxReaders readers) {
   const Tensor& tensor = model.tensors[weight.tensor];
   if (weight.kept != nullptr) return error_at(ErrorCode::format_unsupported, tensor.name, "it stays: {}", weight.kept);
-  const OnnxWeight described = describe(model, weight);
-  const auto serves = [&](OnnxForm form) {
-    for (const Consumer& consumer : tensor.consumers)
-      if (takes_form(model, consumer, form)) return static_cast<bool>(onnx_layout(form, described, spec));
-    return false;
+  const auto is_taken = [&](OnnxForm form) {
+    return std::any_of(tensor.consumers.begin(), tensor.consumers.end(), [&](const Consumer& consumer) {
+      return takes_form(model, weight, consumer, form, readers, WeightLayout());
+    });
   };
   if (style == OnnxStyle::dynamic) {
-    for (const Consumer& consumer : tensor.consumers)
-      if (takes_form(model, consumer, OnnxForm::integer_operator)) return OnnxForm::integer_operator;
+    if (is_taken(OnnxForm::integer_operator)) return OnnxForm::integer_operator;
     return error_at(ErrorCode::format_unsupported, tensor.name,
                     "{} has no integer operator that quantizes its input; weight-only forms support it",
-                    model.nodes[tensor.consumers[0].node].op_type);
+                    reader_of(model, tensor));
   }
   if (style == OnnxStyle::weight_only)
     for (const OnnxForm form : {OnnxForm::mat_mul_n_bits, OnnxForm::gather_block_quantized})
-      if (serves(form)) return form;
+      if (is_taken(form) && onnx_layout(form, describe(model, weight, form), spec)) return form;
   return OnnxForm::dequantize_linear;
 }
 
-OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight) {
+uint32_t dequantized_view(const onnx::Model& model, const OnnxModelWeight& weight) noexcept {
   const Tensor& tensor = model.tensors[weight.tensor];
-  return {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type), weight.is_input_major};
+  const bool is_only_reader =
+      std::all_of(tensor.consumers.begin(), tensor.consumers.end(),
+                  [&](const Consumer& consumer) { return consumer.use == Use::view || consumer.view == weight.view; });
+  const bool is_given_out = std::any_of(tensor.views.begin(), tensor.views.end(), [&](uint32_t view) {
+    return view != weight.view && model.views[view].is_output;
+  });
+  uint32_t found = weight.view;
+  if (is_only_reader && !is_given_out) return found;
+  while (found != onnx::kNone) {
+    const uint32_t parent = model.views[found].parent;
+    const std::vector<uint64_t>& before = parent == onnx::kNone ? tensor.shape : model.views[parent].shape;
+    if (before != weight.shape) return found;
+    found = parent;
+  }
+  return onnx::kNone;
+}
+
+OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight, OnnxForm form) {
+  const Tensor& tensor = model.tensors[weight.tensor];
+  OnnxWeight described;
+  described.name = tensor.name;
+  described.shape = weight.shape;
+  described.source = *onnx::weight_dtype_of(tensor.data_type);
+  described.type = *onnx::weight_dtype_of(weight.data_type);
+  described.is_input_major = weight.is_input_major;
+  described.is_batch = weight.is_batch;
+  if (form != OnnxForm::dequantize_linear) return described;
+  const uint32_t view = dequantized_view(model, weight);
+  described.type = view == onnx::kNone ? described.source : *onnx::weight_dtype_of(model.views[view].data_type);
+  described.is_transposed = view != onnx::kNone && model.views[view].is_transposed;
+  return described;
 }
 
 }  // namespace wasmquant::conversion

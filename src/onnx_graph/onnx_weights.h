@@ -12,17 +12,34 @@
 
 namespace wasmquant::conversion {
 
-/// A float tensor that a layer uses as its weight.
+/// A float tensor that a layer uses as its weight, as it is or through views (onnx::View).
 struct OnnxModelWeight {
   uint32_t tensor = 0;          // index into the model's tensors
+  uint32_t view = onnx::kNone;  // what the layer reads
+  std::vector<uint64_t> shape;  // of that, in the order of the tensor's elements
+  uint32_t data_type = 0;       // of that
   std::string layer;            // "model.layers.0.mlp.up_proj": by the tensor's name if that ends in ".weight", else by
                                 // that of the first node that uses it ("/model/layers.0/mlp/up_proj/MatMul")
   const char* layer_type = "";  // PyTorch's class: Linear, Conv2d, ConvTranspose1d, Embedding, LSTM …
   bool is_input_major = false;  // OnnxWeight::is_input_major
+  bool is_batch = false;        // OnnxWeight::is_batch
+  bool is_input = false;        // of the graph, which a caller may set; the tensor is its default
+  std::string embedding;        // the layer of a Gather that reads it besides; then this layer is tied to it
   const char* kept = nullptr;   // why it cannot be quantized, a sentence; null: it can
 };
 /// The weights of a model, by ascending tensor.
 List<OnnxModelWeight> list_weights(const onnx::Model& model);
+
+/// Why a tensor is not among them, a sentence.
+std::string reason_no_weight(const onnx::Model& model, const onnx::Tensor& tensor);
+
+/// The shape (in the order of the tensor's elements) and data type that a consumer sees.
+const std::vector<uint64_t>& shape_seen(const onnx::Model& model, const onnx::Tensor& tensor,
+                                        const onnx::Consumer& consumer) noexcept;
+uint32_t type_seen(const onnx::Model& model, const onnx::Tensor& tensor, const onnx::Consumer& consumer) noexcept;
+
+/// Which nodes read the quantized weight; the others keep reading the float one.
+enum class OnnxReaders : uint8_t { all, products, gathers };
 
 /// How MatMul, Gemm, Conv and Gather read quantized weights.
 enum class OnnxStyle : uint8_t {
@@ -32,15 +49,21 @@ enum class OnnxStyle : uint8_t {
 };
 /// The form for a weight under `spec`. At least one node reads it. Errors: format-unsupported.
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,
-                              OnnxStyle style);
+                              OnnxStyle style, OnnxReaders readers = OnnxReaders::all);
 
-/// Whether this node, with its attributes and other inputs, can be replaced by the form's operators.
-bool takes_form(const onnx::Model& model, const onnx::Consumer& consumer, OnnxForm form) noexcept;
+/// Whether this node, with its attributes and other inputs, can be replaced by the form's operators. MatMulNBits and
+/// GatherBlockQuantized share codes: a Gather takes those of MatMulNBits if `layout` has 4 bits and whole groups.
+bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const onnx::Consumer& consumer, OnnxForm form,
+                OnnxReaders readers, const WeightLayout& layout) noexcept;
+
+/// The view whose node DequantizeLinear replaces: the layer's if nothing else reads the tensor, else the first one with
+/// the layer's shape; kNone: the tensor itself.
+uint32_t dequantized_view(const onnx::Model& model, const OnnxModelWeight& weight) noexcept;
 
 /// Whether this node multiplies or convolves with the weight, and its input and output can be quantized separately.
 bool takes_static(const onnx::Model& model, const onnx::Consumer& consumer) noexcept;
 
-/// The input of onnx_layout(). Its name is the tensor's.
-OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight);
+/// The input of onnx_layout() for this form. Its name is the tensor's.
+OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight, OnnxForm form);
 
 }  // namespace wasmquant::conversion

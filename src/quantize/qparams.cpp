@@ -2,23 +2,42 @@
 #include "quantize/qparams.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "numeric/e8m0.h"
 #include "numeric/exponential.h"
+#include "numeric/half.h"
 #include "quantize/block_scale.h"
 
 namespace wasmquant {
 namespace {
 
 constexpr float kSmallestE5m3 = 0x1p-17f;
-constexpr float kMaxBlockScale = 448.0f;  // of fp8_e4m3
 // An MX integer counts as an element with 8 mantissa bits and values below 2 (spec 3.4).
 constexpr int kMxIntegerMantissaBits = 8;
 
 // Largest magnitude of a range that includes zero.
 float magnitude_of(float min, float max) noexcept { return std::max(std::max(-min, max), 0.0f); }
+
+float rounded_to_bfloat16(float x) noexcept {
+  const auto bits = std::bit_cast<uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000);
+}
+
+// `float` scales are of the arithmetic's dtype.
+ScaleType scale_type_of(const QuantizationSpec& spec) noexcept {
+  if (spec.scale_type != ScaleType::float_ || spec.scale_format != ScaleFormat::float32) return spec.scale_type;
+  if (spec.grid.arithmetic == Arithmetic::bfloat16) return ScaleType::bfloat16;
+  return spec.grid.arithmetic == Arithmetic::float16 ? ScaleType::float16 : spec.scale_type;
+}
+
+// Scales of floats whose type is given are divided in that type; those of integers are converted to it afterwards.
+Arithmetic scale_arithmetic(const QuantizationSpec& spec) noexcept {
+  const bool is_own_type = !info_of(spec.dtype).is_integer && spec.scale_type != ScaleType::float_;
+  return is_own_type ? Arithmetic::float32 : spec.grid.arithmetic;
+}
 
 // (max - min) / steps; if the difference overflows float32, divides first.
 float range_over(float min, float max, float steps) noexcept {
@@ -85,17 +104,46 @@ float rounded_threshold(float threshold, const GridRule& grid) noexcept {
   return grid.threshold_rounding == ThresholdRounding::ceil ? power_of_two_by(threshold, true) : threshold;
 }
 
+// Whether scales are not computed as Quark's are, which has a rule of its own for fractional zero points.
+bool has_own_scales(const GridRule& grid) noexcept {
+  const GridRule quark;
+  return grid.divisor != quark.divisor || grid.threshold_rounding != quark.threshold_rounding ||
+         grid.smallest_scale != quark.smallest_scale || grid.smallest_threshold != quark.smallest_threshold ||
+         grid.smallest_max != quark.smallest_max;
+}
+
 }  // namespace
+
+float rounded_to(Arithmetic arithmetic, float x) noexcept {
+  switch (arithmetic) {
+    case Arithmetic::bfloat16:
+      return rounded_to_bfloat16(x);
+    case Arithmetic::float16:
+      return from_half(half_of(x));
+    default:
+      return x;
+  }
+}
+
+Arithmetic quotient_arithmetic(const QuantizationSpec& spec) noexcept {
+  const bool is_grouped = spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block;
+  const bool is_float32 = is_grouped || info_of(spec.dtype).is_integer || spec.dtype == Dtype::fp8_e5m3;
+  return is_float32 ? Arithmetic::float32 : spec.grid.arithmetic;
+}
 
 ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
     : scale_format_(spec.scale_format),
-      scale_type_(spec.scale_type),
+      scale_type_(scale_type_of(spec)),
       mode_(spec.scale_calculation_mode),
       is_integer_(info_of(spec.dtype).is_integer),
       is_magnitude_(!is_integer_ || spec.symmetric || is_mx_integer(spec)),
       has_fractional_zero_point_(spec.zero_point_type == ZeroPointType::float32),
+      has_own_scales_(has_own_scales(spec.grid)),
       mantissa_bits_(kMxIntegerMantissaBits),
       max_exponent_(0),
+      arithmetic_(spec.grid.arithmetic),
+      of_scales_(scale_arithmetic(spec)),
+      of_zero_points_(spec.qscheme == QScheme::per_tensor ? Arithmetic::float32 : arithmetic_),
       grid_(spec.grid),
       divisor_(integer_divisor(spec, is_magnitude_)),
       steps_(static_cast<float>(static_cast<double>(quant_max_of(spec)) - static_cast<double>(quant_min_of(spec)))),
@@ -103,7 +151,8 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       highest_zero_(static_cast<float>(quant_max_of(spec))),
       second_scale_(second_scale) {
   // float32 rounds the largest codes of 32 bits up, to one that is no code.
-  if (double{highest_zero_} > static_cast<double>(quant_max_of(spec))) highest_zero_ = std::nextafter(highest_zero_, 0.0f);
+  if (double{highest_zero_} > static_cast<double>(quant_max_of(spec)))
+    highest_zero_ = std::nextafter(highest_zero_, 0.0f);
   if (info_of(spec.dtype).is_block()) divisor_ = 1;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
   const FloatFormat format = float_format_of(spec);
@@ -113,7 +162,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
 }
 
 float ScaleRule::scale_of_threshold(float threshold) const noexcept {
-  return rounded_threshold(threshold, grid_) / divisor_;
+  return rounded_to(of_scales_, rounded_threshold(threshold, grid_) / divisor_);
 }
 
 float ScaleRule::scale_of_magnitude(float amax) const noexcept {
@@ -125,7 +174,7 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
       return (block == 0 ? 1.0f : block) * second_scale_;
     }
     case ScaleFormat::e5m3: {
-      const float rounded = rounded_to_fp8(Dtype::fp8_e5m3, amax / divisor_);
+      const float rounded = rounded_to_fp8(Dtype::fp8_e5m3, rounded_to(of_scales_, amax / divisor_));
       return rounded == 0 ? kScaleEpsilon : rounded;
     }
     case ScaleFormat::float32:
@@ -138,8 +187,10 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
 
 QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float floored = std::max(scale, grid_.smallest_scale);
-  const float position = low / (grid_.zero_point_of_unfloored ? scale : floored);
-  return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, highest_zero_)};
+  const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
+  if (has_fractional_zero_point_) return {store_scale(floored, scale_type_), 0.0f - position};
+  return {store_scale(floored, scale_type_),
+          std::clamp(quant_min_ - std::nearbyint(position), quant_min_, highest_zero_)};
 }
 
 float ScaleRule::stored(float scale) const noexcept {
@@ -154,31 +205,34 @@ QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
 
 QParams ScaleRule::operator()(float min, float max) const noexcept {
   if (min > max) return {1.0f, 0.0f};
+  min = rounded_to(arithmetic_, min);
+  max = rounded_to(arithmetic_, max);
   if (is_magnitude_) return of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
-  if (has_fractional_zero_point_) {
+  if (has_fractional_zero_point_ && !has_own_scales_) {
     // The unmodified range, zero point fractional and without quant_min (Quark; for unsigned dtypes).
-    float scale = range_over(min, max, steps_);
+    float scale = rounded_to(arithmetic_, range_over(min, max, steps_));
     scale = scale > kScaleEpsilon ? scale : 1.0f;
-    return {store_scale(scale, scale_type_), (0.0f - min) / scale};
+    return {store_scale(scale, scale_type_), rounded_to(arithmetic_, (0.0f - min) / scale)};
   }
   // The range is extended to include zero, so that zero has a code.
   const float low = std::min(min, 0.0f), high = grid_.max_includes_zero ? std::max(max, grid_.smallest_max) : max;
-  const float range = high - low;
+  const float range = rounded_to(arithmetic_, high - low);
   if (std::isfinite(range)) return of_threshold(range, low);
   return with_zero_point(range_over(low, high, divisor_), low);
 }
 
-float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noexcept {
-  const float divisor = static_cast<float>(float_format_of(spec).max_finite()) * kMaxBlockScale;
+float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec, float max_block_scale) noexcept {
+  const float divisor = static_cast<float>(float_format_of(spec).max_finite()) * max_block_scale;
   const float scale = tensor_magnitude / divisor;
   return scale > 0 ? scale : kScaleEpsilon;
 }
 
-float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept {
+float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+                      float max_block_scale) noexcept {
   float magnitude = 0;
   for (size_t i = 0; i < min.size(); ++i)
     if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
-  return second_scale_of(magnitude, spec);
+  return second_scale_of(magnitude, spec, max_block_scale);
 }
 
 QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept {

@@ -9,6 +9,8 @@
 //   scale_format e5m3:     (amax / max_finite) as fp8_e5m3, 2^-23 if that is 0
 //   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of
 //                          (amax / max_finite) / second, 1 if that is 0; scale = that code's value * second (NVFP4)
+//   arithmetic of 16 bits: every difference and quotient above is rounded to that dtype, except the zero point's of
+//   integers per tensor (torch widens a scalar of 16 bits beside one of 32) and scales with a scale_type of their own
 // These are the rules of the default GridRule; its fields change divisor, floors, rounding and code limits.
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.
@@ -22,6 +24,11 @@ namespace wasmquant {
 
 /// The smallest scale of a min-max observer, 2^-23.
 inline constexpr float kScaleEpsilon = 1.1920929e-07f;
+
+/// `x` rounded to the dtype of the arithmetic: bfloat16 or float16; others leave it.
+float rounded_to(Arithmetic arithmetic, float x) noexcept;
+/// The arithmetic of x / scale for codes of floats: groups and fp8_e5m3 are computed in float32 (AMD Quark).
+Arithmetic quotient_arithmetic(const QuantizationSpec& spec) noexcept;
 
 /// Scale and zero point.
 struct QParams {
@@ -54,18 +61,24 @@ class ScaleRule {
   ScaleFormat scale_format_;
   ScaleType scale_type_;
   ScaleCalculationMode mode_;
-  bool is_integer_, is_magnitude_, has_fractional_zero_point_;
+  bool is_integer_, is_magnitude_, has_fractional_zero_point_, has_own_scales_;
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
+  Arithmetic arithmetic_, of_scales_, of_zero_points_;
   GridRule grid_;
-  float divisor_;  // of the threshold
+  float divisor_;                           // of the threshold
   float steps_, quant_min_, highest_zero_;  // highest_zero_: the largest zero point
   float second_scale_;
 };
 
-/// The scale of a whole tensor over its block scales (scale_format e4m3).
-float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec) noexcept;
+/// The largest scale of scale_format e4m3.
+inline constexpr float kMaxBlockScale = 448.0f;
+/// The scale of a whole tensor over its block scales, the largest of which is `max_block_scale`: magnitude divided by
+/// the product of the largest element and that.
+float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec,
+                      float max_block_scale = kMaxBlockScale) noexcept;
 /// From the ranges of all blocks.
-float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec) noexcept;
+float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+                      float max_block_scale = kMaxBlockScale) noexcept;
 
 /// `spec` for a tensor with these range minima: if the sign depends on the data, they choose the dtype.
 QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept;

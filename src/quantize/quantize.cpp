@@ -167,19 +167,56 @@ struct FakeQuantizeInt final : Piece {
   }
 };
 
+// Quotients as torch gives them for tensors of 16 bits.
+void round_to(Arithmetic arithmetic, std::span<float> x) noexcept {
+  uint16_t bits[kPatch];
+  for (size_t at = 0; at < x.size(); at += kPatch) {
+    const std::span<float> some = x.subspan(at, std::min(kPatch, x.size() - at));
+    if (arithmetic == Arithmetic::bfloat16) {
+      kernels::narrow_bf16(some, bits);
+      kernels::widen_bf16({bits, some.size()}, some.data());
+    } else {
+      kernels::narrow_f16(some, bits);
+      kernels::widen_f16({bits, some.size()}, some.data());
+    }
+  }
+}
+
+// Floats whose quotients are rounded before they are cast: calls `cast(at, quotients, scale)` for pieces of one scale.
+template <class Cast>
+void cast_rounded(const Piece& piece, const RunsOfScale& r, Arithmetic arithmetic, Cast cast) noexcept {
+  float ratio[kPatch];
+  for (size_t begin = 0; begin < r.count;) {
+    const size_t in_run = r.run - begin % r.run;
+    const size_t count = std::min({kPatch, in_run, r.count - begin});
+    const float scale = piece.q[r.scale + begin / r.run].scale;
+    kernels::divide({piece.x + r.at + begin, count}, &scale, 0, ratio);
+    round_to(arithmetic, {ratio, count});
+    cast(r.at + begin, std::span<const float>(ratio, count), scale);
+    begin += count;
+  }
+}
+
 // Columns of floats: divide by the scales first and multiply last; in between the scale is 1.
 struct QuantizeFloat final : Piece {
   QuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
-      : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
+      : Piece(piece_spec, scales), format(float_format_of(piece_spec)), arithmetic(quotient_arithmetic(piece_spec)) {}
   template <class Code>
   void wide(const RunsOfScale& r, const float* scales) noexcept {
     auto* to = reinterpret_cast<Code*>(codes) + r.at;
     for (size_t i = 0; i < r.count; ++i) {
       const float v = x[r.at + i];
-      to[i] = static_cast<Code>(encode(format, v != v ? v : v / scales[i / r.run], Overflow::saturate));
+      const float ratio = v != v ? v : rounded_to(arithmetic, v / scales[i / r.run]);
+      to[i] = static_cast<Code>(encode(format, ratio, Overflow::saturate));
     }
   }
   void runs(const RunsOfScale& r) noexcept override {
+    if (arithmetic >= Arithmetic::bfloat16 && code_bytes_of(format.bits()) == 1) {
+      const float one = 1.0f;
+      return cast_rounded(*this, r, arithmetic, [&](size_t at, std::span<const float> ratio, float) {
+        kernels::quantize_float(ratio, &one, ratio.size(), format, codes + at);
+      });
+    }
     const Scales scales(*this, r);
     const uint32_t bytes = code_bytes_of(format.bits());
     if (bytes == 4) return wide<uint32_t>(r, scales.of);
@@ -193,10 +230,12 @@ struct QuantizeFloat final : Piece {
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
       for (size_t i = 0; i < p.columns; ++i) ratio[i] = x[at + i] / q[p.scale + i].scale;
+      if (arithmetic >= Arithmetic::bfloat16) round_to(arithmetic, {ratio, p.columns});
       kernels::quantize_float({ratio, p.columns}, &one, kPatch, format, codes + at);
     }
   }
   FloatFormat format;
+  Arithmetic arithmetic;
 };
 
 struct DequantizeFloat final : Piece {
@@ -228,8 +267,15 @@ struct DequantizeFloat final : Piece {
 
 struct FakeQuantizeFloat final : Piece {
   FakeQuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
-      : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
+      : Piece(piece_spec, scales), format(float_format_of(piece_spec)), arithmetic(quotient_arithmetic(piece_spec)) {}
   void runs(const RunsOfScale& r) noexcept override {
+    if (arithmetic >= Arithmetic::bfloat16) {
+      const float one = 1.0f;
+      return cast_rounded(*this, r, arithmetic, [&](size_t at, std::span<const float> ratio, float scale) {
+        kernels::fake_quantize_float(ratio, &one, ratio.size(), format, y + at);
+        for (size_t i = 0; i < ratio.size(); ++i) y[at + i] *= scale;
+      });
+    }
     const Scales scales(*this, r);
     kernels::fake_quantize_float({x + r.at, r.count}, scales.of, r.run, format, y + r.at);
   }
@@ -239,11 +285,13 @@ struct FakeQuantizeFloat final : Piece {
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
       for (size_t i = 0; i < p.columns; ++i) ratio[i] = x[at + i] / q[p.scale + i].scale;
+      if (arithmetic >= Arithmetic::bfloat16) round_to(arithmetic, {ratio, p.columns});
       kernels::fake_quantize_float({ratio, p.columns}, &one, kPatch, format, ratio);
       for (size_t i = 0; i < p.columns; ++i) y[at + i] = ratio[i] * q[p.scale + i].scale;
     }
   }
   FloatFormat format;
+  Arithmetic arithmetic;
 };
 
 void cast_to_bits(Dtype dtype, std::span<const float> x, uint16_t* bits) noexcept {

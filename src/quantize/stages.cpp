@@ -26,10 +26,33 @@ Result<TwoStages> TwoStages::create(const QuantizationSpec& first, const Quantiz
   return TwoStages(first, second, std::move(granularity));
 }
 
+// Quark divides once where both stages are floats: the tensor's magnitude by the product of both largest values, a
+// block's by the product of that scale and the largest element. A block whose code would be 0 gets 1.
+bool TwoStages::divides_once() const noexcept {
+  return !info_of(first_.dtype).is_integer && !info_of(second_.dtype).is_integer &&
+         first_.scale_format == ScaleFormat::float32;
+}
+
+TwoStages::Scales TwoStages::block_scales_of(std::span<const float> min, std::span<const float> max) const {
+  const FloatFormat format = float_format_of(second_);
+  Scales scales;
+  scales.other = {second_scale_of(min, max, first_, static_cast<float>(format.max_finite())), 0};
+  const float divisor = scales.other.scale * static_cast<float>(float_format_of(first_).max_finite());
+  for (size_t i = 0; i < min.size(); ++i) {
+    const float magnitude = min[i] > max[i] ? 0.0f : std::max({-min[i], max[i], 0.0f});
+    uint32_t code = encode(format, magnitude / divisor, Overflow::saturate);
+    if (decode(format, code) == 0) code = encode(format, 1.0f, Overflow::saturate);
+    scales.scale_codes.push_back(code);
+    scales.of_codes.push_back({decode(format, code) * scales.other.scale, 0});
+  }
+  return scales;
+}
+
 TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<const float> max) const {
   Scales scales;
   scales.of_codes.resize(min.size());
   if (is_scale_quant()) {
+    if (divides_once()) return block_scales_of(min, max);
     qparams_of_ranges(min, max, first_, scales.of_codes);
     std::vector<float> scale;
     for (const QParams& q : scales.of_codes) scale.push_back(q.scale);
@@ -56,9 +79,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
   }
   scales.other = qparams_of(low, high, first_);
   // The cast is monotonic: the ends of a range of codes are the codes of its ends.
-  const FloatFormat format = float_format_of(first_);
   const auto number = [&](float v) {
-    return decode(format, encode(format, v / scales.other.scale, Overflow::saturate));
+    numbers_of(scales.other, {&v, 1}, &v);
+    return v;
   };
   std::vector<float> code_min(min.begin(), min.end()), code_max(max.begin(), max.end());
   for (size_t i = 0; i < min.size(); ++i) {
@@ -72,7 +95,9 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
 
 void TwoStages::numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept {
   const FloatFormat format = float_format_of(first_);
-  for (size_t i = 0; i < x.size(); ++i) y[i] = decode(format, encode(format, x[i] / other.scale, Overflow::saturate));
+  const Arithmetic arithmetic = quotient_arithmetic(first_);
+  for (size_t i = 0; i < x.size(); ++i)
+    y[i] = decode(format, encode(format, rounded_to(arithmetic, x[i] / other.scale), Overflow::saturate));
 }
 
 void TwoStages::values_of(const QParams& other, std::span<float> y) const noexcept {

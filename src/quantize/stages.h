@@ -46,6 +46,8 @@ class TwoStages {
   void dequantize(const Scales& scales, const uint8_t* codes, uint64_t count, uint64_t begin, float* y) const;
 
  private:
+  bool divides_once() const noexcept;
+  Scales block_scales_of(std::span<const float> min, std::span<const float> max) const;
   TwoStages(const QuantizationSpec& first, const QuantizationSpec& second, Granularity granularity)
       : first_(first), second_(second), granularity_(std::move(granularity)) {}
 

@@ -40,6 +40,7 @@ export const cppRooms = {
   'config/quark': ['core', 'config/spec', 'config/match', 'config/reading'],
   'config/dialects': ['core', 'numeric', 'tables', 'config/spec', 'config/match', 'config/reading', 'config/quark'],
   checkpoint: ['core', 'numeric', 'kernels', 'config/spec', 'checkpoint/layout', 'families', 'config/dialects'],
+  'checkpoint/compressed_tensors': ['core', 'config/spec', 'checkpoint/layout', 'families', 'checkpoint'],
   'checkpoint/read_only': ['checkpoint'],
   config: [
     'core',

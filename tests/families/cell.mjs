@@ -8,10 +8,12 @@ import { isLoadersLimit } from './cases.mjs';
 /** Largest relative difference of an output that counts as equal. */
 const tolerance = 1e-5;
 
+const cli = 'dist/cli.js';
+
 /** `wasmquant quantize`: `{ ok, stdout, stderr, report }`. */
 function quantize(source, output, args) {
   const report = `${output}.report.json`;
-  const command = ['dist/cli.js', 'quantize', source, '-o', output, '-r', report, '--no-color', ...args];
+  const command = [cli, 'quantize', source, '-o', output, '-r', report, '--no-color', ...args];
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
     let [stdout, stderr] = ['', ''];
@@ -73,7 +75,8 @@ function verdictOfRefusal({ code, stderr }) {
 }
 
 /** Both formats and the printed lines of one family and preset: `{ compressed, fake, lines }`, each `{ verdict, text }`. */
-export async function runCase(loader, families, work, { family, preset, args = [] }) {
+export async function runCase(loader, families, work, { family, preset, args: own = [], more }) {
+  const args = [...own, ...more];
   const source = join(families, family);
   const [compressed, fake] = await Promise.all([
     quantize(source, join(work, 'compressed'), ['--preset', preset, ...args]),

@@ -4,11 +4,13 @@
 //   =  the outputs are those of the source carrying the dequantized weights (relative difference at most 1e-5), no key missing or unexpected
 //   -  loads, and nothing is quantized, for a reason that is listed         r  refused, because transformers cannot load such a file
 //   W  wrong values or keys                                                 F  does not load, or was not written
-// First the share of large mixtures of experts that is quantized (coverage.mjs). Exit code 1 for any W or F, for too little coverage, and when a
-// smaller share of the cells is right than cases.mjs says.
+// First the share of large mixtures of experts that is quantized (coverage.mjs), and conversions of the release that conversions.def lacks
+// (conversions.mjs). Exit code 1 for any W or F, for too little coverage, for such conversions, and when a smaller share of the cells is right than
+// cases.mjs says.
 //   --family NAME (repeatable; those of rare_families.py, too)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
-import { spawnSync } from 'node:child_process';
+//   --loader pinned|debian: the releases of transformers and compressed-tensors that tests/peers/transformers pins (default), or Debian's
+//   --release VERSION|newest: another release of transformers   --args=TEXT: more arguments for `wasmquant quantize`
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,11 +18,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
-import { CommandFailed, main, root } from '../setup/command.mjs';
+import { main } from '../setup/command.mjs';
 import { leastShare, presets, presetsOf, rules } from './cases.mjs';
 import { runCase } from './cell.mjs';
+import { conversionDifferences } from './conversions.mjs';
 import { checkCoverage } from './coverage.mjs';
-import { FamilyLoader, python } from './family_loader.mjs';
+import { FamilyLoader, pythonOf } from './family_loader.mjs';
 import { Table } from './table.mjs';
 
 const options = {
@@ -28,13 +31,15 @@ const options = {
   preset: { type: 'string', multiple: true },
   third: { type: 'string' },
   keep: { type: 'boolean' },
+  loader: { type: 'string', default: 'pinned' },
+  release: { type: 'string' },
+  args: { type: 'string', default: '' },
 };
-const cannotBeMadeHere = 3;
 const millisecondsADay = 86_400_000;
 
 /** Lines that make_families.py prints; transformers' own, in brackets, are dropped. Throws when it fails. */
-async function makeFamilies(...args) {
-  const child = python('make_families.py', args, ['ignore', 'pipe', 'inherit']);
+async function makeFamilies(python, ...args) {
+  const child = python.run('make_families.py', args, ['ignore', 'pipe', 'inherit']);
   const lines = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (!line.startsWith('[')) lines.push(line);
@@ -46,8 +51,8 @@ async function makeFamilies(...args) {
 }
 
 /** The families of a run: named, or every third of them, or all. */
-async function choose({ family, third }) {
-  const known = await makeFamilies('--list', ...(family ? ['--rare'] : []));
+async function choose(python, { family, third }) {
+  const known = await makeFamilies(python, '--list', ...(family ? ['--rare'] : []));
   const unknown = (family ?? []).filter((name) => !known.includes(name));
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;
@@ -58,8 +63,8 @@ async function choose({ family, third }) {
 }
 
 /** Runs cases, two at a time between the command line and the loader; `done(case, outcome)` in their order. */
-async function runAll(cases, families, work, done) {
-  const loader = new FamilyLoader();
+async function runAll(python, cases, families, work, done) {
+  const loader = new FamilyLoader(python);
   const running = [];
   const finishFirst = async () => {
     const [item, outcome] = running.shift();
@@ -81,15 +86,15 @@ async function runAll(cases, families, work, done) {
 }
 
 /** The table of `families`, printed as it grows. */
-async function tabulate(names, chosen, families, work) {
+async function tabulate(python, names, chosen, more, families, work) {
   const table = new Table();
   const cases = [
     ...names.flatMap((family) => presetsOf(family, chosen).map((preset) => ({ family, preset }))),
     ...rules.filter(({ family, preset }) => names.includes(family) && chosen.includes(preset)),
-  ];
+  ].map((item) => ({ ...item, more }));
   process.stdout.write(`${names.length} families × ${chosen.join(', ')}, then with rules\n`);
   let row = [];
-  await runAll(cases, families, work, (item, outcome) => {
+  await runAll(python, cases, families, work, (item, outcome) => {
     row.push(table.add(item, outcome));
     if (!item.args && row.length < presetsOf(item.family, chosen).length) return;
     const title = item.args ? [item.family, item.preset, ...item.args].join(' ') : item.family;
@@ -104,24 +109,23 @@ main(async (args) => {
   const { values } = parseArgs({ args, options });
   buildAll();
   const work = mkdtempSync(join(tmpdir(), 'wasmquant-families-'));
+  const python = pythonOf(values.loader, values);
   try {
+    process.stdout.write(`loader: ${python.title}\n`);
     const uncovered = values.family ? 0 : checkCoverage(work);
-    const peers = [join(root, 'tests/interop/peers.sh'), 'create'];
-    const { status } = spawnSync('bash', peers, { cwd: root, stdio: ['ignore', 2, 2] });
-    if (status === cannotBeMadeHere) {
-      process.stdout.write('families: not loaded, because transformers cannot be installed here (see above)\n');
-      return process.env.CI || uncovered > 0 ? 1 : 0;
-    }
-    if (status !== 0) throw new CommandFailed('tests/interop/peers.sh create', status ?? 1);
-    const names = await choose(values);
+    const converted = values.family || values.loader !== 'pinned' ? [] : await conversionDifferences(python);
+    process.stdout.write(converted.map((line) => `${line}\n`).join(''));
+    const names = await choose(python, values);
     const families = join(work, 'families');
-    await makeFamilies(families, ...names);
-    const table = await tabulate(names, values.preset ?? presets, families, work);
+    await makeFamilies(python, families, ...names);
+    const more = values.args.split(' ').filter(Boolean);
+    const table = await tabulate(python, names, values.preset ?? presets, more, families, work);
     const isLow = !values.family && table.share < leastShare;
     if (isLow) process.stdout.write(`fewer than ${100 * leastShare} % of the cells are right\n`);
     process.stdout.write(String(table));
-    return uncovered + table.problems > 0 || isLow ? 1 : 0;
+    return uncovered + converted.length + table.problems > 0 || isLow ? 1 : 0;
   } finally {
+    python.close();
     if (values.keep) process.stdout.write(`checkpoints: ${work}\n`);
     else rmSync(work, { recursive: true, force: true });
   }

@@ -27,7 +27,7 @@ from safetensors.torch import load_file, save_file
 from transformers import modeling_utils
 
 from model_outputs import difference, outputs
-from stored_weights import block_of, decode, differs_from_rounding, read_config, read_tensors, stack_experts
+from stored_weights import HALVES, block_of, decode, differs_from_rounding, read_config, read_tensors, stack_experts
 
 # The loader makes such weights bfloat16 whatever is asked for.
 ALWAYS_BFLOAT16 = ("mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized")
@@ -94,7 +94,9 @@ class Source:
 
 def restacked(name):
     """The name of the tensor of several experts that a matrix of one of them is of in the source, for classes that are written one by one."""
-    return re.sub(r"(\.experts)\.\d+\.(?:gate_proj|up_proj)\.weight$", r"\1.gate_up_proj", re.sub(r"(\.experts)\.\d+\.down_proj\.weight$", r"\1.down_proj", name))
+    found = re.fullmatch(r"(.*experts)\.\d+\.(\w+)\.weight", name)
+    kinds = [kind for kind, rows in HALVES.items() if found and any(found[2] in halves for halves in rows)]
+    return f"{found[1]}.{kinds[0]}" if kinds else ""
 
 
 def problem_of_names(found, quantized):

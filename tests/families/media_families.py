@@ -22,6 +22,7 @@ IMAGES = {
     "swin": ("SwinForImageClassification", "swin", SWIN, "image"),
     "swinv2": ("Swinv2ForImageClassification", "swinv2", SWIN, "image"),
     "dinov2": ("Dinov2Model", "dinov2", PLAIN_VISION, "image"),
+    "dinov2-swiglu": ("Dinov2Model", "dinov2", dict(PLAIN_VISION, use_swiglu_ffn=True), "image"),
     "dinov2_with_registers": ("Dinov2WithRegistersModel", "dinov2_with_registers", PLAIN_VISION, "image"),
     "dinov3_vit": ("DINOv3ViTModel", "dinov3_vit", dict(VISION, num_register_tokens=2), "image"),
     "convnext": ("ConvNextForImageClassification", "convnext", dict(hidden_sizes=[32, 64], depths=[1, 1], num_stages=2, num_labels=10), "image"),

@@ -15,6 +15,9 @@ from safetensors.torch import load_file
 # Names that the layouts give to the parts of one weight.
 PARTS = ("weight", "weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "weight_global_scale")
 
+# Names of an expert's matrices by the parameter that transformers makes of them.
+HALVES = {"gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3")), "down_proj": (("down_proj",), ("w2",)), "up_proj": (("up_proj",),)}
+
 ROUNDING = {
     "int8": dict(num_bits=8, type="int", strategy="channel"),
     "int4_wo_32": dict(num_bits=4, type="int", strategy="group", group_size=32),
@@ -72,9 +75,9 @@ def stack_experts(decoded, names, sources, is_input_major):
     stacked, parts = {}, set()
     for name in sources:
         module, _, kind = name.removesuffix(".weight").rpartition(".")
-        if name in decoded or kind not in ("gate_up_proj", "down_proj"):
+        if name in decoded or kind not in HALVES:
             continue
-        halves = ("gate_proj", "up_proj") if kind == "gate_up_proj" else (kind,)
+        halves = next(halves for halves in HALVES[kind] if f"{module}.0.{halves[0]}.weight" in decoded)
         layers = [[f"{module}.{expert}.{half}.weight" for half in halves] for expert in range(sources[name].shape[0])]
         stack = torch.stack([torch.cat([decoded[layer] for layer in expert]) for expert in layers])
         stacked[name] = stack.mT.contiguous() if is_input_major(name) else stack

@@ -64,13 +64,14 @@ void rewrite(const onnx::Model& model, std::span<const uint8_t> file, const Quan
   std::deque<WeightLayout> layouts;
   std::vector<conversion::OnnxChoice> choices;
   uint64_t bytes = 0;
-  for (const auto& weight : conversion::list_weights(model)) {
+  const auto weights = conversion::list_weights(model);
+  for (const auto& weight : weights) {
     const auto form = conversion::onnx_form_of(model, weight, spec, style);
     if (!form) continue;
-    auto layout = onnx_layout(*form, conversion::describe(model, weight), spec);
+    auto layout = onnx_layout(*form, conversion::describe(model, weight, *form), spec);
     if (!layout) continue;
     layouts.push_back(std::move(*layout));
-    choices.push_back({weight.tensor, *form, &layouts.back(), {}, {}});
+    choices.push_back({weight.tensor, *form, &layouts.back(), &weight, {}, {}});
     if (style == conversion::OnnxStyle::dequantize_linear) {
       choices.back().input = conversion::StaticScale{0.5f, 3, false};
       if (weight.tensor % 2 == 0) choices.back().output = conversion::StaticScale{0.25f, 0, true};

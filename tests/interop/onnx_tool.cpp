@@ -95,14 +95,15 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
   std::vector<std::unique_ptr<WeightLayout>> layouts;
   std::map<std::string, int> forms;
   uint64_t before = 0, after = 0;
-  for (const auto& weight : conversion::list_weights(model)) {
+  const auto weights = conversion::list_weights(model);
+  for (const auto& weight : weights) {
     if (words.contains("only") &&
         ("," + words.at("only") + ",").find(std::string(",") + weight.layer_type + ",") == std::string::npos)
       continue;
     if (words.contains("tensor") && model.tensors[weight.tensor].name != words.at("tensor")) continue;
     const auto form = conversion::onnx_form_of(model, weight, spec, style);
-    auto layout =
-        form ? onnx_layout(*form, conversion::describe(model, weight), spec) : Result<WeightLayout>(form.error());
+    auto layout = form ? onnx_layout(*form, conversion::describe(model, weight, *form), spec)
+                       : Result<WeightLayout>(form.error());
     if (!layout) {
       std::fprintf(stderr, "%s: %s\n", layout.error().where.c_str(), layout.error().message.c_str());
       continue;
@@ -112,7 +113,7 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
       const auto found = scales.find(weight.layer + role);
       return found == scales.end() ? std::nullopt : std::optional(found->second);
     };
-    choices.push_back({weight.tensor, *form, layouts.back().get(), scale_of(" input"), scale_of(" output")});
+    choices.push_back({weight.tensor, *form, layouts.back().get(), &weight, scale_of(" input"), scale_of(" output")});
     ++forms[std::string(name_of(*form))];
     before += model.tensors[weight.tensor].end - model.tensors[weight.tensor].begin;
     for (const Component& component : layouts.back()->components) after += component.bytes;

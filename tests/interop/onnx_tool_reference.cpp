@@ -121,8 +121,10 @@ std::string with_quantized_values(const std::string& floats, const std::vector<c
       return tensor.name == weight.name && tensor.graph == weight.graph;
     });
     const bool is_dynamic = choice.form == OnnxForm::integer_operator;
+    conversion::OnnxModelWeight here = *choice.weight;
+    here.tensor = static_cast<uint32_t>(same - model.tensors.begin());
     for (const onnx::Consumer& consumer : same->consumers) {
-      if (is_dynamic ? !conversion::takes_form(model, consumer, choice.form)
+      if (is_dynamic ? !conversion::takes_form(model, here, consumer, choice.form, choice.readers, *choice.layout)
                      : !conversion::takes_static(model, consumer) || (!choice.input && !choice.output))
         continue;
       const onnx::Node& node = model.nodes[consumer.node];

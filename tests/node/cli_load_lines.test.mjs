@@ -49,6 +49,15 @@ test('every format of transformers names the class', async (t) => {
   }
 });
 
+test('transformers does not load the experts of the quark format: the lines name vLLM', async (t) => {
+  const name = 'model.layers.0.mlp.experts.0.up_proj.weight';
+  const files = { 'model.safetensors': safetensors({ [name]: { dtype: 'F32', shape: [32, 32], data: noise(1024) } }) };
+  const config = { model_type: 'qwen3_moe', architectures: ['Qwen3MoeForCausalLM'] };
+  const { lines, out } = await linesOf(t, config, { files, flags: ['--preset', 'int8', '--format', 'quark'] });
+  assert.match(lines.at(-3), /transformers does not load experts/);
+  assert.deepEqual(lines.slice(-2), ['# pip install vllm', `vllm serve ${JSON.stringify(out)}`]);
+});
+
 test('without a class there are no lines of Python', async (t) => {
   for (const architectures of [undefined, [], 'BertModel', [7], ['Bert Model'], ['os;system']]) {
     const { lines } = await linesOf(t, { model_type: 'bert', architectures });

@@ -53,16 +53,18 @@ function attribute(name, value) {
       value.map((item) => field(8, item)),
       field(20, 7),
     );
+  if (typeof value === 'string') return message(field(1, name), field(4, value), field(20, 3));
   return message(field(1, name), field(3, value), field(20, 2));
 }
 
-export function node(type, inputs, outputs, { name = '', ...attributes } = {}) {
+export function node(type, inputs, outputs, { name = '', domain = '', ...attributes } = {}) {
   return message(
     inputs.map((input) => field(1, input)),
     outputs.map((output) => field(2, output)),
     field(3, name),
     field(4, type),
     Object.entries(attributes).map(([key, value]) => field(5, attribute(key, value))),
+    domain && field(7, domain),
   );
 }
 

@@ -17,7 +17,20 @@ const pick = (values) => values[below(values.length)];
 const layer = (number) => `model.layers.${number}.mlp.up_proj`;
 
 function randomSpec() {
-  const dtype = pick(['int8', 'uint8', 'int4', 'uint4', 'int3', 'int2', 'fp8_e4m3', 'fp6_e3m2', 'fp4', 'mx', 'mx6', 'mx9']);
+  const dtype = pick([
+    'int8',
+    'uint8',
+    'int4',
+    'uint4',
+    'int3',
+    'int2',
+    'fp8_e4m3',
+    'fp6_e3m2',
+    'fp4',
+    'mx',
+    'mx6',
+    'mx9',
+  ]);
   if (dtype === 'mx') return { dtype, mx_element_dtype: pick(['int8', 'fp8_e4m3', 'fp6_e2m3', 'fp4']) };
   if (dtype === 'mx6' || dtype === 'mx9') return { dtype };
   const qscheme = pick(['per_tensor', 'per_channel', 'per_group', 'per_group', 'per_block']);
@@ -68,7 +81,11 @@ test('random specs, formats and shapes are read back', async (t) => {
   for (let number = 0; number < cases; ++number) {
     const columns = [1, 2, 5, 7, 8, 31, 32, 33, 64, 90, 100, 128, 180];
     const shapes = [0, 1].map(() => [1 + below(pick([2, 20])), pick(columns)]);
-    const each = { spec: randomSpec(), format: pick(['quark', 'compressed-tensors', 'quark', 'compressed-tensors', 'gptq', 'awq']), shapes };
+    const each = {
+      spec: randomSpec(),
+      format: pick(['quark', 'compressed-tensors', 'quark', 'compressed-tensors', 'gptq', 'awq']),
+      shapes,
+    };
     await t.test(JSON.stringify(each), async (inner) => {
       written += (await readBack(quantizer, inner, join(root, `${number}`), each)) ? 1 : 0;
     });

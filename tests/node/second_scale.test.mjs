@@ -10,7 +10,12 @@ test('scales of a search are multiples of the second scale that is given', async
     const data = noise(4 * 32, seed).map((value) => value ** 3);
     const observer_cls = seed % 2 ? 'PerGroupMSEObserver' : 'PerGroupMinMaxObserver';
     const spec = {
-      dtype: 'fp4', qscheme: 'per_group', ch_axis: -1, group_size: 16, scale_format: 'e4m3', observer_cls,
+      dtype: 'fp4',
+      qscheme: 'per_group',
+      ch_axis: -1,
+      group_size: 16,
+      scale_format: 'e4m3',
+      observer_cls,
     };
     const { scale, secondScale } = quantizer.quantize({ data, shape: [4, 32] }, spec);
     for (const each of scale) {

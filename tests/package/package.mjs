@@ -28,7 +28,7 @@ const allowed = [
   /^dist\/([a-z_]+\/)?[a-z0-9_]+\.d\.ts$/,
   /^dist\/wasmquant\.wasm$/,
   /^dist\/wasmquant\.wasm\.d\.ts$/,
-  /^dist\/schema\/[a-z]+\.json$/,
+  /^dist\/schema\/[a-z0-9-]+\.json$/,
 ];
 
 function checkContents({ files }) {

@@ -5,10 +5,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { findProgram, needs, root, say } from '../setup/command.mjs';
+import { findProgram, installPackages, needs, root, say } from '../setup/command.mjs';
 
 /** The wheels of torch that the requirements name are for this one. */
 const pythonVersion = '3.11';
@@ -36,10 +37,14 @@ function environmentOf(name) {
   };
 }
 
+/** Python with its venv module; as root on Debian it is installed. */
 function systemPython() {
-  const python = findProgram(`python${pythonVersion}`);
-  if (!python) throw needs(`python${pythonVersion} is missing: install it with its venv module and run this again`);
-  return python;
+  const name = `python${pythonVersion}`;
+  const hasVenv = () =>
+    findProgram(name) && spawnSync(name, ['-c', 'import ensurepip, venv'], { stdio: 'ignore' }).status === 0;
+  if (!hasVenv() && !(installPackages(name, `${name}-venv`) && hasVenv()))
+    throw needs(`${name} with its venv module is missing: install them (Debian: ${name}-venv) and run this again`);
+  return findProgram(name);
 }
 
 function pip(name, args, stdio) {
@@ -76,8 +81,7 @@ function install(name) {
   rmSync(folderOf(name), { recursive: true, force: true });
   mkdirSync(join(root, '.peers-python'), { recursive: true });
   const { status } = spawnSync(systemPython(), ['-m', 'venv', folderOf(name)], { stdio: ['ignore', 2, 2] });
-  if (status !== 0)
-    throw needs(`python${pythonVersion} cannot make a venv: install its venv module and run this again`);
+  if (status !== 0) throw needs(`python${pythonVersion} cannot make a venv (see above)`);
   if (name !== sharedName) writeFileSync(join(sitePackages(name), 'shared_torch.pth'), `${sitePackages(sharedName)}\n`);
   const file = join(root, 'tests/peers', name, 'requirements.txt');
   const options = ['install', '-qq', '--no-compile', '--no-deps', '--only-binary', ':all:', '-r', file];
@@ -104,16 +108,52 @@ function prepare(name) {
 
 /** The environment of a peer, with the one that it shares: made on the first use, checked at every one. */
 export class PeerEnvironment {
+  #replaced = null;
+
   constructor(name) {
     this.name = name;
     prepare(sharedName);
     if (name !== sharedName) prepare(name);
   }
 
-  /** A package's pinned version. */
+  /** Puts another release of a package before the pinned one, in a folder that close() deletes. `release`: a version, or "newest". */
+  replace(distribution, release) {
+    const folder = mkdtempSync(join(tmpdir(), `wasmquant-${distribution}-`));
+    const wanted = release === 'newest' ? distribution : `${distribution}==${release}`;
+    const options = [
+      'install',
+      '-qq',
+      '--no-compile',
+      '--no-deps',
+      '--only-binary',
+      ':all:',
+      '--target',
+      folder,
+      wanted,
+    ];
+    if (!pip(this.name, options, ['ignore', 2, 2]).ok) throw needs(`pip cannot install ${wanted} (see above)`);
+    const prefix = `${distribution.replaceAll('-', '_')}-`;
+    const info = readdirSync(folder).find((name) => name.startsWith(prefix) && name.endsWith('.dist-info'));
+    this.#replaced = { distribution, folder, version: info.slice(prefix.length, -'.dist-info'.length) };
+  }
+
+  /** The version of a package: the pinned one, unless it was replaced. */
   versionOf(distribution) {
+    if (this.#replaced?.distribution === distribution) return this.#replaced.version;
     const found = [...pins(requirementsOf(this.name)), ...pins(requirementsOf(sharedName))];
     return found.find((pin) => pin.startsWith(`${distribution}==`))?.slice(distribution.length + 2);
+  }
+
+  /** A child process that runs a script of the checkout. */
+  spawn(script, args, stdio) {
+    const env = environmentOf(this.name);
+    if (this.#replaced) env.PYTHONPATH = [this.#replaced.folder, env.PYTHONPATH].join(delimiter);
+    return spawn(pythonOf(this.name), [script, ...args], { cwd: root, env, stdio });
+  }
+
+  /** Deletes what replace() installed. */
+  close() {
+    if (this.#replaced) rmSync(this.#replaced.folder, { recursive: true, force: true });
   }
 
   /** Runs a script to its end. Throws when it fails. */
@@ -124,8 +164,7 @@ export class PeerEnvironment {
   /** Starts a script of tests/peers/NAME, or a path: a child process with pipes, whose standard input is `input`. */
   start(script, args = [], input = 'pipe') {
     const path = resolve(root, 'tests/peers', this.name, script);
-    const options = { cwd: root, env: environmentOf(this.name), stdio: [input, 'pipe', 'pipe'] };
-    return spawn(pythonOf(this.name), [path, ...args], options);
+    return this.spawn(path, args, [input, 'pipe', 'pipe']);
   }
 
   /** Runs such a script; yields the JSON of each line that it prints. Throws when it fails. */

@@ -146,6 +146,7 @@ export interface OnnxFlags {
   qdq?: boolean;
   accuracyLevel?: OnnxOptions['accuracyLevel'];
   externalData?: boolean;
+  constantInputs?: boolean;
 }
 
 export function addOnnxOptions(command: Command): Command {
@@ -157,7 +158,11 @@ export function addOnnxOptions(command: Command): Command {
         'ONNX: precision that MatMulNBits may compute in: 1 float32, 2 float16, 3 bfloat16, 4 int8',
       ).argParser(parseAccuracyLevel),
     )
-    .option('--external-data', 'ONNX: weights in a separate file, <output>_data (default: above 1.5 GiB)');
+    .option('--external-data', 'ONNX: weights in a separate file, <output>_data (default: above 1.5 GiB)')
+    .option(
+      '--constant-inputs',
+      'ONNX: quantize weights that are also inputs of the graph; callers can no longer set them',
+    );
 }
 
 /** Options of GGUF outputs. */
@@ -180,27 +185,35 @@ export function addGgufOptions(command: Command): Command {
 export interface InclusionFlags {
   includeTowers?: boolean;
   includeExperts?: boolean;
+  excludeExperts?: boolean;
 }
 
 export function addInclusionOptions(command: Command): Command {
   return command
     .option('--include-towers', 'also quantize vision and audio towers and projectors, which presets skip')
-    .option(
-      '--include-experts',
-      'compressed-tensors: also quantize experts, under names that vLLM reads but transformers does not',
-    );
+    .addOption(
+      new Option(
+        '--include-experts',
+        'also quantize experts that vLLM reads but transformers does not; others are quantized anyway',
+      ).conflicts('excludeExperts'),
+    )
+    .option('--exclude-experts', 'leave the experts of a mixture as they are');
 }
 
 /** The same in the library's terms. */
-export function inclusions({ includeTowers, includeExperts }: InclusionFlags): InclusionFlags {
-  return { ...(includeTowers && { includeTowers }), ...(includeExperts && { includeExperts }) };
+export function inclusions({ includeTowers, includeExperts, excludeExperts }: InclusionFlags): InclusionFlags {
+  return {
+    ...(includeTowers && { includeTowers }),
+    ...(includeExperts && { includeExperts }),
+    ...(excludeExperts && { excludeExperts }),
+  };
 }
 
 /** The other arguments of `plan` and `quantizeModel`. Errors: source-invalid. */
 export async function planOptions(
   options: OnnxFlags & GgufFlags & InclusionFlags & { format?: OutputFormat },
 ): Promise<PlanOptions> {
-  const { format, qdq, accuracyLevel, externalData, imatrix, shardSize } = options;
+  const { format, qdq, accuracyLevel, externalData, constantInputs, imatrix, shardSize } = options;
   return {
     ...(format && { format }),
     ...inclusions(options),
@@ -212,6 +225,7 @@ export async function planOptions(
       ...(qdq && { qdq }),
       ...(accuracyLevel !== undefined && { accuracyLevel }),
       ...(externalData && { externalData }),
+      ...(constantInputs && { constantInputs }),
     },
   };
 }

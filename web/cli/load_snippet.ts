@@ -68,6 +68,12 @@ function loaderOf(config: Record<string, unknown>, report: Report): Loader | str
   return { name: code[0], options: ', trust_remote_code=True' };
 }
 
+/** What pip has to install: with the release of transformers that the file needs, if it needs one. */
+function neededPackages(packages: string, report: Report): string {
+  const needed = report.diagnostics.find(({ code }) => code === 'loader-version')?.hint;
+  return needed ? packages.replace('transformers', `"${needed}"`) : packages;
+}
+
 /**
  * Lines that show how to load `output` (a path), which `report` describes. `isFolder`: it contains config.json and all weights; a
  * single file must first be moved into a model folder. Empty for formats without a known loader.
@@ -99,12 +105,19 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
     const other = report.files.find(({ name }) => /\.safetensors$/i.test(name))?.name ?? '';
     return [...note, `transformers looks for ${kWeightFiles.join(' or ')}; this is ${printable(other)}.`];
   }
+  if (report.format === 'quark' && report.tensors.some(({ name, spec }) => spec && /\.experts\./.test(name)))
+    return [
+      ...note,
+      "transformers does not load experts of this format. vLLM does where it has kernels for the scheme, and Quark's import_model_from_safetensors.",
+      '# pip install vllm',
+      `vllm serve ${pythonString(output)}`,
+    ];
   const loader = loaderOf(model.config, report);
   if (typeof loader === 'string') return [...note, loader];
   const dtype = isBfloat16 ? 'bfloat16' : 'auto';
   return [
     ...note,
-    `# pip install ${packages}`,
+    `# pip install ${neededPackages(packages, report)}`,
     `from transformers import ${loader.name}`,
     `model = ${loader.name}.from_pretrained(${pythonString(output)}, dtype="${dtype}"${loader.options})`,
   ];

@@ -10,6 +10,11 @@ uint64_t scales_of_lines(const WeightLayout& layout, uint64_t run, uint64_t line
   return layout.column_tiles() ? layout.rows * (lines / run) : lines * (layout.columns / run);
 }
 
+// Whether a row's codes begin within a byte.
+bool shares_bytes(const WeightLayout& layout) noexcept {
+  return layout.codes == CodeStorage::rows_bit_stream && layout.columns * layout.bits % 8 != 0;
+}
+
 }  // namespace
 
 std::optional<uint64_t> WeightLayout::run_in_tile() const noexcept {
@@ -25,7 +30,7 @@ uint64_t WeightLayout::line_multiple() const noexcept {
   // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
   if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
   if (zero_point == ZeroPointStorage::nibble_words) return 8;
-  if (zero_point == ZeroPointStorage::bit_stream) return 8 / bits;
+  if (zero_point == ZeroPointStorage::bit_stream || shares_bytes(*this)) return 8 / bits;
   return 1;
 }
 
@@ -40,6 +45,10 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
       !layout.column_tiles()) {
     const uint64_t row_bits = scales_of_lines(layout, *run, 1) * layout.bits;
     const uint64_t begin = tile.begin * row_bits / 8;
+    return {begin, (tile.end * row_bits + 7) / 8 - begin};
+  }
+  if (component.role == Role::codes && shares_bytes(layout)) {
+    const uint64_t row_bits = layout.columns * layout.bits, begin = tile.begin * row_bits / 8;
     return {begin, (tile.end * row_bits + 7) / 8 - begin};
   }
   // Each component is a matrix whose first axis advances with the lines; this many lines make one of its rows.
@@ -63,6 +72,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 }
 
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
+  if (component.role == Role::shape) return {};
   if (layout.reads_group_index && component.role != Role::codes) return {0, component.bytes};
   if (is_known(component.role)) return {};
   if (is_of_whole_tensor(component.role) || (component.role != Role::codes && !layout.scales_in_tiles()))

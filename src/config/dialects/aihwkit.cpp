@@ -4,9 +4,12 @@
 // `append_default_conversions: true` means calling the function of that name.
 #include "config/dialects/aihwkit.h"
 
+#include <algorithm>
+
 #include "config/dialects/dialect_grids.h"
 #include "config/dialects/dialects.h"
 #include "config/match/name_match.h"
+#include "config/spec/vocabulary.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
@@ -98,7 +101,7 @@ class AihwkitParser {
       if (name.empty())
         out_.error_in("value-invalid", where, nullptr, "name a module", "the model as a whole cannot be wrapped");
       config_.input_quantizers.emplace_back(name, tensor(value, where, false));
-      if (!config_.input_quantizers.back().second.empty()) activations_ = true;
+      activations_ |= !config_.input_quantizers.back().second.empty();
     }
     const json::Array& excluded = source_["excluded_modules"].items();
     for (size_t i = 0; i < excluded.size(); ++i) {
@@ -116,8 +119,7 @@ class AihwkitParser {
                       "add \"append_default_conversions\": true, or fill module_qconfig_map",
                       "default_qconfig does nothing by itself: it is a template for append_default_conversions");
     }
-    if (source_["non_finite"].as_string() == "saturate") config_.non_finite = NonFinite::saturate;
-    if (activations_) warn_not_applied(out_, config_.where, "activations need data to calibrate with");
+    if (activations_) note_calibration(out_, config_.where);
     if (!weights_ && out_.errors() == 0)
       out_.warning_in("nothing-quantized", config_.where, nullptr, nullptr,
                       "no entry has n_bits for weights: every tensor stays as it is");
@@ -133,31 +135,55 @@ class AihwkitParser {
       const std::string where = pointer_to(at(key), name);
       const bool by_class = &target == &config_.layer_type;
       // "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are the same class; layer names keep their dots.
-      std::string plain = by_class ? name.substr(name.rfind('.') + 1) : name;
-      if (plain.empty()) out_.error_in("value-invalid", where, nullptr, nullptr, "a class or module must have a name");
-      quantized_module(value, plain, by_class, where);
+      std::string plain = by_class ? std::string(python_name(name)) : name;
+      if (plain.empty())
+        out_.error_in("value-invalid", where, nullptr, nullptr, "a class or module must have a name");
+      else if (by_class)
+        check_class(plain, where);
+      const std::string_view replaced = quantized_module(value, plain, by_class, where);
+      is_convolution_ = (by_class ? std::string_view(plain) : replaced) == "Conv2d";
       LayerConfig layer = this->layer(value.members()[1].second, pointer_to(where, "module_qconfig"));
+      if (!by_class) layer.of_class = replaced;
       // Upstream's embedding never quantizes its output.
-      if (value.members()[0].second.as_string().ends_with("QuantEmbedding")) layer.output_tensors.clear();
-      if (by_class && (plain == "LayerNorm" || plain == "BatchNorm2d") && !layer.weight.empty())
-        warn_not_applied(out_, where, "norms keep their weights");
+      if (replaced == "Embedding") layer.output_tensors.clear();
+      if (by_class && plain == "BatchNorm2d" && (!layer.weight.empty() || !layer.output_tensors.empty()))
+        out_.warning_in("not-applied", where, nullptr, "remove the entry",
+                        "batch norms stay as they are: aihwkit quantizes their outputs only, and files hold scales of "
+                        "outputs only beside quantized weights");
       target.emplace_back(std::move(plain), std::move(layer));
     }
   }
 
-  // Quant<class> (the default), or a user's module, whose constructor is unknown here.
-  void quantized_module(json::Value& entry, std::string_view type, bool by_class, const std::string& where) {
+  // Layers of other classes are never found here, not even to leave them as they are.
+  void check_class(std::string_view type, const std::string& where) {
+    if (std::find(std::begin(kClasses), std::end(kClasses), type) != std::end(kClasses)) return;
+    if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) != kLayerTypes.end()) return;
+    List<std::string_view> known(kLayerTypes.begin(), kLayerTypes.end());
+    for (const std::string_view own : {"LayerNorm", "BatchNorm2d"}) known.push_back(own);
+    unknown_word(type, where, std::span(known.data(), known.size()), out_);
+  }
+
+  // The class that an entry's quantized module replaces; "" if it is not one of aihwkit's. A class entry without a
+  // module gets Quant<class>.
+  std::string_view quantized_module(json::Value& entry, std::string_view type, bool by_class,
+                                    const std::string& where) {
     json::Value& module = entry.members()[0].second;
-    if (module.is_null()) {
-      if (by_class) module = json::Value(text_of("Quant{}", type));
-      return;
-    }
-    const std::string_view name = std::string_view(module.as_string()).substr(module.as_string().rfind('.') + 1);
+    if (module.is_null() && by_class) module = json::Value(text_of("Quant{}", type));
+    if (module.is_null()) return {};
+    const std::string_view name = python_name(module.as_string());
     for (const std::string_view known : kClasses) {
-      if (by_class && name == text_of("Quant{}", known) && known != type)
+      if (name != text_of("Quant{}", known)) continue;
+      if (by_class && known != type)
         out_.error("value-invalid", pointer_to(where, "quantized_module"),
                    text_of("{} takes the place of {}, not of {}", name, known, type), text_of("Quant{} does", type));
+      return known;
     }
+    if (!by_class || name != text_of("Quant{}", type))
+      out_.warning_in("not-applied", where, "quantized_module",
+                      "name QuantLinear, QuantLayerNorm, QuantEmbedding or "
+                      "QuantConv2d",
+                      "{q} is not a module of aihwkit: its layers are quantized as aihwkit's own modules do", name);
+    return {};
   }
 
   LayerConfig layer(json::Value& value, const std::string& where) {
@@ -178,6 +204,7 @@ class AihwkitParser {
       for (const auto& [type, layer] : config_.layer_type) present |= type == kClasses[i];
       if (present) continue;
       config_.layer_type.emplace_back(kClasses[i], standard);
+      config_.layer_type.back().second.is_implied = true;
       if (kClasses[i] == "Embedding") config_.layer_type.back().second.output_tensors.clear();
     }
     weights_ |= !standard.weight.empty();
@@ -212,11 +239,16 @@ class AihwkitParser {
       spec.dtype = *dtype;
     }
     if (estimator == RangeEstimator::cross_entropy && per_channel) {
+      // A channel of a matrix has no second axis for the softmax.
       const bool golden = spec.observer_options.search == SearchMethod::sections;
-      out_.add({golden ? Severity::error : Severity::warning, golden ? "value-invalid" : "per-channel-ignored",
-                pointer_to(where, "per_channel"),
-                "cross_entropy has one loss for the whole tensor, never one per channel",
-                golden ? "set per_channel to false, or use MSE" : "all channels get one range"});
+      if (golden && !is_convolution_)
+        out_.error_in("value-invalid", where, "per_channel",
+                      "set per_channel to false, or use MSE; an entry for Conv2d or QuantConv2d may have it",
+                      "cross_entropy by golden_section has a range for each channel of a Conv2d only, here and in "
+                      "aihwkit");
+      else if (!golden)
+        out_.warning_in("per-channel-ignored", where, "per_channel", "all channels get one range",
+                        "cross_entropy by grid has one loss for the whole tensor");
     }
     set_rows(spec, per_channel);
     spec.observer = kRowObservers[row][per_channel];
@@ -254,11 +286,13 @@ class AihwkitParser {
   DiagnosticList& out_;
   Config config_;
   bool weights_ = false, activations_ = false;
+  bool is_convolution_ = false;  // the entry that is being read is for Conv2d
 };
 
 }  // namespace
 
 const Keys& aihwkit_keys() noexcept { return kQuantizationMap; }
+std::span<const Keys> aihwkit_parameter_keys() noexcept { return kParameters; }
 
 Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return AihwkitParser(value, where, out).parse();

@@ -4,6 +4,8 @@
 // Additions: `brevitas_version`, and `exclude`, which the extension lacks.
 #include "config/dialects/brevitas.h"
 
+#include <algorithm>
+
 #include "config/dialects/dialect_grids.h"
 #include "config/dialects/dialects.h"
 #include "config/match/name_match.h"
@@ -47,12 +49,12 @@ constexpr Keys kConfig{kConfigRows, "BrevitasConfig"};
 
 constexpr Key kPreprocessRows[] = {
     {"name", kString},
-    {"trace_model", kBool, nullptr, "true"},
+    {"trace_model", kBool | kNoEffect, nullptr, "true"},
     {"equalize_iterations", kInteger, nullptr, "20"},
     {"equalize_merge_bias", kBool, nullptr, "true"},
     {"merge_batch_norm", kBool, nullptr, "true"},
     {"channel_splitting_ratio", kNumber, nullptr, "0.0"},
-    {"channel_splitting_split_input", kBool, nullptr, "false"},
+    {"channel_splitting_split_input", kBool | kNoEffect, nullptr, "false"},
 };
 constexpr Key kEqualizationRows[] = {
     {"name", kString}, {"is_layerwise", kBool, nullptr, "true"}, {"alpha", kNumber, nullptr, "0.5"}};
@@ -60,22 +62,17 @@ constexpr Key kGptqOptionRows[] = {{"name", kString}, {"act_order", kBool, nullp
 constexpr Key kGpfqRows[] = {
     {"name", kString},
     {"act_order", kBool, nullptr, "false"},
-    {"percentage_of_processed_inputs", kNumber, nullptr, "1.0"},
+    {"percentage_of_processed_inputs", kNumber | kNoEffect, nullptr, "1.0"},
 };
 constexpr Key kGpfa2qRows[] = {
     {"name", kString},
     {"act_order", kBool, nullptr, "false"},
-    {"percentage_of_processed_inputs", kNumber, nullptr, "1.0"},
+    {"percentage_of_processed_inputs", kNumber | kNoEffect, nullptr, "1.0"},
     {"accumulator_bit_width", kInteger, nullptr, "16"},
 };
 constexpr Key kPlainRows[] = {{"name", kString}};
 
-struct Algorithm {
-  std::string_view name;
-  bool before;  // of pre_quant_opt_config, else of algo_config
-  Keys keys;
-};
-constexpr Algorithm kAlgorithmTable[] = {
+constexpr BrevitasAlgorithm kAlgorithmTable[] = {
     {"Preprocess", true, kPreprocessRows}, {"ActivationEqualization", true, kEqualizationRows},
     {"GPTQ", false, kGptqOptionRows},      {"GPFQ", false, kGpfqRows},
     {"GPFA2Q", false, kGpfa2qRows},        {"CalibrateBatchNorm", false, kPlainRows},
@@ -109,8 +106,7 @@ class BrevitasParser {
     config_.global.output_tensors =
         tensor(layer["output_tensors"], pointer_to(at_layer, "output_tensors"), Use::output);
     check_bias(layer["bias"], pointer_to(at_layer, "bias"));
-    if (has_inputs_ || !layer["output_tensors"].is_null())
-      warn_not_applied(out_, at_layer, "activations need data to calibrate with");
+    if (has_inputs_ || !layer["output_tensors"].is_null()) note_calibration(out_, at_layer);
 
     if (const json::Value& backend = source_["backend"]; backend.as_string() != "layerwise")
       out_.error_in("value-invalid", config_.where, "backend", "leave the key out",
@@ -122,7 +118,6 @@ class BrevitasParser {
       config_.exclude.push_back(excluded[i].as_string());
       check_pattern(excluded[i].as_string(), text_of("{}/{}", at("exclude"), i), out_);
     }
-    if (source_["non_finite"].as_string() == "saturate") config_.non_finite = NonFinite::saturate;
     if (out_.errors() == 0 && layer["weight"].is_null())
       out_.warning_in("nothing-quantized", config_.where, nullptr, nullptr,
                       "there is no weight spec: every tensor stays as it is");
@@ -185,8 +180,7 @@ class BrevitasParser {
     const std::string at = pointer_to(where, "bit_width");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits < 2) {
-      out_.error_in("value-invalid", at, nullptr, "use 2 to 8 bits, or 16", "{} bits are too few for a narrow range",
-                    bits);
+      out_.error_in("value-invalid", at, nullptr, "use 2 to 16 bits", "{} bits are too few for a narrow range", bits);
     } else if (const auto dtype = integer_dtype(bits, spec.symmetric, at, out_)) {
       spec.dtype = *dtype;
     }
@@ -254,12 +248,17 @@ class BrevitasParser {
     for (size_t i = 0; i < list.items().size(); ++i) {
       json::Value& item = list.items()[i];
       const std::string place = text_of("{}/{}", where, i);
-      const Algorithm* found = nullptr;
+      const BrevitasAlgorithm* found = nullptr;
       List<std::string_view> known;
       const std::string name = item["name"].as_string();  // a copy: the item is replaced below
-      for (const Algorithm& row : kAlgorithmTable) {
+      for (const BrevitasAlgorithm& row : kAlgorithmTable) {
         if (row.name == name) found = &row;
         if (row.before == before) known.push_back(row.name);
+      }
+      if (!item.is_object()) {
+        out_.error_in("type-invalid", place, nullptr, "write {\"name\": \"Preprocess\"}, with the fields that you set",
+                      "expected an object with a name, found {} {q}", json::describe(item.kind()), item.as_string());
+        continue;
       }
       if (found == nullptr) {
         unknown_word(name, pointer_to(place, "name"), std::span(known.data(), known.size()), out_);
@@ -350,6 +349,13 @@ void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) 
 }
 
 const Keys& brevitas_keys() noexcept { return kConfig; }
+
+std::span<const BrevitasAlgorithm> brevitas_algorithms() noexcept { return kAlgorithmTable; }
+
+bool is_brevitas_algorithm(std::string_view name) noexcept {
+  return std::any_of(std::begin(kAlgorithmTable), std::end(kAlgorithmTable),
+                     [&](const BrevitasAlgorithm& row) { return row.name == name; });
+}
 
 Config parse_brevitas(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return BrevitasParser(value, where, out).parse();

@@ -1,6 +1,10 @@
 // Names and numbers shared by the parser and the writer of the Brevitas dialect (spec 2.1, 2.4 to 2.7).
 #pragma once
+#include <span>
+#include <string_view>
+
 #include "config/dialects/dialect_grids.h"
+#include "config/reading/object_reader.h"
 #include "config/spec/spec.h"
 
 namespace wasmquant::config {
@@ -21,5 +25,13 @@ struct BrevitasChoice {
 
 /// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.
 void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
+
+/// An algorithm of the extension.
+struct BrevitasAlgorithm {
+  std::string_view name;
+  bool before;  // of pre_quant_opt_config, else of algo_config
+  Keys keys;
+};
+std::span<const BrevitasAlgorithm> brevitas_algorithms() noexcept;
 
 }  // namespace wasmquant::config

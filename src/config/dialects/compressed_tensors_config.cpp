@@ -21,33 +21,38 @@ constexpr Key kArgumentRows[] = {
     {"dynamic", kBool | kString, nullptr, "false", "local"},
     {"actorder", kString | kBool},
     {"scale_dtype", kString},
-    {"zp_dtype", kString},
+    {"zp_dtype", kString | kNoEffect},
     {"observer", kString},
-    {"observer_kwargs", kObject},
+    {"observer_kwargs", kObject | kNoEffect, nullptr, "{}"},
 };
-constexpr Keys kArguments = kArgumentRows;
+constexpr Keys kArguments{kArgumentRows, "QuantizationArgs"};
 constexpr Key kGroupRows[] = {
     {"targets", kArray | kNames, nullptr, "[]"},
     {"weights", kObject, nullptr, nullptr, nullptr, &kArguments},
     {"input_activations", kObject, nullptr, nullptr, nullptr, &kArguments},
     {"output_activations", kObject, nullptr, nullptr, nullptr, &kArguments},
-    {"format", kString},
+    {"format", kString | kNoEffect},
 };
-constexpr Keys kGroup = kGroupRows;
+constexpr Keys kGroup{kGroupRows, "QuantizationScheme"};
 constexpr Key kBlockRows[] = {
     {"quant_method", kString, nullptr, "\"compressed-tensors\""},
     {"dialect", kString},
-    {"format", kString},
-    {"quantization_status", kString},
+    {"format", kString | kNoEffect},
+    {"quantization_status", kString | kNoEffect},
     {"config_groups", kObject | kMap, nullptr, "{}", nullptr, &kGroup},
     {"ignore", kArray | kNames, nullptr, "[]"},
     {"kv_cache_scheme", kObject, nullptr, nullptr, nullptr, &kArguments},
-    {"global_compression_ratio", kNumber},
+    {"global_compression_ratio", kNumber | kNoEffect},
     {"sparsity_config", kObject},
     {"transform_config", kObject},
-    {"version", kString},
+    {"version", kString | kNoEffect},
+    {"layer_types", kObject},
+    {"default_exclusions", kBool},
+    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
+    {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
     {"$schema", kString},
 };
+constexpr Keys kBlock(kBlockRows, true);
 
 // A PyTorch class begins with a capital letter and has no dots; module names do not look like that.
 bool is_class(std::string_view target) noexcept {
@@ -60,7 +65,7 @@ class CompressedTensorsParser {
   explicit CompressedTensorsParser(DiagnosticList& out) : out_(out) {}
 
   Config parse(const json::Value& value, const std::string& where) {
-    config_.source = complete(value, where, Keys(kBlockRows, true), out_);
+    config_.source = complete(value, where, kBlock, out_);
     config_.dialect = Dialect::compressed_tensors;
     config_.where = where;
     config_.weight_key = "weights";
@@ -137,17 +142,26 @@ class CompressedTensorsParser {
     if (is_float && !spec.symmetric)
       out_.error_in("value-invalid", where, "symmetric", "set it to true", "floats have no zero point");
     read_strategy(value, where, spec, is_weight);
-    if (const std::string& order = value["actorder"].as_string(); !order.empty() && order != "static" && is_weight)
-      out_.warning_in("not-applied", where, "actorder", "leave the key out",
-                      "weights are rounded to nearest in their own order");
+    read_order(value, where, is_weight);
     if (const std::string& observer = value["observer"].as_string();
-        is_weight && !observer.empty() && observer.find("minmax") == std::string::npos) {
-      if (observer == "mse" && spec.qscheme == QScheme::per_tensor) spec.observer = ObserverId::PerTensorMSEObserver;
+        !observer.empty() && observer.find("minmax") == std::string::npos) {
+      if (is_weight && observer == "mse" && spec.qscheme == QScheme::per_tensor)
+        spec.observer = ObserverId::PerTensorMSEObserver;
       out_.warning_in("not-applied", where, "observer", "use minmax",
                       "observer {q} is not compressed-tensors' own search here", observer);
     }
     if (out_.errors() != errors_before) return {};
     return Stages{spec};
+  }
+
+  // `true` means group.
+  void read_order(const json::Value& value, const std::string& where, bool is_weight) {
+    const json::Value& order = value["actorder"];
+    const std::string& name = order.as_string();
+    if (order.is_null() || (order.is_bool() && !order.as_bool()) || (is_weight && name == "static")) return;
+    out_.warning_in("not-applied", where, "actorder", "leave the key out",
+                    is_weight ? "weights are rounded to nearest in their own order"
+                              : "it is for weights: activations have no order");
   }
 
   void read_strategy(const json::Value& value, const std::string& where, QuantizationSpec& spec, bool is_weight) {
@@ -180,6 +194,14 @@ class CompressedTensorsParser {
       out_.add({is_weight ? Severity::error : Severity::warning, is_weight ? "not-implemented" : "not-applied",
                 pointer_to(where, "strategy"), "one scale per attention head is not known here", ""});
     }
+    if (strategy != "block" && !value["block_structure"].is_null())
+      out_.warning_in("ignored", where, "block_structure", "leave the key out", "it only applies to strategy block");
+    if (!value["scale_dtype"].is_null() && spec.scale_format == ScaleFormat::float32)
+      out_.warning_in("ignored", where, "scale_dtype", "leave the key out",
+                      "scales are stored in the dtype of the weight; only groups of uint8 scales are read as e8m0");
+    if (is_weight && !(value["dynamic"].is_bool() && !value["dynamic"].as_bool()))
+      out_.warning_in("ignored", where, "dynamic", "leave the key out",
+                      "weights are quantized once, with scales that are stored");
     if (spec.qscheme != QScheme::per_group && !group.is_null() && group.as_integer() > 0)
       out_.error_in("value-invalid", where, "group_size", "set it to null", "group_size has no effect with strategy {}",
                     strategy);
@@ -201,6 +223,8 @@ bool set_block(QuantizationSpec& spec, const json::Array& block) noexcept {
   spec.block_columns = static_cast<uint32_t>(columns);
   return true;
 }
+
+const Keys& compressed_tensors_keys() noexcept { return kBlock; }
 
 Config parse_compressed_tensors(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return CompressedTensorsParser(out).parse(value, where);

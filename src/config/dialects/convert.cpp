@@ -61,6 +61,8 @@ class QuarkWriter {
     out_.layer_type = std::move(types);
     for (auto& [name, entry] : out_.layer) {
       layer(entry, entry.where);
+      // aihwkit does not look below a module that an entry leaves as it is.
+      if (config.exact_names && entry == LayerConfig()) out_.exclude.push_back(name);
       if (config.exact_names) name = glob_of(name);
     }
     if (config.exact_names)
@@ -277,9 +279,6 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
 }
 
 void Conversion::lose_carried(std::string_view understood) {
-  if (config_.indivisible_groups == IndivisibleGroups::fallback)
-    losses_.add({Severity::note, "lost", text_of("{}/indivisible_groups", config_.where),
-                 text_of("{} does not say what becomes of sizes that groups do not divide", name_of(to_)), ""});
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)
@@ -299,6 +298,13 @@ void Conversion::lose_carried(std::string_view understood) {
   }
 }
 
+void Conversion::lose_norms() {
+  for (const Entry& entry : entries_)
+    if (!entry.layer.weight.empty() &&
+        (entry.kind == Entry::Kind::type ? entry.name : entry.layer.of_class) == "LayerNorm")
+      lose(entry.where, "{} leaves norms as they are", name_of(to_));
+}
+
 void Conversion::lose_activations(const Entry& entry) {
   const std::string_view to = name_of(to_);
   if (!entry.layer.input_tensors.empty()) lose(entry.where, "{} says nothing about inputs", to);
@@ -306,9 +312,31 @@ void Conversion::lose_activations(const Entry& entry) {
   if (!entry.layer.bias.empty()) lose(entry.where, "{} says nothing about biases", to);
 }
 
+// Keys that are read in every dialect, but by this library alone.
+// Whether a dialect can say that elements of a row share scales in groups.
+static bool has_groups(Dialect dialect) noexcept { return dialect != Dialect::aihwkit && dialect != Dialect::brevitas; }
+
+static void carry_own_keys(const Config& config, Conversion& conversion, Dialect to, json::Value& written) {
+  const auto carry = [&](const char* key, json::Value value) {
+    written.set(key, std::move(value));
+    conversion.losses().add(
+        {Severity::note, "lost", text_of("{}/{}", config.where, key),
+         text_of("{} is understood by this library alone, not by other readers of {}", key, name_of(to)), ""});
+  };
+  if (config.default_exclusions) carry("default_exclusions", true);
+  if (config.non_finite == NonFinite::saturate) carry("non_finite", "saturate");
+  if (config.indivisible_groups == IndivisibleGroups::fallback && has_groups(to))
+    carry("indivisible_groups", "fallback");
+  if (config.layer_types.empty()) return;
+  json::Object types;
+  for (const auto& [name, type] : config.layer_types) types.emplace_back(name, type);
+  carry("layer_types", std::move(types));
+}
+
 Converted convert(const Config& config, Dialect to) {
   if (config.dialect == to) return {config.source, {}};
   Conversion conversion(config, to);
+  if (config.dialect == Dialect::aihwkit) conversion.lose_norms();
   json::Value written;
   switch (to) {
     case Dialect::quark:
@@ -326,6 +354,7 @@ Converted convert(const Config& config, Dialect to) {
     default:
       written = write_uniform(conversion, to);
   }
+  if (to != Dialect::quark && !written.is_null()) carry_own_keys(config, conversion, to, written);
   return {std::move(written), conversion.losses().take()};
 }
 

@@ -56,6 +56,8 @@ class Conversion {
   /// Losses for algorithms, the kv cache and everything else outside the entries; `understood` is not lost.
   void lose_carried(std::string_view understood);
   void lose_activations(const Entry& entry);
+  /// Losses for entries of norms, whose weights only aihwkit quantizes.
+  void lose_norms();
 
   DiagnosticList& losses() noexcept { return losses_; }
 

@@ -9,6 +9,7 @@ constexpr GridRule aihwkit_grid() {
   GridRule grid;
   grid.divisor = ScaleDivisor::largest_code;
   grid.zero_point_order = ZeroPointOrder::after_rounding;
+  grid.arithmetic = Arithmetic::float32;
   grid.sign_by_data = grid.divides = grid.zero_point_of_unfloored = true;
   grid.smallest_scale = grid.smallest_max = 1e-8f;
   return grid;
@@ -26,6 +27,7 @@ constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVers
     grid.threshold_rounding =
         version == BrevitasVersion::v0_10_3 ? ThresholdRounding::ceil_unfloored : ThresholdRounding::ceil;
   grid.zero_point_order = ZeroPointOrder::before_rounding;
+  grid.arithmetic = Arithmetic::float32;
   grid.narrow = is_weight;
   grid.divides = true;
   grid.max_includes_zero = false;

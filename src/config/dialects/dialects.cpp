@@ -32,8 +32,11 @@ constexpr struct {
     {"recipe", Dialect::gguf},
 };
 
-// Quark's and the Brevitas extension's layer configs differ only in the keys of their specs.
-bool has_brevitas_specs(const json::Value& block) {
+// Quark's and the Brevitas extension's configs differ in the keys of their specs and the names of their algorithms.
+bool is_of_brevitas(const json::Value& block) {
+  for (const char* list : {"pre_quant_opt_config", "algo_config"})
+    for (const json::Value& item : block[list].items())
+      if (is_brevitas_algorithm(item["name"].as_string())) return true;
   for (const char* tensor : {"weight", "input_tensors", "output_tensors", "bias"})
     for (const char* key : {"bit_width", "quant_type", "param_type"})
       if (block["global_quant_config"][tensor].find(key) != nullptr) return true;
@@ -60,7 +63,7 @@ std::optional<Dialect> detect_dialect(const json::Value& block, const std::strin
   }
   for (const auto& [key, dialect] : kOwnKeys)
     if (block.find(key) != nullptr) return dialect;
-  return has_brevitas_specs(block) ? Dialect::brevitas : Dialect::quark;
+  return is_of_brevitas(block) ? Dialect::brevitas : Dialect::quark;
 }
 
 Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out) {
@@ -81,8 +84,7 @@ Config parse_dialect(Dialect dialect, const json::Value& block, const std::strin
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out) {
   for (const DtypeInfo& row : kDtypes)
     if (row.is_integer && row.bits == bits && row.is_signed == is_signed) return row.dtype;
-  out.error_in("not-implemented", where, nullptr, "use 2 to 8 bits, or 16", "this version has no integers of {} bits",
-               bits);
+  out.error_in("not-implemented", where, nullptr, "use 2 to 16 bits", "this version has no integers of {} bits", bits);
   return std::nullopt;
 }
 
@@ -91,8 +93,13 @@ void set_rows(QuantizationSpec& spec, bool per_channel) noexcept {
   spec.observer = per_channel ? ObserverId::PerChannelMinMaxObserver : ObserverId::PerTensorMinMaxObserver;
 }
 
+void note_calibration(DiagnosticList& out, const std::string& where) {
+  out.add({Severity::note, "needs-calibration", where,
+           "scales of inputs and outputs come from calibration data; a run without data leaves them out", ""});
+}
+
 void warn_not_applied(DiagnosticList& out, const std::string& where, std::string_view what) {
-  out.warning_in("not-applied", where, nullptr, nullptr, "this version quantizes weights only: {}", what);
+  out.warning_in("not-applied", where, nullptr, nullptr, "not applied: {}", what);
 }
 
 }  // namespace wasmquant::config

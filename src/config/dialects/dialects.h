@@ -32,7 +32,14 @@ Config parse_dialect(Dialect dialect, const json::Value& block, const std::strin
 
 /// The keys of a config and of everything inside it.
 const Keys& aihwkit_keys() noexcept;
+/// Of `range_estimator_params`, by estimator, in the order of kRangeEstimators; allminmax has none.
+std::span<const Keys> aihwkit_parameter_keys() noexcept;
 const Keys& brevitas_keys() noexcept;
+const Keys& compressed_tensors_keys() noexcept;
+/// Of gptq, awq or fp8.
+const Keys& uniform_keys(Dialect dialect) noexcept;
+/// Whether the Brevitas extension has an algorithm of this name; Quark's have others.
+bool is_brevitas_algorithm(std::string_view name) noexcept;
 /// IBM aihwkit's QuantizationMap (spec 1).
 Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out);
 /// The Config of Quark's Brevitas extension (spec 2).
@@ -46,6 +53,8 @@ Config parse_uniform(Dialect dialect, const json::Value& value, const std::strin
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out);
 /// per_tensor, or per_channel along axis 0, with its min-max observer.
 void set_rows(QuantizationSpec& spec, bool per_channel) noexcept;
+/// The remark that static inputs or outputs of a config need data.
+void note_calibration(DiagnosticList& out, const std::string& where);
 /// "not-applied": parsed and kept, but without effect in this version.
 void warn_not_applied(DiagnosticList& out, const std::string& where, std::string_view what);
 

@@ -28,16 +28,15 @@ json::Value standard_of(const Key& key, const std::string& where, DiagnosticList
 // Completes a value of the right kind. False: do not use it.
 bool complete_value(const json::Value& value, const std::string& where, const Key& key, DiagnosticList& out,
                     json::Value& into) {
-  if (value.is_string() && key.words != nullptr && index_in(value.as_string(), key.words) < 0) {
-    // An enumeration of Python prints as Class.member.
-    const std::string_view word = std::string_view(value.as_string()).substr(value.as_string().rfind('.') + 1);
-    if (index_in(word, key.words) < 0) {
-      const List<std::string_view> words = split(key.words);
-      unknown_word(value.as_string(), where, std::span(words.data(), words.size()), out);
-      return false;
-    }
-    into = json::Value(word);
-    return true;
+  if (value.is_string() && key.words != nullptr) {
+    const List<std::string_view> words = split(key.words);
+    const std::span<const std::string_view> all(words.data(), words.size());
+    const int index = index_of_word(value.as_string(), all);
+    if (index < 0)
+      unknown_word(value.as_string(), where, all, out);
+    else
+      into = json::Value(words[static_cast<size_t>(index)]);
+    return index >= 0;
   }
   if ((key.kinds & kMap) != 0 && value.is_object()) {
     json::Object members;

@@ -68,7 +68,6 @@ Config parse_gguf(const json::Value& value, const std::string& where, Diagnostic
   }
   const ObjectReader reader(source, where, kRows, out);
   for (const char* key : {"pre_quant_opt_config", "algo_config"}) check_algorithms(reader, key, {}, false);
-  if (source["non_finite"].as_string() == "saturate") config.non_finite = NonFinite::saturate;
   for (const json::Value& name : source["exclude"].items()) config.exclude.push_back(name.as_string());
   return config;
 }

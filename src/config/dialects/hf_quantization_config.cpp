@@ -20,31 +20,35 @@ constexpr Key kGptqRows[] = {
     {"sym", kBool, nullptr, "true"},
     {"lm_head", kBool, nullptr, "false"},
     {"dynamic", kObject | kMap, nullptr, "{}", nullptr, &kOverride},
-    {"checkpoint_format", kString, nullptr, "\"gptq\"", "gptq|gptq_v2|gptq_p|marlin"},
+    {"checkpoint_format", kString | kNoEffect, nullptr, "\"gptq\"", "gptq|gptq_v2|gptq_p|marlin"},
     {"damp_percent", kNumber, nullptr, "0.01"},
     {"static_groups", kBool, nullptr, "false"},
     {"true_sequential", kBool, nullptr, "true"},
-    {"pack_dtype", kString, nullptr, "\"int32\""},
-    {"format", kString},
-    {"meta", kObject},
-    {"dataset", kString | kArray},
-    {"tokenizer", kString},
-    {"batch_size", kInteger},
-    {"block_name_to_quantize", kString},
-    {"modules_in_block_to_quantize", kArray},
-    {"model_seqlen", kInteger},
-    {"use_exllama", kBool},
-    {"exllama_config", kObject},
-    {"max_input_length", kInteger},
-    {"backend", kString},
-    {"cache_block_outputs", kBool},
-    {"module_name_preceding_first_block", kArray | kString},
-    {"pad_token_id", kInteger},
-    {"use_cuda_fp16", kBool},
-    {"disable_exllama", kBool},
-    {"model_name_or_path", kString},
-    {"model_file_base_name", kString},
-    {"is_marlin_format", kBool},
+    {"pack_dtype", kString | kNoEffect, nullptr, "\"int32\""},
+    {"format", kString | kNoEffect},
+    {"meta", kObject | kNoEffect},
+    {"dataset", kString | kArray | kNoEffect},
+    {"tokenizer", kString | kNoEffect},
+    {"batch_size", kInteger | kNoEffect},
+    {"block_name_to_quantize", kString | kNoEffect},
+    {"modules_in_block_to_quantize", kArray | kNoEffect},
+    {"model_seqlen", kInteger | kNoEffect},
+    {"use_exllama", kBool | kNoEffect},
+    {"exllama_config", kObject | kNoEffect},
+    {"max_input_length", kInteger | kNoEffect},
+    {"backend", kString | kNoEffect},
+    {"cache_block_outputs", kBool | kNoEffect},
+    {"module_name_preceding_first_block", kArray | kString | kNoEffect},
+    {"pad_token_id", kInteger | kNoEffect},
+    {"use_cuda_fp16", kBool | kNoEffect},
+    {"disable_exllama", kBool | kNoEffect},
+    {"model_name_or_path", kString | kNoEffect},
+    {"model_file_base_name", kString | kNoEffect},
+    {"is_marlin_format", kBool | kNoEffect},
+    {"layer_types", kObject},
+    {"default_exclusions", kBool},
+    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
+    {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
     {"dialect", kString},
     {"$schema", kString},
 };
@@ -53,15 +57,19 @@ constexpr Key kAwqRows[] = {
     {"bits", kInteger, "w_bit", "4"},
     {"group_size", kInteger, "q_group_size", "128"},
     {"zero_point", kBool, nullptr, "true"},
-    {"version", kString, nullptr, "\"gemm\""},
+    {"version", kString | kNoEffect, nullptr, "\"gemm\""},
     {"modules_to_not_convert", kArray | kNames, nullptr, "[]"},
     {"lm_head", kBool, nullptr, "false"},
-    {"backend", kString},
-    {"do_fuse", kBool},
-    {"exllama_config", kObject},
-    {"fuse_max_seq_len", kInteger},
-    {"modules_to_fuse", kObject},
-    {"pack_method", kString},
+    {"backend", kString | kNoEffect},
+    {"do_fuse", kBool | kNoEffect},
+    {"exllama_config", kObject | kNoEffect},
+    {"fuse_max_seq_len", kInteger | kNoEffect},
+    {"modules_to_fuse", kObject | kNoEffect},
+    {"pack_method", kString | kNoEffect},
+    {"layer_types", kObject},
+    {"default_exclusions", kBool},
+    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
+    {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
     {"dialect", kString},
     {"$schema", kString},
 };
@@ -73,9 +81,14 @@ constexpr Key kFp8Rows[] = {
     {"fmt", kString, nullptr, "\"e4m3\"", "e4m3|float8_e4m3fn"},
     {"scale_fmt", kString, nullptr, nullptr, "ue8m0"},
     {"kv_cache_scheme", kObject | kString},
+    {"layer_types", kObject},
+    {"default_exclusions", kBool},
+    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
     {"dialect", kString},
     {"$schema", kString},
 };
+
+constexpr Keys kGptq(kGptqRows, true), kAwq(kAwqRows, true), kFp8(kFp8Rows, true);
 
 class HfParser {
  public:
@@ -88,10 +101,7 @@ class HfParser {
   }
 
   Config parse(const json::Value& value) {
-    const Keys keys = config_.dialect == Dialect::gptq  ? Keys(kGptqRows, true)
-                      : config_.dialect == Dialect::awq ? Keys(kAwqRows, true)
-                                                        : Keys(kFp8Rows, true);
-    config_.source = complete(value, config_.where, keys, out_);
+    config_.source = complete(value, config_.where, uniform_keys(config_.dialect), out_);
     const json::Value& source = config_.source;
     if (config_.dialect == Dialect::fp8)
       read_fp8(source);
@@ -186,7 +196,8 @@ class HfParser {
       config_.layer.emplace_back(pattern, std::move(layer));
     }
     out_.warning_in("not-applied", config_.where, nullptr, nullptr,
-                    "this version rounds weights to nearest; GPTQ's error feedback is not applied");
+                    "weights are rounded to nearest: GPTQ's error feedback is not applied, and damp_percent, desc_act, "
+                    "static_groups and true_sequential have no effect");
   }
 
   void read_fp8(const json::Value& source) {
@@ -224,6 +235,10 @@ class HfParser {
 };
 
 }  // namespace
+
+const Keys& uniform_keys(Dialect dialect) noexcept {
+  return dialect == Dialect::gptq ? kGptq : dialect == Dialect::awq ? kAwq : kFp8;
+}
 
 Config parse_uniform(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out) {
   return HfParser(dialect, where, out).parse(value);

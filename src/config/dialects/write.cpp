@@ -87,7 +87,9 @@ Value to_json(const QuantizationSpec& spec) {
           : Value(nullptr));
   put(members, "symmetric", unless_cast(spec.symmetric));
   put(members, "round_method", unless_cast(word_of(spec.round_method, kRoundMethods)));
-  put(members, "scale_type", unless_cast(word_of(spec.scale_type, kScaleTypes)));
+  // As AMD Quark's AmdFP4Spec: e5m3 is both the format and the type.
+  const bool is_e5m3 = spec.scale_format == ScaleFormat::e5m3 && spec.scale_type == ScaleType::float_;
+  put(members, "scale_type", unless_cast(word_of(is_e5m3 ? ScaleType::float8_e5m3 : spec.scale_type, kScaleTypes)));
   put(members, "scale_format", !cast && has_format ? Value(word_of(spec.scale_format, kScaleFormats)) : Value(nullptr));
   put(members, "scale_calculation_mode",
       spec.scale_format == ScaleFormat::e8m0 ? Value(word_of(spec.scale_calculation_mode, kScaleCalculationModes))

@@ -47,7 +47,6 @@ class AihwkitWriter {
     out.set("instance_qconfig_map", std::move(instances));
     out.set("input_activation_qconfig_map", std::move(inputs_));
     out.set("excluded_modules", json::Value(std::move(excluded)));
-    if (config.non_finite == NonFinite::saturate) out.set("non_finite", "saturate");
     return out;
   }
 

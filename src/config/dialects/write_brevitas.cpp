@@ -44,7 +44,6 @@ class BrevitasWriter {
     out.set("pre_quant_opt_config", json::Value(std::move(before)));
     out.set("algo_config", json::Value(std::move(after)));
     out.set("exclude", json::Value(std::move(exclude)));
-    if (config.non_finite == NonFinite::saturate) out.set("non_finite", "saturate");
     return out;
   }
 

@@ -134,7 +134,9 @@ class UniformWriter {
                          to_ == Dialect::awq ? "layers" : "classes");
         continue;
       }
-      const std::string regex = regex_of(entry.kind == Entry::Kind::name ? glob_of(entry.name) : entry.name);
+      const std::string name = entry.kind == Entry::Kind::name ? glob_of(entry.name) : entry.name;
+      const bool leaves_all = conversion_.config().exact_names && own.is_null();
+      const std::string regex = leaves_all ? excluded_regex(conversion_.config(), entry.name) : regex_of(name);
       dynamic.set(text_of("{}:{}", own.is_null() ? "-" : "+", regex),
                   own.is_null() ? json::Value(json::Object{}) : std::move(own));
     }

@@ -14,6 +14,14 @@ class RegexParser {
     alternatives(0);
     if (problem_ == nullptr && at_ < text_.size()) fail("a ) closes nothing");
     out_.steps_.push_back({Regex::Op::accept});
+    // Repetitions have copied lookaheads.
+    for (int32_t i = 0; i < size(); ++i) {
+      Step& step = out_.steps_[static_cast<size_t>(i)];
+      if (step.op != Op::look && step.op != Op::look_not) continue;
+      step.second = static_cast<int32_t>(out_.looks_.size());
+      out_.looks_.push_back(static_cast<uint32_t>(i));
+    }
+    if (out_.looks_.size() > static_cast<size_t>(Regex::kMaxLooks)) fail("it has more than 32 lookaheads");
     return problem_;
   }
 
@@ -104,16 +112,57 @@ class RegexParser {
     }
   }
 
+  // After a parenthesis: (...), (?:...), (?P<name>...), (?=...), (?!...), (?i), (?i:...).
+  void group(int depth) {
+    const bool folds = folds_case_;
+    if (take('?') && !take(':')) {
+      if (take('=')) return lookahead(Op::look, depth);
+      if (take('!')) return lookahead(Op::look_not, depth);
+      if (take('P')) {
+        if (!take('<')) return fail("of (?P...), only (?P<name>...) is understood");
+        while (more() && text_[at_] != '>') ++at_;
+        take('>');
+      } else if (take('i')) {
+        folds_case_ = true;
+        if (take(')')) return;  // to the end of the group around it
+        if (!take(':')) return fail("of flags, only (?i) is understood");
+      } else {
+        return fail("of (?...), only (?:...), (?=...), (?!...), (?P<name>...) and (?i) are understood");
+      }
+    }
+    alternatives(depth + 1);
+    if (!take(')')) fail("a ( is not closed");
+    folds_case_ = folds;
+  }
+
+  void lookahead(Op op, int depth) {
+    const auto begin = static_cast<size_t>(size());
+    const bool folds = folds_case_;
+    out_.steps_.push_back({op});
+    alternatives(depth + 1);
+    if (!take(')')) fail("a ( is not closed");
+    folds_case_ = folds;
+    out_.steps_.push_back({Op::accept});
+    out_.steps_[begin].first = size() - static_cast<int32_t>(begin);
+  }
+
+  // Lower and upper case of each letter.
+  void fold(ByteSet& set) const {
+    if (!folds_case_) return;
+    for (int letter = 'a'; letter <= 'z'; ++letter) {
+      const auto lower = static_cast<uint8_t>(letter), upper = static_cast<uint8_t>(letter - 32);
+      if (set.has(lower)) set.add(upper);
+      if (set.has(upper)) set.add(lower);
+    }
+  }
+
   void atom(int depth) {
     if (size() >= kMaxSteps) return fail("the pattern is too large");
     const char c = text_[at_++];
     ByteSet set;
     switch (c) {
       case '(':
-        if (take('?') && !take(':')) return fail("(?...) is understood as a plain group (?:...) only");
-        alternatives(depth + 1);
-        if (!take(')')) fail("a ( is not closed");
-        return;
+        return group(depth);
       case '*':
       case '+':
       case '?':
@@ -141,6 +190,7 @@ class RegexParser {
       default:
         set.add(static_cast<uint8_t>(c));
     }
+    if (c != '[') fold(set);
     out_.steps_.push_back({Op::byte, static_cast<int32_t>(out_.sets_.size())});
     out_.sets_.push_back(set);
   }
@@ -188,12 +238,14 @@ class RegexParser {
       for (int byte = low; byte <= high; ++byte) set.add(static_cast<uint8_t>(byte));
     }
     take(']');
+    fold(set);
     if (negated) set.invert();
   }
 
   std::string_view text_;
   Regex& out_;
   size_t at_ = 0;
+  bool folds_case_ = false;
   const char* problem_ = nullptr;
 };
 
@@ -204,8 +256,60 @@ Regex::Regex(std::string_view pattern, std::string* problem) {
   if (problem != nullptr) *problem = found;
 }
 
+// Every loop that a lookahead has inside another takes one more pass over its steps, so a position takes at most
+// O(pattern · depth) of them.
+void Regex::step_back(size_t look, std::string_view name, size_t position, uint32_t held, const List<uint8_t>& next,
+                      List<uint8_t>& now) const {
+  const size_t end = look + static_cast<size_t>(steps_[look].first);
+  const auto reaches = [&](size_t at) -> bool {
+    const Step& step = steps_[at];
+    const auto to = [&](int32_t by) { return now[at + static_cast<size_t>(int64_t{by})] != 0; };
+    switch (step.op) {
+      case Op::accept:
+        return true;
+      case Op::byte:
+        return position < name.size() && next[at + 1] != 0 &&
+               sets_[static_cast<size_t>(step.first)].has(static_cast<uint8_t>(name[position]));
+      case Op::split:
+        return to(step.first) || to(step.second);
+      case Op::jump:
+        return to(step.first);
+      case Op::begin:
+        return position == 0 && to(1);
+      case Op::end:
+        return position == name.size() && to(1);
+      default:
+        return (held >> step.second & 1) != 0 && to(step.first);
+    }
+  };
+  std::fill(now.begin() + look + 1, now.begin() + end, uint8_t{0});
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t at = end; at-- > look + 1;) {
+      if (now[at] != 0 || !reaches(at)) continue;
+      now[at] = 1;
+      changed = true;
+    }
+  }
+}
+
+List<uint32_t> Regex::find_looks(std::string_view name) const {
+  List<uint32_t> table(looks_.empty() ? 0 : name.size() + 1);
+  if (table.empty()) return table;
+  List<uint8_t> now(steps_.size()), next(steps_.size());
+  for (size_t position = table.size(); position-- > 0; now.swap(next)) {
+    for (size_t k = looks_.size(); k-- > 0;) {  // inner ones come after those around them
+      const size_t look = looks_[k];
+      step_back(look, name, position, table[position], next, now);
+      if ((now[look + 1] != 0) == (steps_[look].op == Op::look)) table[position] |= 1u << k;
+    }
+  }
+  return table;
+}
+
 bool Regex::matches(std::string_view name) const {
   if (steps_.empty()) return false;
+  const List<uint32_t> looks = find_looks(name);
   List<uint32_t> now, next, stack;
   List<uint32_t> seen(steps_.size());  // position + 1 at which a step was entered last
   // Enters a step and all that follow without a byte; true when one of them accepts.
@@ -222,6 +326,8 @@ bool Regex::matches(std::string_view name) const {
       const auto follow = [&](int32_t by) { stack.push_back(at + static_cast<uint32_t>(by)); };
       if (step.op == Op::split) follow(step.second);
       if (step.op == Op::split || step.op == Op::jump) follow(step.first);
+      if ((step.op == Op::look || step.op == Op::look_not) && (looks[position] >> step.second & 1) != 0)
+        follow(step.first);
       if ((step.op == Op::begin && position == 0) || (step.op == Op::end && position == name.size())) follow(1);
     }
     return false;

@@ -15,7 +15,7 @@ constexpr Key kLayerRows[] = {
     {"output_tensors", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
     {"weight", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
     {"bias", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
-    {"target_device", kString},
+    {"target_device", kString | kNoEffect},
 };
 
 Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
@@ -65,8 +65,8 @@ LayerConfig parse_layer(const json::Value& value, const std::string& where, Diag
   layer.input_tensors = parse_stages(in, "input_tensors", TensorUse::input);
   layer.output_tensors = parse_stages(in, "output_tensors", TensorUse::output);
   if (!layer.bias.empty())
-    in.warning("not-applied", "bias", "biases are not quantized by this version and stay as they are",
-               "remove the key");
+    out.add({Severity::note, "bias-format", in.at("bias"),
+             "fake-quantized files hold quantized biases; in all other formats they stay as they are", ""});
   in.word("target_device", kTargetDevices);
   return layer;
 }

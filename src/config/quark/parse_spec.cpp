@@ -32,7 +32,7 @@ void SpecParser::unsupported(const char* code, const char* key, const std::strin
   if (use_ == TensorUse::weight)
     in_.error(code, key, message, hint);
   else
-    in_.warning("not-applied", key, message, "this version quantizes weights only; the spec is left out");
+    in_.warning("not-applied", key, message, "the spec is left out");
 }
 
 std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,

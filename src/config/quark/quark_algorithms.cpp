@@ -42,8 +42,6 @@ class Checker {
     check_fields(row->fields);
     const std::string_view first = word_at(row->names, 0);
     if (first == "rotation") check_rotation(name->as_string() == "quarot", cache_before_rope);
-    if (first.starts_with("gpt") && on("desc_act", true) && !on("static_groups", true))
-      problem("static_groups", "desc_act needs static_groups", "set one of them otherwise");
     if (const json::Value& size = value_["block_size"]; size.is_integer() && size.as_integer() <= 0)
       problem("block_size", "expected a positive number of columns");
     if (const json::Value& count = value_["equalize_iterations"]; count.is_integer() && count.as_integer() < 0)
@@ -51,6 +49,9 @@ class Checker {
     if (const json::Value& loss = value_["compute_scale_loss"];
         loss.is_string() && index_in(loss.as_string(), "MSE|MAE|RMSE") < 0)
       problem("compute_scale_loss", "expected MSE, MAE or RMSE");
+    if (const json::Value& choice = value_["on_worse"];
+        choice.is_string() && index_in(choice.as_string(), "keep|nearest") < 0)
+      problem("on_worse", "expected keep or nearest");
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");
@@ -69,30 +70,51 @@ class Checker {
   }
 
   void check_fields(std::string_view fields) {
+    std::string without_effect;
     for (const auto& [key, member] : value_.members()) {
-      if (key == "name" || index_in(key, kIgnoredAlgorithmFields) >= 0) continue;
-      bool known = false, fits = member.is_null();
+      if (key == "name" || member.is_null()) continue;
       List<std::string_view> names;
-      for (size_t begin = 0; begin < fields.size();) {
-        const size_t end = std::min(fields.find('|', begin), fields.size());
-        const char kind = fields[begin];
-        const std::string_view name = fields.substr(begin + 1, end - begin - 1);
-        begin = end + 1;
-        names.push_back(name);
-        if (name != key) continue;
-        known = true;
-        fits |= kind == 'b'   ? member.is_bool()
-                : kind == 'i' ? member.is_integer()
-                : kind == 'n' ? member.is_number()
-                : kind == 's' ? member.is_string()
-                : kind == 'a' ? member.is_array()
-                              : member.is_object();
+      AlgorithmField found;
+      if (index_in(key, kIgnoredAlgorithmFields) >= 0) found = {'i', false, key};
+      for (std::string_view rest = fields; !rest.empty();) {
+        const AlgorithmField field = next_field(rest);
+        names.push_back(field.name);
+        if (field.name == key) found = field;
       }
-      if (!known)
+      if (found.kind == 0) {
         unknown_key(key, where_, std::span(names.data(), names.size()), Severity::error, out_);
-      else if (!fits)
-        out_.error_in("type-invalid", where_, key.c_str(), nullptr,
-                      "found {}, which is not of the kind that is expected", json::describe(member.kind()));
+        continue;
+      }
+      const std::string_view expected = expected_kind(found.kind, member);
+      if (!expected.empty())
+        out_.error_in("type-invalid", where_, key.c_str(), nullptr, "expected {}, found {}", expected,
+                      json::describe(member.kind()));
+      if (found.has_effect) continue;
+      if (!without_effect.empty()) without_effect += ", ";
+      without_effect += key;
+    }
+    if (!without_effect.empty())
+      out_.add(
+          {Severity::note, "no-effect", where_,
+           text_of("without effect here, because it follows from the model or the weight's spec: {}", without_effect),
+           ""});
+  }
+
+  // What a field of this kind takes, if `value` is not of it.
+  static std::string_view expected_kind(char kind, const json::Value& value) noexcept {
+    switch (kind) {
+      case 'b':
+        return value.is_bool() ? "" : "true or false";
+      case 'i':
+        return value.is_integer() ? "" : "an integer";
+      case 'n':
+        return value.is_number() ? "" : "a number";
+      case 's':
+        return value.is_string() ? "" : "a string";
+      case 'a':
+        return value.is_array() ? "" : "an array";
+      default:
+        return value.is_object() ? "" : "an object";
     }
   }
 
@@ -106,10 +128,13 @@ class Checker {
         if (layers.find(part) == nullptr)
           out_.error_in("key-missing", where_, "scaling_layers", nullptr, "{} is missing", part);
     const bool r1 = on("r1", true), r3 = on("r3", all), r4 = on("r4", all);
-    if (given("rotation_size") && (on("random_r1") || on("random_r2")))
+    if (given("rotation_size") && (on("random") || on("random_r1") || on("random_r2")))
       problem("rotation_size", "random rotations have the size of the model");
     if (given("online_r1_rotation") && !r1) problem("online_r1_rotation", "r1 is off");
     if (given("online_config") && !r1 && !r4) problem("online_config", "only r1 and r4 can be online");
+    if (given("optimized_rotation_path"))
+      out_.warning_in("not-applied", where_, "optimized_rotation_path", "remove the key",
+                      "rotations that were trained elsewhere are not read");
     if (on("trainable") && r3) problem("trainable", "r3 cannot be trained");
     if (on("train_smooth") && !on("trainable")) problem("train_smooth", "needs trainable");
     if (on("train_smooth") && !given("smooth_positions")) problem("train_smooth", "needs smooth_positions");

@@ -12,6 +12,15 @@
 namespace wasmquant::config {
 namespace {
 
+constexpr Key kExportKeys[] = {
+    {"kv_cache_group", kArray | kNoEffect, nullptr, "[]"},
+    {"min_kv_scale", kNumber | kNoEffect, nullptr, "0.0"},
+    {"pack_method", kString},
+    {"weight_format", kString | kNoEffect, nullptr, "\"real_quantized\""},
+    {"weight_merge_groups", kArray | kNoEffect, nullptr, "[]"},
+};
+constexpr Keys kExport{kExportKeys, "Export"};
+
 constexpr Key kConfigKeys[] = {
     {"global_quant_config", kObject, nullptr, nullptr, nullptr, &kLayerKeys},
     {"layer_type_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
@@ -20,16 +29,16 @@ constexpr Key kConfigKeys[] = {
     {"algo_config", kObject | kArray},
     {"pre_quant_opt_config", kObject | kArray},
     {"kv_cache_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
-    {"kv_cache_group", kArray | kNames},
-    {"min_kv_scale", kNumber},
+    {"kv_cache_group", kArray | kNames | kNoEffect, nullptr, "[]"},
+    {"min_kv_scale", kNumber | kNoEffect, nullptr, "0.0"},
     {"kv_cache_post_rope", kBool},
     {"shared_scale_groups", kArray},
     {"softmax_quant_spec", kObject | kArray},
-    {"quant_mode", kString},
+    {"quant_mode", kString | kNoEffect, nullptr, "\"eager_mode\""},
     {"quant_method", kString},
-    {"export", kObject},
-    {"version", kString},
-    {"log_severity_level", kInteger},
+    {"export", kObject, nullptr, nullptr, nullptr, &kExport},
+    {"version", kString | kNoEffect},
+    {"log_severity_level", kInteger | kNoEffect, nullptr, "1"},
     {"sync_moe_expert_input_amax", kBool},
     {"keep_prequantized_layers", kBool},
     {"resolution", kString},
@@ -39,11 +48,6 @@ constexpr Key kConfigKeys[] = {
     {"default_exclusions", kBool},
     {"dialect", kString},
     {"$schema", kString},
-};
-
-constexpr Key kExportKeys[] = {
-    {"kv_cache_group", kArray}, {"min_kv_scale", kNumber},       {"pack_method", kString},
-    {"weight_format", kString}, {"weight_merge_groups", kArray},
 };
 
 constexpr Keys kConfig{kConfigKeys, "QConfig"};
@@ -75,19 +79,20 @@ void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
   }
 }
 
-// "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are one class.
+// "Linear", "nn.Linear", "<class 'torch.nn.modules.linear.Linear'>" and "Dense" are one class.
 void read_layer_types(const ObjectReader& in, LayerMap& target) {
   const size_t first = target.size();
   read_layers(in, "layer_type_quant_config", target);
   for (size_t i = first; i < target.size(); ++i) {
     std::string& name = target[i].first;
     const std::string where = pointer_to(in.at("layer_type_quant_config"), name);
-    std::string type = name.substr(name.rfind('.') + 1);
-    if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) == kLayerTypes.end()) {
+    const int known = python_name(name) == kDense ? 0 : index_of_word(name, kLayerTypes);
+    if (known < 0) {
       in.out().error("value-unknown", where, text_of("{q} is none of: {}", name, joined(kLayerTypes)),
-                     did_you_mean(type, kLayerTypes));
+                     did_you_mean(python_name(name), kLayerTypes));
       continue;
     }
+    std::string type(kLayerTypes[static_cast<size_t>(known)]);
     for (size_t k = first; k < i; ++k) {
       if (target[k].first != type) continue;
       in.out().error("key-conflict", where, text_of("class {} is given twice", type), "keep one of them");
@@ -109,7 +114,7 @@ void check_names(const json::Value& value, const std::string& where, DiagnosticL
 // `cache` gets the layers of the key-value cache if configs replace each other: then their weights count.
 void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
   const auto warn = [&](const char* key, std::string_view what) {
-    in.warning("not-applied", key, text_of("this version quantizes weights only: {}", what), "remove the key");
+    in.warning("not-applied", key, text_of("not applied: {}", what), "remove the key");
   };
   DiagnosticList cache_problems;  // its "not applied" remarks would repeat the one below
   if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
@@ -139,8 +144,6 @@ void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
   if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
-  if (const json::Value* sync = in.find("sync_moe_expert_input_amax"); sync != nullptr && sync->as_bool())
-    warn("sync_moe_expert_input_amax", "activations have no scales");
   if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
     warn("kv_cache_post_rope", "the kv cache keeps its dtype");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
@@ -200,8 +203,8 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   read_layers(in, "layer_quant_config", config.layer);
   read_strings(in, "exclude", config.exclude);
   in.read_word("resolution", kResolutions, config.resolution);
-  in.read_word("indivisible_groups", kIndivisibleGroups, config.indivisible_groups);
-  in.read_word("non_finite", kNonFinite, config.non_finite);
+  in.word("indivisible_groups", kIndivisibleGroups);
+  in.word("non_finite", kNonFinite);
   in.word("quant_mode", kQuantModes);
   if (const json::Value* level = in.find("log_severity_level");
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
@@ -211,6 +214,8 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   const json::Value* cache = in.find("kv_cache_quant_config");
   check_algorithms(in, "pre_quant_opt_config", config.global, false);
   check_algorithms(in, "algo_config", config.global, keeps_rope && cache != nullptr && !cache->members().empty());
+  const json::Value* sync = in.find("sync_moe_expert_input_amax");
+  config.shares_expert_inputs = sync != nullptr && sync->as_bool();
   read_export(in, config);
 
   if (out.errors() != errors_before) return config;

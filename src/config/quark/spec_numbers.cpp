@@ -8,6 +8,7 @@ namespace {
 constexpr const char* kDivisors = "half_range|largest_code|smallest_code|code_count";
 constexpr const char* kThresholdRoundings = "none|floor|ceil|ceil_unfloored";
 constexpr const char* kZeroPointOrders = "by_path|before_rounding|after_rounding";
+constexpr const char* kArithmetics = "by_format|float32|weight|bfloat16|float16";
 constexpr const char* kVotes = "every_batch|last_batch";
 constexpr const char* kSearches = "grid|sections|interval";
 
@@ -16,6 +17,7 @@ constexpr Key kGridRows[] = {
     {"divisor", kString, nullptr, "\"half_range\"", kDivisors},
     {"threshold_rounding", kString, nullptr, "\"none\"", kThresholdRoundings},
     {"zero_point_order", kString, nullptr, "\"by_path\"", kZeroPointOrders},
+    {"arithmetic", kString, nullptr, "\"by_format\"", kArithmetics},
     {"narrow", kBool, nullptr, "false"},
     {"sign_by_data", kBool, nullptr, "false"},
     {"divides", kBool, nullptr, "false"},
@@ -85,6 +87,7 @@ json::Value to_json(const GridRule& grid) {
   out.set("divisor", word_at(kDivisors, static_cast<size_t>(grid.divisor)));
   out.set("threshold_rounding", word_at(kThresholdRoundings, static_cast<size_t>(grid.threshold_rounding)));
   out.set("zero_point_order", word_at(kZeroPointOrders, static_cast<size_t>(grid.zero_point_order)));
+  out.set("arithmetic", word_at(kArithmetics, static_cast<size_t>(grid.arithmetic)));
   out.set("narrow", grid.narrow);
   out.set("sign_by_data", grid.sign_by_data);
   out.set("divides", grid.divides);
@@ -121,6 +124,7 @@ GridRule read_grid(const json::Value& value, const std::string& where, Diagnosti
   in.read(grid.divisor);
   in.read(grid.threshold_rounding);
   in.read(grid.zero_point_order);
+  in.read(grid.arithmetic);
   in.read(grid.narrow);
   in.read(grid.sign_by_data);
   in.read(grid.divides);

@@ -38,11 +38,16 @@ bool SpecParser::read_dtype() {
   const json::Value* value = in_.find("dtype");
   if (value == nullptr) {
     if (in_.is_object())
-      in_.out().error("key-missing", in_.where(), "a tensor spec needs a dtype",
-                      text_of("one of: {}", supported_dtypes()));
+      in_.out().error(
+          "key-missing", in_.where(), "a tensor spec needs a dtype",
+          text_of("one of: {}. Quark's Brevitas extension has none: for it, add \"dialect\": \"brevitas\" to "
+                  "the config",
+                  supported_dtypes()));
     return false;
   }
-  const std::string& name = value->as_string();
+  std::string name(python_name(value->as_string()));
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   if (name == "mx") return read_mx_element();
   // Other tools have it, and plans show their numbers as `grid`.
   if (name == info_of(Dtype::uint16).name && in_.find("grid") == nullptr) {
@@ -55,7 +60,7 @@ bool SpecParser::read_dtype() {
     return true;
   }
   const std::string hint = did_you_mean(name, kQuarkDtypes);
-  in_.error("value-unknown", "dtype", text_of("there is no dtype {q}", name),
+  in_.error("value-unknown", "dtype", text_of("there is no dtype {q}", value->as_string()),
             text_of("{}{}", hint.empty() ? "supported: " : "", hint.empty() ? supported_dtypes() : hint));
   return false;
 }
@@ -67,7 +72,8 @@ void SpecParser::read_plain_cast() {
     const std::string_view name = key.name;
     if (value == nullptr || name == "dtype" || name == "max_input_numel") continue;
     if (key.kinds == kBool && !value->as_bool()) continue;
-    if (name == "observer_cls" && observer_named(value->as_string()) == ObserverId::PlaceholderObserver) continue;
+    if (name == "observer_cls" && observer_named(python_name(value->as_string())) == ObserverId::PlaceholderObserver)
+      continue;
     if (name == "zero_point_type" && value->as_string() == kZeroPointTypes[0]) continue;
     if (!others.empty()) others += ", ";
     others += name;
@@ -81,13 +87,13 @@ void SpecParser::read_plain_cast() {
 const ObserverInfo* SpecParser::read_observer() {
   const json::Value* value = in_.find("observer_cls");
   if (value == nullptr) return nullptr;
-  if (const auto id = observer_named(value->as_string())) {
+  if (const auto id = observer_named(python_name(value->as_string()))) {
     spec_.observer = *id;
     return &info_of(*id);
   }
   List<std::string_view> ours;
   for (const ObserverInfo& row : kObservers) ours.push_back(row.name);
-  const std::string hint = did_you_mean(value->as_string(), ours);
+  const std::string hint = did_you_mean(python_name(value->as_string()), ours);
   in_.error("value-unknown", "observer_cls", text_of("there is no observer {q}", value->as_string()),
             text_of("{}{}", hint.empty() ? "use one of: " : "", hint.empty() ? joined(ours) : hint));
   return nullptr;

@@ -91,7 +91,7 @@ void SpecParser::read_training() {
   const json::Value& method = (*training)["threshold_init_meth"];
   if (!is_tqt || method.is_null())
     return in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
-  switch (index_in(method.as_string(), "_3sd|_3SD|_kl_j|_KL_J|_LL_J")) {
+  switch (index_in(python_name(method.as_string()), "_3sd|_3SD|_kl_j|_KL_J|_LL_J")) {
     case -1:
       return in_.error("value-unknown", "qat_spec", "threshold_init_meth is neither _3sd nor _kl_j");
     case 0:

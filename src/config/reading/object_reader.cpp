@@ -9,7 +9,7 @@
 namespace wasmquant::config {
 namespace {
 
-uint8_t kinds_of(const json::Value& value) noexcept {
+uint16_t kinds_of(const json::Value& value) noexcept {
   switch (value.kind()) {
     case json::Kind::null:
       return 0;
@@ -29,9 +29,9 @@ uint8_t kinds_of(const json::Value& value) noexcept {
   return 0;
 }
 
-std::string describe_kinds(uint8_t kinds) {
+std::string describe_kinds(uint16_t kinds) {
   static constexpr struct {
-    uint8_t kind;
+    uint16_t kind;
     std::string_view text;
   } kTexts[] = {{kBool, "true or false"}, {kInteger, "an integer"}, {kNumber, "a number"},
                 {kString, "a string"},    {kObject, "an object"},   {kArray, "an array"}};
@@ -50,9 +50,30 @@ std::string pointer_to(const std::string& where, std::string_view name) {
   return text_of("{}/{}", where, json::pointer_token(name));
 }
 
+std::string_view python_name(std::string_view text) noexcept {
+  constexpr std::string_view kClass = "<class '";
+  if (text.starts_with(kClass)) {
+    text.remove_prefix(kClass.size());
+    text = text.substr(0, text.find('\''));
+  } else if (text.starts_with('<')) {
+    text = text.substr(1, text.find(':') - 1);
+  }
+  return text.substr(text.rfind('.') + 1);
+}
+
+int index_of_word(std::string_view text, std::span<const std::string_view> words) noexcept {
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i] == text) return static_cast<int>(i);
+  const std::string_view name = python_name(text);
+  for (size_t i = 0; i < words.size(); ++i)
+    if (edit_distance(name, words[i], 0) == 0) return static_cast<int>(i);
+  return -1;
+}
+
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
                   DiagnosticList& out) {
-  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)), did_you_mean(word, words));
+  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)),
+            did_you_mean(python_name(word), words));
 }
 
 void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
@@ -92,6 +113,7 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     }
     found_.push_back({key->name, &member});
   }
+  note_without_effect(keys);
 }
 
 const json::Value* ObjectReader::find(const char* name) const noexcept {
@@ -109,10 +131,24 @@ std::string ObjectReader::at(const char* name) const {
 int ObjectReader::word(const char* name, std::span<const std::string_view> words) const {
   const json::Value* value = find(name);
   if (value == nullptr) return -1;
-  for (size_t i = 0; i < words.size(); ++i)
-    if (words[i] == value->as_string()) return static_cast<int>(i);
-  unknown_word(value->as_string(), at(name), words, out_);
-  return -1;
+  const int index = index_of_word(value->as_string(), words);
+  if (index < 0) unknown_word(value->as_string(), at(name), words, out_);
+  return index;
+}
+
+void ObjectReader::note_without_effect(std::span<const Key> keys) const {
+  std::string names;
+  for (const Key& key : keys) {
+    const json::Value* value = (key.kinds & kNoEffect) != 0 ? find(key.name) : nullptr;
+    if (value == nullptr || (value->is_bool() && !value->as_bool() && key.standard == nullptr)) continue;
+    if (key.standard != nullptr)
+      if (const auto standard = json::parse(key.standard); standard && *standard == *value) continue;
+    if (!names.empty()) names += ", ";
+    names += key.name;
+  }
+  if (!names.empty())
+    out_.add({Severity::note, "no-effect", where_,
+              text_of("without effect here, because files do not depend on it: {}", names), ""});
 }
 
 void ObjectReader::error(const char* code, const char* name, const char* message, const char* hint) const {

@@ -13,18 +13,21 @@
 namespace wasmquant::config {
 
 // Kinds of value a key takes; OR-ed.
-inline constexpr uint8_t kBool = 1, kInteger = 2, kNumber = 4, kString = 8, kArray = 16, kObject = 32;
+inline constexpr uint16_t kBool = 1, kInteger = 2, kNumber = 4, kString = 8, kArray = 16, kObject = 32;
 // With kObject: an object with arbitrary names as keys.
-inline constexpr uint8_t kMap = 64;
+inline constexpr uint16_t kMap = 64;
 // With kArray: of non-empty strings.
-inline constexpr uint8_t kNames = 128;
+inline constexpr uint16_t kNames = 128;
+// Says how other programs run or made a file: read, without effect on the result. A value other than the standard one
+// gets a note.
+inline constexpr uint16_t kNoEffect = 256;
 
 struct Keys;
 
 /// One key of an object: name, kinds, and what complete() needs.
 struct Key {
   const char* name;
-  uint8_t kinds;
+  uint16_t kinds;
   const char* old_name = nullptr;  // accepted on input
   // The rest is for complete():
   const char* standard = nullptr;  // JSON text of the value when none is given; null: null
@@ -60,7 +63,7 @@ class ObjectReader {
   /// JSON pointer of a member, as the text spells it.
   std::string at(const char* name) const;
 
-  /// Index of the member's word in `words`; -1 if not given, or not one of them (with a diagnostic).
+  /// Index of the member's word in `words` (index_of_word); -1 if not given, or not one of them (with a diagnostic).
   int word(const char* name, std::span<const std::string_view> words) const;
   template <class Enum>
   void read_word(const char* name, std::span<const std::string_view> words, Enum& target) const {
@@ -78,6 +81,8 @@ class ObjectReader {
   DiagnosticList& out() const noexcept { return out_; }
 
  private:
+  void note_without_effect(std::span<const Key> keys) const;
+
   struct Found {
     const char* name;  // of the table
     const json::Member* member;
@@ -97,6 +102,12 @@ json::Value complete(const json::Value& value, const std::string& where, const K
 int index_in(std::string_view text, std::string_view words) noexcept;
 /// The word of that index.
 std::string_view word_at(std::string_view words, size_t index) noexcept;
+
+/// What a text copied from Python names: the last part of "Dtype.int4", "<Dtype.int4: 'int4'>",
+/// "torch.nn.modules.linear.Linear" and "<class 'torch.nn.modules.linear.Linear'>".
+std::string_view python_name(std::string_view text) noexcept;
+/// Index of `text` in `words`: itself, else its python_name with upper and lower case counted as equal. -1: none.
+int index_of_word(std::string_view text, std::span<const std::string_view> words) noexcept;
 
 /// The diagnostic for a word that is not in `words`.
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,

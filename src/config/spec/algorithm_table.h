@@ -28,10 +28,25 @@ constexpr const CalibrationInfo& info_of(CalibrationMethod method) {
   return kCalibrations[static_cast<size_t>(method)];
 }
 
+/// One field of an algorithm.
+struct AlgorithmField {
+  char kind = 0;  // b bool, i integer, n number, s string, a array, o object
+  bool has_effect = true;
+  std::string_view name;
+};
+/// The first of `fields` (AlgorithmInfo), which is taken from it.
+constexpr AlgorithmField next_field(std::string_view& fields) {
+  std::string_view text = fields.substr(0, fields.find('|'));
+  fields.remove_prefix(text.size() == fields.size() ? text.size() : text.size() + 1);
+  const bool has_effect = !text.starts_with('-');
+  if (!has_effect) text.remove_prefix(1);
+  return {text[0], has_effect, text.substr(1)};
+}
+
 /// One row of algorithms.def.
 struct AlgorithmInfo {
   std::string_view names;   // allowed values of `name`, a|b
-  std::string_view fields;  // a letter for the kind, then the name; a|b
+  std::string_view fields;  // for next_field()
   bool is_applied;
   bool is_calibrated;
   CalibrationMethod method;  // of what is calibrated

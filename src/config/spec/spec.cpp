@@ -44,7 +44,8 @@ bool operator==(const Config& a, const Config& b) {
          a.kv_cache == b.kv_cache && a.layer_types == b.layer_types && a.exact_names == b.exact_names &&
          a.input_quantizers == b.input_quantizers && a.resolution == b.resolution &&
          a.indivisible_groups == b.indivisible_groups && a.non_finite == b.non_finite &&
-         a.default_exclusions == b.default_exclusions && a.export_info == b.export_info;
+         a.default_exclusions == b.default_exclusions && a.shares_expert_inputs == b.shares_expert_inputs &&
+         a.export_info == b.export_info;
 }
 
 }  // namespace wasmquant

@@ -43,6 +43,10 @@ enum class ScaleDivisor : uint8_t { half_range, largest_code, smallest_code, cod
 /// Rounds the threshold to a power of two, by its float32 logarithm as in torch: ceil after smallest_threshold, floor
 /// and ceil_unfloored before it.
 enum class ThresholdRounding : uint8_t { none, floor, ceil, ceil_unfloored };
+/// The dtype in which ranges, scales and quotients are computed, each result rounded to it as torch does with tensors of
+/// that dtype. weight: the weight's, if that has 16 bits, else float32. by_format: weight in the quark format, which
+/// holds what Quark writes, float32 in all others.
+enum class Arithmetic : uint8_t { by_format, float32, weight, bfloat16, float16 };
 /// When the zero point is added. by_path: after rounding in simulated values, before it in files.
 enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding };
 
@@ -52,6 +56,7 @@ struct GridRule {
   ScaleDivisor divisor = ScaleDivisor::half_range;
   ThresholdRounding threshold_rounding = ThresholdRounding::none;
   ZeroPointOrder zero_point_order = ZeroPointOrder::by_path;
+  Arithmetic arithmetic = Arithmetic::by_format;
   bool narrow = false;            // integers use one code less: -2^(bits - 1), or 2^bits - 1 of unsigned dtypes
   bool sign_by_data = false;      // signed integers become unsigned if no range of the tensor goes below zero
   bool divides = false;           // codes are of x / scale, not of x * (1 / scale)
@@ -120,7 +125,9 @@ const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& 
 /// One layer's config. A field that is not given falls through to the next candidate if `resolution` is `field`.
 struct LayerConfig {
   Stages weight, bias, input_tensors, output_tensors;
-  std::string where;  // JSON pointer of the source; empty: derived from its key in Quark's dialect
+  std::string where;        // JSON pointer of the source; empty: derived from its key in Quark's dialect
+  std::string of_class;     // aihwkit's instances: the class that the quantized module replaces; empty: any
+  bool is_implied = false;  // an entry for a class that the dialect adds, not the user
 
   // Defined in spec.cpp to keep the module small: copied and destroyed in many places.
   LayerConfig() noexcept;
@@ -157,11 +164,13 @@ struct Config {
   List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
   // aihwkit: entries of `layer` and `exclude` are names, never patterns, and cover everything below them.
   bool exact_names = false;
-  List<std::pair<std::string, Stages>> input_quantizers;  // aihwkit: exact name of a layer or container
+  // aihwkit: exact names of modules. The input of a layer with a quantized weight gets these stages.
+  List<std::pair<std::string, Stages>> input_quantizers;
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;
-  bool default_exclusions = false;        // layers of families/default_exclusions.def stay as they are unless named
+  bool shares_expert_inputs = false;  // static scales of the inputs of a projection are the largest of all its experts'
+  bool default_exclusions = false;    // layers of families/default_exclusions.def stay as they are unless named
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files
   std::string where;                      // JSON pointer of this config in its text: "" or "/quantization_config"
   std::string preset;                     // name of the preset it came from, or ""

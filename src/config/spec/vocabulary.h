@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, 2> kWeightFormats = {"real_quantiz
 
 inline constexpr std::array<std::string_view, 4> kScaleFormats = {"float32", "e8m0", "e4m3", "e5m3"};
 inline constexpr std::array<std::string_view, 3> kScaleCalculationModes = {"even", "floor", "ceil"};
-inline constexpr std::array<std::string_view, 2> kTargetDevices = {"cpu", "ipu"};
+inline constexpr std::array<std::string_view, 3> kTargetDevices = {"cpu", "gpu", "ipu"};
 inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
 
 /// Every dtype of Quark. Two are not rows of numeric/dtypes.def: mx is its element dtype with e8m0 scales, and uint16
@@ -40,6 +40,9 @@ inline constexpr std::array<std::string_view, 6> kMxElements = {"int8",     "fp8
 inline constexpr std::array<std::string_view, 12> kLayerTypes = {
     "Linear",          "Embedding", "Conv1d", "Conv2d", "ConvTranspose2d", "EmbeddingBag", "Conv3d", "ConvTranspose1d",
     "ConvTranspose3d", "LSTM",      "GRU",    "RNN"};
+
+/// Keras' name of Linear, which Quark's documentation has, too.
+inline constexpr std::string_view kDense = "Dense";
 
 /// Classes that `layer_types` may assign; a Norm is never quantized, LayerNorm only by aihwkit.
 inline constexpr std::array<std::string_view, 14> kKnownTypes = {

@@ -41,6 +41,7 @@ enum class DataType : uint8_t {
   int32 = 6,
   int64 = 7,
   float16 = 10,
+  float64 = 11,
   bfloat16 = 16,
   float8_e4m3 = 17,
   float8_e5m2 = 19,
@@ -65,12 +66,17 @@ enum class Encoding : uint8_t {
 /// What a node does with an input.
 enum class Use : uint8_t {
   mat_mul,         // MatMul: input B
+  fused_mat_mul,   // FusedMatMul of com.microsoft: input B
   gemm,            // Gemm: input B
   conv,            // Conv: W
   conv_transpose,  // ConvTranspose: W
   gather,          // Gather: data
   recurrent,       // LSTM, GRU, RNN: W and R
+  attention,       // Attention of com.microsoft: weights [in, q + k + v]
+  einsum_in_out,   // Einsum (onnx_einsum.h): a matrix [in, out]
+  einsum_out_in,   // and [out, in]
   quantized,       // any input of a node that quantizes, dequantizes or works on codes
+  view,            // a node of Tensor::views
   other,
 };
 /// Whether the node multiplies or convolves its first input with the tensor.
@@ -80,6 +86,19 @@ struct Consumer {
   uint32_t node = 0;   // index into nodes
   uint32_t input = 0;  // index of the node's input
   Use use = Use::other;
+  uint32_t view = kNone;  // index into views, if the node reads the tensor through one
+};
+
+/// What nodes between a tensor and its consumers make of it (onnx_views.h), with the same elements in the same order.
+struct View {
+  uint32_t tensor = kNone;
+  uint32_t parent = kNone;  // the view that its node reads; kNone: the tensor
+  uint32_t node = kNone;
+  std::string_view name;  // of the node's output
+  uint32_t data_type = 0;
+  std::vector<uint64_t> shape;  // in the order of the elements
+  bool is_transposed = false;   // consumers see the matrix [shape[1], shape[0]]
+  bool is_output = false;
 };
 
 /// A node's attribute; strings, lists and tensors stay in the file, at `whole`.
@@ -118,7 +137,8 @@ struct Tensor {
   List<Range> data;       // fields that locate or contain values, with their tags
   Range input;            // the graph input it is the default of, with its tag; empty: none
   bool is_output = false;
-  List<Consumer> consumers;  // in its graph and subgraphs
+  List<Consumer> consumers;  // in its graph and subgraphs, also through views
+  List<uint32_t> views;      // indexes into the model's, parents before children
 
   bool is_external() const noexcept { return !location.empty(); }
 };
@@ -158,6 +178,7 @@ struct Model {
   List<Graph> graphs;  // [0] is the main graph
   List<Node> nodes;
   List<Tensor> tensors;              // in file order
+  List<View> views;                  // by node
   List<std::string_view> names;      // all value names, sorted, with duplicates
   List<std::string_view> locations;  // external files, sorted by name
   uint32_t functions = 0;

@@ -197,7 +197,7 @@ class Reader {
       }
     }
     for (const std::string_view output : node.outputs)
-      if (!output.empty()) definitions_.push_back({output, graph, kNone, {}});
+      if (!output.empty()) definitions_.push_back({output, graph, kNone, {}, index});
     model_.nodes.push_back(std::move(node));
     model_.graphs[graph].nodes.push_back(index);
     for (Fields f(skeleton_, field.payload); f.next();)

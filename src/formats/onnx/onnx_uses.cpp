@@ -4,30 +4,45 @@
 
 #include "core/message.h"
 #include "core/order.h"
+#include "formats/onnx/onnx_einsum.h"
+#include "formats/onnx/onnx_views.h"
 #include "formats/tensor_name.h"
 
 namespace wasmquant::onnx {
 namespace {
 
-Use use_of(const Node& node, uint32_t input) noexcept {
+Use use_of(const Skeleton& skeleton, const Node& node, uint32_t input) noexcept {
   if (is_quantized_operator(node.domain, node.op_type)) return Use::quantized;
   // Operators with special uses have no subgraphs; a node that has some is kept whole, because edits inside need it.
-  if (!node.domain.empty() || !node.graphs.empty()) return Use::other;
+  if (!node.graphs.empty()) return Use::other;
+  if (node.op_type == "Einsum" && node.domain.empty() && node.inputs.size() == 2) {
+    const Attribute* const equation = node.find("equation");
+    return equation == nullptr ? Use::other : einsum_use(text_of(skeleton, *equation), input);
+  }
+  constexpr std::string_view kMicrosoft = "com.microsoft";
   struct Row {
     std::string_view op_type;
     uint32_t input;
     Use use;
+    std::string_view domain = {};
   };
   constexpr Row kRows[] = {
-      {"MatMul", 1, Use::mat_mul}, {"Gemm", 1, Use::gemm},
-      {"Conv", 1, Use::conv},      {"ConvTranspose", 1, Use::conv_transpose},
-      {"Gather", 0, Use::gather},  {"LSTM", 1, Use::recurrent},
-      {"LSTM", 2, Use::recurrent}, {"GRU", 1, Use::recurrent},
-      {"GRU", 2, Use::recurrent},  {"RNN", 1, Use::recurrent},
+      {"MatMul", 1, Use::mat_mul},
+      {"Gemm", 1, Use::gemm},
+      {"Conv", 1, Use::conv},
+      {"ConvTranspose", 1, Use::conv_transpose},
+      {"Gather", 0, Use::gather},
+      {"LSTM", 1, Use::recurrent},
+      {"LSTM", 2, Use::recurrent},
+      {"GRU", 1, Use::recurrent},
+      {"GRU", 2, Use::recurrent},
+      {"RNN", 1, Use::recurrent},
       {"RNN", 2, Use::recurrent},
+      {"FusedMatMul", 1, Use::fused_mat_mul, kMicrosoft},
+      {"Attention", 1, Use::attention, kMicrosoft},
   };
   for (const Row& row : kRows)
-    if (row.input == input && row.op_type == node.op_type) return row.use;
+    if (row.input == input && row.op_type == node.op_type && row.domain == node.domain) return row.use;
   return Use::other;
 }
 
@@ -64,8 +79,8 @@ class Scopes {
     return {};
   }
 
-  // The tensor that `name` refers to in `graph`.
-  uint32_t find(std::string_view name, uint32_t graph) const {
+  // What `name` refers to in `graph`; null: nothing known.
+  const Definition* find(std::string_view name, uint32_t graph) const {
     size_t low = 0, high = order_.size();  // the first definition after (name, graph)
     while (low < high) {
       const size_t middle = (low + high) / 2;
@@ -75,15 +90,92 @@ class Scopes {
       else
         high = middle;
     }
-    if (low == 0) return kNone;
+    if (low == 0) return nullptr;
     const Definition& found = definitions_[order_[low - 1]];
-    return found.name == name && graph <= model_.graphs[found.graph].last ? found.tensor : kNone;
+    return found.name == name && graph <= model_.graphs[found.graph].last ? &found : nullptr;
   }
 
  private:
   Model& model_;
   const List<Definition>& definitions_;
   List<uint32_t> order_;
+};
+
+class Uses {
+ public:
+  Uses(Model& model, const Scopes& scopes) : model_(model), scopes_(scopes), view_of_node_(model.nodes.size()) {
+    for (uint32_t& view : view_of_node_) view = kNone;
+  }
+
+  void run() {
+    // Nodes come after those whose outputs they read.
+    for (uint32_t n = 0; n < model_.nodes.size(); ++n) {
+      const Node& node = model_.nodes[n];
+      if (is_quantized_operator(node.domain, node.op_type)) ++model_.quantized_nodes;
+      for (uint32_t i = 0; i < node.inputs.size(); ++i) add(n, i);
+    }
+    for (uint32_t g = 0; g < model_.graphs.size(); ++g)
+      for (const std::string_view output : model_.graphs[g].outputs) {
+        const Source source = source_of(output, g);
+        if (source.view != kNone) model_.views[source.view].is_output = true;
+        if (source.view == kNone && source.tensor != kNone) model_.tensors[source.tensor].is_output = true;
+      }
+  }
+
+ private:
+  // A tensor, or a view of it.
+  struct Source {
+    uint32_t tensor = kNone, view = kNone;
+  };
+  Source source_of(std::string_view name, uint32_t graph) const {
+    const Definition* const found = name.empty() ? nullptr : scopes_.find(name, graph);
+    if (found == nullptr) return {};
+    if (found->tensor != kNone) return {found->tensor, kNone};
+    const uint32_t view = found->node == kNone ? kNone : view_of_node_[found->node];
+    return view == kNone ? Source() : Source{model_.views[view].tensor, view};
+  }
+
+  void add(uint32_t n, uint32_t input) {
+    const Node& node = model_.nodes[n];
+    const Source source = source_of(node.inputs[input], node.graph);
+    if (source.tensor == kNone) return;
+    Use use = use_of(*model_.skeleton, node, input);
+    if (use == Use::other && input == 0 && add_view(n, source)) use = Use::view;
+    model_.tensors[source.tensor].consumers.push_back({n, input, use, source.view});
+  }
+
+  bool add_view(uint32_t n, const Source& source) {
+    const Node& node = model_.nodes[n];
+    Tensor& tensor = model_.tensors[source.tensor];
+    if (!weight_dtype_of(tensor.data_type)) return false;
+    std::optional<std::vector<int64_t>> wanted;
+    if (node.op_type == "Reshape" && node.inputs.size() == 2) wanted = shape_in(node.inputs[1], node.graph);
+    const View whole{.data_type = tensor.data_type, .shape = tensor.shape};
+    auto view = view_of(*model_.skeleton, node, source.view == kNone ? whole : model_.views[source.view], wanted);
+    if (!view) return false;
+    view->tensor = source.tensor;
+    view->parent = source.view;
+    view->node = n;
+    view->name = node.outputs[0];
+    view_of_node_[n] = static_cast<uint32_t>(model_.views.size());
+    tensor.views.push_back(view_of_node_[n]);
+    model_.views.push_back(std::move(*view));
+    return true;
+  }
+
+  // The integers of a constant: an initializer, or a Constant node.
+  std::optional<std::vector<int64_t>> shape_in(std::string_view name, uint32_t graph) const {
+    const Definition* const found = name.empty() ? nullptr : scopes_.find(name, graph);
+    if (found == nullptr) return std::nullopt;
+    if (found->tensor != kNone) return integers_of(model_, model_.tensors[found->tensor]);
+    if (found->node == kNone || model_.nodes[found->node].op_type != "Constant") return std::nullopt;
+    const Attribute* const values = model_.nodes[found->node].find("value_ints");
+    return values == nullptr ? std::nullopt : integers_of(*model_.skeleton, *values);
+  }
+
+  Model& model_;
+  const Scopes& scopes_;
+  List<uint32_t> view_of_node_;
 };
 
 }  // namespace
@@ -101,20 +193,7 @@ bool is_quantized_operator(std::string_view domain, std::string_view op_type) no
 Status find_uses(Model& model, const List<Definition>& definitions) {
   Scopes scopes(model, definitions);
   TRY_VOID(scopes.check());
-  for (uint32_t n = 0; n < model.nodes.size(); ++n) {
-    const Node& node = model.nodes[n];
-    if (is_quantized_operator(node.domain, node.op_type)) ++model.quantized_nodes;
-    for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i].empty()) continue;
-      const uint32_t tensor = scopes.find(node.inputs[i], node.graph);
-      if (tensor != kNone) model.tensors[tensor].consumers.push_back({n, i, use_of(node, i)});
-    }
-  }
-  for (uint32_t g = 0; g < model.graphs.size(); ++g)
-    for (const std::string_view output : model.graphs[g].outputs) {
-      const uint32_t tensor = scopes.find(output, g);
-      if (tensor != kNone) model.tensors[tensor].is_output = true;
-    }
+  Uses(model, scopes).run();
   return {};
 }
 

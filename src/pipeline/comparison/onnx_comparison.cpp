@@ -56,7 +56,7 @@ class OnnxComparer {
 
   Result<StoredPair> pair_of(const OnnxModelWeight& weight, const Tensor& tensor) const {
     StoredPair pair;
-    pair.left.weight = {weight.layer, weight.layer_type, tensor.shape, *onnx::weight_dtype_of(tensor.data_type),
+    pair.left.weight = {weight.layer, weight.layer_type, weight.shape, *onnx::weight_dtype_of(tensor.data_type),
                         PackMethod::reorder};
     pair.left.format = pair.right.format = kPlain;
     pair.left.task.name = pair.right.task.name = tensor.name;
@@ -123,13 +123,10 @@ class OnnxComparer {
       spec.dtype = *dtype;
       const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
       form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;
-      set_scheme(spec, form, weight.is_input_major, node, scale->shape, tensor.shape);
+      set_scheme(spec, form, describe(reference_, weight, form), node, scale->shape);
     }
     spec.symmetric = zero_point == nullptr;
-    TRY(layout, onnx_layout(form,
-                            {std::string(tensor.name), tensor.shape, *onnx::weight_dtype_of(tensor.data_type),
-                             weight.is_input_major},
-                            spec));
+    TRY(layout, onnx_layout(form, describe(reference_, weight, form), spec));
     task.layout = std::move(layout);
     for (const Component& component : task.layout.components) {
       const Tensor* stored = component.role == Role::codes ? codes : component.role == Role::scale ? scale : zero_point;
@@ -149,13 +146,19 @@ class OnnxComparer {
   }
 
   // Spec axes are those of [out, in].
-  static void set_scheme(QuantizationSpec& spec, OnnxForm form, bool is_input_major, const onnx::Node& node,
-                         const std::vector<uint64_t>& scale, const std::vector<uint64_t>& shape) {
-    const auto as_config = [&](int64_t axis) { return is_input_major && (axis == 0 || axis == 1) ? 1 - axis : axis; };
+  static void set_scheme(QuantizationSpec& spec, OnnxForm form, const OnnxWeight& weight, const onnx::Node& node,
+                         const std::vector<uint64_t>& scale) {
+    std::vector<uint64_t> shape = weight.shape;
+    if (weight.is_transposed) std::swap(shape[0], shape[1]);
+    const bool is_input_major = weight.is_input_major != weight.is_transposed;
+    const auto as_config = [&](int64_t axis) {
+      if (weight.is_batch) axis -= static_cast<int64_t>(shape.size()) - 2;
+      return is_input_major && (axis == 0 || axis == 1) ? 1 - axis : axis;
+    };
     if (scale.empty()) return;  // per_tensor
     const bool is_linear = form == OnnxForm::dequantize_linear;
-    if (is_linear && scale.size() == 2 && shape.size() == 2) {
-      const size_t axis = scale[0] == shape[0] ? 1 : 0;
+    if (is_linear && scale.size() == shape.size() && shape.size() >= 2) {
+      const size_t last = shape.size() - 1, axis = scale[last] == shape[last] ? last - 1 : last;
       return set_groups(spec, as_config(static_cast<int64_t>(axis)), scale[axis] == 0 ? 0 : shape[axis] / scale[axis]);
     }
     spec.qscheme = QScheme::per_channel;

@@ -3,8 +3,11 @@
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
+#include "families/conversions.h"
 #include "families/default_exclusions.h"
+#include "families/expert_weights.h"
 #include "families/loader_names.h"
+#include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
 #include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
@@ -28,15 +31,19 @@ bool only_casts(const Config& config) {
 
 class CheckpointPlanner final : public OutputPlanner {
  public:
+  /// `experts_left`: why experts are not quantized; empty if they are. Borrowed.
   CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, ExpertStorage experts,
-                    const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-                    const JoinedSchemes& joined, List<Diagnostic>& diagnostics)
+                    std::string_view experts_left, const Config& config, const CheckpointFormat& format,
+                    const PlanOptions& options, const JoinedSchemes& joined, List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name(), model, config, options, diagnostics),
         family_(family),
         experts_(experts),
+        experts_left_(experts_left),
+        conversions_(family),
         format_(format),
         joined_(joined),
-        exclusions_(family, {!options.include_towers, experts == ExpertStorage::left, !format.holds_input_major()}),
+        exclusions_(family,
+                    {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
         resolver_(config, &exclusions_) {}
 
   const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
@@ -76,9 +83,16 @@ class CheckpointPlanner final : public OutputPlanner {
     if (config_.export_info) planned.weight.pack_method = config_.export_info->pack_method;
     Resolved resolved =
         resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
+    resolve_bias(tensor, resolved);
     planned.reason = std::move(resolved.reason);
+    leave_router(planned, resolved.weight);
+    if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
+      resolved.weight = Stages();
+      planned.reason = {Rule::excluded, "", std::string(experts_left_)};
+    }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+    TRY_VOID(describe_groups(planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout.components.empty()) leave_with_others(planned);
     if (!task.layout.components.empty())
@@ -93,12 +107,71 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // vLLM computes with quantized inputs from bytes; some classes of transformers read a tensor called weight.
+  Status describe_groups(PlannedTensor& planned, const Stages& stages) {
+    WeightDescription& weight = planned.weight;
+    if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
+    const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
+    if (chooser == nullptr) return {};
+    weight.is_reordered = true;
+    if (format_.holds_group_index()) {
+      if (format_.joins_layers() && !std::exchange(is_reordered_, true))
+        warn("loader-limit", text_of("{}/static_groups", chooser->where),
+             "with desc_act, false groups columns out of order, and vLLM no longer loads such files",
+             "set it to true for files that load anywhere; gptqmodel loads both");
+      return {};
+    }
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
+        "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not take; set it to "
+        "true, or write gptq or fake-quantized",
+        chooser->value["name"].as_string(), format_.name());
+  }
+
+  // The spec of a bias is that of its layer's config.
+  void resolve_bias(const ModelTensor& tensor, Resolved& resolved) {
+    const auto [layer, role] = layer_name_of(tensor.stored.name);
+    if (role != TensorRole::bias || !is_quantizable(tensor.stored.dtype, tensor.stored.shape)) return;
+    const ModelTensor* const weight = model_.find(text_of("{}.weight", layer));
+    Resolved found = weight == nullptr ? Resolved() : resolver_.resolve_bias(layer, weight->layer_type);
+    if (found.weight.empty()) return;
+    if (format_.holds_biases())
+      resolved = std::move(found);
+    else
+      biases_.add(tensor.stored.name);
+  }
+
+  // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
+  void leave_router(PlannedTensor& planned, Stages& stages) {
+    const bool is_named = planned.reason.rule == Rule::layer_name || planned.reason.rule == Rule::layer_glob;
+    if (stages.empty() || is_named || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
+    stages = Stages();
+    planned.reason = {Rule::not_quantizable, "",
+                      "routers: Quark passes their classes over and loads them as they are; name the layer in "
+                      "layer_quant_config to quantize it"};
+    routers_.add(planned.task.name);
+  }
+
+  bool routes_experts(std::string_view layer) const {
+    const std::string_view module = families::routed_module(layer);
+    if (module.empty()) return false;
+    const std::string experts = text_of("{}.experts.", module);
+    for (const ModelTensor& tensor : model_.tensors())
+      if (tensor.stored.name.starts_with(experts)) return true;
+    return false;
+  }
+
+  static bool is_expert(const ModelTensor& tensor) {
+    return tensor.layer_type == kExperts || families::has_component(tensor.layer, "experts");
+  }
+
+  // vLLM computes with quantized inputs from bytes; some classes of transformers read a tensor called weight, or split it.
   bool needs_bytes(const WeightDescription& weight, const Stages& stages) const {
     if (stages.empty()) return false;
     const DtypeInfo& dtype = info_of(stages.front().dtype);
     if (!dtype.is_integer || dtype.bits != 8) return false;
+    const families::Conversion* const conversion = conversions_.find(weight.layer);
     return families::needs_plain_weight(family_, weight.layer) ||
+           (conversion != nullptr && conversion->kind == families::Conversion::Kind::split) ||
            quantizes_inputs(resolver_.layer_config(weight.layer, weight.layer_type).input_tensors, format_, options_);
   }
 
@@ -117,10 +190,15 @@ class CheckpointPlanner final : public OutputPlanner {
     if (weight.layer_type != kExperts) return {};
     const auto experts = experts_of(model_, tensor, family_);
     if (!is_cast && (!experts || experts_ != ExpertStorage::as_stored)) {
+      const Rule rule = planned.reason.rule;
+      if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
+        return error_at(ErrorCode::format_unsupported, planned.task.name,
+                        "{}. Take the rule for them from the config, or write fake-quantized or gguf", experts_left_);
       stages = Stages();
       planned.reason = {Rule::not_quantizable, "",
-                        experts ? text_of("{} does not hold the experts of this family", format_.name())
-                                : std::string("the axes of these experts cannot be told from shapes and config.json")};
+                        !experts                ? "the axes of these experts cannot be told from shapes and config.json"
+                        : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
+                                                : std::string(experts_left_)};
       return {};
     }
     weight.experts = weight.shape[0];
@@ -210,6 +288,7 @@ class CheckpointPlanner final : public OutputPlanner {
     LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
+    outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason.rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
@@ -217,6 +296,10 @@ class CheckpointPlanner final : public OutputPlanner {
       outcome.weight = planned.task.layout.all_stages();
       check_loader(planned, outcome);
       add_activations(planned, outcome);
+    } else if (rule != Rule::excluded && rule != Rule::default_exclusion) {
+      const LayerConfig config = resolver_.layer_config(weight.layer, weight.layer_type);
+      const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
+      if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
     outcomes_.push_back(std::move(outcome));
   }
@@ -258,8 +341,27 @@ class CheckpointPlanner final : public OutputPlanner {
            "static inputs and outputs are left out: their scales come from calibration, and only quark and "
            "compressed-tensors hold them",
            "give calibration, or set is_dynamic to true");
+    if (activations_alone_.count != 0)
+      warn("not-applied", activations_alone_.first,
+           text_of("is the first of {} layers whose inputs or outputs the config quantizes, and whose weights it does "
+                   "not: they stay as they are, because files hold scales of activations only beside quantized weights",
+                   activations_alone_.count),
+           "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
     report_joined_layers();
+    if (biases_.count != 0)
+      warn(
+          "not-applied", biases_.first,
+          text_of("is the first of {} biases that have a spec and stay as they are, because {} does not hold quantized "
+                  "biases",
+                  biases_.count, format_.name()),
+          "remove the key, or write fake-quantized");
+    if (routers_.count != 0)
+      note("routers-left", routers_.first,
+           text_of(
+               "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
+               "expects their values",
+               routers_.count));
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -306,6 +408,11 @@ class CheckpointPlanner final : public OutputPlanner {
 
   Status place_files() override {
     TRY_VOID(format_.check(outcomes_));
+    if (config_.shares_expert_inputs)
+      share_expert_inputs(plan_.tensors, [&](const PlannedTensor& planned) {
+        const Stages& inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
+        return !inputs.empty() && inputs.front().symmetric && inputs.front().qscheme == QScheme::per_tensor;
+      });
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
     for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight.empty();
@@ -321,14 +428,67 @@ class CheckpointPlanner final : public OutputPlanner {
 
   const families::ModelFamily& family_;
   const ExpertStorage experts_;
+  const std::string_view experts_left_;
+  const families::Conversions conversions_;
   const CheckpointFormat& format_;
   const JoinedSchemes& joined_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false, unloadable_ = false;
-  Tally static_left_out_, widened_, left_with_others_;
+  bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false;
+  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
 };
+
+// The first tensor of several experts; null if there is none.
+const ModelTensor* stacked_experts(const ModelIndex& model) {
+  for (const ModelTensor& tensor : model.tensors())
+    if (families::is_expert_tensor(tensor.stored.name, tensor.stored.shape)) return &tensor;
+  return nullptr;
+}
+
+// How experts are written, and why they stay as they are.
+struct Experts {
+  ExpertStorage storage;
+  std::string left{};  // empty: they are quantized
+
+  void leave(std::string reason) {
+    storage = ExpertStorage::left;
+    left = std::move(reason);
+  }
+};
+
+Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFamily& family, const Config& config,
+                               const CheckpointFormat& format, const PlanOptions& options) {
+  Experts experts{only_casts(config) ? ExpertStorage::as_stored : format.expert_storage()};
+  if (options.experts == ExpertChoice::exclude) {
+    experts.left = "experts are to keep their dtype (--exclude-experts)";
+    if (experts.storage == ExpertStorage::per_expert) experts.storage = ExpertStorage::left;
+    return experts;
+  }
+  const ModelTensor* const stacked = experts.storage == ExpertStorage::per_expert ? stacked_experts(model) : nullptr;
+  std::string limit = stacked == nullptr ? std::string() : format.stacked_experts_limit(family);
+  if (limit.empty()) return experts;
+  if (options.experts == ExpertChoice::include)
+    return error_at(
+        ErrorCode::format_unsupported, stacked->stored.name,
+        "{}: quantized, they would be loaded as noise. Take --include-experts away, or write fake-quantized or "
+        "gguf",
+        limit);
+  experts.leave(std::move(limit));
+  return experts;
+}
+
+// Whether a rule of the config names an expert.
+bool is_expert_asked(const List<LayerOutcome>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerOutcome& layer) {
+    return layer.is_asked && families::is_single_expert(layer.layer);
+  });
+}
+
+Diagnostic diagnostic_of(const LoaderLimit& limit, Severity severity) {
+  return Diagnostic(severity, "loader-limit", limit.layer.empty() ? std::string("model") : limit.layer, limit.reason,
+                    limit.hint);
+}
 
 }  // namespace
 
@@ -336,17 +496,39 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
   const CheckpointFormat& format = *output.checkpoint;
   TRY(family, families::ModelFamily::read(model.sibling_file("config.json")));
-  ExpertStorage experts = format.expert_storage(family, options.include_experts);
-  if (only_casts(config)) experts = ExpertStorage::as_stored;
-  std::unique_ptr<ModelIndex> split = experts == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
+  TRY(experts, choose_experts(model, family, config, format, options));
+  std::unique_ptr<ModelIndex> split =
+      experts.storage == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
   JoinedSchemes joined(config.default_exclusions);
   for (const size_t remarks = diagnostics.size();;) {
-    CheckpointPlanner planner(split ? *split : model, family, experts, config, format, options, joined, diagnostics);
+    CheckpointPlanner planner(split ? *split : model, family, experts.storage, experts.left, config, format, options,
+                              joined, diagnostics);
     auto plan = planner.run();
     if (format.joins_layers() && joined.update(planner.outcomes())) {
       diagnostics.resize(remarks);
       continue;
     }
+    const auto limit =
+        plan && plan->quantized_count != 0 ? format.loader_limit(planner.outcomes(), family) : std::nullopt;
+    const bool is_preset = config.default_exclusions, is_included = options.experts == ExpertChoice::include;
+    if (limit && limit->is_of_experts && is_preset && !is_included && experts.left.empty() &&
+        !is_expert_asked(planner.outcomes())) {
+      experts.leave(limit->reason);
+      split.reset();
+      diagnostics.resize(remarks);
+      continue;
+    }
+    if (limit && is_preset && !(limit->is_of_experts && is_included)) {
+      diagnostics.push_back(diagnostic_of(*limit, Severity::error));
+      return error_at(ErrorCode::format_unsupported, diagnostics.back().where, "{}; {}", limit->reason, limit->hint);
+    }
+    if (limit) diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
+    if (const std::string_view needed = format.needed_loader(planner.outcomes(), family);
+        plan && !needed.empty() && !limit)
+      diagnostics.emplace_back(
+          Severity::note, "loader-version", "model",
+          text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
+          needed);
     if (plan && joined.warning()) diagnostics.push_back(*joined.warning());
     if (plan) plan->model = std::move(split);
     return plan;

@@ -81,10 +81,12 @@ json::Value to_json(const Coverage& coverage) {
 }
 
 Diagnostic low_coverage_warning(const Coverage& coverage) {
-  Diagnostic warning{
-      Severity::warning, "low-coverage", "",
-      text_of("only {} of the parameters are quantized", percent(coverage.quantized_parameters, coverage.parameters)),
-      ""};
+  Diagnostic warning{Severity::warning, "low-coverage", "",
+                     coverage.quantized_parameters == 0
+                         ? std::string("nothing is quantized")
+                         : text_of("only {} of the parameters are quantized",
+                                   percent(coverage.quantized_parameters, coverage.parameters)),
+                     ""};
   if (!coverage.left.empty()) {
     const Coverage::Left& largest = coverage.left[0];
     warning.where = largest.first;

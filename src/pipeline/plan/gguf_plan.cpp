@@ -108,11 +108,21 @@ class GgufPlanner final : public OutputPlanner {
     planned.task.name = tensor.name;
     planned.weight.shape = tensor.shape;
     planned.reason = reason_of(choice, pattern, type, tensor);
+    if (!kept && choice.reason == TypeReason::fallback) add_fallback(planned, choice, tensor);
     if (head_ && tensor.name == kOutput) {
       planned.weight.layer = head_->layer;
       planned.name = head_->layer + ".weight";
     }
     finish(planned, lay_out(planned, tensor, source.stored, type));
+  }
+
+  void add_fallback(const PlannedTensor& planned, const TypeChoice& choice, const ConvertedTensor& tensor) {
+    uint64_t elements = 1;
+    for (const uint64_t d : tensor.shape) elements *= d;
+    const auto bytes_in = [&](GgmlType type) { return info_of(type).bytes_of(elements); };
+    if (fallbacks_.count == 0) first_fallback_ = planned.reason.text;
+    fallbacks_.add(tensor.name);
+    fallback_bytes_ += static_cast<int64_t>(bytes_in(choice.type)) - static_cast<int64_t>(bytes_in(choice.wanted));
   }
 
   // The config's first pattern that matches the layer's model or GGUF name.
@@ -197,6 +207,10 @@ class GgufPlanner final : public OutputPlanner {
     for (const TypePattern& pattern : patterns_)
       if (!pattern.is_used)
         warn("pattern-unused", pattern.where, text_of("{q} matches no layer of this model", pattern.text));
+    if (fallbacks_.count != 0)
+      note("type-fallback", fallbacks_.first,
+           text_of("{}; {} of {} tensors have another type for that reason, which takes {} bytes more", first_fallback_,
+                   fallbacks_.count, uint64_t{plan_.tensors.size()}, fallback_bytes_));
     report_requantized();
     if (Status used = importance_.report(gguf_.recipe, diagnostics_); !used) fail(std::move(used.error()));
   }
@@ -260,6 +274,9 @@ class GgufPlanner final : public OutputPlanner {
   GgufImportance importance_;
   conversion::Conversion converted_;
   std::optional<UntiedHead> head_;
+  Tally fallbacks_;  // tensors whose rows are not a multiple of the block
+  std::string first_fallback_;
+  int64_t fallback_bytes_ = 0;
 };
 
 }  // namespace

@@ -37,7 +37,10 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
                         "true, or leave {}_tensors out",
                         info_of(stages.front().dtype).name, name_of(role));
       // Scales have the dtype of the model's values.
-      storage->spec.scale_type = task.layout.spec.scale_type;
+      const auto type = onnx::weight_dtype_of(weight.data_type);
+      storage->spec.scale_type = type == StorageDtype::F16    ? ScaleType::float16
+                                 : type == StorageDtype::BF16 ? ScaleType::bfloat16
+                                                              : ScaleType::float_;
       const bool is_signed = storage->zero_point == StorageDtype::I8;
       request.spec = std::move(storage->spec);
       request.scales = 1;

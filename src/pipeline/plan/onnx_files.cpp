@@ -41,7 +41,7 @@ std::string OnnxFiles::model_name() const {
   for (const PlannedTensor& planned : plan_.tensors) {
     if (!planned.onnx_form) continue;
     const WeightLayout& layout = planned.task.layout;
-    const bool is_half = layout.source == StorageDtype::F16;
+    const bool is_half = layout.spec.scale_type == ScaleType::float16;
     const bool computes = *planned.onnx_form == OnnxForm::integer_operator;
     const char* own = computes                            ? "quantized"
                       : layout.bits == 2                  ? is_half ? "q2f16" : "q2"

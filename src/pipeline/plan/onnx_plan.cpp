@@ -10,7 +10,13 @@ namespace wasmquant {
 namespace {
 
 using conversion::OnnxModelWeight;
+using conversion::OnnxReaders;
 using conversion::OnnxStyle;
+
+constexpr const char* kEmbedding = "Embedding";
+constexpr const char* kInput =
+    "it is the default of an input of the graph, which a caller may set; constantInputs (--constant-inputs) makes it a "
+    "constant";
 
 class OnnxPlanner final : public OutputPlanner {
  public:
@@ -20,13 +26,15 @@ class OnnxPlanner final : public OutputPlanner {
         folding_(model.onnx().model(), model.onnx().weights(), find_merge(asked_) != nullptr),
         onnx_(folding_.model()),
         resolver_(config),
-        activations_(onnx_, options) {}
+        activations_(onnx_, options),
+        readers_(model.tensors().size()) {}
 
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // Biases and constants are listed too, so a share of all tensors says nothing.
-  bool expects_coverage() const override { return false; }
+  // Biases and constants are listed too, so a share of all tensors says nothing, unless it is none and nothing else was
+  // done.
+  bool expects_coverage() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
 
   void add_tensors() override {
     for (uint32_t i = 0; i < model_.tensors().size(); ++i) {
@@ -61,21 +69,34 @@ class OnnxPlanner final : public OutputPlanner {
   Status quantize(PlannedTensor& planned, const OnnxTensor& listed) {
     planned.weight.layer_type = resolver_.type_of(planned.weight.layer, planned.weight.layer_type);
     if (listed.weight == nullptr) {
-      planned.reason = {Rule::not_a_weight, "", "no layer uses it as its weight"};
+      planned.reason = {Rule::not_a_weight, "", conversion::reason_no_weight(onnx_, onnx_.tensors[listed.tensor])};
       return {};
     }
     const OnnxModelWeight& weight = *listed.weight;
+    OnnxReaders& readers = readers_[planned.tensor];
     Resolved resolved = resolver_.resolve_weight(weight.layer, weight.layer_type);
+    if (!weight.embedding.empty()) {
+      Resolved gathered = resolver_.resolve_weight(weight.embedding, kEmbedding);
+      readers = resolved.weight.empty()              ? OnnxReaders::gathers
+                : gathered.weight == resolved.weight ? OnnxReaders::all
+                                                     : OnnxReaders::products;
+      if (readers == OnnxReaders::gathers) {
+        resolved = std::move(gathered);
+        planned.weight.layer = weight.embedding;
+        planned.weight.layer_type = resolver_.type_of(weight.embedding, kEmbedding);
+      }
+    }
     planned.reason = std::move(resolved.reason);
     if (resolved.weight.empty()) return {};
-    if (weight.kept != nullptr) {
-      planned.reason = {Rule::not_quantizable, "", weight.kept};
+    const char* const kept = weight.is_input && !options_.onnx.constant_inputs ? kInput : weight.kept;
+    if (kept != nullptr) {
+      planned.reason = {Rule::not_quantizable, "", kept};
       return {};
     }
     if (resolved.weight.size() > 1)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
                       "ONNX supports one spec per weight, not a list");
-    const LayerConfig layer = resolver_.layer_config(weight.layer, planned.weight.layer_type);
+    const LayerConfig layer = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     const OnnxStyle style = style_of(weight, layer);
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
@@ -115,8 +136,8 @@ class OnnxPlanner final : public OutputPlanner {
 
   Status set_layout(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked,
                     OnnxStyle style) {
-    TRY(form, onnx_form_of(onnx_, weight, asked, style));
-    const OnnxWeight described = describe(onnx_, weight);
+    TRY(form, onnx_form_of(onnx_, weight, asked, style, readers_[planned.tensor]));
+    const OnnxWeight described = describe(onnx_, weight, form);
     auto layout = onnx_layout(form, described, asked);
     if (!layout && layout.error().code == ErrorCode::group_size_invalid && has_fallback()) {
       layout = onnx_layout(form, described, fall_back(asked, axis_length(described, asked), planned));
@@ -126,15 +147,17 @@ class OnnxPlanner final : public OutputPlanner {
     planned.task.is_varints = onnx_.tensors[weight.tensor].encoding == onnx::Encoding::varints;
     planned.onnx_form = form;
     planned.reason.text += text_of("; as {}", name_of(form));
+    if (form == OnnxForm::dequantize_linear && readers_[planned.tensor] != OnnxReaders::all)
+      planned.reason.text += ", for the other nodes that read it, too";
     return {};
   }
 
   // The length of the axis that groups run along, in the config's orientation.
   static uint64_t axis_length(const OnnxWeight& weight, const QuantizationSpec& spec) {
-    auto axis =
-        static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis);
+    const size_t rank = weight.is_batch ? 2 : weight.shape.size();
+    auto axis = static_cast<size_t>(spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(rank) : spec.ch_axis);
     if (weight.is_input_major && axis < 2) axis = 1 - axis;
-    return weight.shape[axis];
+    return weight.shape[weight.is_batch ? axis + weight.shape.size() - 2 : axis];
   }
 
   void report() override {
@@ -185,9 +208,11 @@ class OnnxPlanner final : public OutputPlanner {
       planned.task.components.resize(planned.outputs().size());
       const bool is_float = !planned.onnx_form;
       if (is_float && !planned.task.factors.any()) continue;
+      const OnnxTensor& listed = model_.onnx_tensors()[i];
       const OnnxForm form = is_float ? OnnxForm::dequantize_linear : *planned.onnx_form;
       conversion::OnnxChoice& choice = choices.emplace_back(
-          conversion::OnnxChoice{model_.onnx_tensors()[i].tensor, form, &planned.task.layout, {}, {}, is_float});
+          conversion::OnnxChoice{listed.tensor, form, &planned.task.layout, listed.weight, {}, {}, is_float});
+      if (!is_float) choice.readers = readers_[i];
       if (!is_float) activations_.apply(choice);
       chosen.push_back(i);
     }
@@ -202,14 +227,23 @@ class OnnxPlanner final : public OutputPlanner {
     auto rewritten = conversion::rewrite_onnx(onnx_, std::span(choices.data(), choices.size()), rewriting, remarks);
     for (Diagnostic& remark : remarks.take()) diagnostics_.push_back(std::move(remark));
     if (!rewritten) return std::move(rewritten.error());
+    count_kept(*rewritten);
     files.place(*rewritten, std::move(chosen));
     return {};
+  }
+
+  // Weights that some nodes read as they were take their old bytes, too.
+  void count_kept(const conversion::OnnxRewrite& rewritten) {
+    for (const uint32_t tensor : rewritten.kept)
+      for (uint32_t i = 0; i < plan_.tensors.size(); ++i)
+        if (model_.onnx_tensors()[i].tensor == tensor) add_bytes(plan_.tensors[i], plan_.tensors[i].task.source_bytes);
   }
 
   OnnxFolding folding_;
   const onnx::Model& onnx_;  // without folded norms
   Resolver resolver_;
   OnnxActivations activations_;
+  List<OnnxReaders> readers_;  // of each tensor's codes
   bool inputs_left_out_ = false, inputs_differ_ = false;
   Tally static_left_out_;
 };

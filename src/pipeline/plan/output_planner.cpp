@@ -73,7 +73,7 @@ Result<Plan> OutputPlanner::run() {
   if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
   if (failures_ != 0) return std::move(first_failure_);
   if (Status placed = place_files(); !placed) return of_model(std::move(placed.error()));
-  if (expects_coverage() && plan_.quantized_count != 0) warn_of_low_coverage();
+  if (expects_coverage()) warn_of_low_coverage();
   return std::move(plan_);
 }
 
@@ -131,6 +131,12 @@ void OutputPlanner::count(PlannedTensor& planned) {
   ++plan_.quantized_count;
   plan_.quantized_elements += elements;
   plan_.quantized_bytes += planned.bytes_after;
+}
+
+void OutputPlanner::add_bytes(PlannedTensor& planned, uint64_t bytes) {
+  planned.bytes_after += bytes;
+  plan_.bytes_after += bytes;
+  if (is_quantized(planned)) plan_.quantized_bytes += bytes;
 }
 
 QuantizationSpec OutputPlanner::fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned) {

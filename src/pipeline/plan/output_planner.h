@@ -41,7 +41,7 @@ class OutputPlanner {
   /// Sets Plan::files and the components' places in them.
   virtual Status place_files() = 0;
   /// Whether low coverage gets a warning.
-  virtual bool expects_coverage() const { return true; }
+  virtual bool expects_coverage() const { return plan_.quantized_count != 0; }
 
   // ---- shared
 
@@ -51,6 +51,9 @@ class OutputPlanner {
   static void keep_bytes(PlannedTensor& planned);
   /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
+
+  /// Counts bytes that a finished tensor takes besides its outputs.
+  void add_bytes(PlannedTensor& planned, uint64_t bytes);
 
   /// The spec with the largest of 128, 64, 32 below the requested group size that divides the axis, else per channel.
   /// Recorded in the tensor's reason and the diagnostics.

@@ -50,6 +50,9 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   if (options.gguf.shard_bytes != 0 && !format.splits_by_size)
     return error_at(ErrorCode::format_unsupported, "shardBytes",
                     "only gguf is cut into parts of a given size; {} has the files of its source", format.name);
+  if (options.experts == ExpertChoice::exclude && format.checkpoint == nullptr)
+    return error_at(ErrorCode::format_unsupported, "excludeExperts",
+                    "{} files have no experts that could be left as one: exclude their layers by name", format.name);
   if (!source.has_graph) warn_of_norms(config, diagnostics);
   if (format.takes_recipes && !is_recipe)
     return error_at(

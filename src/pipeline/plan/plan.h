@@ -19,11 +19,12 @@ namespace wasmquant {
 
 /// Options of ONNX outputs.
 struct OnnxPlanOptions {
-  bool qdq = false;             // DequantizeLinear throughout, no MatMulNBits or other operators on codes
-  uint32_t accuracy_level = 0;  // of MatMulNBits, 0 to 4; 0: unset
-  bool external_data = false;   // also if the model would fit one file
-  std::string file;             // output file name; empty: from the model's name and the quantization
-  bool folder = false;          // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
+  bool qdq = false;              // DequantizeLinear throughout, no MatMulNBits or other operators on codes
+  uint32_t accuracy_level = 0;   // of MatMulNBits, 0 to 4; 0: unset
+  bool external_data = false;    // also if the model would fit one file
+  bool constant_inputs = false;  // weights that are defaults of graph inputs are quantized, and no inputs any more
+  std::string file;              // output file name; empty: from the model's name and the quantization
+  bool folder = false;           // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
 };
 
 /// Options of GGUF outputs.
@@ -36,12 +37,19 @@ struct GgufPlanOptions {
 /// Metadata key of the library version in files (safetensors __metadata__, GGUF, ONNX metadata_props).
 inline constexpr std::string_view kVersionKey = "wasmquant.version";
 
+/// What is asked for the experts of a mixture in checkpoint formats.
+enum class ExpertChoice : uint8_t {
+  by_default,  // quantized where transformers reads them
+  include,     // also where only vLLM does; where neither does, planning fails
+  exclude      // they keep their dtype
+};
+
 struct PlanOptions {
-  std::string version;           // library version; empty: not written
-  std::string format;            // empty: the model's own for GGUF and ONNX, gguf for recipes, else compressed-tensors
-  std::string name;              // model name for file names and metadata; empty: unknown
-  bool include_towers = false;   // quantizes towers and projectors despite the default exclusions
-  bool include_experts = false;  // also quantizes experts that transformers cannot load
+  std::string version;          // library version; empty: not written
+  std::string format;           // empty: the model's own for GGUF and ONNX, gguf for recipes, else compressed-tensors
+  std::string name;             // model name for file names and metadata; empty: unknown
+  bool include_towers = false;  // quantizes towers and projectors despite the default exclusions
+  ExpertChoice experts = ExpertChoice::by_default;
   TileBytes tile_bytes;
   OnnxPlanOptions onnx;
   GgufPlanOptions gguf;

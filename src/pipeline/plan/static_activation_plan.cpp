@@ -1,5 +1,8 @@
 #include "pipeline/plan/static_activation_plan.h"
 
+#include <cstring>
+#include <map>
+
 #include "core/message.h"
 
 namespace wasmquant {
@@ -79,6 +82,43 @@ class StaticActivationPlanner {
 };
 
 }  // namespace
+
+namespace {
+
+// "...experts.*.gate_proj" of "...experts.3.gate_proj"; empty for other layers.
+std::string projection_of(std::string_view layer) {
+  constexpr std::string_view kExperts = ".experts.";
+  const size_t at = layer.find(kExperts);
+  if (at == std::string_view::npos) return {};
+  const size_t begin = at + kExperts.size(), end = layer.find('.', begin);
+  return end == std::string_view::npos ? std::string() : text_of("{}*{}", layer.substr(0, begin), layer.substr(end));
+}
+
+// Bits of a positive float of 16 or 32 bits, which are in the order of the numbers.
+uint32_t order_of(const KnownTensor& scale) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, scale.bytes.data(), std::min(scale.bytes.size(), sizeof bits));
+  return bits;
+}
+
+}  // namespace
+
+void share_expert_inputs(List<PlannedTensor>& tensors, const std::function<bool(const PlannedTensor&)>& is_symmetric) {
+  std::map<std::string, const KnownTensor*> largest;
+  List<std::pair<std::string, KnownTensor*>> shared;
+  for (PlannedTensor& planned : tensors)
+    for (KnownTensor& known : planned.activations) {
+      if (known.component.role != Role::scale || !known.component.name.ends_with(".input_scale")) continue;
+      std::string projection = projection_of(planned.weight.layer);
+      if (projection.empty() || !is_symmetric(planned)) continue;
+      const KnownTensor*& most = largest[projection];
+      if (most == nullptr || order_of(known) > order_of(*most)) most = &known;
+      shared.push_back({std::move(projection), &known});
+    }
+  for (auto& [projection, known] : shared)
+    if (const KnownTensor* most = largest[projection]; most->bytes.size() == known->bytes.size())
+      known->bytes = std::string(most->bytes);
+}
 
 bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, const PlanOptions& options) {
   if (inputs.empty()) return false;

@@ -1,5 +1,7 @@
 // The activations of one layer in a plan: stages the format keeps, calibration requests, and resulting tensors.
 #pragma once
+#include <functional>
+
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"
 #include "pipeline/plan/plan.h"
@@ -22,5 +24,9 @@ bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, cons
 LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
                                  const CheckpointFormat& format, const PlanOptions& options,
                                  List<ActivationRequest>& requests);
+
+/// Gives the inputs of one projection (gate_proj of experts 0, 1, ...) the largest of its experts' scales. For symmetric
+/// specs per tensor; `is_symmetric` tells them by layer.
+void share_expert_inputs(List<PlannedTensor>& tensors, const std::function<bool(const PlannedTensor&)>& is_symmetric);
 
 }  // namespace wasmquant

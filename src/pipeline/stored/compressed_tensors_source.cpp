@@ -38,7 +38,7 @@ void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightD
 // The config's blocks where they give scales of that shape: the last ones may be cut, and then the shapes alone do not
 // tell, nor where a weight has one row of blocks.
 void set_configured_blocks(QuantizationSpec& spec, const Stages& configured, const StoredTensor& scale,
-                    const WeightDescription& weight) {
+                           const WeightDescription& weight) {
   if (configured.empty() || configured.front().qscheme != QScheme::per_block) return;
   const uint64_t rows = configured.front().block_rows, columns = configured.front().block_columns;
   if (rows == 0 || columns == 0 || weight.shape.size() != 2 || scale.shape.size() != 2) return;
@@ -135,10 +135,6 @@ class CompressedTensorsSource final : public SourceFormat {
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     if (tensor_of(model, weight.layer, "weight_scale") == nullptr) return std::optional<StoredWeight>();
-    if (const ModelTensor* index = tensor_of(model, weight.layer, "weight_g_idx"))
-      return error_at(ErrorCode::dtype_unsupported, index->stored.name,
-                      "says that the columns of this weight are grouped out of order (actorder \"group\"), which is "
-                      "not decoded");
     if (const auto shape = stored_shape(model, weight.layer); shape && *shape != weight.shape)
       return error_at(ErrorCode::shape_mismatch, text_of("{}.weight_shape", weight.layer),
                       "says [{}, {}], which is not the shape of the weight that {}.weight_packed holds", (*shape)[0],
@@ -146,10 +142,11 @@ class CompressedTensorsSource final : public SourceFormat {
     TRY(spec, spec_of(config_, model, weight));
     if (spec.dtype == Dtype::fp8_e4m3 && spec.scale_format == ScaleFormat::float32)
       set_configured_blocks(spec, Resolver(config_).resolve_weight(weight.layer, weight.layer_type).weight,
-                     tensor_of(model, weight.layer, "weight_scale")->stored, weight);
+                            tensor_of(model, weight.layer, "weight_scale")->stored, weight);
     WeightDescription described = weight;
     described.is_unpacked = tensor_of(model, weight.layer, "weight") != nullptr;
-    TRY(found, locate(model, kCompressedTensors, described, {spec}));
+    described.is_reordered = tensor_of(model, weight.layer, "weight_g_idx") != nullptr;
+    TRY(found, locate(model, kCompressedTensors, described, {spec}, described.is_reordered));
     return std::optional(std::move(found));
   }
 

@@ -99,7 +99,7 @@ class PackedWordsSource final : public SourceFormat {
   uint32_t bits_;
   bool stores_zero_minus_1_;  // gptq of version 1
   bool is_unsigned_;          // all but symmetric gptq of version 1
-  bool is_indexed_;   // gptq with desc_act
+  bool is_indexed_;           // gptq with desc_act
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// AMD Quark's exports: the config gives the scheme, and shapes of scales refine it.
+// AMD Quark's exports: the config gives the scheme, and shapes of scales refine it. With weight_format fake_quantized the
+// weights are values, beside the scales that they were rounded by.
 #include "config/config_api.h"
 #include "config/match/name_match.h"
 #include "config/resolve.h"
@@ -28,7 +29,8 @@ class QuarkSource final : public SourceFormat {
   explicit QuarkSource(Config config) : config_(std::move(config)) {}
 
   TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
-    return use_in_scaled_weight(model, tensor);
+    const TensorUse use = use_in_scaled_weight(model, tensor);
+    return use == TensorUse::codes && holds_values() ? TensorUse::plain : use;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
@@ -50,6 +52,7 @@ class QuarkSource final : public SourceFormat {
   }
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
+    if (holds_values()) return std::optional<StoredWeight>();
     const ModelTensor* plain = tensor_of(model, weight.layer, "weight");
     const ModelTensor* scale = tensor_of(model, weight.layer, "weight_scale");
     const bool may_be_blocks = plain != nullptr && plain->stored.dtype == StorageDtype::U8;
@@ -71,6 +74,10 @@ class QuarkSource final : public SourceFormat {
   PackMethod pack_method() const noexcept override { return config_.export_info.value_or(ExportInfo{}).pack_method; }
 
  private:
+  bool holds_values() const noexcept {
+    return config_.export_info && config_.export_info->weight_format == WeightFormat::fake_quantized;
+  }
+
   static void correct(Stages& stages, const ModelTensor& scale, const WeightDescription& weight) {
     QuantizationSpec& spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
@@ -87,6 +94,19 @@ class QuarkSource final : public SourceFormat {
 
 Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
   TRY(parsed, config::parse_text(json::write(without_unusable_exclusions(block)), kQuark));
+  const auto refuse_bias = [&](const LayerConfig& layer) -> Status {
+    const bool has_codes = !layer.bias.empty() && !info_of(layer.bias.front().dtype).is_plain_cast();
+    const bool is_real =
+        !parsed.config.export_info || parsed.config.export_info->weight_format == WeightFormat::real_quantized;
+    if (!has_codes || !is_real) return {};
+    return error_at(
+        ErrorCode::format_unsupported, "/quantization_config",
+        "says that biases are quantized, which are not read: export the model without a spec for biases, or "
+        "with weight_format fake_quantized");
+  };
+  TRY_VOID(refuse_bias(parsed.config.global));
+  for (const auto* layers : {&parsed.config.layer_type, &parsed.config.layer})
+    for (const auto& [name, layer] : *layers) TRY_VOID(refuse_bias(layer));
   return std::unique_ptr<SourceFormat>(std::make_unique<QuarkSource>(std::move(parsed.config)));
 }
 

@@ -8,9 +8,9 @@
 namespace wasmquant {
 
 inline auto fields_of(GridRule& grid) {
-  return std::tie(grid.divisor, grid.threshold_rounding, grid.zero_point_order, grid.narrow, grid.sign_by_data,
-                  grid.divides, grid.max_includes_zero, grid.zero_point_of_unfloored, grid.pads_groups,
-                  grid.smallest_scale, grid.smallest_threshold, grid.smallest_max);
+  return std::tie(grid.divisor, grid.threshold_rounding, grid.zero_point_order, grid.arithmetic, grid.narrow,
+                  grid.sign_by_data, grid.divides, grid.max_includes_zero, grid.zero_point_of_unfloored,
+                  grid.pads_groups, grid.smallest_scale, grid.smallest_threshold, grid.smallest_max);
 }
 
 inline auto fields_of(ObserverOptions& options) {
@@ -60,6 +60,7 @@ inline auto fields_of(TensorTask& task) {
 }
 
 inline constexpr std::tuple kLastValues{true,
+                                        Arithmetic::float16,
                                         static_cast<Dtype>(kDtypes.size() - 1),
                                         static_cast<ObserverId>(kObservers.size() - 1),
                                         static_cast<StorageDtype>(kStorageDtypes.size() - 1),

@@ -21,7 +21,7 @@ const char* problem_of(const WeightLayout& layout) noexcept {
     return "scales do not cover the shape";
   if (layout.bits == 0 || layout.bits > 32 || layout.whole_lines == 0) return "codes or lines have no size";
   if (layout.stages.size() != 0 && layout.stages.size() != 2) return "there are neither one nor two stages";
-  if (layout.reads_group_index && layout.codes != CodeStorage::columns_words) return "codes have no group index";
+  if (layout.reads_group_index && !may_have_group_index(layout.codes)) return "codes have no group index";
   if (layout.column_tiles() && layout.lines() != 0 && !layout.scales_in_tiles())
     return "transposed codes have scales that cover no whole tile";
   if (layout.codes == CodeStorage::ggml_rows && !ggml_type_of(layout.components.front().dtype))

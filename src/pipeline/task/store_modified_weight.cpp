@@ -122,6 +122,43 @@ Result<StoredChange> store_changed(const TensorTask& task, std::span<const float
   return read_back(tile, 0, result, original);
 }
 
+Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
+                                   std::span<const QParams> qparams, std::span<const uint32_t> index,
+                                   std::span<const float> values, std::span<const float> original) {
+  const WeightLayout& layout = task.layout;
+  if (layout.codes == CodeStorage::source_values) {
+    TRY(out, store_copy(task, values));
+    out.error = kernels::error_between(original, out.values.data());
+    return std::move(out);
+  }
+  const TensorTask tile = whole(task);
+  List<Bytes> slices(layout.components.size());
+  List<uint8_t*> pointers(slices.size());
+  for (size_t c = 0; c < slices.size(); ++c) {
+    slices[c].resize(layout.components[c].bytes);
+    pointers[c] = slices[c].data();
+  }
+  Bytes scratch;
+  scratch.resize(codes.size());
+  pack_tile(layout, {0, layout.lines()}, codes.data(), qparams, 1.0f, scratch.data(), pointers);
+  TileResult result;
+  bool holds_index = false;
+  for (size_t c = 0; c < slices.size(); ++c) {
+    const Role role = layout.components[c].role;
+    if (is_known(role)) continue;
+    if (role == Role::column_group) {
+      std::memcpy(slices[c].data(), index.data(), index.size_bytes());
+      holds_index = true;
+    }
+    result.writes.push_back({task.components[c].file, task.components[c].offset, slices[c].data(), slices[c].size()});
+  }
+  if (!holds_index)
+    return error_at(ErrorCode::format_unsupported, task.name, "has no place for the groups of its columns");
+  TensorTask stored = tile;
+  stored.layout.reads_group_index = true;
+  return read_back(stored, 0, result, original);
+}
+
 Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
                                         std::span<const float> values) {
   if (task.is_copy) {

@@ -39,6 +39,12 @@ struct StoredChange {
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
                                    std::span<const float> original);
 
+/// Stores codes [rows, columns] whose columns belong to the groups of `index` [columns], with the scales of all groups
+/// [rows, groups], which must be storable as they are; `values`: what they stand for. Errors: format-unsupported, value-overflow.
+Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
+                                   std::span<const QParams> qparams, std::span<const uint32_t> index,
+                                   std::span<const float> values, std::span<const float> original);
+
 /// The same for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
 /// `first_row` begins a tile. Vectors are one row. Errors: format-unsupported if rows cannot be stored separately
 /// (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.

@@ -1,5 +1,5 @@
 // The modules that a quantized file tells its loader to leave alone.
-#include "checkpoint/ignored_modules.h"
+#include "checkpoint/compressed_tensors/ignored_modules.h"
 
 #include <doctest/doctest.h>
 
@@ -51,11 +51,12 @@ TEST_CASE("detection heads are one pattern, because the loader has more of them 
 
 TEST_CASE("layers that the loader splits are named as their parts are") {
   CHECK(ignored({layer_of("encoder.layers.0.attn.Wqkv", false)}, R"({"model_type": "nomic_bert"})") ==
-        R"(["re:(.*\\.)?self_attn\\.[qkv]_proj$"])");
+        R"(["re:(.*\\.)?self_attn\\.q_proj$","re:(.*\\.)?self_attn\\.k_proj$","re:(.*\\.)?self_attn\\.v_proj$"])");
   CHECK(ignored({layer_of("model.H_module.layers.0.attn.gqkv_proj", false),
                  layer_of("model.H_module.layers.0.mlp.gate_up_proj", false)},
                 R"({"model_type": "hrm_text"})") ==
-        R"(["re:(.*\\.)?self_attn\\.(gate|q|k|v)_proj$","re:(.*\\.)?mlp\\.(gate|up)_proj$"])");
+        R"(["re:(.*\\.)?self_attn\\.gate_proj$","re:(.*\\.)?self_attn\\.q_proj$","re:(.*\\.)?self_attn\\.k_proj$",)"
+        R"("re:(.*\\.)?self_attn\\.v_proj$","re:(.*\\.)?mlp\\.gate_proj$","re:(.*\\.)?mlp\\.up_proj$"])");
 }
 
 TEST_CASE("experts, single and in one tensor") {

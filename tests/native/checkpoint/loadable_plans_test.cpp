@@ -22,7 +22,7 @@ Plan loadable_plan(const List<safetensors::Entry>& tensors, const std::string& c
   REQUIRE(bool(finished));
   PlanOptions options;
   options.format = format;
-  options.include_experts = true;
+  options.experts = ExpertChoice::include;
   auto plan = make_plan(index, config, options, diagnostics);
   REQUIRE_MESSAGE(bool(plan), plan.error().message);
   return std::move(*plan);

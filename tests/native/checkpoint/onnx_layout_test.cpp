@@ -108,7 +108,7 @@ TEST_CASE(
                                         {3, 20, 64},
                                         {4, 256, 256}})
         for (const uint64_t tile : {1, 3, 100}) {
-          const OnnxWeight weight{"w", {k, n}, StorageDtype::F32, true};
+          const OnnxWeight weight{"w", {k, n}, StorageDtype::F32, StorageDtype::F32, true};
           const auto layout =
               onnx_layout(OnnxForm::mat_mul_n_bits, weight, spec_of(dtype, QScheme::per_group, symmetric, group));
           REQUIRE_MESSAGE(layout, layout.error().message);
@@ -143,7 +143,7 @@ TEST_CASE(
 }
 
 TEST_CASE("MatMulNBits: a weight that lies as [out, in] is read as it is; scales are in its dtype") {
-  const OnnxWeight weight{"w", {6, 64}, StorageDtype::F16, false};
+  const OnnxWeight weight{"w", {6, 64}, StorageDtype::F16, StorageDtype::F16, false};
   const auto layout = onnx_layout(OnnxForm::mat_mul_n_bits, weight, spec_of(Dtype::int4, QScheme::per_group, true));
   REQUIRE(layout);
   CHECK_FALSE(layout->source_transposed);
@@ -177,6 +177,12 @@ TEST_CASE("DequantizeLinear: any axis, groups along both, four bits a nibble") {
       {Dtype::int8, QScheme::per_channel, 0, {5, 3, 2, 2}, {5}},
       {Dtype::int4, QScheme::per_channel, 0, {5, 6}, {5}},
       {Dtype::uint4, QScheme::per_tensor, 0, {5, 6}, {}},
+      {Dtype::int4, QScheme::per_tensor, 0, {3, 3}, {}},  // rows begin within a byte
+      {Dtype::uint4, QScheme::per_channel, 0, {7, 5}, {7}},
+      {Dtype::int4, QScheme::per_channel, 0, {4, 7}, {7}, true, 1},
+      {Dtype::int2, QScheme::per_channel, 0, {7, 5}, {7}},
+      {Dtype::uint2, QScheme::per_tensor, 0, {9, 3}, {}},
+      {Dtype::uint4, QScheme::per_group, 1, {64, 5}, {2, 5}, true, 0},
       {Dtype::int4, QScheme::per_channel, 0, {4, 6}, {6}, true, 1},
       {Dtype::int4, QScheme::per_group, 1, {5, 64}, {5, 2}, false, 1},
       {Dtype::uint4, QScheme::per_group, 1, {64, 6}, {2, 6}, true, 0},
@@ -188,8 +194,8 @@ TEST_CASE("DequantizeLinear: any axis, groups along both, four bits a nibble") {
       for (const uint64_t tile : {1, 2, 50}) {
         QuantizationSpec spec = spec_of(c.dtype, c.qscheme, symmetric);
         spec.ch_axis = c.axis;
-        const auto layout =
-            onnx_layout(OnnxForm::dequantize_linear, {"w", c.shape, StorageDtype::F32, c.is_input_major}, spec);
+        const auto layout = onnx_layout(OnnxForm::dequantize_linear,
+                                        {"w", c.shape, StorageDtype::F32, StorageDtype::F32, c.is_input_major}, spec);
         REQUIRE_MESSAGE(layout, layout.error().message);
         CHECK(layout->components[0].shape == c.shape);
         CHECK(layout->components[1].shape == c.scale_shape);
@@ -208,13 +214,50 @@ TEST_CASE("DequantizeLinear: any axis, groups along both, four bits a nibble") {
       }
 }
 
+TEST_CASE("batches of matrices: channels are the last dimension but for transposed ones") {
+  const auto batch_of = [](bool is_input_major) {
+    return OnnxWeight{"w", {2, 4, 6}, StorageDtype::F32, StorageDtype::F32, is_input_major, true};
+  };
+  for (const OnnxForm form : {OnnxForm::dequantize_linear, OnnxForm::integer_operator}) {
+    const auto layout = onnx_layout(form, batch_of(true), spec_of(Dtype::int8, QScheme::per_channel, true));
+    REQUIRE_MESSAGE(layout, layout.error().message);
+    CHECK(layout->components[0].shape == std::vector<uint64_t>{2, 4, 6});
+    CHECK(layout->components[1].shape == std::vector<uint64_t>{6});
+    CHECK(layout->spec.ch_axis == 2);
+    pack(*layout, values(48), 1);
+  }
+  const auto rows =
+      onnx_layout(OnnxForm::dequantize_linear, batch_of(false), spec_of(Dtype::int8, QScheme::per_channel, true));
+  REQUIRE(rows);
+  CHECK(rows->spec.ch_axis == 1);
+  CHECK_FALSE(onnx_layout(OnnxForm::integer_operator, batch_of(false), QuantizationSpec()));
+  const OnnxWeight deep{"w", {2, 64, 6}, StorageDtype::F32, StorageDtype::F32, true, true};
+  const auto groups = onnx_layout(OnnxForm::dequantize_linear, deep, spec_of(Dtype::int4, QScheme::per_group, true));
+  REQUIRE_MESSAGE(groups, groups.error().message);
+  CHECK(groups->components[1].shape == std::vector<uint64_t>{2, 2, 6});
+  CHECK(groups->spec.ch_axis == 1);
+  pack(*groups, values(2 * 64 * 6), 1);
+  CHECK_FALSE(onnx_layout(OnnxForm::mat_mul_n_bits, batch_of(true), spec_of(Dtype::int4, QScheme::per_group, true)));
+}
+
+TEST_CASE("scales have the type of the values, not of the stored weight") {
+  const OnnxWeight cast{"w", {6, 64}, StorageDtype::F16, StorageDtype::F32, false};
+  const auto layout = onnx_layout(OnnxForm::mat_mul_n_bits, cast, spec_of(Dtype::int4, QScheme::per_group, true));
+  REQUIRE(layout);
+  CHECK(layout->components[1].dtype == StorageDtype::F32);
+  CHECK(layout->source == StorageDtype::F16);
+  CHECK(onnx_layout(OnnxForm::integer_operator, cast, spec_of(Dtype::int8, QScheme::per_channel, true)));
+}
+
 TEST_CASE("integer operators and embeddings") {
-  const auto conv = onnx_layout(OnnxForm::integer_operator, {"w", {8, 3, 3, 3}, StorageDtype::F32, false},
-                                spec_of(Dtype::int8, QScheme::per_channel, true));
+  const auto conv =
+      onnx_layout(OnnxForm::integer_operator, {"w", {8, 3, 3, 3}, StorageDtype::F32, StorageDtype::F32, false},
+                  spec_of(Dtype::int8, QScheme::per_channel, true));
   REQUIRE(conv);
   CHECK(conv->components[1].shape == std::vector<uint64_t>{8, 1, 1});
-  const auto gather = onnx_layout(OnnxForm::gather_block_quantized, {"w", {10, 64}, StorageDtype::F32, false},
-                                  spec_of(Dtype::uint4, QScheme::per_group, false));
+  const auto gather =
+      onnx_layout(OnnxForm::gather_block_quantized, {"w", {10, 64}, StorageDtype::F32, StorageDtype::F32, false},
+                  spec_of(Dtype::uint4, QScheme::per_group, false));
   REQUIRE(gather);
   CHECK(gather->components[0].shape == std::vector<uint64_t>{10, 32});
   CHECK(gather->components[2].shape == std::vector<uint64_t>{10, 1});
@@ -222,7 +265,8 @@ TEST_CASE("integer operators and embeddings") {
 }
 
 TEST_CASE("what a form cannot hold") {
-  const OnnxWeight matrix{"w", {64, 64}, StorageDtype::F32, true}, conv{"w", {8, 3, 3, 3}, StorageDtype::F32, false};
+  const OnnxWeight matrix{"w", {64, 64}, StorageDtype::F32, StorageDtype::F32, true},
+      conv{"w", {8, 3, 3, 3}, StorageDtype::F32, StorageDtype::F32, false};
   const auto problem = [](OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec) {
     const auto layout = onnx_layout(form, weight, spec);
     CHECK_FALSE(layout);
@@ -239,12 +283,12 @@ TEST_CASE("what a form cannot hold") {
   problem(OnnxForm::mat_mul_n_bits, matrix, spec_of(Dtype::int8, QScheme::per_channel, true));
   problem(OnnxForm::mat_mul_n_bits, conv, group(Dtype::int4, 32));
   problem(OnnxForm::dequantize_linear, conv, group(Dtype::int4, 32));
-  problem(OnnxForm::dequantize_linear, {"w", {3, 3}, StorageDtype::F32, false},
-          spec_of(Dtype::int4, QScheme::per_tensor, true));
   problem(OnnxForm::dequantize_linear, matrix, spec_of(Dtype::int16, QScheme::per_tensor, true));
   problem(OnnxForm::integer_operator, matrix, spec_of(Dtype::int4, QScheme::per_tensor, true));
   problem(OnnxForm::integer_operator, matrix, group(Dtype::int8, 32));
   problem(OnnxForm::integer_operator, conv, spec_of(Dtype::uint8, QScheme::per_channel, false));
-  problem(OnnxForm::gather_block_quantized, {"w", {64, 64}, StorageDtype::F32, false}, group(Dtype::int8, 32));
-  problem(OnnxForm::gather_block_quantized, {"w", {64, 72}, StorageDtype::F32, false}, group(Dtype::int4, 32));
+  problem(OnnxForm::gather_block_quantized, {"w", {64, 64}, StorageDtype::F32, StorageDtype::F32, false},
+          group(Dtype::int8, 32));
+  problem(OnnxForm::gather_block_quantized, {"w", {64, 72}, StorageDtype::F32, StorageDtype::F32, false},
+          group(Dtype::int4, 32));
 }

@@ -88,12 +88,22 @@ TEST_CASE("aihwkit: what is accepted, refused and remarked") {
        "error value-invalid /module_qconfig_map/Linear/quantized_module"},
       {R"({"module_qconfig_map":{"Linear":3}})", "error type-invalid /module_qconfig_map/Linear"},
       {R"({"module_qconfig_map":{)" + linear + R"(},"input_activation_qconfig_map":{"":{"n_bits":8}}})",
-       "error value-invalid /input_activation_qconfig_map/\nwarning not-applied "},
+       "error value-invalid /input_activation_qconfig_map/\nnote needs-calibration "},
       {R"({"module_qconfig_map":{)" + linear + R"(},"exclude":[]})", "error key-unknown /exclude"},
       {R"({"module_qconfig_map":{"Linear":{"module_qconfig":{"activation_quant":{"n_bits":8},"weight_quant":{"n_bits":8}}}}})",
-       "warning not-applied "},
-      {R"({"module_qconfig_map":{"LayerNorm":{"module_qconfig":{"weight_quant":{"n_bits":8}}}}})",
-       "warning not-applied /module_qconfig_map/LayerNorm"},
+       "note needs-calibration "},
+      {R"({"module_qconfig_map":{"LayerNorm":{"module_qconfig":{"weight_quant":{"n_bits":8}}}}})", ""},
+      {R"({"module_qconfig_map":{"<class 'torch.nn.modules.linear.Linear'>":{"module_qconfig":{"weight_quant":{"n_bits":8}}}}})",
+       ""},
+      {R"({"module_qconfig_map":{"Liner":{"module_qconfig":{"weight_quant":{"n_bits":8}}}}})",
+       "error value-unknown /module_qconfig_map/Liner"},
+      {R"({"module_qconfig_map":{"MyBlock":{}}})", "error value-unknown /module_qconfig_map/MyBlock"},
+      {R"({"module_qconfig_map":{"BatchNorm2d":{"module_qconfig":{"activation_quant":{"n_bits":8}}},)" + linear + "}}",
+       "warning not-applied /module_qconfig_map/BatchNorm2d\nnote needs-calibration "},
+      {R"({"module_qconfig_map":{"Linear":{"quantized_module":"mine.MyLinear","module_qconfig":{"weight_quant":{"n_bits":8}}}}})",
+       "warning not-applied /module_qconfig_map/Linear/quantized_module"},
+      {R"({"module_qconfig_map":{"Conv2d":{"module_qconfig":{"weight_quant":{"n_bits":8,"per_channel":true,"range_estimator":"cross_entropy"}}}}})",
+       ""},
       {R"({"model_type":"x","quantization_config":{"excluded_modules":[],"module_qconfig_map":{"Linear":{"bits":1}}}})",
        "error key-unknown /quantization_config/module_qconfig_map/Linear/bits"},
   };
@@ -180,4 +190,64 @@ TEST_CASE("aihwkit: what a spec says about numbers") {
   CHECK(grid.layer_type[0].second.weight.front().observer_options.candidates == 20);
   CHECK(grid.layer_type[0].second.weight.front().observer_options.range_margin == 0.25);
   CHECK(asymmetric.layer_type[0].second.weight.front().qscheme == QScheme::per_channel);
+}
+
+TEST_CASE("aihwkit: inputs of layers with quantized weights are quantized, other entries are remarked on") {
+  const Config config = aihwkit_config_of(R"({
+    "module_qconfig_map": {"Linear": {"module_qconfig": {"weight_quant": {"n_bits": 8}}}},
+    "instance_qconfig_map": {"a.off": {}},
+    "input_activation_qconfig_map": {
+      "a.q": {"n_bits": 8, "range_estimator": "allminmax"}, "a": {"n_bits": 8}, "a.off": {"n_bits": 8},
+      "out": {"n_bits": 8}, "b.q": {"n_bits": 8}, "none": {"n_bits": 0}},
+    "excluded_modules": ["out"]})");
+  Resolver resolver(config);
+  const std::vector<uint64_t> shape = {16, 64};
+  for (const char* name : {"a.q.weight", "a.off.weight", "a.q.bias", "out.weight"}) resolver.resolve(name, shape, true);
+  const LayerConfig layer = resolver.layer_config("a.q", "Linear");
+  REQUIRE(layer.input_tensors.size() == 1);
+  CHECK(layer.input_tensors[0].observer == ObserverId::PerTensorMinMaxObserver);
+  CHECK(layer.input_tensors[0].grid == aihwkit_grid());
+  CHECK(resolver.layer_config("a.off", "Linear").input_tensors.empty());
+  CHECK(lines_of(resolver.unused_patterns()) ==
+        "warning not-applied /input_activation_qconfig_map/a\n"
+        "warning not-applied /input_activation_qconfig_map/a.off\n"
+        "warning not-applied /input_activation_qconfig_map/out\n"
+        "warning pattern-unused /input_activation_qconfig_map/b.q");
+}
+
+TEST_CASE("aihwkit: norms are quantized where their class is known, and said to be left where it is not") {
+  const std::vector<uint64_t> shape = {16};
+  {
+    const Config config = aihwkit_config_of(R"({"instance_qconfig_map": {
+      "block1.norm": {"quantized_module": "QuantLayerNorm", "module_qconfig": {"weight_quant": {"n_bits": 8}}},
+      "block1.n2": {"quantized_module": "QuantLayerNorm", "module_qconfig": {"weight_quant": {"n_bits": 4}}}}})");
+    Resolver resolver(config);
+    CHECK(resolver.resolve("block1.norm.weight", shape, true).weight.size() == 1);
+    CHECK(resolver.resolve("block1.n2.weight", shape, true).weight.size() == 1);
+    CHECK(resolver.resolve("block2.norm.weight", shape, true).weight.empty());
+    CHECK(resolver.unused_patterns().empty());
+  }
+  for (const char* text :
+       {R"({"module_qconfig_map": {"LayerNorm": {"module_qconfig": {"weight_quant": {"n_bits": 8}}}}})",
+        R"({"default_qconfig": {"weight_quant": {"n_bits": 8}}, "append_default_conversions": true})"}) {
+    const Config config = aihwkit_config_of(text);
+    Resolver resolver(config);
+    resolver.resolve("block1.norm.weight", shape, true);
+    const List<Diagnostic> found = resolver.unused_patterns();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].code == "not-applied");
+    CHECK(found[0].hint.find("\"layer_types\": {\"block1.norm\": \"LayerNorm\"}") != std::string::npos);
+  }
+}
+
+TEST_CASE("aihwkit: a quantized module replaces layers of its class only") {
+  const Config config = aihwkit_config_of(R"({"instance_qconfig_map": {
+    "a": {"quantized_module": "QuantConv2d", "module_qconfig": {"weight_quant": {"n_bits": 8}}}}})");
+  Resolver resolver(config);
+  const std::vector<uint64_t> shape = {16, 64};
+  const Resolved resolved = resolver.resolve("a.weight", shape, true);
+  CHECK(resolved.weight.empty());
+  CHECK(resolved.reason.text ==
+        "entry \"a\" of instance_qconfig_map replaces a Conv2d, and this layer looks like Linear");
+  CHECK(lines_of(resolver.unused_patterns()) == "warning not-applied /instance_qconfig_map/a/module_qconfig");
 }

@@ -14,7 +14,7 @@ std::string quark_carried_errors_of(const std::string& algorithm, const std::str
   std::string text;
   for (const wasmquant::Diagnostic& d : wasmquant::config::check(
            R"({"global_quant_config":{"weight":)" + weight + R"(},"algo_config":[)" + algorithm + "]" + rest + "}")) {
-    if (d.code == "not-applied") continue;
+    if (d.code == "not-applied" || d.code == "no-effect") continue;
     text += (text.empty() ? "" : "\n") + d.code + " " +
             (d.where.starts_with("/algo_config/0") ? "{}" + d.where.substr(14) : d.where);
   }
@@ -45,9 +45,11 @@ TEST_CASE("algorithm configs, with old and new fields") {
       {R"({"name":"autosmoothquant","compute_scale_loss":"RMSE"})", ""},
       {R"({"name":"autosmoothquant","compute_scale_loss":"rmse"})", "value-invalid {}/compute_scale_loss"},
       {R"({"name":"gptq","damp_percent":0.01,"desc_act":true,"static_groups":true,"true_sequential":true})", ""},
-      {R"({"name":"gptq","static_groups":false})", "value-invalid {}/static_groups"},
+      {R"({"name":"gptq","static_groups":false,"desc_act":true,"on_worse":"nearest"})", ""},
       {R"({"name":"gptq","static_groups":false,"desc_act":false})", ""},
-      {R"({"name":"gptaq","alpha":0.25,"static_groups":false})", "value-invalid {}/static_groups"},
+      {R"({"name":"gptaq","alpha":0.25,"static_groups":false,"on_worse":"keep"})", ""},
+      {R"({"name":"gpfq","on_worse":"best"})", "value-invalid {}/on_worse"},
+      {R"({"name":"biascorrection","on_worse":"nearest"})", "key-unknown {}/on_worse"},
       {R"({"name":"gptq","alpha":0.25})", "key-unknown {}/alpha"},
       {R"({"name":"gptq","block_size":0})", "value-invalid {}/block_size"},
       {R"({"name":"qronos","block_size":-1,"beta":1e4})", "value-invalid {}/block_size"},
@@ -104,7 +106,7 @@ TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
       {R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"},"quant_mode":"fx_graph_mode")", ""},
       {R"(,"softmax_quant_spec":{"dtype":"fp9"})", "value-unknown /softmax_quant_spec/dtype"},
       {R"(,"quant_mode":"fx")", "value-unknown /quant_mode"},
-      {R"(,"layer_quant_config":{"a":{"weight":{"dtype":"int8"},"target_device":"gpu"}})",
+      {R"(,"layer_quant_config":{"a":{"weight":{"dtype":"int8"},"target_device":"tpu"}})",
        "value-unknown /layer_quant_config/a/target_device"},
   };
   for (const QuarkCarriedCase& c : cases) {

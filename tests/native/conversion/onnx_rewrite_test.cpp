@@ -56,13 +56,14 @@ Outcome rewrite(const std::string& file, const QuantizationSpec& spec, OnnxStyle
   REQUIRE_MESSAGE(model, model.error().message);
   std::deque<WeightLayout> layouts;
   std::vector<conversion::OnnxChoice> choices;
-  for (const auto& weight : conversion::list_weights(*model)) {
+  const auto weights = conversion::list_weights(*model);
+  for (const auto& weight : weights) {
     const auto form = conversion::onnx_form_of(*model, weight, spec, style);
     if (!form) continue;
-    auto layout = onnx_layout(*form, conversion::describe(*model, weight), spec);
+    auto layout = onnx_layout(*form, conversion::describe(*model, weight, *form), spec);
     if (!layout) continue;
     layouts.push_back(std::move(*layout));
-    choices.push_back({weight.tensor, *form, &layouts.back(), {}, {}});
+    choices.push_back({weight.tensor, *form, &layouts.back(), &weight, {}, {}});
   }
   DiagnosticList diagnostics;
   const auto rewritten = conversion::rewrite_onnx(*model, choices, options, diagnostics);
@@ -151,7 +152,7 @@ TEST_CASE("Gemm keeps its bias; a weight with other uses stays") {
         OnnxRewriteTexts{"MatMulNBits(x,w_Q4,w_scales)>y_product", "Add(y_product,b)>y"});
   CHECK(out.diagnostics.empty());
 
-  const Message tied = Message(graph).message(1, node_of("Transpose", {"w"}, {"t"}));
+  const Message tied = Message(graph).message(1, node_of("Exp", {"w"}, {"t"}));
   out = rewrite(model_of(tied), int4_groups());
   CHECK(tensors_of(out.file) == OnnxRewriteTexts{"w_Q4", "w_scales", "w"});
   CHECK(out.diagnostics == OnnxRewriteTexts{"weight-kept-twice"});
@@ -201,8 +202,9 @@ TEST_CASE("an initializer of an old file goes with its input") {
   REQUIRE(model);
   REQUIRE(model->graphs[0].inputs.size() == 1);
   CHECK(model->graphs[0].inputs[0].name == "in");
+  CHECK_FALSE(conversion::list_weights(*read_onnx(model_of(graph, 17, 3)))[0].is_input);
   // In newer files it is a default that a caller may replace.
-  CHECK(rewrite(model_of(graph, 17, 8), int4_groups()).replaced == 0);
+  CHECK(conversion::list_weights(*read_onnx(model_of(graph, 17, 8)))[0].is_input);
 }
 
 TEST_CASE("inputs quantized at run time: once for all nodes that share them") {
@@ -398,6 +400,7 @@ TEST_CASE("weights and their layers") {
   CHECK(weights[1].layer == "head");
   CHECK(std::string_view(weights[3].layer_type) == "Embedding");
   CHECK(std::string_view(weights[4].layer_type) == "Conv1d");
-  for (size_t i = 2; i < 5; ++i) CHECK(weights[i].kept != nullptr);
+  CHECK(weights[2].is_batch);
+  for (size_t i = 3; i < 5; ++i) CHECK(weights[i].kept != nullptr);
   CHECK_FALSE(conversion::onnx_form_of(*model, weights[4], int4_groups(), OnnxStyle::weight_only));
 }

@@ -26,12 +26,14 @@ std::string rewritten(const std::string& file, const Scales& scales) {
   REQUIRE_MESSAGE(model, model.error().message);
   std::deque<WeightLayout> layouts;
   std::vector<OnnxChoice> choices;
-  for (const auto& weight : conversion::list_weights(*model)) {
-    auto layout = onnx_layout(OnnxForm::dequantize_linear, conversion::describe(*model, weight), QuantizationSpec());
+  const auto weights = conversion::list_weights(*model);
+  for (const auto& weight : weights) {
+    constexpr auto kForm = OnnxForm::dequantize_linear;
+    auto layout = onnx_layout(kForm, conversion::describe(*model, weight, kForm), QuantizationSpec());
     REQUIRE(bool(layout));
     layouts.push_back(std::move(*layout));
     const auto& [input, output] = scales[choices.size()];
-    choices.push_back({weight.tensor, OnnxForm::dequantize_linear, &layouts.back(), input, output});
+    choices.push_back({weight.tensor, kForm, &layouts.back(), &weight, input, output});
   }
   DiagnosticList diagnostics;
   const auto result = conversion::rewrite_onnx(*model, choices, {}, diagnostics);

@@ -46,6 +46,10 @@ TEST_CASE("quoted gaps escape and shorten") {
   CHECK(wasmquant::quoted(std::string(81, 'x')) == '"' + std::string(80, 'x') + "...\"");
 }
 
+TEST_CASE("braces that are no gap are text") {
+  CHECK(text_of("add {\"a\": {{q}: {}}, {", "x", 3) == "add {\"a\": {\"x\": 3}, {");
+}
+
 TEST_CASE("an error has its place and its sentence") {
   const Error error =
       error_at(ErrorCode::file_invalid, std::string_view("weights"), "found {}, allowed are {}", 3, "2");

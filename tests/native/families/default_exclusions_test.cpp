@@ -60,13 +60,14 @@ TEST_CASE("each row finds the layers it is about, and no others") {
   };
   for (const auto& c : cases) {
     CAPTURE(c.layer);
-    CHECK(row_of(llm, c.layer, c.type) == c.row);
+    CHECK(row_of(llm, c.layer, c.type, {.expert = "for a reason"}) == c.row);
   }
   CHECK(row_of(default_exclusions_family_of(R"({"model_type": "nomic_bert"})"), "encoder.layers.0.attn.Wqkv") ==
-        "split_on_loading");
+        "rearranged_on_loading");
   const ModelFamily hrm = default_exclusions_family_of(R"({"model_type": "hrm_text"})");
   CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj") == "split_on_loading");
-  CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj", "Linear", {true, true, false}) == "");
+  CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj", "Linear", {.input_major = false}) == "");
+  CHECK(row_of(hrm, "model.H_module.layers.0.mlp.gate_up_proj", "Linear", {.split = false}) == "");
   CHECK(row_of(llm, "model.layers.0.mlp.gate_up_proj") == "");
   const ModelFamily ibert = default_exclusions_family_of(R"({"model_type": "ibert"})");
   CHECK(row_of(ibert, "ibert.encoder.layer.0.output.dense") == "own_linear");
@@ -77,9 +78,9 @@ TEST_CASE("each row finds the layers it is about, and no others") {
   CHECK(row_of(default_exclusions_family_of(R"({"model_type": "colpali"})"), "embedding_proj_layer") ==
         "read_on_loading");
   CHECK(row_of(llm, "model.decoder.bbox_embed.0.layers.1") == "detection_head");
-  CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj", "Linear", {true, false, true}) == "");
-  CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {true, true, false}) == "");
-  CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {false, true, true}) == "");
+  CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj") == "");
+  CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {.input_major = false}) == "");
+  CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {.tower = false}) == "");
 }
 
 TEST_CASE("encoders of images are towers only beside a language model") {
@@ -104,9 +105,10 @@ TEST_CASE("a layer's number is compared with the decoder's alone") {
 
 TEST_CASE("a pattern names a row when one of its words stands in it") {
   const ModelFamily llm = default_exclusions_family_of(R"({"architectures": ["XForCausalLM"]})");
-  const DefaultExclusions exclusions(llm, {});
+  const DefaultExclusions exclusions(llm, {.expert = "for a reason"});
   const DefaultExclusion* const expert = exclusions.find("mlp.experts.0.down_proj", "Linear");
   REQUIRE(expert != nullptr);
+  CHECK(expert->text == "for a reason");
   CHECK(names_row(*expert, "*.experts.*"));
   CHECK_FALSE(names_row(*expert, "*.down_proj"));
   const DefaultExclusion* const convolution = exclusions.find("conv1", "Conv2d");
@@ -114,7 +116,8 @@ TEST_CASE("a pattern names a row when one of its words stands in it") {
   CHECK(names_row(*convolution, "model.conv*"));
   CHECK_FALSE(names_row(*convolution, "*"));
   const ModelFamily nomic = default_exclusions_family_of(R"({"model_type": "nomic_bert"})");
-  const DefaultExclusion* const split = DefaultExclusions(nomic, {}).find("encoder.layers.0.attn.Wqkv", "Linear");
+  const DefaultExclusions of_nomic(nomic, {});
+  const DefaultExclusion* const split = of_nomic.find("encoder.layers.0.attn.Wqkv", "Linear");
   REQUIRE(split != nullptr);
   CHECK(names_row(*split, "*.Wqkv"));
   CHECK_FALSE(names_row(*split, "nomic_bert*"));

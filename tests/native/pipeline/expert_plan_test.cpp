@@ -1,6 +1,7 @@
 // Experts that lie in one tensor, either way round, become what they become as tensors of their own.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "pipeline/memory_model.h"
@@ -146,13 +147,46 @@ TEST_CASE("experts that a rule leaves are plain values under the names of the ot
   CHECK(expert_plan_written(layouts.input_major, kConfig, "quark") == expected);
 }
 
-TEST_CASE("compressed-tensors leaves experts of a preset, and the plan says so first") {
-  const Layouts layouts = make_layouts(StorageDtype::F32);
-  MemoryModel model = layouts.output_major;
+namespace {
+
+// A mixture with a router and an attention layer, and what config.json says about it.
+ModelIndex mixture_index(const MemoryModel& experts, const char* config_json) {
+  MemoryModel model = experts;
   model.add_file("other.safetensors",
                  {{"model.layers.0.mlp.gate.weight", StorageDtype::F32, {kExpertCount, kIn}, normal_values(192, 7)},
                   {"model.layers.0.self_attn.q_proj.weight", StorageDtype::F32, {8, kIn}, normal_values(512, 8)}});
-  const ModelIndex index = model.index();
+  ModelIndex index = model.index();
+  index.set_sibling_file("config.json", config_json);
+  return index;
+}
+
+constexpr const char* kMerged = R"({"model_type": "qwen2_moe"})";
+
+// The number of quantized tensors, or what the error says.
+std::string quantized_of(const ModelIndex& index, std::string_view config, ExpertChoice experts = {},
+                         List<Diagnostic>* remarks = nullptr, json::Value* block = nullptr) {
+  List<Diagnostic> diagnostics;
+  PlanOptions options;
+  options.format = "compressed-tensors";
+  options.experts = experts;
+  auto plan = make_plan(index, config, options, diagnostics);
+  if (remarks != nullptr) *remarks = diagnostics;
+  if (!plan) return plan.error().where + ": " + plan.error().message;
+  if (block != nullptr) *block = plan->quantization_config;
+  return std::to_string(plan->quantized_count);
+}
+
+bool has_code(const List<Diagnostic>& diagnostics, std::string_view code) {
+  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) { return d.code == code; });
+}
+
+const std::string kAll = std::to_string(1 + 3 * kExpertCount);
+
+}  // namespace
+
+TEST_CASE("experts that transformers cannot read one by one are left, and the plan says so first") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const ModelIndex index = mixture_index(layouts.output_major, R"({"model_type": "granitemoe"})");
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int8", {}, diagnostics);
   REQUIRE(bool(plan));
@@ -166,11 +200,97 @@ TEST_CASE("compressed-tensors leaves experts of a preset, and the plan says so f
   CHECK(coverage.left[0].parameters == 3 * 3 * kIn * kInner);
   CHECK(coverage.left[0].rule == "default-exclusion");
   CHECK(json::write(plan->quantization_config["ignore"]) == R"(["re:(.*\\.)?experts\\..*","model.layers.0.mlp.gate"])");
+  CHECK(plan->quantization_config["config_groups"].members().size() == 1);
+  const std::string refused = quantized_of(index, "int8", ExpertChoice::include);
+  CHECK(refused.find("granitemoe") != std::string::npos);
+  CHECK(refused.find("--include-experts") != std::string::npos);
+}
 
+TEST_CASE("experts that transformers merges are quantized by default, under the names that it reads") {
+  for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
+    const Layouts layouts = make_layouts(dtype);
+    for (const MemoryModel* experts : {&layouts.single, &layouts.output_major, &layouts.input_major})
+      for (const char* preset : {"int8", "int4_wo_32", "fp8_per_channel", "fp8", "mxfp4"}) {
+        CAPTURE(preset);
+        CHECK(quantized_of(mixture_index(*experts, kMerged), preset) == kAll);
+      }
+  }
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const ModelIndex mixtral = mixture_index(layouts.output_major, R"({"model_type": "mixtral"})");
   List<Diagnostic> none;
-  PlanOptions options;
-  options.include_experts = true;
-  auto included = make_plan(index, "int8", options, none);
-  REQUIRE(bool(included));
-  CHECK(included->quantized_count == 1 + 3 * kExpertCount);
+  auto plan = make_plan(mixtral, "int8", {}, none);
+  REQUIRE(bool(plan));
+  CHECK(plan->tensors[0].weight.layer == "model.layers.0.mlp.experts.0.w1");
+  CHECK(plan->tensors[1].weight.layer == "model.layers.0.mlp.experts.0.w3");
+}
+
+TEST_CASE("experts of layouts that transformers cannot decompress are left, and included with a warning") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  for (const MemoryModel* experts : {&layouts.single, &layouts.output_major})
+    for (const char* preset : {"int8_dynamic", "int8_per_tensor", "uint4_wo_32", "nvfp4", "mxfp8"}) {
+      CAPTURE(preset);
+      const ModelIndex index = mixture_index(*experts, kMerged);
+      List<Diagnostic> remarks;
+      CHECK(quantized_of(index, preset, {}, &remarks) == "1");
+      REQUIRE(!remarks.empty());
+      CHECK(remarks[0].code == "low-coverage");
+      CHECK_FALSE(has_code(remarks, "loader-limit"));
+      CHECK(quantized_of(index, preset, ExpertChoice::include, &remarks) == kAll);
+      CHECK(has_code(remarks, "loader-limit"));
+    }
+}
+
+TEST_CASE("single experts that are left have a group of fp8, which lets the loader pass them") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const auto groups_of = [&](const char* preset, ExpertChoice experts, const char* config_json = kMerged) {
+    json::Value block;
+    const std::string count =
+        quantized_of(mixture_index(layouts.single, config_json), preset, experts, nullptr, &block);
+    CAPTURE(count);
+    return block["config_groups"];
+  };
+  const json::Value groups = groups_of("int8", ExpertChoice::exclude);
+  REQUIRE(groups.members().size() == 2);
+  CHECK(json::write(groups["group_1"]["targets"]) == R"(["re:(.*\\.)?experts\\.\\d+\\..*"])");
+  CHECK(groups["group_1"]["weights"]["type"].as_string() == "float");
+  CHECK(groups_of("fp8_per_channel", ExpertChoice::exclude).members().size() == 1);
+  CHECK(groups_of("int8", ExpertChoice::by_default).members().size() == 1);
+  CHECK(groups_of("int8", ExpertChoice::exclude, R"({"model_type": "other"})").members().size() == 1);
+}
+
+TEST_CASE("experts of which some are left, or that differ, are refused for a preset and warned of for a config") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const ModelIndex index = mixture_index(layouts.single, kMerged);
+  const std::string int8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})",
+                    int4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32, "ch_axis": -1})";
+  const std::string config = R"({"global_quant_config": {"weight": )" + int8 + "}",
+                    rest = R"(, "default_exclusions": true})";
+  const std::string partly = config + R"(, "exclude": ["*.experts.1.*"])",
+                    mixed = config + R"(, "layer_quant_config": {"*.experts.1.*": {"weight": )" + int4 + "}}";
+  for (const std::string& each : {partly, mixed}) {
+    const std::string refused = quantized_of(index, each + rest);
+    CHECK(refused.find("transformers") != std::string::npos);
+    CHECK(refused.find("--exclude-experts") != std::string::npos);
+    List<Diagnostic> remarks;
+    quantized_of(index, each + "}", {}, &remarks);
+    CHECK(has_code(remarks, "loader-limit"));
+  }
+  // fp8 beside plain weights passes.
+  CHECK(quantized_of(index, R"({"global_quant_config": {"weight": {"dtype": "fp8_e4m3", "qscheme": "per_channel",
+    "ch_axis": 0}}, "exclude": ["*.experts.1.*"])" +
+                                rest) == std::to_string(1 + 3 * (kExpertCount - 1)));
+}
+
+TEST_CASE("a family whose layers the loader splits is refused unless they are bytes with a scale a row") {
+  MemoryModel model;
+  model.add_file(
+      "model.safetensors",
+      {{"encoder.layer.0.mlp.weights_in.weight", StorageDtype::F32, {64, kIn}, normal_values(64 * kIn, 1)},
+       {"encoder.layer.0.mlp.weights_out.weight", StorageDtype::F32, {kIn, 32}, normal_values(kIn * 32, 2)}});
+  ModelIndex index = model.index();
+  index.set_sibling_file("config.json", R"({"model_type": "depth", "backbone_config": {"model_type": "dinov2"}})");
+  CHECK(quantized_of(index, "int8") == "2");
+  CHECK(quantized_of(index, "fp8_per_channel") == "2");
+  for (const char* preset : {"int4_wo_32", "fp8", "mxfp4"})
+    CHECK(quantized_of(index, preset).find("transformers splits mlp.weights_in") != std::string::npos);
 }

@@ -31,11 +31,11 @@ TEST_CASE("model parts: subsets of several models in any order") {
   for (int round = 0; round < 500; ++round) {
     std::vector<PartFile> files;
     std::vector<std::string> missing;
-    const uint32_t models = 1 + random() % 3;
+    const auto models = static_cast<uint32_t>(1 + random() % 3);
     for (uint32_t m = 0; m < models; ++m) {
       const std::string stem = "m" + std::to_string(m);
-      const uint32_t count = 1 + random() % 5;
-      const uint32_t kept = random() % count + 1;  // at least one part tells of the others
+      const auto count = static_cast<uint32_t>(1 + random() % 5);
+      const auto kept = static_cast<uint32_t>(random() % count + 1);  // at least one part tells of the others
       for (uint32_t number = 1; number <= count; ++number) {
         std::string name = count == 1 ? stem + ".gguf" : part_name({stem, number, count, ".gguf"});
         if (number == kept || random() % 4 != 0)

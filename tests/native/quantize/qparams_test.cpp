@@ -56,6 +56,29 @@ TEST_CASE("float32 zero points: the range as it is") {
   CHECK(qparams_of(1.0f, 4.0f, spec).zero_point == 0.0f);
 }
 
+// Brevitas' groupwise quantizers: their scales with power-of-two thresholds, and without a floor.
+TEST_CASE("float32 zero points: the keys of a grid decide about the scale") {
+  QuantizationSpec spec = qparams_spec_of(Dtype::uint4, false);
+  spec.zero_point_type = ZeroPointType::float32;
+  spec.grid.divisor = ScaleDivisor::code_count;
+  spec.grid.threshold_rounding = ThresholdRounding::ceil;
+  spec.grid.zero_point_order = ZeroPointOrder::before_rounding;
+  spec.grid.divides = true;
+  spec.grid.max_includes_zero = false;
+  spec.grid.smallest_scale = 0;
+  spec.grid.smallest_threshold = 1e-4f;
+  const QParams powers = qparams_of(-1.0f, 1.25f, spec);  // 2.25 becomes 4, over 16 codes
+  CHECK(powers.scale == 0.25f);
+  CHECK(powers.zero_point == 4.0f);
+
+  QuantizationSpec small = qparams_spec_of(Dtype::uint6, false);
+  small.zero_point_type = ZeroPointType::float32;
+  small.grid.smallest_scale = 0;
+  const QParams tiny = qparams_of(-3e-6f, 3.5e-6f, small);
+  CHECK(tiny.scale == (3.5e-6f + 3e-6f) / 63.0f);
+  CHECK(tiny.zero_point == 3e-6f / tiny.scale);
+}
+
 TEST_CASE("fp8: largest magnitude over the largest value") {
   CHECK(qparams_of(-7.0f, 3.0f, qparams_spec_of(Dtype::fp8_e4m3, true)).scale == 7.0f / 448.0f);
   CHECK(qparams_of(-7.0f, 3.0f, qparams_spec_of(Dtype::fp8_e5m2, true)).scale == 7.0f / 57344.0f);

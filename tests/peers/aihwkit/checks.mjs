@@ -1,6 +1,7 @@
 // What is compared with aihwkit: maps of its digital quantization.
 import { checkWeights } from '../weights_check.mjs';
 import * as listed from './differences.mjs';
+import { checkInputs } from './input_checks.mjs';
 
 /** Names do not say which norms are of class LayerNorm; a user would. */
 function prepare(config, types) {
@@ -11,5 +12,8 @@ function prepare(config, types) {
 /** Rows of the table of `npm run test:peers`. */
 export async function checkAihwkit(environment, quantizer, folder, options) {
   const what = 'maps: each weight has the scales, zero points and values of aihwkit, or both refuse';
-  return [await checkWeights({ what, environment, quantizer, folder, options, listed, prepare })];
+  return [
+    await checkWeights({ what, environment, quantizer, folder, options, listed, prepare }),
+    await checkInputs({ environment, quantizer, folder, options }),
+  ];
 }

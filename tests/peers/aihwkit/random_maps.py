@@ -32,7 +32,7 @@ def estimator_of(c):
 
 
 def weight_config(c):
-    bits = c.choice((2, 3, 4, 5, 6, 7, 8, 8, 0, 1 if c.random() < 0.2 else 4))
+    bits = c.choice((2, 3, 4, 5, 6, 7, 8, 8, 9, 12, 15, 0, 1 if c.random() < 0.2 else 4))
     symmetric, per_channel, chosen = c.random() < 0.6, c.random() < 0.5, estimator_of(c)
     if chosen["range_estimator"] in (RangeEstimators.MSE, RangeEstimators.cross_entropy):
         # aihwkit searches in Python: with zero points, two numbers at once.

@@ -40,7 +40,7 @@ def tensor_config(c, is_weight, mistakes=0.06):
         config.update(exponent_bit_width=e, mantissa_bit_width=m)
         config["bit_width"] = or_mistake((1 + (e or 3) + (m or 0),), (8, 7))
     else:
-        config["bit_width"] = or_mistake((2, 3, 4, 5, 6, 7, 8), (16, 1))
+        config["bit_width"] = or_mistake((2, 3, 4, 5, 6, 7, 8, 9, 12, 15), (16, 1))
     return QTensorConfig(**config)
 
 

@@ -23,7 +23,7 @@ def random_arguments(c, kind):
                      quantize_weight_zero_point=c.random() < 0.7, scaling_min_val=c.choice((1e-4, 1e-10)),
                      weight_kwargs={"narrow_range": c.random() < 0.3})
     if weight_format == "int":
-        arguments.update(weight_quant_format="int", weight_bit_width=c.choice((2, 3, 4, 5, 6, 7, 8)))
+        arguments.update(weight_quant_format="int", weight_bit_width=c.choice((2, 3, 4, 5, 6, 7, 8, 10, 13)))
     else:
         e, m = c.choice(FLOATS[weight_format])
         arguments.update(weight_quant_format=f"{weight_format}_e{e}m{m}", weight_bit_width=1 + e + m)

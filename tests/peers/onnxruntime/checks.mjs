@@ -1,6 +1,7 @@
-// ONNX models that we quantize, in onnxruntime (logits of all positions) and onnxruntime-genai (five tokens); and our checkpoints, read by
-// genai's builder.
+// ONNX models that we quantize, in onnxruntime (logits of all positions) and onnxruntime-genai (five tokens); our checkpoints, read by
+// genai's builder; and random small graphs (chains.mjs).
 import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
+import { checkChains } from './chains.mjs';
 import { OnnxWriter } from './onnx_writer.mjs';
 
 const onnx = { format: 'onnx', dtype: 'float32' };
@@ -63,9 +64,9 @@ const cases = [
 ];
 
 /** Rows of the table of `npm run test:peers`. */
-export async function checkOnnxruntime(environment, quantizer, folder, { only }) {
+export async function checkOnnxruntime(environment, quantizer, folder, { only, seed, count }) {
   const writer = new OnnxWriter(environment, quantizer, folder);
   const row = await checkRuntime(environment, quantizer, folder, { cases, only, writer });
   row.note = `tokens, and checkpoints by its builder: onnxruntime-genai ${environment.versionOf('onnxruntime-genai')}`;
-  return [row];
+  return [row, await checkChains(environment, quantizer, folder, { seed, count })];
 }

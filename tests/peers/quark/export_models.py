@@ -1,6 +1,6 @@
 """Models quantized and exported by Quark: `python export_models.py FOLDER MODEL...`.
 
-A MODEL is the name of one in tiny_models.py or a folder with a checkpoint. Each is quantized with every scheme of Quark's own LLMTemplate and
+A MODEL is the name of one in tiny_models.py or a folder with a checkpoint, and :bfloat16 or :float16 for its weights in that dtype. Each is quantized with every scheme of Quark's own LLMTemplate and
 written by its exporter. Prints a line an export: {"model", "name", "source": folder of the float model, "activations": file, "folder",
 "seconds"}, or "error" for the last two where Quark fails. Static scales of activations are calibrated on FOLDER/tokens.safetensors, one
 sequence a batch; what enters and leaves the layers of the float model then is in the file of activations.
@@ -21,7 +21,8 @@ from safetensors.torch import load_file, save_file
 from tiny_models import MODELS, make_model
 from transformers import AutoModelForCausalLM
 
-EXCLUDED = ["lm_head", "*.mlp.gate"]
+# Routers are of no class that Quark quantizes, so its configs do not name them.
+EXCLUDED = ["lm_head"]
 # One scheme of each kind of packing.
 PACKED = ("int4_wo_32", "uint4_wo_32", "uint4_wo_per_channel", "int4_fp8")
 
@@ -42,13 +43,21 @@ def variants(is_large):
         yield f"{scheme}, pack_method order", {"scheme": scheme}, {"pack_method": "order"}
     for scheme in ("fp8", "int4_wo_32"):
         yield f"{scheme}, kv_cache fp8", {"scheme": scheme, "kv_cache_scheme": "fp8"}, {}
+    for scheme in ("int8", "uint4_wo_32"):
+        yield f"{scheme}, fake_quantized", {"scheme": scheme}, {"weight_format": "fake_quantized"}
     yield "nvfp4, scales not shared", {"scheme": "nvfp4", "shared_scale_groups": []}, {}
 
 
 def open_model(name, folder):
-    """The float model and the folder of its checkpoint."""
-    source = os.path.join(folder, name) if name in MODELS else name
-    model = make_model(name, source) if name in MODELS else AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).eval()
+    """The float model, and the folder of its checkpoint in the dtype that the name ends in, or float32."""
+    name, _, dtype = name.partition(":")
+    dtype = getattr(torch, dtype or "float32")
+    if name in MODELS:
+        source = os.path.join(folder, f"{name}-{dtype}".replace("torch.", ""))
+        model = make_model(name, source, dtype)
+    else:
+        source = name
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=dtype).eval()
     model.config._name_or_path = source
     return model, source
 
@@ -87,12 +96,12 @@ def main(folder, *names):
     for model_name in names:
         model, source = open_model(model_name, folder)
         own_tokens = tokens % model.config.vocab_size
-        activations = os.path.join(folder, f"{os.path.basename(model_name)}.activations.safetensors")
+        activations = os.path.join(folder, f"{os.path.basename(model_name)}.activations.safetensors".replace(":", "-"))
         with torch.no_grad():
             write_activations(model, own_tokens, activations)
         for name, arguments, export_arguments in variants(model.num_parameters() > LARGE):
             line = {"model": os.path.basename(model_name), "name": name, "source": source, "activations": activations}
-            line["folder"] = os.path.join(folder, f"{line['model']} {name}".replace(",", "").replace(" ", "-"))
+            line["folder"] = os.path.join(folder, f"{line['model']} {name}".replace(",", "").replace(" ", "-").replace(":", "-"))
             start = time.monotonic()
             try:
                 with torch.no_grad():

@@ -26,7 +26,7 @@ FAILURES = (AssertionError, AttributeError, KeyError, NotImplementedError, Runti
 def load(folder):
     config = AutoConfig.from_pretrained(folder)
     del config.quantization_config
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_config(config, dtype=config.dtype or torch.float32).eval()
     preprocess_for_quantization(model)
     return import_model_from_safetensors(model, folder).eval()
 

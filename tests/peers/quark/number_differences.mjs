@@ -47,6 +47,16 @@ export const numberDifferences = [
     explains: ({ specs, count }) => specs[0].observer_cls === 'PerBlockMXDiffsObserver' && count <= 128,
   },
   {
+    id: 'logarithms of 16 bits',
+    text: 'scale_calculation_mode floor and ceil: Quark takes the logarithm in the dtype of a weight of 16 bits, which is rounded to a whole number near powers of two; here powers of two are read from the bits',
+    explains: ({ specs, dtype }) => dtype !== 'float32' && /^(floor|ceil)$/.test(specs[0].scale_calculation_mode ?? ''),
+  },
+  {
+    id: 'histograms of 16 bits',
+    text: 'HistogramObserverPro: torch bins values of 16 bits by edges of 16 bits, here they are float32',
+    explains: ({ specs, dtype }) => dtype !== 'float32' && specs[0].observer_cls === 'PerTensorHistogramObserverPro',
+  },
+  {
     id: 'observers of another dtype',
     text: 'PerBlockBFPObserver for floats, and the range of TQT for unsigned integers, are what Quark’s formulas happen to give',
     explains: ({ specs: [{ observer_cls, dtype }] }) =>

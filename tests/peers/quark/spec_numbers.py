@@ -1,7 +1,7 @@
 """What Quark makes of a matrix by random specs: `python spec_numbers.py FOLDER SEED COUNT`.
 
-Writes FOLDER/numbers.safetensors: `matrix`, and as "0", "1", ... what it is after it was quantized and dequantized by each spec. Prints a
-line a spec: {"specs": [as Quark writes them, one a stage], "values": name}.
+Writes FOLDER/numbers.safetensors: `matrix`, and as "0", "1", ... what it is after it was quantized and dequantized by each spec, the matrix in
+float32, bfloat16 or float16. Prints a line a spec: {"specs": [as Quark writes them, one a stage], "dtype": of the matrix, "values": name}.
 """
 import json
 import os
@@ -16,6 +16,8 @@ from random_specs import REFUSALS, weight_spec
 from safetensors.torch import save_file
 
 SHAPE = (128, 128)
+# Half of the specs see float32.
+DTYPES = ("float32", "float32", "bfloat16", "float16")
 
 
 def make_matrix():
@@ -36,14 +38,15 @@ def main(folder, seed, count):
     values = {"matrix": matrix}
     for i in range(int(count)):
         spec = weight_spec(random.Random(f"{seed} {i}"))
+        dtype = random.Random(f"{seed} {i} dtype").choice(DTYPES)
         try:
-            made = FakeQuantizeBase.get_fake_quantize(spec)(matrix.clone())
+            made = FakeQuantizeBase.get_fake_quantize(spec)(matrix.to(getattr(torch, dtype)))
         except REFUSALS as error:
             print(f"{i}: {error}", file=sys.stderr)
             continue
         values[str(i)] = made.detach().float().contiguous().clone()
         specs = [stage.to_dict() for stage in (spec if isinstance(spec, list) else [spec])]
-        print(json.dumps({"specs": specs, "values": str(i)}), flush=True)
+        print(json.dumps({"specs": specs, "dtype": dtype, "values": str(i)}), flush=True)
     save_file(values, os.path.join(folder, "numbers.safetensors"))
 
 

@@ -16,19 +16,19 @@ const how = 'dequantize=True';
 const conversion = 'issues during automatic conversion of the weights';
 const dequantizeRefusals = { uint4_wo_128: conversion };
 
-// Experts: the loader decompresses packed weights without zero points and fp8 with a scale a row or tensor, and takes all experts for quantized
-// like the first group says, unless that is fp8. It drops the scale of NVFP4's tensors.
-const refusedWithExperts = ['int8_per_tensor', 'int8_dynamic', 'fp8_per_block', 'mxfp8'];
+// Experts: the loader decompresses words without zero points, mxfp4, and fp8 with a scale a row or tensor. Those of other layouts are left, and load
+// so; included, they do not. It drops the scale of NVFP4's tensors.
+const unreadIntegers = ['int8_per_tensor', 'int8_dynamic'];
+const unreadBlocks = ['nvfp4', 'mxfp8'];
 const expertRefusals = {
-  ...Object.fromEntries([...refusedWithExperts, ...groupsWithZeroPoints].map((preset) => [preset, conversion])),
+  ...Object.fromEntries([...unreadIntegers, 'fp8_per_block', 'mxfp8'].map((preset) => [preset, conversion])),
   nvfp4: 'logits differ',
 };
-const leftExpertRefusals = Object.fromEntries(['int8', 'int4_wo_64', 'mxfp4'].map((preset) => [preset, conversion]));
-const options = { includeExperts: true };
+const included = { options: { includeExperts: true }, refusals: expertRefusals };
+const excluded = { options: { excludeExperts: true } };
 
 const tinyLlama = { format, model: 'tiny-llama', dtype: 'float32' };
 const tinyMoe = { format, model: 'tiny-moe', dtype: 'float32' };
-const experts = { ...tinyMoe, options, refusals: expertRefusals };
 const smollm2 = { format, model: 'smollm2', dtype: 'float16' };
 
 const cases = [
@@ -36,11 +36,13 @@ const cases = [
   ...casesOf({ ...tinyLlama, presets: ['uint4_wo_64'], refusals: defaultRefusals }),
   ...casesOf({ ...tinyLlama, presets: groupsWithZeroPoints, how, refusals: dequantizeRefusals }),
   ...casesOf({ ...tinyLlama, dtype: 'bfloat16', presets: blockFloats }),
-  ...casesOf({ ...tinyMoe, presets: ['int8', 'int4_wo_64', 'fp8_per_channel'], refusals: leftExpertRefusals }),
-  ...casesOf({ ...tinyMoe, dtype: 'bfloat16', presets: ['mxfp4', 'mxfp8'], refusals: leftExpertRefusals }),
-  ...casesOf({ ...experts, presets: [...integers, ...groups, ...floats] }),
-  ...casesOf({ ...experts, presets: groupsWithZeroPoints, how }),
-  ...casesOf({ ...experts, dtype: 'bfloat16', presets: blockFloats }),
+  ...casesOf({ ...tinyMoe, presets: [...integers, ...groups, ...floats] }),
+  ...casesOf({ ...tinyMoe, presets: ['uint4_wo_64'], how }),
+  ...casesOf({ ...tinyMoe, dtype: 'bfloat16', presets: blockFloats }),
+  ...casesOf({ ...tinyMoe, ...included, presets: [...unreadIntegers, 'fp8_per_block'] }),
+  ...casesOf({ ...tinyMoe, ...included, dtype: 'bfloat16', presets: unreadBlocks }),
+  ...casesOf({ ...tinyMoe, ...excluded, presets: ['int8', 'int4_wo_64', 'fp8_per_channel'] }),
+  ...casesOf({ ...tinyMoe, ...excluded, dtype: 'bfloat16', presets: ['mxfp4'] }),
   ...casesOf({ ...smollm2, presets: ['int8', 'int4_wo_64', 'fp8_per_channel'] }),
   ...casesOf({ ...smollm2, presets: ['uint4_wo_64'], how }),
   ...casesOf({ ...smollm2, dtype: 'bfloat16', presets: ['mxfp4'] }),

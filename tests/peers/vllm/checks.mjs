@@ -3,6 +3,7 @@ import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
 
 const inBfloat16 = { model: 'tiny-llama', dtype: 'bfloat16' };
 const tinyLlama = { model: 'tiny-llama', dtype: 'float16' };
+const tinyMoe = { model: 'tiny-moe', dtype: 'bfloat16' };
 const smollm2 = { model: 'smollm2', dtype: 'float16' };
 
 const compressed = { format: 'compressed-tensors' };
@@ -20,12 +21,34 @@ const quarkPresets = ['int8', 'fp8', 'ptpc_fp8', 'mxfp4'];
 const noScheme = 'No quark compatible scheme was found';
 const quarkRefusals = { int8: noScheme, fp8: noScheme, mxfp4: noKernel };
 
+const actOrderRefusals = { int4_wo_64: 'GPTQ group activation ordering (desc_act=True) is no longer supported' };
+/** desc_act with g_idx. */
+const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
+
 const cases = [
   ...casesOf({ ...tinyLlama, ...compressed, presets: wordPresets }),
   ...casesOf({ ...inBfloat16, ...compressed, presets: compressedPresets, refusals: compressedRefusals }),
   ...casesOf({ ...tinyLlama, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_64'] }),
+  ...casesOf({
+    ...tinyLlama,
+    format: 'gptq',
+    presets: ['int4_wo_64'],
+    algorithm: actOrder,
+    refusals: actOrderRefusals,
+  }),
   ...casesOf({ ...inBfloat16, format: 'quark', presets: quarkPresets, refusals: quarkRefusals }),
+  ...casesOf({ ...tinyMoe, ...compressed, presets: ['int4_wo_64', 'int8', 'mxfp4', 'fp8_per_channel'] }),
+  ...casesOf({
+    ...tinyMoe,
+    ...compressed,
+    options: { includeExperts: true },
+    presets: ['int8_dynamic', 'nvfp4', 'fp8_per_block'],
+  }),
+  ...casesOf({ ...tinyMoe, ...compressed, options: { excludeExperts: true }, presets: ['int4_wo_64', 'int8_dynamic'] }),
+  ...casesOf({ ...tinyMoe, format: 'awq', presets: ['uint4_wo_64'] }),
+  ...casesOf({ ...tinyMoe, format: 'gptq', presets: ['int4_wo_64'] }),
+  ...casesOf({ ...tinyMoe, format: 'quark', presets: ['ptpc_fp8', 'mxfp4'] }),
   ...casesOf({ ...smollm2, ...compressed, presets: ['int4_wo_64'] }),
 ];
 

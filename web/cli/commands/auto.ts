@@ -50,7 +50,11 @@ function autoLines(
   const chosen = ({ choices, chosen }: AutoLayer) => choices[chosen] ?? { bytes: 0, loss: 0 };
   const lowest = ({ choices }: AutoLayer) => Math.max(...choices.map((choice) => choice?.loss ?? 0));
   const rows = [...found.layers].sort((a, b) => lowest(b) - lowest(a));
-  const flags = [options.includeTowers && ' --include-towers', options.includeExperts && ' --include-experts'];
+  const flags = [
+    options.includeTowers && ' --include-towers',
+    options.includeExperts && ' --include-experts',
+    options.excludeExperts && ' --exclude-experts',
+  ];
   const quantize = `wasmquant quantize ${printable(argument)} --config ${printable(options.output ?? 'config.json')}${flags.filter(Boolean).join('')} -o OUT`;
   return [
     `${colors.bold(printable(argument))}  ${colors.dim(text)}`,

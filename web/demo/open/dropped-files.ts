@@ -8,14 +8,25 @@ function readFile(entry: FileSystemFileEntry): Promise<File> {
   return new Promise((resolve, reject) => entry.file(resolve, reject));
 }
 
-/** The files directly in a folder: a model is one folder; subfolders (onnx, original) are other models. */
-async function filesOfFolder(folder: FileSystemDirectoryEntry): Promise<File[]> {
+/** The same file under a path, without a copy of its bytes. */
+const at = (path: string, file: File) =>
+  path === '' ? file : new File([file], `${path}${file.name}`, { lastModified: file.lastModified });
+
+/** The files of a folder. A model is one folder, subfolders (onnx, original) are other models; but an ONNX file may have its
+ * weights in subfolders. */
+async function filesOfFolder(folder: FileSystemDirectoryEntry, path = ''): Promise<File[]> {
   const reader = folder.createReader();
   const files: File[] = [];
+  const folders: FileSystemDirectoryEntry[] = [];
   // A reader returns batches; an empty batch is the end.
   for (let batch = await readEntries(reader); batch.length > 0; batch = await readEntries(reader)) {
-    for (const entry of batch) if (entry.isFile) files.push(await readFile(entry as FileSystemFileEntry));
+    for (const entry of batch) {
+      if (entry.isFile) files.push(at(path, await readFile(entry as FileSystemFileEntry)));
+      else folders.push(entry as FileSystemDirectoryEntry);
+    }
   }
+  if (path !== '' || files.some(({ name }) => /\.onnx$/i.test(name)))
+    for (const inner of folders) files.push(...(await filesOfFolder(inner, `${path}${inner.name}/`)));
   return files;
 }
 

@@ -26,6 +26,8 @@ export interface AutoConfigOptions {
   includeTowers?: boolean;
   /** As for `plan`; the later run needs the same value. */
   includeExperts?: boolean;
+  /** As for `plan`; the later run needs the same value. */
+  excludeExperts?: boolean;
   /** Cancels. */
   signal?: AbortSignal;
   /** Called while layers are measured. */

@@ -15,6 +15,11 @@ export interface OnnxOptions {
   accuracyLevel?: 0 | 1 | 2 | 3 | 4;
   /** Stores tensors from 1 KiB in a second file, `<model's file>_data`. Default: if the model would exceed 1.5 GiB. */
   externalData?: boolean;
+  /**
+   * Quantizes weights that are also inputs of the graph, with the weight as the default: they become constants that a
+   * caller can no longer set. Default false. Files of format version 3, where every weight is an input, do not need it.
+   */
+  constantInputs?: boolean;
 }
 
 /** Options of GGUF outputs. */
@@ -44,10 +49,12 @@ export interface PlanOptions {
   /** Also quantizes vision and audio towers and projectors, which presets exclude. Default false. */
   includeTowers?: boolean;
   /**
-   * Also quantizes experts of compressed-tensors outputs, under per-expert names that vLLM reads but transformers
-   * cannot load. Default false.
+   * Experts of checkpoints are quantized by default where transformers reads them; true: also where only vLLM does, with
+   * a warning. Where neither does, planning fails. Default false.
    */
   includeExperts?: boolean;
+  /** Experts keep their dtype, whatever the config says. Not together with `includeExperts`. Default false. */
+  excludeExperts?: boolean;
   /** Plans as with calibration; otherwise static inputs and outputs are left out. Runs set it themselves. */
   calibrated?: boolean;
 }

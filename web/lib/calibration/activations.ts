@@ -96,7 +96,8 @@ const parsed = (requests: string) => JSON.parse(requests) as Pick<ActivationBatc
 function unknownLayer(layer: string, layers: Set<string>, requests: string): QuantizationError {
   const last = layer.split('.').at(-1) ?? '';
   const alike = [...layers].filter((name) => name.split('.').at(-1)?.startsWith(last));
-  const shown = (alike.length > 0 ? alike : parsed(requests).map((request) => request.layer)).slice(0, 4);
+  const requested = new Set(parsed(requests).map((request) => request.layer)); // once for each role
+  const shown = (alike.length > 0 ? alike : [...requested]).slice(0, 4);
   return failure('argument-invalid', layer, `the model has no layer of this name; it has ${shown.join(', ')}`);
 }
 

@@ -185,7 +185,7 @@ export interface WasmquantModule extends ForwardModule {
   };
   ModelIndex: new () => BoundModelIndex;
   /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers,
-   * include_experts, tileBytes, columnTileBytes, calibrates, activations}`; calibrates: activations will be calibrated;
+   * experts, tileBytes, columnTileBytes, calibrates, activations}`; calibrates: activations will be calibrated;
    * activations: results. Call `error()` first. */
   makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
   /** Copies the packed tasks at `pointer`. Call `error()` first. */

@@ -63,7 +63,8 @@ export async function findConfig(
 ): Promise<AutoConfig> {
   const { instance, memory } = workshop;
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
-  const { includeTowers = false, includeExperts = false } = options;
+  const { includeTowers = false, includeExperts = false, excludeExperts = false } = options;
+  const included = { includeTowers, includeExperts, excludeExperts };
   signal?.throwIfAborted();
   const budget = budgetOf(options);
   const batch = await forwardBatchOf(instance, model, options.calibration);
@@ -71,7 +72,7 @@ export async function findConfig(
   const { tokens, plan: forward } = batch;
 
   const planned = (config: object) =>
-    withPlan(instance, model, JSON.stringify(config), { format, includeTowers, includeExperts }, memory.tiles, tasksOf);
+    withPlan(instance, model, JSON.stringify(config), { format, ...included }, memory.tiles, tasksOf);
   const tasksOf = (bound: BoundPlan, plan: Plan) => {
     const tasks = instance.call<PlanTask[]>(() => bound.work());
     return {

@@ -5,6 +5,7 @@ import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } f
 import { isReadOnce } from '../calibration/activations.js';
 import { OpenedModel } from '../model/model.js';
 import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
+import { type FeedMask, maskOf, withoutPadding } from './padding.js';
 
 /** The subset of ONNX Runtime's tensor used here. */
 export interface RuntimeTensor {
@@ -84,7 +85,14 @@ async function bytesOf(model: OpenedModel, outputs: string[], locations: string[
   return { bytes, externalData };
 }
 
-/** A tensor's data for calibration. Errors: dtype-unsupported. */
+/** A tensor's data for calibration, without padding, for each use. Errors: dtype-unsupported. */
+async function* batchesOf(tensor: RuntimeTensor, name: string, uses: readonly Wanted[], mask: FeedMask | null) {
+  for (const use of uses) {
+    const batch = withoutPadding(await batchOf(tensor, name, use), mask);
+    if (batch) yield batch;
+  }
+}
+
 async function batchOf(tensor: RuntimeTensor, name: string, use: Wanted): Promise<ActivationBatch> {
   const shape = [...tensor.dims];
   const data = tensor.getData ? await tensor.getData() : tensor.data;
@@ -114,10 +122,11 @@ async function* captured(
   try {
     let number = 0;
     for await (const feed of feeds) {
+      const mask = maskOf(feed, number);
       for (const name of fed) {
         const tensor = feed[name] as RuntimeTensor | undefined;
         if (!tensor) throw failure('argument-invalid', name, `feed ${number} has no input of this name`);
-        for (const use of values.get(name) ?? []) yield await batchOf(tensor, name, use);
+        yield* batchesOf(tensor, name, values.get(name) ?? [], mask);
       }
       for (let first = 0; first < fetched.length; first += valuesPerRun) {
         signal?.throwIfAborted();
@@ -126,7 +135,7 @@ async function* captured(
         for (const name of names) {
           const tensor = outputs[name];
           if (!tensor) throw failure('state-invalid', name, 'was not given out by ONNX Runtime');
-          for (const use of values.get(name) ?? []) yield await batchOf(tensor, name, use);
+          yield* batchesOf(tensor, name, values.get(name) ?? [], mask);
           tensor.dispose?.();
           delete outputs[name];
         }

@@ -1,7 +1,9 @@
 // The core's plan of a run. Bound objects are freed before the first `await`; what a run needs is copied.
 
+import { failure } from '../api/errors.js';
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlanOptions } from '../api/types.js';
+
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
@@ -32,12 +34,18 @@ interface Constant {
   bytes: number;
 }
 
+function expertChoice(include?: boolean, exclude?: boolean): 'include' | 'exclude' | undefined {
+  if (include && exclude)
+    throw failure('argument-invalid', 'excludeExperts', 'contradicts includeExperts; set only one of them');
+  return include ? 'include' : exclude ? 'exclude' : undefined;
+}
+
 /** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
 export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  { format, onnx, gguf, includeTowers, includeExperts, file, folder }: PlanChoices,
+  { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder }: PlanChoices,
   settings: PlanSettings,
   use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array = new Uint8Array(),
@@ -48,7 +56,10 @@ export function withPlan<T>(
     instance.withBytes(constants, (at) => {
       const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
       const known = { constants: at, constantsBytes: constants.length };
-      const included = { include_towers: includeTowers === true, include_experts: includeExperts === true };
+      const included = {
+        include_towers: includeTowers === true,
+        experts: expertChoice(includeExperts, excludeExperts),
+      };
       const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...known, ...settings };
       return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
     }),

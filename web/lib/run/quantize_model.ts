@@ -11,7 +11,7 @@ import { dispatch } from '../pool/job_loop.js';
 import { Schedule, type WorkItem } from '../pool/job_queue.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { errorRemarks, tensorReport } from '../pool/report.js';
+import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
 import { type Order, type Prepared, prepare, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
@@ -58,9 +58,10 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
 }
 
 type ErrorOf = (task: number) => TensorError | null;
+type OutcomeOf = (task: number) => Outcome;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */
-async function write(prepared: Prepared, done: TakenOver, progress: ProgressMeter): Promise<ErrorOf> {
+async function write(prepared: Prepared, done: TakenOver, progress: ProgressMeter): Promise<OutcomeOf> {
   const { workshop, run, calibration, part, target, sizes } = prepared;
   const { pool, memory } = workshop;
   const { signal } = prepared.options;
@@ -88,17 +89,17 @@ async function write(prepared: Prepared, done: TakenOver, progress: ProgressMete
   });
   await abortable(signal, output.finish());
   for (const source of weights) await source.checkUnchanged?.();
-  return (task) => calibrated.get(task) ?? errorOf(task);
+  return (task) => calibrated.get(task) ?? { error: errorOf(task) };
 }
 
-/** Writes the tensors of calibrated blocks. Returns their errors, by task. */
+/** Writes the tensors of calibrated blocks. Returns their outcomes, by task. */
 async function calibrate(
   { workshop, options }: Order,
   calibration: CalibrationPlan | null,
   context: RunContext,
   output: OutputFiles,
   progress: ProgressMeter,
-): Promise<Map<number, TensorError | null>> {
+): Promise<Map<number, Outcome>> {
   if (!calibration) return new Map();
   const { calibrateBlocks } = await import('../calibration/calibrate.js');
   return calibrateBlocks(workshop, calibration, context, output, progress, options.signal);
@@ -106,14 +107,15 @@ async function calibrate(
 
 /** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
-  { workshop, run, part, small, target, options, notes }: Prepared,
+  { workshop, run, calibration, part, small, target, options, notes }: Prepared,
   { reused, resumed }: TakenOver,
-  errorOf: ErrorOf,
+  outcomeOf: OutcomeOf,
   started: number,
 ): Promise<Report> {
   const { plan } = run;
-  const errors = new Map(run.items.map(({ tensor }, number) => [tensor, errorOf(number)]));
-  const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null));
+  const outcomes = new Map(run.items.map(({ tensor }, number) => [tensor, outcomeOf(number)]));
+  const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, outcomes.get(number) ?? { error: null }));
+  const remarks = calibration ? (await import('../calibration/evidence.js')).calibrationRemarks(tensors) : [];
   const whole: Report = {
     format: plan.format,
     tensors,
@@ -122,7 +124,7 @@ async function report(
       ...small.map(({ name, bytes }) => ({ name, bytes })),
     ],
     totals: plan.totals,
-    diagnostics: [...plan.diagnostics, ...notes, ...errorRemarks(tensors)],
+    diagnostics: [...plan.diagnostics, ...notes, ...errorRemarks(tensors), ...remarks],
     ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
     ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
     durationMs: performance.now() - started,

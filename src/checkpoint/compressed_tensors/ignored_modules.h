@@ -5,9 +5,6 @@
 
 namespace wasmquant {
 
-/// Whether the layer's weight is copied or cast to 16 bits.
-bool keeps_weight(const LayerOutcome& layer) noexcept;
-
 /// Every unquantized Linear module under both of its names; towers and experts by one pattern each if all of their
 /// layers are unquantized; heads of the family that have no tensor.
 json::Array ignored_modules(const List<LayerOutcome>& layers, const families::ModelFamily& family);

@@ -16,6 +16,7 @@
 // Source: vllm-project/compressed-tensors; widths 2, 4 and 8 have the same layout in all its releases.
 #pragma once
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/compressed_tensors/converted_weights.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -33,15 +34,24 @@ class CompressedTensors final : public CheckpointFormat {
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
-  /// Per expert if transformers replaces the fused class by single layers (Llama 4), else left: no fused class loads
-  /// compressed weights. `include_experts`: per expert, which vLLM reads.
-  ExpertStorage expert_storage(const families::ModelFamily& family, bool include_experts) const override;
+  /// Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
+  std::string stacked_experts_limit(const families::ModelFamily& family) const override;
+  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+                                          const families::ModelFamily& family) const override {
+    return conversion_limit(layers, family);
+  }
+  std::string_view needed_loader(const List<LayerOutcome>& layers, const families::ModelFamily& family) const override {
+    return release_for_conversions(layers, family);
+  }
+  bool holds_split_layers() const noexcept override { return true; }
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;
   }
   bool hides_weight(const LayerOutcome& layer) const override;
   /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
-  /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied.
+  /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied. Of
+  /// several groups, that of the experts has a pattern; experts that are not quantized get a group of fp8, which
+  /// `ignore` overrules, because transformers then lets them pass (converted_weights.h).
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -1,8 +1,9 @@
-#include "checkpoint/compressed_tensors.h"
+#include "checkpoint/compressed_tensors/compressed_tensors.h"
 
 #include <algorithm>
 
-#include "checkpoint/ignored_modules.h"
+#include "checkpoint/compressed_tensors/compressors.h"
+#include "checkpoint/compressed_tensors/ignored_modules.h"
 #include "config/dialects/compressed_tensors_arguments.h"
 #include "core/list.h"
 
@@ -16,33 +17,6 @@ bool is_row_scheme(const QuantizationSpec& spec, size_t dimensions) {
   if (spec.qscheme == QScheme::per_group) return axis == last;
   return true;
 }
-
-enum class Compressor : uint8_t {
-  pack_quantized,
-  int_quantized,
-  float_quantized,
-  mxfp4_pack_quantized,
-  nvfp4_pack_quantized,
-  mxfp8_quantized
-};
-constexpr std::string_view kCompressors[] = {"pack-quantized",       "int-quantized",        "float-quantized",
-                                             "mxfp4-pack-quantized", "nvfp4-pack-quantized", "mxfp8-quantized"};
-
-// vLLM takes weight-only integers from words alone, and those of 8 bits with quantized inputs from bytes alone; it
-// takes no weight-only integers per tensor.
-// Source: vLLM's quantization/compressed_tensors/compressed_tensors.py, _get_scheme_from_parts.
-Compressor compressor_of(const QuantizationSpec& spec, bool is_unpacked) {
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  if (spec.scale_format == ScaleFormat::e4m3) return Compressor::nvfp4_pack_quantized;
-  if (spec.scale_format == ScaleFormat::e8m0)
-    return dtype.bits == 8 ? Compressor::mxfp8_quantized : Compressor::mxfp4_pack_quantized;
-  if (!dtype.is_integer) return Compressor::float_quantized;
-  if (dtype.bits == 8 && (spec.qscheme == QScheme::per_tensor || (is_unpacked && spec.qscheme == QScheme::per_channel)))
-    return Compressor::int_quantized;
-  return Compressor::pack_quantized;
-}
-
-std::string_view name_of(Compressor compressor) { return kCompressors[static_cast<size_t>(compressor)]; }
 
 // Whether the loader of that compressor accepts the spec: its dtype, and groups of its fixed size.
 bool is_block_scaled(const QuantizationSpec& spec, uint64_t columns) {
@@ -96,6 +70,32 @@ int16_t shift_to_signed(const DtypeInfo& dtype) {
 // The last axis of inputs [tokens, features], as configs spell it.
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
 
+// Names of a layer in a group of several. Those of a conversion are the same for many layers.
+void add_targets(json::Array& targets, const LayerOutcome& layer, const families::Conversion* row) {
+  const bool is_expert = row != nullptr && row->kind == families::Conversion::Kind::experts;
+  if (!is_expert) targets.emplace_back(layer.layer);
+  if (!is_expert && !layer.loader_layer.empty()) targets.emplace_back(layer.loader_layer);
+  if (row == nullptr) return;
+  const List<std::string> patterns = is_expert ? List<std::string>{std::string(kSingleExperts)} : target_patterns(*row);
+  for (const std::string& pattern : patterns) {
+    const auto is_it = [&](const json::Value& known) { return known.as_string() == pattern; };
+    if (std::none_of(targets.begin(), targets.end(), is_it)) targets.emplace_back(pattern);
+  }
+}
+
+json::Value group_of_plain_experts() {
+  QuantizationSpec spec;
+  spec.dtype = Dtype::fp8_e4m3;
+  spec.qscheme = QScheme::per_channel;
+  json::Value group;
+  group.set("targets", json::Value(json::Array{json::Value(kSingleExperts)}));
+  group.set("weights", config::compressed_tensors_arguments(spec, false));
+  group.set("input_activations", nullptr);
+  group.set("output_activations", nullptr);
+  group.set("format", name_of(Compressor::float_quantized));
+  return group;
+}
+
 void add_packed(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
   const uint64_t rows = layout.rows, columns = layout.columns;
@@ -106,6 +106,8 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
                 {rows, packing::words_per_row(columns, dtype.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
+  if (weight.is_reordered)
+    add_component(layout, weight, Role::column_group, "weight_g_idx", StorageDtype::I32, {columns});
   if (config::has_stored_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::row_words;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
@@ -190,10 +192,12 @@ bool CompressedTensors::holds_inputs(const Stages& inputs) const {
   return spec.qscheme == QScheme::per_tensor || (spec.qscheme == QScheme::per_channel && is_last_axis(spec.ch_axis));
 }
 
-ExpertStorage CompressedTensors::expert_storage(const families::ModelFamily& family, bool include_experts) const {
+std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily& family) const {
   // transformers' quantizers/base.py: SequentialLlama4TextExperts.
-  const bool is_replaced = family.is("llama4") || family.is("llama4_text");
-  return include_experts || is_replaced ? ExpertStorage::per_expert : ExpertStorage::left;
+  if (family.has("llama4") || family.has("llama4_text")) return {};
+  if (families::Conversions(family).has(families::Conversion::Kind::experts)) return {};
+  return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",
+                 family.model_type.empty() ? std::string("unknown") : family.model_type);
 }
 
 bool CompressedTensors::hides_weight(const LayerOutcome& layer) const {
@@ -213,6 +217,8 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     json::Array targets;
   };
   List<Group> groups;
+  const families::Conversions conversions(family);
+  const bool have_one_spec = have_experts_one_spec(layers, family);
   for (const LayerOutcome& layer : layers) {
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight.front();
@@ -224,8 +230,9 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
       groups.push_back({spec, layer.is_unpacked, layer.inputs, layer.outputs, {}});
       group = groups.end() - 1;
     }
-    group->targets.emplace_back(layer.layer);
-    if (!layer.loader_layer.empty()) group->targets.emplace_back(layer.loader_layer);
+    const families::Conversion* row = conversions.find(layer.layer);
+    if (row != nullptr && row->kind == families::Conversion::Kind::experts && !have_one_spec) row = nullptr;
+    add_targets(group->targets, layer, row);
   }
   // One scheme: every Linear that is not ignored. Several: each layer by exact name, which avoids precedence rules.
   if (groups.size() == 1) {
@@ -241,12 +248,16 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     json::Value block;
     block.set("targets", std::move(g.targets));
     block.set("weights", config::compressed_tensors_arguments(g.spec, false));
-    block.set("input_activations", g.inputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.inputs.front(), true));
-    block.set("output_activations", g.outputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.outputs.front(), true));
+    block.set("input_activations",
+              g.inputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.inputs.front(), true));
+    block.set("output_activations",
+              g.outputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.outputs.front(), true));
     block.set("format", compressor);
     config_groups.set(text_of("group_{}", i), std::move(block));
   }
   if (groups.empty()) return nullptr;
+  if (has_plain_conversions(layers, family))
+    config_groups.set(text_of("group_{}", groups.size()), group_of_plain_experts());
   json::Value block;
   block.set("quant_method", "compressed-tensors");
   block.set("format", format);

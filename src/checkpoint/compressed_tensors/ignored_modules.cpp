@@ -1,7 +1,9 @@
-#include "checkpoint/ignored_modules.h"
+#include "checkpoint/compressed_tensors/ignored_modules.h"
 
 #include <algorithm>
 
+#include "checkpoint/compressed_tensors/converted_weights.h"
+#include "families/conversions.h"
 #include "families/default_exclusions.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
@@ -56,23 +58,16 @@ void add_once(json::Array& out, std::string_view name) {
 
 }  // namespace
 
-bool keeps_weight(const LayerOutcome& layer) noexcept {
-  return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
-}
-
 json::Array ignored_modules(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
   const Patterns patterns(layers);
+  const families::Conversions conversions(family);
   json::Array patterned, named;
   for (const LayerOutcome& layer : layers) {
     const bool is_experts = layer.layer_type == "Experts";
     if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
-    if (families::ends_with_components(layer.layer, "Wqkv") &&
-        (family.is("nomic_bert") || family.is("jina_embeddings_v3"))) {
-      add_once(patterned, "re:(.*\\.)?self_attn\\.[qkv]_proj$");  // the modules that the loader splits it into
-    } else if (family.is("hrm_text") && families::ends_with_components(layer.layer, "gqkv_proj")) {
-      add_once(patterned, "re:(.*\\.)?self_attn\\.(gate|q|k|v)_proj$");
-    } else if (family.is("hrm_text") && families::ends_with_components(layer.layer, "gate_up_proj")) {
-      add_once(patterned, "re:(.*\\.)?mlp\\.(gate|up)_proj$");
+    if (const families::Conversion* const row = conversions.find(layer.layer);
+        row != nullptr && row->kind != families::Conversion::Kind::experts) {
+      for (const std::string& pattern : target_patterns(*row)) add_once(patterned, pattern);
     } else if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
       add_once(patterned, pattern);
       if (layer.loader_layer.empty()) continue;

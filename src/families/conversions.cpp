@@ -1,0 +1,59 @@
+#include "families/conversions.h"
+
+#include <algorithm>
+
+#include "families/loader_names.h"
+#include "families/module_path.h"
+#include "families/word_list.h"
+
+namespace wasmquant::families {
+namespace {
+
+using Kind = Conversion::Kind;
+
+constexpr Conversion kConversions[] = {
+#define WASMQUANT_CONVERSION(kind, types, sources, targets) {Kind::kind, types, sources, targets},
+#include "families/conversions.def"
+#undef WASMQUANT_CONVERSION
+};
+
+bool is_source(const Conversion& row, std::string_view layer) {
+  if (row.kind == Kind::experts) return is_single_expert(layer) && is_word(row.sources, last_component(layer));
+  return any_word(row.sources, [&](std::string_view source) { return ends_with_components(layer, source); });
+}
+
+}  // namespace
+
+Conversions::Conversions(const ModelFamily& family) : family_(family) {
+  for (const Conversion& row : kConversions)
+    if (any_word(row.types, [&](std::string_view type) { return family.has(type); })) rows_.push_back(&row);
+}
+
+bool Conversions::has(Kind kind) const noexcept {
+  return std::any_of(rows_.begin(), rows_.end(), [&](const Conversion* row) { return row->kind == kind; });
+}
+
+const Conversion* Conversions::find(std::string_view layer) const {
+  if (rows_.empty()) return nullptr;
+  const std::string loaded = loader_name(family_, layer);
+  for (const Conversion* row : rows_)
+    if (is_source(*row, layer) || is_source(*row, loaded)) return row;
+  return nullptr;
+}
+
+const Conversion* Conversions::merged_experts(std::string_view fused) const noexcept {
+  for (const Conversion* row : rows_)
+    if (row->kind == Kind::experts && row->targets == fused) return row;
+  return nullptr;
+}
+
+bool is_single_expert(std::string_view layer) noexcept {
+  while (!layer.empty())
+    if (next_component(layer) == "experts") {
+      const std::string_view number = next_component(layer);
+      return !number.empty() && number.find_first_not_of("0123456789") == number.npos && !layer.empty();
+    }
+  return false;
+}
+
+}  // namespace wasmquant::families

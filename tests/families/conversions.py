@@ -1,0 +1,71 @@
+"""What transformers converts while it loads: the rows of src/families/conversions.def, from the release's own table.
+
+    python3 conversions.py        prints a JSON object: {"version", "rows": [{"kind", "types", "sources", "targets"}...]}
+
+A compressed-tensors file is loaded by the same table. A conversion of tensors called `*.weight` decompresses what it collects, so it matters
+whether they are quantized; what a conversion is, its patterns and operations say:
+    experts      single experts become one parameter; `sources` are the names of the matrices whose outputs are joined
+    joined       other tensors called weight become one, or are rearranged
+    split        a tensor called weight becomes several
+    rearranged   whatever a module has is split or rearranged, its scales, too
+    unreadable   several tensors become several others, which the decompression cannot do
+"""
+import json
+import os
+import re
+
+os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_OFFLINE="1")
+
+import transformers
+from transformers import conversion_mapping
+from transformers.core_model_loading import WeightConverter
+
+WEIGHT = ".weight"
+
+
+def plain(pattern):
+    """A pattern as the end of a module's or tensor's name."""
+    return re.sub(r"\\(.)", r"\1", pattern).strip("^.")
+
+
+def type_of(key):
+    """The model type of a key of the table, which may be the name of a class."""
+    cls = getattr(transformers, key, None)
+    if cls is None and key[:1].isupper():
+        name = next((module for module in dir(transformers.models) if module.replace("_", "") in key.lower()), "")
+        cls = getattr(getattr(transformers.models, name, None), key, None)
+    config = getattr(cls, "config_class", None)
+    return config.model_type if config is not None else key
+
+
+def row_of(converter):
+    sources, targets = ([plain(pattern) for pattern in patterns] for patterns in
+                        (converter._original_source_patterns, converter._original_target_patterns))
+    if not all(source.endswith(WEIGHT) for source in sources):
+        is_module = not any(part in sources[0] for part in ("weight", "bias", "experts", "embedding", "queries"))
+        return ("rearranged", sources, targets) if is_module else None
+    sources = [source.removesuffix(WEIGHT) for source in sources]
+    targets = [target.removesuffix(WEIGHT) for target in targets]
+    if len(targets) == 1 and "experts.*." in sources[0]:
+        return "experts", [source.rpartition(".")[2] for source in sources], [targets[0].rpartition(".")[2]]
+    if len(targets) == 1:
+        return "joined", sources, targets
+    many = len(sources) > 1 or any(operation.supports_many_to_many for operation in converter.operations)
+    return "unreadable" if many else "split", sources, targets
+
+
+def main():
+    rows = {}
+    for key, transforms in conversion_mapping._build_checkpoint_conversion_mapping().items():
+        for transform in transforms:
+            row = row_of(transform) if isinstance(transform, WeightConverter) else None
+            if row:
+                kind, sources, targets = row
+                rows.setdefault((kind, " ".join(sources), " ".join(targets)), set()).add(type_of(key))
+    listed = [{"kind": kind, "types": " ".join(sorted(types)), "sources": sources, "targets": targets}
+              for (kind, sources, targets), types in sorted(rows.items())]
+    print(json.dumps({"version": transformers.__version__, "rows": listed}))
+
+
+if __name__ == "__main__":
+    main()
