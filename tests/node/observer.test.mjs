@@ -91,11 +91,7 @@ test('a spec that is none is an error when the observer is used', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(
     () => {
-<<<<<<< HEAD
-      const observer = quantizer.createObserver({ dtype: 'int17' });
-=======
       const observer = quantizer.createObserver({ dtype: 'int99' });
->>>>>>> main
       observer.update(piece(1, 2));
     },
     { name: 'QuantizationError', code: 'spec-invalid' },
