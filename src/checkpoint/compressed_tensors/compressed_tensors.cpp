@@ -4,7 +4,7 @@
 
 #include "checkpoint/compressed_tensors/compressors.h"
 #include "checkpoint/compressed_tensors/ignored_modules.h"
-#include "config/dialects/compressed_tensors_arguments.h"
+#include "config/spec/compressed_tensors_arguments.h"
 #include "core/list.h"
 
 namespace wasmquant {

@@ -1,7 +1,7 @@
 #include "checkpoint/compressed_tensors/converted_weights.h"
 
 #include "checkpoint/compressed_tensors/compressors.h"
-#include "config/dialects/compressed_tensors_arguments.h"
+#include "config/spec/compressed_tensors_arguments.h"
 #include "families/word_list.h"
 
 namespace wasmquant {

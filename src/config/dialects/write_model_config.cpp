@@ -1,7 +1,7 @@
 // A config as the quantization_config of a model file: compressed-tensors, GPTQ, AWQ (formats B.1 to B.3).
-#include "config/dialects/compressed_tensors_arguments.h"
 #include "config/dialects/convert.h"
 #include "config/match/name_match.h"
+#include "config/spec/compressed_tensors_arguments.h"
 #include "core/message.h"
 
 namespace wasmquant::config {

@@ -1,4 +1,4 @@
-#include "config/dialects/compressed_tensors_arguments.h"
+#include "config/spec/compressed_tensors_arguments.h"
 
 namespace wasmquant::config {
 namespace {
