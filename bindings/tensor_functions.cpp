@@ -36,7 +36,7 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   in.x = x;
   TRY(observation, observe_tensor(in.spec, in.x, in.shape));
   in.spec = observation.spec;  // the data may have decided its sign (GridRule::sign_by_data)
-  if (in.spec.scale_format == ScaleFormat::e4m3) in.second_scale = observation.second_scale;
+  in.second_scale = observation.second_scale;
   in.granularity = std::move(observation.granularity);
   in.qparams = std::move(observation.qparams);
   return in;

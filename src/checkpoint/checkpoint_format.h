@@ -35,6 +35,9 @@ struct LayerOutcome {
 
 /// Whether the layer's weight is copied or cast to 16 bits.
 bool keeps_weight(const LayerOutcome& layer) noexcept;
+
+/// Heads that classes of the family tie to the embedding: Linear modules of the loaded model without a tensor.
+List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family);
 /// Whether the file holds scales of its inputs or outputs.
 bool has_activation_scales(const LayerOutcome& layer) noexcept;
 /// Whether the stages' scales are stored: not dynamic, and not plain casts.

@@ -90,11 +90,8 @@ void PerScaleSearchObserver::choose(Observation& observation) const {
     }
     return;
   }
-  // Of the data: the ranges that are chosen under it may be narrower, and do not change it.
-  if (spec().scale_format == ScaleFormat::e4m3)
-    observation.second_scale = second_scale_of(observation.min, observation.max, spec());
-  PerScaleSearch search(spec_for_data(spec(), observation.min), method_, options_,
-                        observation.second_scale != 0 ? observation.second_scale : 1.0f);
+  observation.second_scale = second_scale(observation);
+  PerScaleSearch search(spec_for_data(spec(), observation.min), method_, options_, observation.second_scale);
   std::vector<float> values = data(last), weights_of_values = weights(last, values.size());
   for (size_t i = 0; i < weights_of_values.size(); ++i)  // removed together with its element
     if (!std::isfinite(values[i])) weights_of_values[i] = values[i];

@@ -227,12 +227,19 @@ float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec, floa
   return scale > 0 ? scale : kScaleEpsilon;
 }
 
-float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
-                      float max_block_scale) noexcept {
-  float magnitude = 0;
+ValueRange range_of(std::span<const float> min, std::span<const float> max) noexcept {
+  ValueRange range;
   for (size_t i = 0; i < min.size(); ++i)
-    if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
-  return second_scale_of(magnitude, spec, max_block_scale);
+    if (min[i] <= max[i]) range.add({min[i], max[i]});
+  return range;
+}
+
+float second_scale_of(const ValueRange& range, const QuantizationSpec& spec, float max_block_scale) noexcept {
+  return second_scale_of(range.empty() ? 0.0f : magnitude_of(range.min, range.max), spec, max_block_scale);
+}
+
+float second_scale_or_one(const ValueRange& range, const QuantizationSpec& spec) noexcept {
+  return spec.scale_format == ScaleFormat::e4m3 ? second_scale_of(range, spec) : 1.0f;
 }
 
 QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept {
@@ -247,10 +254,14 @@ QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const flo
 }
 
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
-                       std::span<QParams> qparams) noexcept {
-  const ScaleRule rule(spec_for_data(spec, min),
-                       spec.scale_format == ScaleFormat::e4m3 ? second_scale_of(min, max, spec) : 1.0f);
+                       float second_scale, std::span<QParams> qparams) noexcept {
+  const ScaleRule rule(spec_for_data(spec, min), second_scale);
   for (size_t i = 0; i < qparams.size(); ++i) qparams[i] = rule(min[i], max[i]);
+}
+
+void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+                       std::span<QParams> qparams) noexcept {
+  qparams_of_ranges(min, max, spec, second_scale_or_one(range_of(min, max), spec), qparams);
 }
 
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept { return ScaleRule(spec)(min, max); }

@@ -215,6 +215,26 @@ Status BlockCalibration::optimize(size_t index) {
   return {};
 }
 
+const ValueRange& BlockCalibration::joined_range(Slot slot) noexcept {
+  Tensor& first = tensor(slot);
+  if (!first.joined.empty() || first.task->joined.empty()) return first.joined;
+  const auto is_part = [&](const Tensor& other) {
+    if (!other.task) return false;
+    bool is_joined = &other == &first;
+    for (const auto& part : first.task->joined) is_joined |= part->name == other.task->name;
+    return is_joined;
+  };
+  ValueRange all;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!is_part(tensors_[i])) continue;
+    const kernels::Extent extent = kernels::reduce_extent(ranged(static_cast<Slot>(i)));
+    all.add({extent.min, extent.max});
+  }
+  for (Tensor& each : tensors_)
+    if (is_part(each)) each.joined = all;
+  return first.joined;
+}
+
 Result<StoredChange> BlockCalibration::store(Slot slot) {
   Tensor& target = tensor(slot);
   if (!target.task)
@@ -225,7 +245,7 @@ Result<StoredChange> BlockCalibration::store(Slot slot) {
     has_changed_ = true;
   }
   if (!target.stored) {
-    TRY(stored, store_changed(*target.task, target.clipped.empty() ? weight : target.clipped, nullptr, weight));
+    TRY(stored, store_changed(*target.task, ranged(slot), nullptr, weight, joined_range(slot)));
     has_changed_ |= stored.values != weight;
     weight = std::move(stored.values);
     target.stored.emplace(std::move(stored));

@@ -80,6 +80,7 @@ class BlockCalibration final : public model::InputSink {
     std::optional<TensorTask> task;
     std::vector<float> original;  // reference for the error, if the weight has changed
     std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
+    ValueRange joined;            // of all weights that share a scale with it, once the first of them is stored
     std::optional<StoredChange> stored;
     std::optional<LayerEvidence> evidence;
   };
@@ -111,6 +112,13 @@ class BlockCalibration final : public model::InputSink {
   Tensor& tensor(model::Slot slot) noexcept { return tensors_[static_cast<size_t>(slot)]; }
   const std::string& name(model::Slot slot) noexcept { return tensor(slot).task->name; }
   bool is_quantized(model::Slot slot) const noexcept;
+  /// The values from which a weight's scales are computed.
+  const std::vector<float>& ranged(model::Slot slot) noexcept {
+    return tensor(slot).clipped.empty() ? (*block_)[slot] : tensor(slot).clipped;
+  }
+  /// The range of all weights that share a scale with this one, as they were before the first of them was rounded; empty
+  /// if it shares none.
+  const ValueRange& joined_range(model::Slot slot) noexcept;
   Status finish_capture(uint32_t captured);
 
   // channel_scaling.cpp

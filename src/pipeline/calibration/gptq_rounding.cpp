@@ -79,13 +79,14 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
                     "{} needs one scale per row or group; {} has none, so exclude the layer or take another dtype",
                     step.name, info_of(spec.dtype).name);
   const bool is_gpfq = step.method == CalibrationMethod::gpfq;
+  const ValueRange joined = joined_range(slot);
   std::vector<float>& weight = (*block_)[slot];
   std::vector<float> original = weight;
   std::vector<float>& ranged = target.clipped.empty() ? weight : target.clipped;
   for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
   const bool was_clipped = !target.clipped.empty();
-  TRY(scales, observed_scales(*target.task, ranged));
+  TRY(scales, observed_scales(*target.task, ranged, joined));
   if (!is_gpfq && !step.gptq.static_groups && !was_clipped) scales.qparams.clear();
   if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));
   std::vector<uint32_t> codes(weight.size() * code_bytes_of(spec) / sizeof(uint32_t) + 1);

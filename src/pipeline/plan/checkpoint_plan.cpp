@@ -1,4 +1,3 @@
-
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
@@ -15,6 +14,7 @@
 #include "pipeline/plan/output_planner.h"
 #include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
+#include "pipeline/task/shared_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -348,6 +348,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void report() override {
     report_online_rotation();
+    for (const std::string_view head : heads_without_tensor(outcomes_, family_)) resolver_.see_tied(head);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (inputs_left_out_)
       warn("not-applied", text_of("{}/input_tensors", config_.where),
@@ -365,6 +366,7 @@ class CheckpointPlanner final : public OutputPlanner {
                    activations_alone_.count),
            "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
+    share_tensor_scales();
     report_joined_layers();
     if (biases_.count != 0)
       warn(
@@ -392,6 +394,19 @@ class CheckpointPlanner final : public OutputPlanner {
                              "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
                              "the config, or write another format",
                              format_.name(), planned.reason.text));
+  }
+
+  void share_tensor_scales() {
+    List<LayerTask> weights;
+    for (PlannedTensor& planned : plan_.tensors)
+      if (!planned.task.is_copy && !planned.is_left && planned.weight.experts == 0)
+        weights.push_back({planned.weight.layer, &planned.task});
+    auto shared =
+        share_scales(weights, config_.shared_scale_groups, config_.where, format_.joins_layers(), options_.tile_bytes);
+    if (!shared)
+      fail(std::move(shared.error()));
+    else if (*shared)
+      diagnostics_.push_back(std::move(**shared));
   }
 
   void report_joined_layers() {

@@ -17,6 +17,7 @@ namespace {
 TensorTask whole(const TensorTask& task) {
   TensorTask out = task;
   out.is_float32 = true;
+  out.joined.clear();
   out.tile_lines = out.layout.lines();
   out.tiles = 1;
   return out;
@@ -92,12 +93,13 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
 
 }  // namespace
 
-Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
+Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight, const ValueRange& joined) {
   const bool saturates = task.non_finite == NonFinite::saturate;
   const float largest = saturates ? value_limit_of(task.layout).largest_scale : std::numeric_limits<float>::infinity();
   TensorScales scales(task.layout, largest);
   const uint32_t passes = TensorScales::passes_of_observer(task.layout);
   if (!task.importance.empty()) TRY_VOID(scales.weigh(task.importance));
+  scales.join(joined);
   TRY_VOID(scales.begin());
   for (uint32_t pass = 1; pass <= passes; ++pass) {
     if (pass > 1) TRY_VOID(scales.next_pass());
@@ -108,11 +110,12 @@ Result<WeightScales> observed_scales(const TensorTask& task, std::span<const flo
 }
 
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
-                                   std::span<const float> original) {
+                                   std::span<const float> original, const ValueRange& joined) {
   if (task.is_copy) return store_copy(task, weight);
   const TensorTask tile = whole(task);
   TensorSession session(tile);
   if (scales != nullptr) TRY_VOID(session.give_scales(scales->qparams, scales->second_scale));
+  if (scales == nullptr && !joined.empty()) session.join(joined);
   fill(session, weight);
   for (uint32_t pass = 1; scales == nullptr && pass <= session.observe_passes(); ++pass) {
     if (pass > 1) TRY_VOID(session.next_pass());

@@ -245,7 +245,7 @@ TEST_CASE("whole configs: what is accepted, refused and remarked") {
       {"{" + g + R"(,"kv_cache_quant_config":{"*k_proj":{"output":{}}}})",
        "error key-unknown /kv_cache_quant_config/*k_proj/output\nwarning not-applied /kv_cache_quant_config"},
       {"{" + g + R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"}})", "warning not-applied /softmax_quant_spec"},
-      {"{" + g + R"(,"shared_scale_groups":[["q","k"]]})", "warning not-applied /shared_scale_groups"},
+      {"{" + g + R"(,"shared_scale_groups":[["q","k"]]})", ""},
       {"{" + g + R"(,"keep_prequantized_layers":false})", "warning not-applied /keep_prequantized_layers"},
       {R"({"global_quant_config":{"weight":{"dtype":"int8"},"bias":{"dtype":"int8"},"input_tensors":{"dtype":"int8"}}})",
        "warning not-applied /global_quant_config/bias"},

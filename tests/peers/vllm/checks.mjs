@@ -15,7 +15,6 @@ const compressedRefusals = {
   fp8_per_channel: noKernel,
   fp8_per_block: noKernel,
   mxfp4: noKernel,
-  nvfp4: 'is not supported: Marlin FP4 not available',
 };
 const quarkPresets = ['int8', 'fp8', 'ptpc_fp8', 'mxfp4'];
 const noScheme = 'No quark compatible scheme was found';

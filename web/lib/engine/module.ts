@@ -108,7 +108,8 @@ export interface BoundPlan {
 export interface BoundTensorSession {
   /** JSON number of observe passes over all tiles before `run`; or the constructor's error. */
   observePasses(): string;
-  /** JSON `TileRead[]`; reserves input memory for the tile. */
+  /** JSON `TileRead[]`; reserves input memory for the tile. Tiles after the task's own are those of joined weights, which
+   * are observed in the first pass and not run. */
   reads(tile: number): string;
   /** Observes the tile read last. JSON null. */
   observe(tile: number): string;
@@ -250,6 +251,8 @@ export interface PlanTask {
   observePasses: 0 | 1 | 2;
   /** Whether sessions may share an observe pass and merge their states; else one sees the whole tensor. */
   observedInParts: boolean;
+  /** Tiles of other weights that share a scale with this one, observed with it. */
+  joinedTiles: number;
   /** Output files it writes. */
   outputs: number[];
 }

@@ -87,7 +87,7 @@ export async function reuseTensors(
     if (!item || !pieces) continue;
     const items = pieces.map((piece) => {
       const quantize = { work: 1, task: copied++ };
-      return { ...item, ...piece, task: { quantize, observePasses: 0, observedInParts: false } };
+      return { ...item, ...piece, task: { quantize, observePasses: 0, observedInParts: false, joinedTiles: 0 } };
     });
     copies.set(number, items);
     errors.set(number, measured.get(item.name) ?? null);

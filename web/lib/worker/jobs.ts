@@ -67,7 +67,8 @@ export interface TaskNumber {
   work: number;
   task: number;
 }
-export type QuantizeWork = TileRange & TaskNumber;
+/** `tiles`: of the task; those of a range from there on are of joined weights, which are only observed. */
+export type QuantizeWork = TileRange & TaskNumber & { tiles: number };
 
 export interface TileResult {
   /** Units × 7 float64 in tile order (`sumsPerUnit`). */
