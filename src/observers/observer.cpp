@@ -266,8 +266,6 @@ Result<Observation> Observer::finish() const {
   observation.second_scale = second_scale(observation);
   choose(observation);
   observation.spec = spec_for_data(spec_, observation.min);
-  if (spec_.scale_format == ScaleFormat::e4m3 && observation.second_scale == 0)
-    observation.second_scale = second_scale_of(observation.min, observation.max, spec_);
   return observation;
 }
 
