@@ -121,13 +121,18 @@ class UniformWriter {
     json::Value out;
     if (global != nullptr) scheme(*global, out);
     if (out.is_null()) return nullptr;
+    if (global->kind != Entry::Kind::global)
+      conversion_.lose(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_), global->name);
     json::Value standard = out;
     out.set("quant_method", name_of(to_));
     json::Value dynamic{json::Object{}};
     for (const Entry& entry : conversion_.entries()) {
       if (&entry == global) continue;
       json::Value own;
-      if (!entry.layer.weight.empty()) scheme(entry, own);
+      if (entry.layer.weight.empty())
+        conversion_.lose_activations(entry);
+      else
+        scheme(entry, own);
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
         conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
@@ -172,6 +177,7 @@ class UniformWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
+    if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
     out.set("bits", static_cast<int64_t>(dtype.bits));
     out.set("group_size", spec.qscheme == QScheme::per_group ? spec.group_size : int64_t{-1});
     out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);
@@ -193,6 +199,11 @@ class UniformWriter {
     const json::Array& items = config.source["algo_config"].items();
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string& name = items[i]["name"].as_string();
+      if (name == "gptq" || name == "GPTQ")
+        conversion_.losses().add({Severity::note, "lost", text_of("{}/algo_config/{}", config.where, i),
+                                  "a block of gptq says that a file was made by it: taken as a config, it rounds to "
+                                  "nearest",
+                                  ""});
       if (name == "gptq" || name == "GPTQ")
         order = name == "GPTQ"                   ? items[i]["act_order"]
                 : items[i]["desc_act"].is_null() ? json::Value(true)
@@ -224,6 +235,9 @@ class UniformWriter {
       else
         kept.emplace_back(name);
     }
+    bool lm_head = true;
+    for (const std::string& name : config.exclude) lm_head &= name != "lm_head" && name != "*lm_head*";
+    if (lm_head) out.set("lm_head", true);
     out.set("version", "gemm");
     out.set("modules_to_not_convert", json::Value(std::move(kept)));
   }
