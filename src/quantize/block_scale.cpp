@@ -17,7 +17,9 @@ float e8m0_scale_of(float amax, int mantissa_bits, int max_exponent, ScaleCalcul
   if (amax == 0) return kScaleEpsilon;
   int exponent = std::ilogb(amax);
   if (mode == ScaleCalculationMode::ceil && power_of_two(exponent) != double{amax}) ++exponent;
-  return static_cast<float>(power_of_two(std::clamp(exponent - max_exponent, -127, 127)));
+  // Quark's scales go on below 2^-127, which e8m0 cannot store; above 2^127 there is no float32.
+  const float scale = static_cast<float>(power_of_two(std::min(exponent - max_exponent, 127)));
+  return scale == 0 ? kScaleEpsilon : scale;
 }
 
 float rounded_to_fp8(Dtype dtype, float scale) noexcept {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "numeric/e8m0.h"
 #include "numeric/exponential.h"
@@ -114,6 +113,12 @@ bool has_own_scales(const GridRule& grid) noexcept {
 
 }  // namespace
 
+float largest_zero_point(const QuantizationSpec& spec) noexcept {
+  const auto rounded = static_cast<float>(quant_max_of(spec));
+  return static_cast<double>(rounded) > static_cast<double>(quant_max_of(spec)) ? std::nextafter(rounded, 0.0f)
+                                                                                : rounded;
+}
+
 float rounded_to(Arithmetic arithmetic, float x) noexcept {
   switch (arithmetic) {
     case Arithmetic::bfloat16:
@@ -148,11 +153,8 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       divisor_(integer_divisor(spec, is_magnitude_)),
       steps_(static_cast<float>(static_cast<double>(quant_max_of(spec)) - static_cast<double>(quant_min_of(spec)))),
       quant_min_(static_cast<float>(quant_min_of(spec))),
-      highest_zero_(static_cast<float>(quant_max_of(spec))),
+      zero_point_max_(largest_zero_point(spec)),
       second_scale_(second_scale) {
-  // float32 rounds the largest codes of 32 bits up, to one that is no code.
-  if (double{highest_zero_} > static_cast<double>(quant_max_of(spec)))
-    highest_zero_ = std::nextafter(highest_zero_, 0.0f);
   if (info_of(spec.dtype).is_block()) divisor_ = 1;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
   const FloatFormat format = float_format_of(spec);
@@ -190,7 +192,7 @@ QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
   if (has_fractional_zero_point_) return {store_scale(floored, scale_type_), 0.0f - position};
   return {store_scale(floored, scale_type_),
-          std::clamp(quant_min_ - std::nearbyint(position), quant_min_, highest_zero_)};
+          std::clamp(quant_min_ - std::nearbyint(position), quant_min_, zero_point_max_)};
 }
 
 float ScaleRule::stored(float scale) const noexcept {
@@ -198,7 +200,6 @@ float ScaleRule::stored(float scale) const noexcept {
 }
 
 QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
-  threshold = std::min(threshold, std::numeric_limits<float>::max());  // the length of a range may be more
   if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_), 0.0f};
   return with_zero_point(scale_of_threshold(threshold), low);
 }

@@ -39,6 +39,9 @@ struct QParams {
   float zero_point;  // 0 for floats and symmetric integers
 };
 
+/// The largest zero point: the largest float32 that is not above quant_max. For int32 that is 2^31 - 128.
+float largest_zero_point(const QuantizationSpec& spec) noexcept;
+
 /// The formula of one spec, with its constants precomputed.
 class ScaleRule {
  public:
@@ -68,8 +71,8 @@ class ScaleRule {
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
   Arithmetic arithmetic_, of_scales_, of_zero_points_;
   GridRule grid_;
-  float divisor_;                           // of the threshold
-  float steps_, quant_min_, highest_zero_;  // highest_zero_: the largest zero point
+  float divisor_;  // of the threshold
+  float steps_, quant_min_, zero_point_max_;
   float second_scale_;
 };
 
