@@ -1,6 +1,7 @@
 // One tensor in memory: quantize, dequantize, fake-quantize. Contracts: web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -35,6 +36,7 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   TRY(x, read_values(address, dtype, count_of(in.shape)));
   in.x = x;
   TRY(observation, observe_tensor(in.spec, in.x, in.shape));
+  TRY_VOID(check_finite(observation.qparams));
   in.spec = observation.spec;  // the data may have decided its sign (GridRule::sign_by_data)
   in.second_scale = observation.second_scale;
   in.granularity = std::move(observation.granularity);
@@ -69,6 +71,8 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
   TensorWork& w = work();
   const DtypeInfo& info = info_of(in->spec.dtype);
   w.codes.resize(in->x.size() * code_bytes_of(in->spec));
+  if (in->spec.scale_format == ScaleFormat::e8m0)  // codes and exponents of what can be stored
+    for (QParams& q : in->qparams) q.scale = std::max(q.scale, 0x1p-127f);
   if (info.is_block())
     quantize_in_blocks(*in);
   else
@@ -102,7 +106,7 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
 }
 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape_text,
-                              std::string spec_text) {
+                              std::string spec_text, std::string given) {
   List<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
   if (!spec) return fail(spec.error(), diagnostics);
@@ -110,6 +114,8 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   if (!shape) return fail(shape.error());
   auto granularity = granularity_of(*shape, *spec);
   if (!granularity) return fail(granularity.error());
+  if (const Status fits = check_given(*granularity, *spec, given, codes, count_of(*shape)); !fits)
+    return fail(fits.error());
   const std::vector<QParams> qparams = read_qparams(*granularity, scale, zero_point);
   std::vector<float>& y = work().values;
   y.resize(count_of(*shape));

@@ -113,6 +113,12 @@ bool has_own_scales(const GridRule& grid) noexcept {
 
 }  // namespace
 
+float largest_zero_point(const QuantizationSpec& spec) noexcept {
+  const auto rounded = static_cast<float>(quant_max_of(spec));
+  return static_cast<double>(rounded) > static_cast<double>(quant_max_of(spec)) ? std::nextafter(rounded, 0.0f)
+                                                                                : rounded;
+}
+
 float rounded_to(Arithmetic arithmetic, float x) noexcept {
   switch (arithmetic) {
     case Arithmetic::bfloat16:
@@ -147,7 +153,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       divisor_(integer_divisor(spec, is_magnitude_)),
       steps_(static_cast<float>(static_cast<double>(quant_max_of(spec)) - static_cast<double>(quant_min_of(spec)))),
       quant_min_(static_cast<float>(quant_min_of(spec))),
-      quant_max_(static_cast<float>(quant_max_of(spec))),
+      zero_point_max_(largest_zero_point(spec)),
       second_scale_(second_scale) {
   if (info_of(spec.dtype).is_block()) divisor_ = 1;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
@@ -185,7 +191,8 @@ QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float floored = std::max(scale, grid_.smallest_scale);
   const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
   if (has_fractional_zero_point_) return {store_scale(floored, scale_type_), 0.0f - position};
-  return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, quant_max_)};
+  return {store_scale(floored, scale_type_),
+          std::clamp(quant_min_ - std::nearbyint(position), quant_min_, zero_point_max_)};
 }
 
 float ScaleRule::stored(float scale) const noexcept {

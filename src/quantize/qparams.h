@@ -39,6 +39,9 @@ struct QParams {
   float zero_point;  // 0 for floats and symmetric integers
 };
 
+/// The largest zero point: the largest float32 that is not above quant_max. For int32 that is 2^31 - 128.
+float largest_zero_point(const QuantizationSpec& spec) noexcept;
+
 /// The formula of one spec, with its constants precomputed.
 class ScaleRule {
  public:
@@ -69,7 +72,7 @@ class ScaleRule {
   Arithmetic arithmetic_, of_scales_, of_zero_points_;
   GridRule grid_;
   float divisor_;  // of the threshold
-  float steps_, quant_min_, quant_max_;
+  float steps_, quant_min_, zero_point_max_;
   float second_scale_;
 };
 

@@ -121,7 +121,7 @@ test('wrong arguments are named', async (t) => {
     [{ data: new Uint16Array(2), shape: [2] }, 'argument-invalid', /Float32Array/],
     [{ data, dtype: 'BF16', shape: [6] }, 'argument-invalid', /Uint16Array/],
     [{ data, dtype: 'I8', shape: [6] }, 'dtype-unsupported', /I8/],
-    [undefined, 'argument-invalid', /Float32Array/],
+    [undefined, 'argument-invalid', /tensor: is undefined/],
   ]) {
     assert.throws(() => quantizer.quantize(tensor, good), { name: 'QuantizationError', code, message });
   }

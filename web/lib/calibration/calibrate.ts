@@ -1,8 +1,10 @@
 // Calibration in a run. Static scales and importance come before the final plan (activations.ts). Algorithms that use
 // activations process the transformer blocks in one worker, which stores their tensors.
 
+import { check, isObject } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
+import { tokenCalibration } from '../api/language_model_kinds.js';
 import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TokenCalibration } from '../api/types.js';
 import type { FoundActivations } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
@@ -159,7 +161,10 @@ interface Given {
 export async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
   const none = { tokens: undefined, activations: undefined, close: async () => {} };
   if (calibration === undefined) return none;
-  if (typeof calibration === 'object' && 'tokens' in calibration) return { ...none, tokens: calibration };
+  if (isObject(calibration) && 'tokens' in calibration) {
+    check(calibration, tokenCalibration, 'calibration');
+    return { ...none, tokens: calibration };
+  }
   const isFile =
     calibration instanceof OpenedModel || calibration instanceof Uint8Array || 'kind' in Object(calibration);
   if (!isFile && isIterable(calibration)) return { ...none, activations: calibration };

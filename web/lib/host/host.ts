@@ -1,7 +1,9 @@
 // The browser's host interface; Node's is node_host.ts.
 
 import { failure, textOf } from '../api/errors.js';
+import { loaded } from '../api/loaded.js';
 import type { Report, Source, Target } from '../api/types.js';
+import { nameOfUrl } from '../io/file_source.js';
 import { directoryFolder, hasNeighbours, listFolder, urlFolder, urlFolderAround } from '../io/folder.js';
 import {
   filesOfFolder,
@@ -12,14 +14,16 @@ import {
   isOnnxFolder,
   type ModelFiles,
 } from '../io/model_files.js';
-import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from '../io/source.js';
-import { type OutputTarget, openTarget, type TargetUse } from '../io/target.js';
+import { isDirectoryHandle, openSource, urlOf } from '../io/source.js';
+import type { OutputTarget, TargetUse } from '../io/target.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
 import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_input.js';
 
 export interface Host {
   /** Logical processors. */
   readonly cores: number;
+  /** Whether workers can be started; if not, runs use this thread unless the caller asks for workers. */
+  readonly hasWorkers: boolean;
   /** For jobs in this thread. */
   readonly workerHost: WorkerHost;
   /** Compiles wasmquant.wasm from `url`, by default from next to the library. Errors: engine-unavailable. */
@@ -77,6 +81,9 @@ export const browserHost: Host = {
   get cores() {
     return globalThis.navigator?.hardwareConcurrency ?? 1;
   },
+  get hasWorkers() {
+    return typeof Worker !== 'undefined';
+  },
   workerHost: { openInput: openPortableInput, openOutput: noOutput },
   compile: (url) => compileUrl(url ?? new URL('../wasmquant.wasm', import.meta.url)),
   startWorker: workerPort,
@@ -91,6 +98,7 @@ export const browserHost: Host = {
     if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');
     if (typeof target === 'string')
       throw failure('target-invalid', target, 'paths are for Node; give a stream or a handle here');
+    const { openTarget } = await loaded(import('../io/target.js')); // with the first run
     return openTarget(target, overwrite);
   },
   async mergeShards(folder) {

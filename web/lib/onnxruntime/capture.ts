@@ -1,8 +1,9 @@
 // Activations of an ONNX model from ONNX Runtime: makes inputs and outputs of layers graph outputs; one run per feed.
 
+import { check } from '../api/arguments.js';
 import { failure, textOf } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
-import { isReadOnce } from '../calibration/activations.js';
+import { isIterable, isReadOnce } from '../calibration/activations.js';
 import { OpenedModel } from '../model/model.js';
 import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
 import { type FeedMask, maskOf, withoutPadding } from './padding.js';
@@ -182,6 +183,11 @@ export type Feeds = Iterable<Feed> | AsyncIterable<Feed> | (() => Iterable<Feed>
 /** Makes the host's `captureActivations`. `create`: a quantizer that opens models given as sources. */
 export function capturer(create: (options: { threads: number }) => Promise<Quantizer>) {
   return (runtime: Runtime, model: Model | Source, feeds: Feeds, options: CaptureOptions = {}): CapturedActivations => {
+    if (typeof runtime?.InferenceSession?.create !== 'function')
+      throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
+    if (typeof feeds !== 'function' && !isIterable(feeds))
+      throw failure('argument-invalid', 'feeds', 'is neither an iterable nor a function that makes one');
+    check(options, { sessionOptions: 'object', valuesPerRun: 'number', signal: 'signal' }, 'options');
     const { valuesPerRun = 1 } = options;
     if (!(valuesPerRun >= 1)) throw failure('argument-invalid', 'valuesPerRun', `${valuesPerRun} is less than 1`);
     let uses = 0;

@@ -1,9 +1,10 @@
 // A whole run in five steps: prepare, resume, write, calibrate, report.
 
+import { loaded } from '../api/loaded.js';
 import type { Report, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
 import { abortable } from '../io/abort.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import { OutputFiles } from '../plan/output_files.js';
@@ -27,6 +28,9 @@ interface TakenOver {
   others: { item: WorkItem; number: number }[];
 }
 
+/** The models that reports of this process are of; their outputs need no proof. */
+const models = new WeakMap<Report, OpenedModel>();
+
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: Prepared, former: string | undefined): Promise<Reused | null> {
   const { workshop, model, run, config, choices, sizes } = prepared;
@@ -35,8 +39,9 @@ async function reusedBy(prepared: Prepared, former: string | undefined): Promise
   const isCalibrated = (text: string) =>
     workshop.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
   if (isCalibrated(config) || isCalibrated(former)) return null;
-  const { reuseTensors } = await import('./reuse.js');
-  return reuseTensors(workshop, model, run, reuse, former, choices, sizes.tiles);
+  const { reuseTensors } = await loaded(import('./reuse.js'));
+  const isSource = models.get(reuse.report) === model;
+  return reuseTensors(workshop, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
 }
 
 /** Takes over finished work and lists the rest. Errors: those of reuseTensors and takeUp. */
@@ -46,7 +51,7 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
   const weights = [...model.weights, ...(reused?.sources ?? [])];
   let resumed: Resumed | null = null;
   if (options.resume && calibration === null) {
-    const { takeUp } = await import('./resume.js');
+    const { takeUp } = await loaded(import('./resume.js'));
     resumed = await takeUp(prepared.workshop.instance, target, options.library, weights, run, options.gguf?.imatrix);
   }
   const others = run.items.flatMap((item, number) =>
@@ -101,7 +106,7 @@ async function calibrate(
   progress: ProgressMeter,
 ): Promise<Map<number, Outcome>> {
   if (!calibration) return new Map();
-  const { calibrateBlocks } = await import('../calibration/calibrate.js');
+  const { calibrateBlocks } = await loaded(import('../calibration/calibrate.js'));
   return calibrateBlocks(workshop, calibration, context, output, progress, options.signal);
 }
 
@@ -166,7 +171,9 @@ export async function quantizeInto(
     const result = await report(prepared, done, errorOf, started);
     progress.finish('write');
     await target.commit();
-    return { ...result, durationMs: performance.now() - started };
+    const finished = { ...result, durationMs: performance.now() - started };
+    models.set(finished, model);
+    return finished;
   } catch (error) {
     await target.abort(error);
     throw error;
