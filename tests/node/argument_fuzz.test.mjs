@@ -14,7 +14,7 @@ import {
   quarkConfig,
 } from '../../dist/node.js';
 import { captureActivations } from '../../dist/onnxruntime/onnxruntime_node.js';
-import { modelFor, quantizerFor, tinyLlama } from './scratch.mjs';
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 
 const circular = {};
 circular.self = circular;
@@ -182,6 +182,10 @@ test('configs, and plans as JSON', async (t) => {
 });
 
 test('models and runs', async (t) => {
+  // Any text is a path, and a target.
+  const before = process.cwd();
+  process.chdir(scratchFolder(t));
+  t.after(() => process.chdir(before));
   const quantizer = await quantizerFor(t);
   const bytes = smallModel();
   const source = {
