@@ -44,12 +44,13 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   return in;
 }
 
-// Exponent bytes in scale-shape order, from scales that are powers of two times 2^-fraction_bits.
+// Exponent bytes in scale-shape order, from scales that are powers of two times 2^-fraction_bits. Smaller scales than
+// 2^-127 have the byte of that.
 void set_exponents(json::Value& out, int fraction_bits) {
   TensorWork& w = work();
   w.exponents.resize(w.scale.size());
   for (size_t i = 0; i < w.scale.size(); ++i)
-    w.exponents[i] = static_cast<uint8_t>(std::ilogb(w.scale[i]) + fraction_bits + kE8m0Bias);
+    w.exponents[i] = static_cast<uint8_t>(std::clamp(std::ilogb(w.scale[i]) + fraction_bits + kE8m0Bias, 0, 254));
   out.set("sharedExponents", address(w.exponents.data()));
 }
 

@@ -137,6 +137,8 @@ class CheckpointFormat {
   virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
+  /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.
+  virtual bool joins_blocks() const noexcept { return false; }
 
  protected:
   ~CheckpointFormat() = default;

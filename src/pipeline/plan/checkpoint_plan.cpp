@@ -5,6 +5,7 @@
 #include "families/conversions.h"
 #include "families/default_exclusions.h"
 #include "families/expert_weights.h"
+#include "families/joined_layers.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
@@ -216,6 +217,16 @@ class CheckpointPlanner final : public OutputPlanner {
                                : layout.error().code != ErrorCode::group_size_invalid;
       if (!fits) layout = format_.layout(planned.weight, {fall_back(spec, axis, planned)});
     }
+    if (layout && has_short_joined_block(planned.weight, *layout)) {
+      Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
+                               "vLLM joins this layer with others, and its {} rows do not fill blocks of {}",
+                               planned.weight.shape[0], layout->spec.block_rows);
+      if (config_.default_exclusions && planned.reason.rule == Rule::global)
+        layout = std::move(problem);
+      else if (!std::exchange(has_warned_of_blocks_, true))
+        warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
+             "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
+    }
     if (layout) {
       planned.task.layout = std::move(*layout);
       planned.task.layout.source_transposed = tensor.is_input_major;
@@ -228,6 +239,12 @@ class CheckpointPlanner final : public OutputPlanner {
     leave(planned, error);
     planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
     return {};
+  }
+
+  // Source: vLLM's quantization/utils/fp8_utils.py, validate_fp8_block_shape.
+  bool has_short_joined_block(const WeightDescription& weight, const WeightLayout& layout) const {
+    return format_.joins_blocks() && layout.spec.qscheme == QScheme::per_block &&
+           weight.shape[0] % layout.spec.block_rows != 0 && !families::joined_layer(weight.layer).empty();
   }
 
   // The length that groups have to divide.
@@ -450,7 +467,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false;
+  bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
 };
 

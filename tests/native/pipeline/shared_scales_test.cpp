@@ -64,7 +64,7 @@ Made scales_of(const MemoryModel& source, const std::string& config, const char*
                bool reverse = false) {
   PlanOptions options;
   options.format = format;
-  options.include_experts = true;
+  options.experts = ExpertChoice::include;
   options.tile_bytes = {2048, 2048};
   Made made;
   const ModelIndex index = source.index();
