@@ -114,11 +114,12 @@ const settings = ['package-lock.json', 'tests/setup/build.mjs'];
 /** Modules and declarations of web/lib into dist; tsc does not copy the declarations of the module's own JavaScript. */
 export function buildLibrary() {
   setUp();
-  makeWhenNewer('dist/node.js', ['web/lib', 'tsconfig.json', ...settings], () => {
+  makeWhenNewer('dist/node.js', ['web/lib', 'tsconfig.json', 'dist/engine.js', ...settings], () => {
     say('building the library (tsc)');
     run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { quietStdout: true });
     for (const name of ['engine.d.ts', 'wasmquant.wasm.d.ts'])
       copyFileSync(join(root, 'web/lib', name), join(root, 'dist', name));
+    run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/lib/rolldown.config.mjs'], { quietStdout: true });
   });
 }
 

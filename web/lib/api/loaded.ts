@@ -7,7 +7,7 @@ export async function loaded<T>(part: Promise<T>): Promise<T> {
   try {
     return await part;
   } catch (error) {
-    const detail = `a part of the library cannot be loaded: ${textOf(error)}; in a service worker import wasmquant/service-worker, which has all parts in one file`;
+    const detail = `a part of the library cannot be loaded: ${textOf(error)}; in a service worker import wasmquant/service-worker`;
     throw failure('engine-unavailable', '', detail, error);
   }
 }

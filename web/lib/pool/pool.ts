@@ -239,7 +239,9 @@ export class Pool {
       if (task.attempts < 2) {
         this.#waiting.unshift(task);
       } else {
-        const detail = `a worker died twice on this work (${reason}); a smaller memoryBudgetBytes or fewer threads may help`;
+        const detail = slot.ready
+          ? `a worker died twice on this work (${reason}); a smaller memoryBudgetBytes or fewer threads may help`
+          : `a worker cannot be started: ${reason}`;
         task.reject(failure('worker-crashed', task.job.label, detail));
       }
     }
