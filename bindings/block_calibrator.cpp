@@ -2,6 +2,7 @@
 // BoundBlockCalibrator and BoundEmbeddingRotation of web/lib/engine/forward_module.ts.
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +102,7 @@ class BoundBlockCalibrator : Counted {
   std::string optimize(uint32_t part) {
     if (Status entered = enter(part); !entered) return reply(entered);
     const Status done = blocks().optimize(part);
+    forget_changed();
     if (done) ++done_;
     return reply(done);
   }
@@ -109,9 +111,26 @@ class BoundBlockCalibrator : Counted {
     if (!status_) return fail(status_.error());
     if (done_ != blocks().parts()) return fail(error_at(ErrorCode::state_invalid, "calibration", "has parts left"));
     auto change = blocks().store(static_cast<model::Slot>(slot));
+    forget_changed();
     if (!change) return fail(change.error());
     stored_ = std::move(*change);
     return stored_json(stored_);
+  }
+
+  std::string evidence(uint32_t slot) const {
+    if (!status_) return fail(status_.error());
+    const auto& found = blocks().evidence(static_cast<model::Slot>(std::min<size_t>(slot, model::kSlots - 1)));
+    if (!found) return ok(nullptr);
+    json::Value out;
+    out.set("tokens", found->tokens);
+    out.set("columns", found->columns);
+    out.set("rank", found->rank);
+    out.set("signal", found->signal);
+    out.set("error", found->error);
+    out.set("nearestError", found->nearest_error);
+    out.set("aimsAtFloat", found->aims_at_float);
+    out.set("isNearest", found->is_nearest);
+    return ok(std::move(out));
   }
 
  private:
@@ -122,6 +141,10 @@ class BoundBlockCalibrator : Counted {
     return blocks().begin(calibration_->session->pass().block(), std::move(tasks));
   }
   BlockCalibration& blocks() const noexcept { return calibration_->blocks; }
+
+  void forget_changed() const noexcept {
+    if (blocks().take_changes()) calibration_->session->pass().forget_states();
+  }
 
   Status enter(uint32_t part) {
     if (!status_) return status_.error();
@@ -181,7 +204,8 @@ EMSCRIPTEN_BINDINGS(block_calibrator) {
       .function("parts", &BoundBlockCalibrator::parts)
       .function("capture", &BoundBlockCalibrator::capture)
       .function("optimize", &BoundBlockCalibrator::optimize)
-      .function("store", &BoundBlockCalibrator::store);
+      .function("store", &BoundBlockCalibrator::store)
+      .function("evidence", &BoundBlockCalibrator::evidence);
   class_<BoundEmbeddingRotation>("EmbeddingRotation")
       .constructor<const BoundCalibration&, uint32_t, const BoundWork&, uint32_t>()
       .function("error", &BoundEmbeddingRotation::error)

@@ -21,6 +21,7 @@ Result<std::shared_ptr<ForwardSession>> session_of(const std::string& config, co
   for (const json::Value& length : options["lengths"].items())
     lengths.push_back(static_cast<uint32_t>(length.as_integer()));
   TRY_VOID(session->pass().set_tokens(tokens, lengths));
+  if (options["keepsStates"].as_bool()) session->pass().keep_states();
   return session;
 }
 

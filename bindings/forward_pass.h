@@ -12,7 +12,8 @@ namespace wasmquant::bindings {
 
 class BoundForwardPass : Counted {
  public:
-  /// `options`: {"activations": "float32" | "int8", "lengths": tokens of each sequence}; `tokens`: int32 [count].
+  /// `options`: {"activations": "float32" | "int8", "lengths": tokens of each sequence, "keepsStates"?};
+  /// `tokens`: int32 [count].
   BoundForwardPass(std::string config, std::string options, Address tokens, double count);
   std::string portions() const;
   std::string begin(uint32_t step, uint32_t slot, const BoundWork& work, uint32_t task);

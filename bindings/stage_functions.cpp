@@ -33,6 +33,8 @@ Result<StagedTensor> observed_in_stages(Address address, const std::string& dtyp
   if (const int64_t index = ranges.update(x, 0); index >= 0)
     return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite", index);
   TwoStages::Scales scales = stages.scales_of(ranges.min(), ranges.max());
+  TRY_VOID(check_finite(scales.of_codes));
+  TRY_VOID(check_finite({&scales.other, 1}));
   return StagedTensor{std::move(specs), std::move(stages), x, std::move(scales)};
 }
 
@@ -68,7 +70,7 @@ std::string fake_quantize_stages(Address values, std::string dtype, std::string 
 }
 
 std::string dequantize_stages(Address codes, Address scale, Address zero_point, double second_scale,
-                              std::string shape_text, std::string specs_text) {
+                              std::string shape_text, std::string specs_text, std::string given) {
   List<Diagnostic> diagnostics;
   auto specs = read_stages(specs_text, diagnostics);
   if (!specs) return fail(specs.error(), diagnostics);
@@ -76,6 +78,9 @@ std::string dequantize_stages(Address codes, Address scale, Address zero_point, 
   if (!shape) return fail(shape.error());
   auto stages = stages_of(*specs, *shape);
   if (!stages) return fail(stages.error());
+  if (const Status fits = check_given(stages->granularity(), stages->code_spec(), given, codes, count_of(*shape));
+      !fits)
+    return fail(fits.error());
   TwoStages::Scales scales;
   scales.of_codes = read_qparams(stages->granularity(), scale, zero_point);
   scales.other = {static_cast<float>(second_scale), 0};

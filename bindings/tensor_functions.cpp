@@ -1,6 +1,7 @@
 // One tensor in memory: quantize, dequantize, fake-quantize. Contracts: web/lib/engine/module.ts.
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -35,20 +36,21 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   TRY(x, read_values(address, dtype, count_of(in.shape)));
   in.x = x;
   TRY(observation, observe_tensor(in.spec, in.x, in.shape));
+  TRY_VOID(check_finite(observation.qparams));
   in.spec = observation.spec;  // the data may have decided its sign (GridRule::sign_by_data)
-  if (in.spec.scale_format == ScaleFormat::e4m3)
-    in.second_scale = second_scale_of(observation.min, observation.max, in.spec);
+  in.second_scale = observation.second_scale;
   in.granularity = std::move(observation.granularity);
   in.qparams = std::move(observation.qparams);
   return in;
 }
 
-// Exponent bytes in scale-shape order, from scales that are powers of two times 2^-fraction_bits.
+// Exponent bytes in scale-shape order, from scales that are powers of two times 2^-fraction_bits. Smaller scales than
+// 2^-127 have the byte of that.
 void set_exponents(json::Value& out, int fraction_bits) {
   TensorWork& w = work();
   w.exponents.resize(w.scale.size());
   for (size_t i = 0; i < w.scale.size(); ++i)
-    w.exponents[i] = static_cast<uint8_t>(std::ilogb(w.scale[i]) + fraction_bits + kE8m0Bias);
+    w.exponents[i] = static_cast<uint8_t>(std::clamp(std::ilogb(w.scale[i]) + fraction_bits + kE8m0Bias, 0, 254));
   out.set("sharedExponents", address(w.exponents.data()));
 }
 
@@ -70,6 +72,8 @@ std::string quantize_tensor(Address values, std::string dtype, std::string shape
   TensorWork& w = work();
   const DtypeInfo& info = info_of(in->spec.dtype);
   w.codes.resize(in->x.size() * code_bytes_of(in->spec));
+  if (in->spec.scale_format == ScaleFormat::e8m0)  // codes and exponents of what can be stored
+    for (QParams& q : in->qparams) q.scale = std::max(q.scale, 0x1p-127f);
   if (info.is_block())
     quantize_in_blocks(*in);
   else
@@ -103,7 +107,7 @@ std::string fake_quantize_tensor(Address values, std::string dtype, std::string 
 }
 
 std::string dequantize_tensor(Address codes, Address scale, Address zero_point, Address shifts, std::string shape_text,
-                              std::string spec_text) {
+                              std::string spec_text, std::string given) {
   List<Diagnostic> diagnostics;
   auto spec = read_spec(spec_text, diagnostics);
   if (!spec) return fail(spec.error(), diagnostics);
@@ -111,6 +115,8 @@ std::string dequantize_tensor(Address codes, Address scale, Address zero_point, 
   if (!shape) return fail(shape.error());
   auto granularity = granularity_of(*shape, *spec);
   if (!granularity) return fail(granularity.error());
+  if (const Status fits = check_given(*granularity, *spec, given, codes, count_of(*shape)); !fits)
+    return fail(fits.error());
   const std::vector<QParams> qparams = read_qparams(*granularity, scale, zero_point);
   std::vector<float>& y = work().values;
   y.resize(count_of(*shape));

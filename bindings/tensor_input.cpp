@@ -1,5 +1,7 @@
 #include "tensor_input.h"
 
+#include <cmath>
+
 #include "config/quark/quark_config.h"
 #include "core/list.h"
 #include "kernels/kernels.h"
@@ -9,6 +11,39 @@ namespace {
 
 std::string_view zero_point_type(const QuantizationSpec& spec) {
   return spec.zero_point_type == ZeroPointType::float32 ? "float32" : "int32";
+}
+
+std::string_view array_of_codes(const QuantizationSpec& spec) {
+  const DtypeInfo& info = info_of(spec.dtype);
+  const bool is_signed = (info.is_integer && info.is_signed) || info.is_block();
+  switch (code_bytes_of(spec)) {
+    case 1:
+      return is_signed ? "Int8Array" : "Uint8Array";
+    case 2:
+      return is_signed ? "Int16Array" : "Uint16Array";
+    default:
+      return "Int32Array";
+  }
+}
+
+// The largest bit pattern of a float's code, and the range of an integer's.
+Status check_codes(const QuantizationSpec& spec, Address at, uint64_t count) {
+  const DtypeInfo& info = info_of(spec.dtype);
+  const uint32_t bytes = code_bytes_of(spec), bits = code_bits_of(spec);
+  if (info.is_block() || bits == 8 * bytes) return {};
+  const int64_t low = info.is_integer ? info.quant_min : 0;
+  const int64_t high = info.is_integer ? info.quant_max : (int64_t{1} << bits) - 1;
+  const bool is_signed = info.is_integer && info.is_signed;
+  for (uint64_t i = 0; i < count; ++i) {
+    int64_t code = 0;
+    if (bytes == 1) code = is_signed ? pointer<const int8_t>(at)[i] : pointer<const uint8_t>(at)[i];
+    if (bytes == 2) code = is_signed ? pointer<const int16_t>(at)[i] : pointer<const uint16_t>(at)[i];
+    if (bytes == 4) code = pointer<const int32_t>(at)[i];
+    if (code < low || code > high)
+      return error_at(ErrorCode::argument_invalid, "codes", "element {} is {}; codes of {} are {} to {}", i, code,
+                      info.name, low, high);
+  }
+  return {};
 }
 
 }  // namespace
@@ -121,6 +156,39 @@ std::vector<QParams> read_qparams(const Granularity& g, Address scale, Address z
   from_scale_shape_order(g, pointer<const float>(zero_point), internal.data());
   for (uint64_t i = 0; i < count; ++i) qparams[i].zero_point = internal[i];
   return qparams;
+}
+
+Status check_finite(std::span<const QParams> qparams) {
+  for (size_t i = 0; i < qparams.size(); ++i)
+    if (!std::isfinite(qparams[i].scale) || !std::isfinite(qparams[i].zero_point))
+      return error_at(ErrorCode::value_overflow, "data",
+                      "the values of scale {} span more than the largest float32; scale them down", i);
+  return {};
+}
+
+Status check_given(const Granularity& g, const QuantizationSpec& spec, const std::string& given_text, Address codes,
+                   uint64_t count) {
+  TRY(given, json::parse(given_text));
+  const DtypeInfo& info = info_of(spec.dtype);
+  if (const std::string_view wanted = array_of_codes(spec); given["codes"].as_string() != wanted)
+    return error_at(ErrorCode::argument_invalid, "codes", "is {}; codes of {} are an {}", given["codes"].as_string(),
+                    info.name, wanted);
+  json::Value wanted;
+  wanted.set("scaleShape", g.scale_shape);
+  if (!(given["scaleShape"] == wanted["scaleShape"]))
+    return error_at(ErrorCode::shape_mismatch, "scaleShape", "is {}; a tensor of this shape and spec has {}",
+                    json::write(given["scaleShape"]), json::write(wanted["scaleShape"]));
+  const json::Value& zero_point = given["zeroPoint"];
+  const std::string_view array = zero_point_type(spec) == "float32" ? "Float32Array" : "Int32Array";
+  if (zero_point.is_null() ? info.is_integer && !spec.symmetric : !info.is_integer || zero_point.as_string() != array)
+    return error_at(ErrorCode::argument_invalid, "zeroPoint", "is {}; {} of this spec has {}",
+                    zero_point.is_null() ? "null" : zero_point.as_string(), info.name,
+                    info.is_integer ? array : std::string_view("null"));
+  const uint64_t pairs = info.pair_shift ? g.outer * ((g.axis + 1) / 2) * g.inner : 0;
+  if (given["pairShifts"].as_integer() != static_cast<int64_t>(pairs))
+    return error_at(ErrorCode::shape_mismatch, "pairShifts", "has {} elements, this tensor has {} pairs",
+                    given["pairShifts"].as_integer(), pairs);
+  return check_codes(spec, codes, count);
 }
 
 std::string values_reply(const std::vector<float>& y) {

@@ -38,6 +38,14 @@ void set_qparams(json::Value& out, const Granularity& g, const QuantizationSpec&
 /// The reverse of set_qparams, from memory to internal order; zero_point 0: none.
 std::vector<QParams> read_qparams(const Granularity& g, Address scale, Address zero_point);
 
+/// Error: value-overflow naming the scale, if a range was too wide for a float32 scale or zero point.
+Status check_finite(std::span<const QParams> qparams);
+/// Whether these are the codes and scales of a tensor with that spec: `given` is JSON {codes, zeroPoint: name of their
+/// array's class, or null, scaleShape, pairShifts: number of elements}. Codes must lie in the grid of their dtype.
+/// Errors: argument-invalid, shape-mismatch.
+Status check_given(const Granularity& g, const QuantizationSpec& spec, const std::string& given, Address codes,
+                   uint64_t count);
+
 /// The reply {pointer, count}; the values stay valid until the next call.
 std::string values_reply(const std::vector<float>& y);
 

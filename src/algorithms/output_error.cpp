@@ -6,7 +6,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kStripRows = 64;
+constexpr size_t kStripRows = 64, kPanelTokens = 128;
 constexpr int kDampingTries = 6;
 
 }  // namespace
@@ -33,6 +33,7 @@ Result<OutputError> OutputError::of_hessian(std::vector<float> hessian, size_t c
     for (size_t i = 0; i < n; ++i) std::fill_n(hessian.data() + i * n, i, 0.0f);
     OutputError out;  // X^T X = R R^T: row j of R is feature j of all inputs
     out.tokens_ = out.columns_ = n;
+    out.is_triangular_ = true;
     out.x_ = std::move(hessian);
     return out;
   }
@@ -47,8 +48,13 @@ void OutputError::sum_squares(ConstMatrix d, size_t first, size_t count, std::sp
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < count; ++j) transposed[j * kStripRows + i] = d.data[(row + i) * d.stride + j];
     std::fill(output.begin(), output.end(), 0.0f);
-    add_product(1, {transposed.data(), kStripRows}, {x_.data() + first * tokens_, tokens_}, count, rows, tokens_,
-                {output.data(), tokens_});
+    // Features that a panel of tokens does not have would add zeros.
+    for (size_t t = is_triangular_ ? first : 0; t < tokens_; t += kPanelTokens) {
+      const size_t width = std::min(kPanelTokens, tokens_ - t);
+      const size_t depth = is_triangular_ ? std::min(count, t + width - first) : count;
+      add_product(1, {transposed.data(), kStripRows}, {x_.data() + first * tokens_ + t, tokens_}, depth, rows, width,
+                  {output.data() + t, tokens_});
+    }
     for (size_t i = 0; i < rows; ++i) {
       double sum = 0;
       for (size_t t = 0; t < tokens_; ++t) sum += double{output[i * tokens_ + t]} * output[i * tokens_ + t];

@@ -29,7 +29,8 @@ class OutputError {
  private:
   OutputError() = default;
   size_t tokens_ = 0, columns_ = 0;
-  std::vector<float> x_;  // [columns, tokens]
+  bool is_triangular_ = false;  // token t has features up to t
+  std::vector<float> x_;        // [columns, tokens]
 };
 
 }  // namespace wasmquant

@@ -28,12 +28,16 @@ struct LayerOutcome {
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
   bool is_unpacked = false;    // WeightDescription::is_unpacked
+  bool is_reordered = false;   // WeightDescription::is_reordered
   bool is_asked = false;       // a rule of the config names the layer
   uint64_t columns = 0;        // of a matrix, else 0
 };
 
 /// Whether the layer's weight is copied or cast to 16 bits.
 bool keeps_weight(const LayerOutcome& layer) noexcept;
+
+/// Heads that classes of the family tie to the embedding: Linear modules of the loaded model without a tensor.
+List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family);
 /// Whether the file holds scales of its inputs or outputs.
 bool has_activation_scales(const LayerOutcome& layer) noexcept;
 /// Whether the stages' scales are stored: not dynamic, and not plain casts.
@@ -46,7 +50,8 @@ struct WeightDescription {
   std::vector<uint64_t> shape;
   StorageDtype source = StorageDtype::F32;
   PackMethod pack_method = PackMethod::reorder;  // quark only
-  bool is_unpacked = false;  // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
+  bool is_unpacked = false;   // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
+  bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
   std::string tensor;           // name of the tensor if it is not layer.weight
   uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
@@ -102,6 +107,9 @@ class CheckpointFormat {
                                                   const families::ModelFamily& /*family*/) const {
     return std::nullopt;
   }
+  /// Whether loaders take groups whose columns stand anywhere in the row. compressed-tensors has removed its actorder
+  /// "group" in 0.20, and refuses such a file; older ones are read here.
+  virtual bool holds_group_index() const noexcept { return false; }
   /// The release of transformers from which on it loads these layers, as pip spells it; empty: any that knows the family.
   virtual std::string_view needed_loader(const List<LayerOutcome>& /*layers*/,
                                          const families::ModelFamily& /*family*/) const {
@@ -129,6 +137,8 @@ class CheckpointFormat {
   virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
+  /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.
+  virtual bool joins_blocks() const noexcept { return false; }
 
  protected:
   ~CheckpointFormat() = default;

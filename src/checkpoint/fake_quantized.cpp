@@ -19,6 +19,7 @@ class FakeQuantized final : public CheckpointFormat {
   bool holds_inputs(const Stages&) const override { return false; }
   ExpertStorage expert_storage() const noexcept override { return ExpertStorage::as_stored; }
   bool holds_input_major() const noexcept override { return true; }
+  bool holds_group_index() const noexcept override { return true; }
   bool holds_online_rotation() const noexcept override { return true; }
   bool holds_biases() const noexcept override { return true; }
   json::Value quantization_config(const Config&, const List<LayerOutcome>&,

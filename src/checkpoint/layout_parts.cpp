@@ -1,6 +1,9 @@
 // The steps of laying out a weight that all checkpoint formats share.
+#include <algorithm>
+
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/read_only_format.h"
+#include "families/loader_names.h"
 
 namespace wasmquant {
 
@@ -41,6 +44,17 @@ bool are_static(const Stages& stages) noexcept {
 
 bool keeps_weight(const LayerOutcome& layer) noexcept {
   return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
+}
+
+List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+  List<std::string_view> heads;
+  for (const std::string_view head : families::tied_heads(family)) {
+    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerOutcome& layer) {
+      return layer.layer == head || layer.loader_layer == head;
+    });
+    if (!has_tensor) heads.push_back(head);
+  }
+  return heads;
 }
 
 bool has_activation_scales(const LayerOutcome& layer) noexcept {

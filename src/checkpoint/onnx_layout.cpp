@@ -30,7 +30,7 @@ class Builder {
                                     : form_ == OnnxForm::mat_mul_n_bits ? false
                                     : form_ == OnnxForm::integer_operator && layout_.shape.size() == 2
                                         ? true
-                                        : weight_.is_input_major;
+                                        : weight_.is_input_major != weight_.is_transposed;
     if (stores_input_major != weight_.is_input_major) {
       std::swap(layout_.shape[0], layout_.shape[1]);
       layout_.source_transposed = true;

@@ -35,6 +35,8 @@ struct OnnxWeight {
   bool is_input_major = false;
   /// A batch of matrices, [..., in, out] or [..., out, in]: these are then the last two dimensions.
   bool is_batch = false;
+  /// DequantizeLinear stores the matrix in the other order than the model.
+  bool is_transposed = false;
 };
 
 /// Layout of the weight under `spec`, whose ch_axis refers to [out, in, …] as in configs. mat_mul_n_bits: the layout of

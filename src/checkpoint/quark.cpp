@@ -12,6 +12,9 @@ namespace {
 std::string unsupported_part(const WeightDescription& weight, const WeightLayout& layout) {
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
+  if (weight.layer_type != "Linear")
+    return text_of("a layer of type {}, whose scales no loader applies",
+                   weight.layer_type.empty() ? "unknown" : weight.layer_type);
   if (weight.shape.size() != 2) return text_of("{}-dimensional weights", weight.shape.size());
   const bool is_mx_integer = dtype.is_integer && spec.scale_format == ScaleFormat::e8m0;
   const bool has_place = dtype.is_integer ? dtype.bits == 8 || dtype.bits == 4 || (dtype.is_signed && dtype.bits < 4)
@@ -202,7 +205,7 @@ bool Quark::fit(const WeightDescription& weight, ActivationStorage& storage) con
 }
 
 json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers,
-                                       const families::ModelFamily&) const {
+                                       const families::ModelFamily& family) const {
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
   for (const LayerOutcome& layer : layers) {
@@ -210,6 +213,9 @@ json::Value Quark::quantization_config(const Config& config, const List<LayerOut
     exported.push_back({layer.layer, layer.layer_type, weight});
     if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight});
   }
+  // Loaders make a quantized layer of every Linear module that is not excluded, and a tied head has no codes.
+  for (const std::string_view head : heads_without_tensor(layers, family))
+    exported.push_back({head, "Linear", nullptr});
   const bool has_static = std::any_of(layers.begin(), layers.end(), has_activation_scales);
   return config::quantization_config(
       config, exported, {config.export_info.value_or(ExportInfo{}).pack_method, WeightFormat::real_quantized},

@@ -146,7 +146,8 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
                 {layout.columns * dtype.bits / 32, layout.rows});
   add_component(layout, weight, Role::scale, "scales", StorageDtype::F16, scale_shape(layout));
   add_component(layout, weight, Role::zero_point, "qzeros", StorageDtype::I32, {groups, layout.rows * dtype.bits / 32});
-  add_component(layout, weight, Role::group_index, "g_idx", StorageDtype::I32, {layout.columns});
+  add_component(layout, weight, weight.is_reordered ? Role::column_group : Role::group_index, "g_idx",
+                StorageDtype::I32, {layout.columns});
   return std::move(layout);
 }
 
@@ -167,8 +168,9 @@ Status Gptq::check(const List<LayerOutcome>& layers) const {
 json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers,
                                       const families::ModelFamily&) const {
   const LayerOutcome* first = nullptr;
-  bool keeps_head = true;
+  bool keeps_head = true, is_reordered = false;
   for (const LayerOutcome& layer : layers) {
+    is_reordered |= layer.is_reordered;
     if (first == nullptr && group_of(layer) != 0) first = &layer;
     if (layer.layer == "lm_head") keeps_head = is_kept(layer);
   }
@@ -193,7 +195,7 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   block.set("quant_method", "gptq");
   block.set("bits", bits);
   block.set("group_size", group);
-  block.set("desc_act", false);
+  block.set("desc_act", is_reordered);
   block.set("sym", !is_version_2(*first));
   block.set("lm_head", !keeps_head);
   block.set("checkpoint_format", is_version_2(*first) ? "gptq_v2" : "gptq");

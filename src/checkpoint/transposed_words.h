@@ -4,7 +4,7 @@
 //   gptq   2, 3, 4 or 8 bits, as bit streams in words, first code in the low bits (3 bits: 32 codes in 3 words):
 //          P.qweight I32 [in * bits / 32, out], streams along in; P.qzeros I32 [in/group, out * bits / 32], along out;
 //          P.scales F16 [in/group, out]; P.g_idx I32 [in], the group of each input: arbitrary in files with desc_act,
-//          otherwise (and when written here) ascending.
+//          otherwise ascending.
 //          Version 1 (checkpoint_format "gptq"): intN symmetric, codes + 2^(N-1), zero points stored less 1.
 //          Version 2 ("gptq_v2"): uintN, zero points as they are.
 // Source: AutoAWQ's GEMM version; AutoGPTQ and GPTQModel, which add 1 to stored zero points.
@@ -35,6 +35,7 @@ class Gptq final : public CheckpointFormat {
   FormatText text() const noexcept override {
     return {"GPTQ", "", "transformers gptqmodel", "GPTQ's layout. vLLM also reads it."};
   }
+  bool holds_group_index() const noexcept override { return true; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   Status check(const List<LayerOutcome>& layers) const override;

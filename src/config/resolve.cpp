@@ -115,6 +115,7 @@ Resolver::Resolver(const Config& config, const families::DefaultExclusions* excl
   usage_.exclude.resize(config.exclude.size());
   usage_.layer.resize(config.layer.size());
   usage_.layer_quantizable.resize(config.layer.size());
+  usage_.tied.resize(config.layer.size());
   usage_.layer_type.resize(config.layer_type.size());
   usage_.other_class.resize(config.layer.size());
   usage_.inputs.resize(config.input_quantizers.size());

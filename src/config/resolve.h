@@ -80,6 +80,9 @@ class Resolver {
   /// All four fields for a layer that is not excluded, by the config's resolution; inputs also from input_quantizers.
   LayerConfig layer_config(std::string_view layer, std::string_view layer_type) const;
 
+  /// A layer of the model without a weight of its own, such as a head tied to the embedding: patterns may name it.
+  void see_tied(std::string_view layer);
+
   /// After all tensors of a model: a `pattern-unused` diagnostic for every exclude entry, layer entry, layer type and
   /// input quantizer that matched no layer, with the nearest layer as a hint; `not-applied` for those that matched but
   /// could not be applied. Notes instead of warnings when the config is a preset.
@@ -102,7 +105,7 @@ class Resolver {
   enum class InputUse : uint8_t { no_layer, container, excluded, weight_stays, applied };
   struct Usage {                               // one an entry
     List<uint8_t> exclude, layer, layer_type;  // matched a layer
-    List<uint8_t> layer_quantizable;           // matched one that can be quantized
+    List<uint8_t> layer_quantizable, tied;     // matched one that can be quantized; a tied head
     List<std::string_view> other_class;        // matched a layer of this class, which is not that of the entry
     List<InputUse> inputs;
     std::string norm;  // the first norm whose class is unknown

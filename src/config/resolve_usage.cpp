@@ -29,6 +29,13 @@ void Resolver::count(std::string_view layer, std::string_view layer_type, bool c
   quantizable_layers_.emplace_back(layer);
 }
 
+void Resolver::see_tied(std::string_view layer) {
+  find_exclude(layer, &usage_);
+  for (const auto& [name, entry] : named(layer_names_, layer)) usage_.tied[entry] = true;
+  for (const Glob& glob : layer_globs_)
+    if (!usage_.tied[glob.entry] && glob.pattern.matches(layer)) usage_.tied[glob.entry] = true;
+}
+
 void Resolver::count_input(std::string_view layer, bool is_quantized) {
   if (input_names_.empty()) return;
   const auto raise = [&](std::string_view name, InputUse use) {
@@ -80,7 +87,10 @@ List<Diagnostic> Resolver::unused_patterns() const {
     const auto& [name, layer] = config_.layer[i];
     const std::string where = pointer({Rule::layer_name, &layer, name, layer.where});
     if (!usage_.layer_quantizable[i])
-      report(where, name, usage_.layer[i] ? " matches only layers that are never quantized" : kNoLayer);
+      report(where, name,
+             usage_.tied[i]    ? " matches only a head that is tied to the embedding: there is no weight to quantize"
+             : usage_.layer[i] ? " matches only layers that are never quantized"
+                               : kNoLayer);
     else if (!usage_.other_class[i].empty())
       list.warning_in("not-applied", where, nullptr, "name the quantized module of that class",
                       "{q} looks like {}, which Quant{} does not replace", name, usage_.other_class[i], layer.of_class);

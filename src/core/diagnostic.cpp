@@ -39,7 +39,7 @@ void DiagnosticList::add(Diagnostic diagnostic) {
   const auto rank = static_cast<size_t>(diagnostic.severity);
   if (diagnostic.severity == Severity::error) ++errors_;
   const size_t hash = std::hash<std::string_view>()(diagnostic.message) ^ diagnostic.code.size();
-  if (diagnostic.severity != Severity::error && count_repeated(diagnostic, hash)) return;
+  if (counts_repeats_ && diagnostic.severity != Severity::error && count_repeated(diagnostic, hash)) return;
   size_t end = 0;
   for (size_t i = 0; i <= rank; ++i) end += kept_[i];
   if (kept_[rank] < kLimit) {

@@ -49,6 +49,10 @@ class DiagnosticList {
   /// Diagnostics of one severity that are kept; one more says that others were dropped.
   static constexpr size_t kLimit = 200;
 
+  DiagnosticList() noexcept = default;
+  /// False keeps a warning or note at every place that has it.
+  explicit DiagnosticList(bool counts_repeats) noexcept : counts_repeats_(counts_repeats) {}
+
   void error(const char* code, const std::string& where, const char* message, const char* hint = "");
   void error(const char* code, const std::string& where, const std::string& message, const char* hint = "");
   void error(const char* code, const std::string& where, const std::string& message, const std::string& hint);
@@ -98,6 +102,7 @@ class DiagnosticList {
   size_t kept_[kSeverities] = {};  // items of each severity
   uint64_t dropped_[kSeverities] = {};
   size_t errors_ = 0;
+  bool counts_repeats_ = true;
 };
 
 }  // namespace wasmquant

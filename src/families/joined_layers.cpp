@@ -6,8 +6,10 @@
 namespace wasmquant::families {
 namespace {
 
-constexpr std::string_view kJoinedLayers[] = {
-#define WASMQUANT_JOINED_LAYERS(parts) parts,
+constexpr struct {
+  std::string_view parts, also;
+} kJoinedLayers[] = {
+#define WASMQUANT_JOINED_LAYERS(parts, also) {parts, also},
 #include "families/joined_layers.def"
 };
 
@@ -19,15 +21,23 @@ size_t experts_end(std::string_view layer) {
   return std::string_view::npos;
 }
 
+std::string joined(std::string_view layer, bool with_also) {
+  const std::string_view part = last_component(layer);
+  for (const auto& [parts, also] : kJoinedLayers) {
+    if (!is_word(parts, part) && !(with_also && is_word(also, part))) continue;
+    std::string_view words = parts.empty() ? also : parts;
+    return std::string(layer.substr(0, layer.size() - part.size())) + std::string(next_word(words)) + "+";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string joined_layer(std::string_view layer) {
   if (const size_t end = experts_end(layer); end != std::string_view::npos) return std::string(layer.substr(0, end));
-  const std::string_view part = last_component(layer);
-  for (std::string_view words : kJoinedLayers)
-    if (is_word(words, part))
-      return std::string(layer.substr(0, layer.size() - part.size())) + std::string(next_word(words)) + "+";
-  return {};
+  return joined(layer, false);
 }
+
+std::string joined_matrix(std::string_view layer) { return joined(layer, true); }
 
 }  // namespace wasmquant::families

@@ -11,4 +11,8 @@ namespace wasmquant::families {
 /// whatever is below a component `experts`.
 std::string joined_layer(std::string_view layer);
 
+/// The same for layers that become one matrix and share its scales: those of joined_layer, but of each expert its own
+/// gate and up, and layers that only some families join.
+std::string joined_matrix(std::string_view layer);
+
 }  // namespace wasmquant::families

@@ -24,14 +24,6 @@ BlockRunner::BlockRunner(const Architecture& architecture, InputPrecision precis
       table_(architecture.rope, architecture.head_dim, longest),
       sliding_table_(architecture.sliding_rope, architecture.head_dim, longest) {}
 
-Status BlockRunner::multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns,
-                                   InputSink* sink) {
-  const std::span<float> values{x.data(), tokens_ * columns};
-  if (sink != nullptr) TRY_VOID(sink->accept(layer, input, values, columns));
-  quantize_inputs(precision_, values, columns);
-  return {};
-}
-
 Status BlockRunner::rotate_down_input(std::vector<float>& x) {
   const size_t columns = architecture_.intermediate;
   if (hadamard_.size() != columns) {
@@ -67,28 +59,15 @@ void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vec
     for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, i / heads);
 }
 
-Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
-                        std::span<float> x, InputSink* sink) {
+// attended_ from normed_.
+void BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths) {
   const Architecture& a = architecture_;
-  const Norm norm{a.norm_epsilon, a.norm_plus_one};
   const bool is_sliding = a.is_sliding[layer];
   const RotaryTable& table = is_sliding ? sliding_table_ : table_;
-  const size_t hidden = a.hidden, queries = a.query_columns(), keys = a.key_columns();
-  tokens_ = x.size() / hidden;
-  const auto ends_at = [sink](LinearInput input) { return sink != nullptr && sink->ends_at(input); };
-  const auto add_to_x = [&](std::vector<float>& y, Slot post_norm) {
-    if (const std::vector<float>& weight = weights[post_norm]; !weight.empty())
-      normalize(norm, weight, y.data(), tokens_, y.data());
-    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
-  };
-
-  normed_.resize(x.size());
-  normalize(norm, weights[Slot::input_norm], x.data(), tokens_, normed_.data());
-  TRY_VOID(multiply_input(layer, LinearInput::attention, normed_, hidden, sink));
-  if (ends_at(LinearInput::attention)) return {};
-  linear(normed_, weights[Slot::q], weights[Slot::q_bias], hidden, queries, q_);
-  linear(normed_, weights[Slot::k], weights[Slot::k_bias], hidden, keys, k_);
-  linear(normed_, weights[Slot::v], weights[Slot::v_bias], hidden, keys, v_);
+  const size_t queries = a.query_columns(), keys = a.key_columns();
+  linear(normed_, weights[Slot::q], weights[Slot::q_bias], a.hidden, queries, q_);
+  linear(normed_, weights[Slot::k], weights[Slot::k_bias], a.hidden, keys, k_);
+  linear(normed_, weights[Slot::v], weights[Slot::v_bias], a.hidden, keys, v_);
   apply_rope(q_, a.heads, weights[Slot::q_norm], table, lengths);
   apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
   attended_.resize(q_.size());
@@ -98,20 +77,79 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
            attended_.data() + at * queries);
     at += length;
   }
-  TRY_VOID(multiply_input(layer, LinearInput::attention_output, attended_, queries, sink));
-  if (ends_at(LinearInput::attention_output)) return {};
-  linear(attended_, weights[Slot::o], weights[Slot::o_bias], queries, hidden, normed_);
-  add_to_x(normed_, Slot::attention_post_norm);
+}
 
-  normalize(norm, weights[Slot::feed_forward_norm], x.data(), tokens_, normed_.data());
-  TRY_VOID(multiply_input(layer, LinearInput::feed_forward, normed_, hidden, sink));
-  if (ends_at(LinearInput::feed_forward)) return {};
-  linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
-  linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
-  kernels::activate_gate(a.activation, gate_, up_.data());
-  if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
-  TRY_VOID(multiply_input(layer, LinearInput::feed_forward_output, gate_, a.intermediate, sink));
-  if (ends_at(LinearInput::feed_forward_output)) return {};
+Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                        std::span<float> x, InputSink* sink, BlockState* state) {
+  const Architecture& a = architecture_;
+  const Norm norm{a.norm_epsilon, a.norm_plus_one};
+  const size_t hidden = a.hidden;
+  tokens_ = x.size() / hidden;
+  // Shows and quantizes the next input; false if the sink ends the run there.
+  const auto reach = [&](LinearInput input, std::vector<float>& values, size_t columns) -> Result<bool> {
+    const std::span<float> all{values.data(), tokens_ * columns};
+    if (sink != nullptr) TRY_VOID(sink->accept(layer, input, all, columns));
+    if (sink != nullptr && sink->ends_at(input)) {
+      if (state != nullptr) {
+        state->at = input;
+        state->input.assign(all.begin(), all.end());
+        if (input >= LinearInput::feed_forward) state->stream.assign(x.begin(), x.end());
+      }
+      return false;
+    }
+    quantize_inputs(precision_, all, columns);
+    return true;
+  };
+  // The same for the input of a state; the stream of early ones is x.
+  const auto resume = [&](std::vector<float>& values, size_t columns) {
+    values.swap(state->input);
+    state->input.clear();
+    if (state->at >= LinearInput::feed_forward) std::copy(state->stream.begin(), state->stream.end(), x.begin());
+    quantize_inputs(precision_, {values.data(), tokens_ * columns}, columns);
+  };
+  const auto add_to_x = [&](std::vector<float>& y, Slot post_norm) {
+    if (const std::vector<float>& weight = weights[post_norm]; !weight.empty())
+      normalize(norm, weight, y.data(), tokens_, y.data());
+    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  };
+  const bool resumes = state != nullptr && !state->input.empty();
+  const LinearInput from = resumes ? state->at : LinearInput::attention;
+  const auto is_from = [&](LinearInput input) { return resumes && from == input; };
+
+  if (is_from(LinearInput::attention)) {
+    resume(normed_, hidden);
+  } else if (!resumes) {
+    normed_.resize(x.size());
+    normalize(norm, weights[Slot::input_norm], x.data(), tokens_, normed_.data());
+    TRY(goes_on, reach(LinearInput::attention, normed_, hidden));
+    if (!goes_on) return {};
+  }
+  if (is_from(LinearInput::attention_output)) {
+    resume(attended_, a.query_columns());
+  } else if (from < LinearInput::attention_output) {
+    attend_all(weights, layer, lengths);
+    TRY(goes_on, reach(LinearInput::attention_output, attended_, a.query_columns()));
+    if (!goes_on) return {};
+  }
+  if (is_from(LinearInput::feed_forward)) {
+    resume(normed_, hidden);
+  } else if (from < LinearInput::feed_forward) {
+    linear(attended_, weights[Slot::o], weights[Slot::o_bias], a.query_columns(), hidden, normed_);
+    add_to_x(normed_, Slot::attention_post_norm);
+    normalize(norm, weights[Slot::feed_forward_norm], x.data(), tokens_, normed_.data());
+    TRY(goes_on, reach(LinearInput::feed_forward, normed_, hidden));
+    if (!goes_on) return {};
+  }
+  if (is_from(LinearInput::feed_forward_output)) {
+    resume(gate_, a.intermediate);
+  } else {
+    linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
+    linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
+    kernels::activate_gate(a.activation, gate_, up_.data());
+    if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
+    TRY(goes_on, reach(LinearInput::feed_forward_output, gate_, a.intermediate));
+    if (!goes_on) return {};
+  }
   linear(gate_, weights[Slot::down], weights[Slot::down_bias], a.intermediate, hidden, normed_);
   add_to_x(normed_, Slot::feed_forward_post_norm);
   return {};

@@ -23,6 +23,13 @@ enum class InputPrecision : uint8_t {
 /// x [rows, columns] to its quantized values, in place.
 void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept;
 
+/// How far a block has run on some tokens: up to an input of its linear layers. Empty: not at all.
+struct BlockState {
+  LinearInput at = LinearInput::attention;
+  std::vector<float> input;   // that input, before it is quantized; empty: nothing was computed
+  std::vector<float> stream;  // the residual stream, which differs from x from feed_forward on
+};
+
 /// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
@@ -30,12 +37,13 @@ class BlockRunner {
   BlockRunner(const Architecture& architecture, InputPrecision precision, size_t longest);
 
   /// x [tokens, hidden], in place; the tokens are consecutive sequences of these lengths. `sink`, if given, gets every
-  /// linear layer's input before it is quantized. Rows do not depend on how sequences are batched.
+  /// linear layer's input before it is quantized. Rows do not depend on how sequences are batched. `state`, if given, is
+  /// where the run begins, behind the input that it holds, and where the sink ends it, or empty if it goes to the end.
   Status run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
-             InputSink* sink);
+             InputSink* sink, BlockState* state = nullptr);
 
  private:
-  Status multiply_input(uint32_t layer, LinearInput input, std::vector<float>& x, size_t columns, InputSink* sink);
+  void attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
               size_t out, std::vector<float>& y);

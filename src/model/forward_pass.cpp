@@ -55,6 +55,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
   }
   x_.assign(tokens.size() * architecture_.hidden, 0.0f);
   reference_x_.clear();
+  states_.clear();
   runner_ = std::make_unique<BlockRunner>(architecture_, precision_, longest);
   loss_.reset();
   next_.clear();
@@ -78,9 +79,11 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
   const Portion& range = portions_[portion];
   const std::span<float> part{x.data() + range.begin * hidden, (range.end - range.begin) * hidden};
   const std::span<const uint32_t> lengths(lengths_.data() + range.first, range.sequences);
-  if (keep) return runner_->run(block, layer, lengths, part, sink);
+  BlockState* const state = states_.empty() || &x != &x_ ? nullptr : &states_[portion];
+  if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
+  if (keep) return runner_->run(block, layer, lengths, part, sink, state);
   scratch_.assign(part.begin(), part.end());
-  return runner_->run(block, layer, lengths, scratch_, sink);
+  return runner_->run(block, layer, lengths, scratch_, sink, state);
 }
 
 Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
@@ -151,6 +154,10 @@ double ForwardPass::loss_of(size_t sequence) const noexcept {
 uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
   constexpr uint64_t kTokenAndLoss = 4 + 4 + 4 + 4 + 8;
   return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss;
+}
+
+uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
+  return sizeof(float) * std::max(uint64_t{a.query_columns()}, uint64_t{a.hidden} + std::max(a.hidden, a.intermediate));
 }
 
 uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {

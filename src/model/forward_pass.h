@@ -45,6 +45,14 @@ class ForwardPass {
   /// `keep` false: activations are unchanged, for passes that only feed `sink`.
   Status run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep = true);
 
+  /// From now on a block that a sink ended resumes there, while its weights before that place stay as they are: values
+  /// are the same, and each is computed once. Takes state_bytes() per token.
+  void keep_states() noexcept { states_.resize(portions_.size()); }
+  /// Blocks run from their beginning again: weights were changed.
+  void forget_states() noexcept {
+    for (BlockState& state : states_) state = {};
+  }
+
   /// The same with other values, on a copy of the activations made at the first such call.
   Status run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink, bool keep);
 
@@ -68,6 +76,7 @@ class ForwardPass {
 
   /// Bytes of activations per token of the batch, and of working memory for sequences of at most `longest` tokens.
   static uint64_t bytes_per_token(const Architecture& architecture) noexcept;
+  static uint64_t state_bytes(const Architecture& architecture) noexcept;
   static uint64_t working_bytes(const Architecture& architecture, size_t longest) noexcept;
 
  private:
@@ -91,6 +100,7 @@ class ForwardPass {
   std::vector<size_t> begins_;     // their first tokens
   std::vector<Portion> portions_;
   std::vector<float> x_, reference_x_;  // [tokens, hidden]
+  std::vector<BlockState> states_;      // of x_, by portion; empty: none are kept
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;
   std::vector<float> final_norm_, scratch_, product_;

@@ -20,6 +20,8 @@ class InputSink {
   virtual Status accept(uint32_t layer, LinearInput input, std::span<const float> x, size_t columns) = 0;
   /// Whether a block may stop after this input; the rest is then not computed.
   virtual bool ends_at(LinearInput) const noexcept { return false; }
+  /// Whether it needs neither this input nor those before it.
+  virtual bool skips(LinearInput) const noexcept { return false; }
 
  protected:
   ~InputSink() = default;

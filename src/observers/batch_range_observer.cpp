@@ -62,7 +62,8 @@ void BatchRangeObserver::choose(Observation& observation) const {
   else if (options_.tail_percent != 0)
     cut_tails(observation);
   observation.qparams.resize(observation.min.size());
-  qparams_of_ranges(observation.min, observation.max, spec(), observation.qparams);
+  observation.second_scale = second_scale(observation);
+  qparams_of_ranges(observation.min, observation.max, spec(), observation.second_scale, observation.qparams);
 }
 
 std::unique_ptr<Observer> make_batch_range_observer(const QuantizationSpec& spec, const ObserverOptions& options) {

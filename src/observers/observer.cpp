@@ -35,6 +35,14 @@ Status Observer::weigh(std::span<const float> importance) {
   return {};
 }
 
+float Observer::second_scale(const Observation& observation) const noexcept {
+  if (joined_.empty()) return second_scale_or_one(range_of(observation.min, observation.max), spec_);
+  ValueRange all = joined_;
+  const RangeObserver& own = range(batch_count() - 1);
+  all.add(range_of(own.min(), own.max()));
+  return second_scale_or_one(all, spec_);
+}
+
 bool Observer::is_complete(const Batch& batch) noexcept {
   uint64_t seen = batch.settled;
   for (const Piece& piece : batch.pieces) seen += piece.values.size();
@@ -255,6 +263,7 @@ Result<Observation> Observer::finish() const {
   observation.min.assign(last.min().begin(), last.min().end());
   observation.max.assign(last.max().begin(), last.max().end());
   observation.spec = spec_;
+  observation.second_scale = second_scale(observation);
   choose(observation);
   observation.spec = spec_for_data(spec_, observation.min);
   return observation;

@@ -53,6 +53,10 @@ class Observer {
   /// measures no element errors, argument-invalid (names the entry) for negative or non-finite entries.
   Status weigh(std::span<const float> importance);
 
+  /// The second scale (scale_format e4m3) also has to hold values of this range, those of other tensors that share it.
+  /// Others ignore it.
+  void join(const ValueRange& others) noexcept { joined_.add(others); }
+
   /// Starts batch number `batch` in the order of calibration; batches may be skipped (another observer has them) and
   /// resumed. Errors: those of granularity_of; shape-mismatch when a resumed batch has different scales than before;
   /// state-invalid in pass 2 for a batch that pass 1 did not have.
@@ -103,6 +107,8 @@ class Observer {
   virtual void settle(size_t /*index*/, std::span<const float> /*x*/, uint64_t /*unit*/, uint64_t /*at*/,
                       std::vector<float>& /*summary*/) {}
   std::span<const float> importance() const noexcept { return importance_; }
+  /// Of the chosen ranges; of tensors that share it, of all their values, so that all choose the same.
+  float second_scale(const Observation& observation) const noexcept;
   /// Whether each batch replaces the one before.
   bool replaces() const noexcept;
 
@@ -114,8 +120,8 @@ class Observer {
   virtual void count(std::span<const float> /*x*/, uint64_t /*at*/) noexcept {}
   virtual void merge_counts(const Observer& /*other*/) noexcept {}
 
-  /// After all passes, with a batch or more; fills qparams, min and max (initially the last batch's range). The spec of
-  /// `observation` is the observer's.
+  /// After all passes, with a batch or more; fills qparams, min and max (initially the last batch's range), and where it
+  /// chooses other ranges, second_scale. The spec of `observation` is the observer's.
   virtual void choose(Observation& observation) const = 0;
 
  private:
@@ -140,6 +146,7 @@ class Observer {
   bool keeps_batches_;
   Data data_;
   std::vector<float> importance_;
+  ValueRange joined_;
   std::vector<std::unique_ptr<Batch>> batches_;
   size_t current_ = kNone;    // index in batches_
   bool has_counted_ = false;  // anything in pass 2

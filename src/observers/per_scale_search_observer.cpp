@@ -90,9 +90,8 @@ void PerScaleSearchObserver::choose(Observation& observation) const {
     }
     return;
   }
-  const float second_scale =
-      spec().scale_format == ScaleFormat::e4m3 ? second_scale_of(observation.min, observation.max, spec()) : 1.0f;
-  PerScaleSearch search(spec_for_data(spec(), observation.min), method_, options_, second_scale);
+  observation.second_scale = second_scale(observation);
+  PerScaleSearch search(spec_for_data(spec(), observation.min), method_, options_, observation.second_scale);
   std::vector<float> values = data(last), weights_of_values = weights(last, values.size());
   for (size_t i = 0; i < weights_of_values.size(); ++i)  // removed together with its element
     if (!std::isfinite(values[i])) weights_of_values[i] = values[i];

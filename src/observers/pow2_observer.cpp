@@ -41,7 +41,7 @@ QParams pow2_qparams_of(float min, float max, const QuantizationSpec& spec) noex
   if (scale == 0) scale = 1;
   const float first = std::trunc(lowest - min / scale);  // zero point of the scale before it becomes a power of two
   // Quark: quant_min - round(min((quant_min - first) * s, 0) / s). With powers of two this does not round.
-  return {nearest_power_of_two(scale), lowest - std::min(lowest - first, 0.0f)};
+  return {nearest_power_of_two(scale), std::min(lowest - std::min(lowest - first, 0.0f), largest_zero_point(spec))};
 }
 
 bool Pow2Observer::advance(Running& running) const {

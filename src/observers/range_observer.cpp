@@ -56,8 +56,6 @@ void RangeObserver::merge(std::span<const float> min, std::span<const float> max
   }
 }
 
-float RangeObserver::second_scale() const noexcept { return second_scale_of(min_, max_, spec_); }
-
 std::vector<QParams> RangeObserver::finish() const {
   std::vector<QParams> qparams(min_.size());
   qparams_of_ranges(min_, max_, spec_, qparams);

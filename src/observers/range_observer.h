@@ -31,7 +31,7 @@ class RangeObserver {
   /// Scales of these ranges by qparams_of, internal order.
   std::vector<QParams> finish() const;
   /// The second scale of the whole tensor, for scale_format e4m3.
-  float second_scale() const noexcept;
+  float second_scale() const noexcept { return second_scale_of(range_of(min_, max_), spec_); }
 
  private:
   Granularity granularity_;

@@ -173,7 +173,8 @@ void RangeSearchObserver::choose(Observation& observation) const {
     }
   }
   observation.qparams.resize(scales);
-  qparams_of_ranges(observation.min, observation.max, spec(), observation.qparams);
+  observation.second_scale = second_scale(observation);
+  qparams_of_ranges(observation.min, observation.max, spec(), observation.second_scale, observation.qparams);
 }
 
 std::unique_ptr<Observer> make_range_search_observer(const QuantizationSpec& spec, const ObserverOptions& options) {

@@ -10,8 +10,8 @@
 //      A weight whose encoding is `varints` is read whole and passed to decode_varints().
 //   5. copy the rest as the segments say
 //
-// DequantizeLinear replaces the initializer or Constant under its name, so that nodes are unchanged, or the Reshape that
-// gives the weight its shape. The other forms replace nodes; if some consumers of a weight cannot be replaced, the
+// DequantizeLinear replaces the initializer or Constant under its name, so that nodes are unchanged, or the last node
+// between the weight and its layer. The other forms replace nodes; if some consumers of a weight cannot be replaced, the
 // original weight is kept for them. Nodes between a weight and its consumers (onnx::View) go when nothing reads them.
 // New names are the weight's with a suffix, and underscores appended while that is taken.
 #pragma once

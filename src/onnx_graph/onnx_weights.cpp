@@ -219,11 +219,18 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
 }
 
 uint32_t dequantized_view(const onnx::Model& model, const OnnxModelWeight& weight) noexcept {
+  const Tensor& tensor = model.tensors[weight.tensor];
+  const bool is_only_reader =
+      std::all_of(tensor.consumers.begin(), tensor.consumers.end(),
+                  [&](const Consumer& consumer) { return consumer.use == Use::view || consumer.view == weight.view; });
+  const bool is_given_out = std::any_of(tensor.views.begin(), tensor.views.end(), [&](uint32_t view) {
+    return view != weight.view && model.views[view].is_output;
+  });
   uint32_t found = weight.view;
+  if (is_only_reader && !is_given_out) return found;
   while (found != onnx::kNone) {
     const uint32_t parent = model.views[found].parent;
-    const std::vector<uint64_t>& before =
-        parent == onnx::kNone ? model.tensors[weight.tensor].shape : model.views[parent].shape;
+    const std::vector<uint64_t>& before = parent == onnx::kNone ? tensor.shape : model.views[parent].shape;
     if (before != weight.shape) return found;
     found = parent;
   }
@@ -232,12 +239,18 @@ uint32_t dequantized_view(const onnx::Model& model, const OnnxModelWeight& weigh
 
 OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight, OnnxForm form) {
   const Tensor& tensor = model.tensors[weight.tensor];
+  OnnxWeight described;
+  described.name = tensor.name;
+  described.shape = weight.shape;
+  described.source = *onnx::weight_dtype_of(tensor.data_type);
+  described.type = *onnx::weight_dtype_of(weight.data_type);
+  described.is_input_major = weight.is_input_major;
+  described.is_batch = weight.is_batch;
+  if (form != OnnxForm::dequantize_linear) return described;
   const uint32_t view = dequantized_view(model, weight);
-  const uint32_t type = form != OnnxForm::dequantize_linear ? weight.data_type
-                        : view == onnx::kNone               ? tensor.data_type
-                                                            : model.views[view].data_type;
-  return {std::string(tensor.name),     weight.shape,          *onnx::weight_dtype_of(tensor.data_type),
-          *onnx::weight_dtype_of(type), weight.is_input_major, weight.is_batch};
+  described.type = view == onnx::kNone ? described.source : *onnx::weight_dtype_of(model.views[view].data_type);
+  described.is_transposed = view != onnx::kNone && model.views[view].is_transposed;
+  return described;
 }
 
 }  // namespace wasmquant::conversion

@@ -17,7 +17,8 @@ float e8m0_scale_of(float amax, int mantissa_bits, int max_exponent, ScaleCalcul
   if (amax == 0) return kScaleEpsilon;
   int exponent = std::ilogb(amax);
   if (mode == ScaleCalculationMode::ceil && power_of_two(exponent) != double{amax}) ++exponent;
-  const float scale = static_cast<float>(power_of_two(exponent - max_exponent));
+  // Quark's scales go on below 2^-127, which e8m0 cannot store; above 2^127 there is no float32.
+  const float scale = static_cast<float>(power_of_two(std::min(exponent - max_exponent, 127)));
   return scale == 0 ? kScaleEpsilon : scale;
 }
 

@@ -113,6 +113,12 @@ bool has_own_scales(const GridRule& grid) noexcept {
 
 }  // namespace
 
+float largest_zero_point(const QuantizationSpec& spec) noexcept {
+  const auto rounded = static_cast<float>(quant_max_of(spec));
+  return static_cast<double>(rounded) > static_cast<double>(quant_max_of(spec)) ? std::nextafter(rounded, 0.0f)
+                                                                                : rounded;
+}
+
 float rounded_to(Arithmetic arithmetic, float x) noexcept {
   switch (arithmetic) {
     case Arithmetic::bfloat16:
@@ -147,7 +153,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       divisor_(integer_divisor(spec, is_magnitude_)),
       steps_(static_cast<float>(static_cast<double>(quant_max_of(spec)) - static_cast<double>(quant_min_of(spec)))),
       quant_min_(static_cast<float>(quant_min_of(spec))),
-      quant_max_(static_cast<float>(quant_max_of(spec))),
+      zero_point_max_(largest_zero_point(spec)),
       second_scale_(second_scale) {
   if (info_of(spec.dtype).is_block()) divisor_ = 1;  // block dtypes have no scale
   if (info_of(spec.dtype).kind != DtypeKind::floating) return;
@@ -185,7 +191,8 @@ QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float floored = std::max(scale, grid_.smallest_scale);
   const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
   if (has_fractional_zero_point_) return {store_scale(floored, scale_type_), 0.0f - position};
-  return {store_scale(floored, scale_type_), std::clamp(quant_min_ - std::nearbyint(position), quant_min_, quant_max_)};
+  return {store_scale(floored, scale_type_),
+          std::clamp(quant_min_ - std::nearbyint(position), quant_min_, zero_point_max_)};
 }
 
 float ScaleRule::stored(float scale) const noexcept {
@@ -221,12 +228,19 @@ float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec, floa
   return scale > 0 ? scale : kScaleEpsilon;
 }
 
-float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
-                      float max_block_scale) noexcept {
-  float magnitude = 0;
+ValueRange range_of(std::span<const float> min, std::span<const float> max) noexcept {
+  ValueRange range;
   for (size_t i = 0; i < min.size(); ++i)
-    if (min[i] <= max[i]) magnitude = std::max(magnitude, magnitude_of(min[i], max[i]));
-  return second_scale_of(magnitude, spec, max_block_scale);
+    if (min[i] <= max[i]) range.add({min[i], max[i]});
+  return range;
+}
+
+float second_scale_of(const ValueRange& range, const QuantizationSpec& spec, float max_block_scale) noexcept {
+  return second_scale_of(range.empty() ? 0.0f : magnitude_of(range.min, range.max), spec, max_block_scale);
+}
+
+float second_scale_or_one(const ValueRange& range, const QuantizationSpec& spec) noexcept {
+  return spec.scale_format == ScaleFormat::e4m3 ? second_scale_of(range, spec) : 1.0f;
 }
 
 QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept {
@@ -241,10 +255,14 @@ QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const flo
 }
 
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
-                       std::span<QParams> qparams) noexcept {
-  const ScaleRule rule(spec_for_data(spec, min),
-                       spec.scale_format == ScaleFormat::e4m3 ? second_scale_of(min, max, spec) : 1.0f);
+                       float second_scale, std::span<QParams> qparams) noexcept {
+  const ScaleRule rule(spec_for_data(spec, min), second_scale);
   for (size_t i = 0; i < qparams.size(); ++i) qparams[i] = rule(min[i], max[i]);
+}
+
+void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+                       std::span<QParams> qparams) noexcept {
+  qparams_of_ranges(min, max, spec, second_scale_or_one(range_of(min, max), spec), qparams);
 }
 
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept { return ScaleRule(spec)(min, max); }

@@ -15,6 +15,9 @@
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.
 #pragma once
+#include <algorithm>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "config/spec/spec.h"
@@ -35,6 +38,9 @@ struct QParams {
   float scale;
   float zero_point;  // 0 for floats and symmetric integers
 };
+
+/// The largest zero point: the largest float32 that is not above quant_max. For int32 that is 2^31 - 128.
+float largest_zero_point(const QuantizationSpec& spec) noexcept;
 
 /// The formula of one spec, with its constants precomputed.
 class ScaleRule {
@@ -66,9 +72,22 @@ class ScaleRule {
   Arithmetic arithmetic_, of_scales_, of_zero_points_;
   GridRule grid_;
   float divisor_;  // of the threshold
-  float steps_, quant_min_, quant_max_;
+  float steps_, quant_min_, zero_point_max_;
   float second_scale_;
 };
+
+/// The range of some values; min > max where there are none.
+struct ValueRange {
+  float min = std::numeric_limits<float>::infinity(), max = -std::numeric_limits<float>::infinity();
+
+  bool empty() const noexcept { return min > max; }
+  void add(const ValueRange& other) noexcept {
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
+  }
+};
+/// The range of all ranges of a tensor.
+ValueRange range_of(std::span<const float> min, std::span<const float> max) noexcept;
 
 /// The largest scale of scale_format e4m3.
 inline constexpr float kMaxBlockScale = 448.0f;
@@ -76,15 +95,20 @@ inline constexpr float kMaxBlockScale = 448.0f;
 /// the product of the largest element and that.
 float second_scale_of(float tensor_magnitude, const QuantizationSpec& spec,
                       float max_block_scale = kMaxBlockScale) noexcept;
-/// From the ranges of all blocks.
-float second_scale_of(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+/// From the range of the whole tensor, or of several that share the scale.
+float second_scale_of(const ValueRange& range, const QuantizationSpec& spec,
                       float max_block_scale = kMaxBlockScale) noexcept;
+/// The same for scale_format e4m3, 1 for others, which have no second scale.
+float second_scale_or_one(const ValueRange& range, const QuantizationSpec& spec) noexcept;
 
 /// `spec` for a tensor with these range minima: if the sign depends on the data, they choose the dtype.
 QuantizationSpec spec_for_data(const QuantizationSpec& spec, std::span<const float> min) noexcept;
 
-/// One QParams per range. scale_format e4m3 uses the second scale of the whole tensor; where the sign depends on the
-/// data, the spec is that of spec_for_data.
+/// One QParams per range, with the second scale of scale_format e4m3; where the sign depends on the data, the spec is
+/// that of spec_for_data.
+void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
+                       float second_scale, std::span<QParams> qparams) noexcept;
+/// The same with the second scale of these ranges.
 void qparams_of_ranges(std::span<const float> min, std::span<const float> max, const QuantizationSpec& spec,
                        std::span<QParams> qparams) noexcept;
 

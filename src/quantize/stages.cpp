@@ -26,6 +26,12 @@ Result<TwoStages> TwoStages::create(const QuantizationSpec& first, const Quantiz
   return TwoStages(first, second, std::move(granularity));
 }
 
+bool TwoStages::can_join() const noexcept {
+  if (!is_scale_quant()) return first_.qscheme == QScheme::per_tensor;
+  const bool is_largest = !info_of(second_.dtype).is_integer || second_.symmetric;
+  return second_.qscheme == QScheme::per_tensor && is_largest && ScaleRule(first_).needs_only_magnitude();
+}
+
 // Quark divides once where both stages are floats: the tensor's magnitude by the product of both largest values, a
 // block's by the product of that scale and the largest element. A block whose code would be 0 gets 1.
 bool TwoStages::divides_once() const noexcept {
@@ -33,10 +39,13 @@ bool TwoStages::divides_once() const noexcept {
          first_.scale_format == ScaleFormat::float32;
 }
 
-TwoStages::Scales TwoStages::block_scales_of(std::span<const float> min, std::span<const float> max) const {
+TwoStages::Scales TwoStages::block_scales_of(std::span<const float> min, std::span<const float> max,
+                                             const ValueRange& joined) const {
   const FloatFormat format = float_format_of(second_);
   Scales scales;
-  scales.other = {second_scale_of(min, max, first_, static_cast<float>(format.max_finite())), 0};
+  ValueRange all = range_of(min, max);
+  all.add(joined);
+  scales.other = {second_scale_of(all, first_, static_cast<float>(format.max_finite())), 0};
   const float divisor = scales.other.scale * static_cast<float>(float_format_of(first_).max_finite());
   for (size_t i = 0; i < min.size(); ++i) {
     const float magnitude = min[i] > max[i] ? 0.0f : std::max({-min[i], max[i], 0.0f});
@@ -48,16 +57,18 @@ TwoStages::Scales TwoStages::block_scales_of(std::span<const float> min, std::sp
   return scales;
 }
 
-TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<const float> max) const {
+TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<const float> max,
+                                       const ValueRange& joined) const {
   Scales scales;
   scales.of_codes.resize(min.size());
   if (is_scale_quant()) {
-    if (divides_once()) return block_scales_of(min, max);
+    if (divides_once()) return block_scales_of(min, max, joined);
     qparams_of_ranges(min, max, first_, scales.of_codes);
     std::vector<float> scale;
     for (const QParams& q : scales.of_codes) scale.push_back(q.scale);
     const kernels::Extent extent = kernels::reduce_extent(scale);
-    scales.other = qparams_of(extent.min, extent.max, second_);
+    const float of_others = joined.empty() ? extent.max : qparams_of(joined.min, joined.max, first_).scale;
+    scales.other = qparams_of(extent.min, std::max(extent.max, of_others), second_);
     const uint32_t bytes = code_bytes_of(second_);
     const Granularity g = whole(scale.size());
     std::vector<uint8_t> codes(scale.size() * bytes);
@@ -71,13 +82,10 @@ TwoStages::Scales TwoStages::scales_of(std::span<const float> min, std::span<con
     }
     return scales;
   }
-  float low = 0, high = 0;
-  for (size_t i = 0; i < min.size(); ++i) {
-    if (min[i] > max[i]) continue;
-    low = std::min(low, min[i]);
-    high = std::max(high, max[i]);
-  }
-  scales.other = qparams_of(low, high, first_);
+  ValueRange all = range_of(min, max);
+  all.add(joined);
+  all.add({0, 0});
+  scales.other = qparams_of(all.min, all.max, first_);
   // The cast is monotonic: the ends of a range of codes are the codes of its ends.
   const auto number = [&](float v) {
     numbers_of(scales.other, {&v, 1}, &v);

@@ -33,8 +33,12 @@ class TwoStages {
     QParams other;                      // progressive: of the first stage; scale quant: of the scales
     std::vector<uint32_t> scale_codes;  // scale quant: codes of the scales, internal order
   };
-  /// From the tensor's ranges, one per scale.
-  Scales scales_of(std::span<const float> min, std::span<const float> max) const;
+  /// From the tensor's ranges, one per scale. `joined`: the range of other tensors, with which the stage that has one
+  /// scale for the whole tensor shares it: the first (progressive) or the second (scale quant).
+  Scales scales_of(std::span<const float> min, std::span<const float> max, const ValueRange& joined = {}) const;
+  /// Whether `joined` says all that the shared scale depends on: one scale for the tensor, and where it is that of
+  /// scales, their largest follows from the largest magnitude.
+  bool can_join() const noexcept;
 
   /// Progressive: the first stage's codes as numbers, which the second stage quantizes; and back. `y` may be `x`.
   void numbers_of(const QParams& other, std::span<const float> x, float* y) const noexcept;
@@ -47,7 +51,7 @@ class TwoStages {
 
  private:
   bool divides_once() const noexcept;
-  Scales block_scales_of(std::span<const float> min, std::span<const float> max) const;
+  Scales block_scales_of(std::span<const float> min, std::span<const float> max, const ValueRange& joined) const;
   TwoStages(const QuantizationSpec& first, const QuantizationSpec& second, Granularity granularity)
       : first_(first), second_(second), granularity_(std::move(granularity)) {}
 

@@ -4,7 +4,7 @@ import test from 'node:test';
 import { cli, cliJson } from './cli_process.mjs';
 
 const broken = {
-  global_quant_config: { weight: { dtype: 'int9', qscheme: 'per_channel', ch_axis: 0 } },
+  global_quant_config: { weight: { dtype: 'int99', qscheme: 'per_channel', ch_axis: 0 } },
   layer_quant_config: { '*.q_proj': { weight: { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: -7 } } },
   exlude: ['lm_head'],
 };

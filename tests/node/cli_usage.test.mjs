@@ -56,6 +56,10 @@ const wrong = {
   '--layer without =': [['plan', tinyLlama, '-p', 'int8', '-l', 'q_proj'], /GLOB=PRESET/],
   'empty --exclude': [['plan', tinyLlama, '-p', 'int8', '-x', ''], /glob/],
   'threads below zero': [['quantize', tinyLlama, '-o', 'x', '-p', 'int8', '-t', '-1'], /whole number/],
+  'more threads than the library takes': [
+    ['quantize', tinyLlama, '-o', 'x', '-p', 'int8', '-t', '257'],
+    /from 0 to 256/,
+  ],
   'threads not a number': [['quantize', tinyLlama, '-o', 'x', '-p', 'int8', '-t', '2x'], /whole number/],
   'memory without a unit that exists': [['quantize', tinyLlama, '-o', 'x', '-p', 'int8', '-m', '3Q'], /256M/],
   'memory of nothing': [['quantize', tinyLlama, '-o', 'x', '-p', 'int8', '-m', '0'], /256M/],

@@ -36,7 +36,7 @@ test('schemas and parsers agree on keys, kinds and words', async (t) => {
     quark: [
       [weight({ dtype: 'int8' }), true],
       [weight([{ dtype: 'fp8_e4m3' }, { dtype: 'int4' }]), true],
-      [weight({ dtype: 'int9' }), false],
+      [weight({ dtype: 'int99' }), false],
       [weight({ dtype: 'int8', qschem: 'per_tensor' }), false],
       [weight({ dtype: 'int8', symmetric: 'yes' }), false],
       [weight({ dtype: 'int8', axis: 0, qscheme: 'per_channel' }), true],

@@ -32,16 +32,17 @@ const turned = (matrix, width) =>
   );
 
 /** A folder, and the values that it holds. */
-function gptqFolder(folder, { bits, version, ordered = false, bad = false }) {
+function gptqFolder(folder, { bits, version, zero = version === 1 ? 'middle' : 'any', ordered = false, bad = false }) {
   mkdirSync(folder);
   const levels = 2 ** bits;
   const codes = Array.from({ length: columns * rows }, () => random(levels)); // [in, out]
-  const isSymmetric = version === 1;
+  const isSymmetric = zero !== 'any';
   const zeros = Array.from({ length: groups * rows }, () => (isSymmetric ? levels / 2 : random(levels)));
   const index = Int32Array.from({ length: columns }, (_, i) => (ordered ? Math.floor(i / 32) : random(groups)));
   const halves = Uint16Array.from({ length: groups * rows }, () => 0x2400 + random(0x800)); // 2^-6 and more
   const scaleOf = (bits16) => 2 ** ((bits16 >> 10) - 15) * (1 + (bits16 & 0x3ff) / 1024);
-  const stored = zeros.map((zero) => (version === 1 ? zero - 1 : zero));
+  // Version 1 stores them less 1, and 0 as the largest code; some writers forget it where they are symmetric.
+  const stored = zeros.map((each) => (version === 1 && zero !== 'forgotten' ? (each - 1) & (levels - 1) : each));
   const qzeros = turned(streams(turned(stored, rows), groups, bits), groups);
   const values = Float32Array.from({ length: rows * columns }, (_, at) => {
     const [row, column] = [Math.floor(at / columns), at % columns];
@@ -64,7 +65,7 @@ function gptqFolder(folder, { bits, version, ordered = false, bad = false }) {
     group_size: 32,
     desc_act: !ordered,
     sym: isSymmetric,
-    checkpoint_format: isSymmetric ? 'gptq' : 'gptq_v2',
+    checkpoint_format: version === 1 ? 'gptq' : 'gptq_v2',
   };
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ quantization_config }));
   return values;
@@ -72,12 +73,17 @@ function gptqFolder(folder, { bits, version, ordered = false, bad = false }) {
 const plainModel = (values) => safetensors({ 'layer.weight': { dtype: 'F32', shape: [rows, columns], data: values } });
 
 for (const bits of [2, 3, 4, 8])
-  for (const version of [1, 2])
+  for (const [version, zero] of [
+    [1, 'middle'],
+    [1, 'forgotten'],
+    [1, 'any'],
+    [2, 'any'],
+  ])
     for (const ordered of [false, true])
-      test(`gptq of ${bits} bits, version ${version}, ${ordered ? 'groups in order' : 'desc_act'}`, async (t) => {
+      test(`gptq of ${bits} bits, version ${version}, ${zero}, ${ordered ? 'groups in order' : 'desc_act'}`, async (t) => {
         const quantizer = await quantizerFor(t);
         const folder = join(scratchFolder(t), 'gptq');
-        const values = gptqFolder(folder, { bits, version, ordered });
+        const values = gptqFolder(folder, { bits, version, zero, ordered });
         const model = await modelFor(t, quantizer, folder);
         const [compared] = (await quantizer.compare(await modelFor(t, quantizer, plainModel(values)), model)).tensors;
         assert.equal(compared.error.maxAbs, 0);

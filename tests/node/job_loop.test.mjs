@@ -9,7 +9,7 @@ const items = Array.from({ length: 9 }, (_, at) => ({
   name: `t${at}`,
   bytes: 2 ** 20,
   tiles: 1,
-  task: { quantize: { work: 0, task: 0 }, observePasses: 0, observedInParts: false },
+  task: { quantize: { work: 0, task: 0 }, observePasses: 0, observedInParts: false, joinedTiles: 0 },
   merge: () => new Uint8Array(),
 }));
 const sink = { accept() {}, hasRoom: () => true, changed: () => new Promise(() => {}) };

@@ -6,11 +6,11 @@ import { Schedule } from '../../dist/pool/job_queue.js';
 import { ErrorSums } from '../../dist/pool/report.js';
 import { spansOf } from '../../dist/worker/tile_read.js';
 
-const item = (name, bytes, tiles, observePasses = 0, observedInParts = true) => ({
+const item = (name, bytes, tiles, observePasses = 0, observedInParts = true, joinedTiles = 0) => ({
   name,
   bytes,
   tiles,
-  task: { quantize: { work: 0, task: 0 }, observePasses, observedInParts },
+  task: { quantize: { work: 0, task: 0 }, observePasses, observedInParts, joinedTiles },
   merge: (states) => Uint8Array.from(states.flatMap((state) => [...state])),
 });
 const parts = (job) => job.parts.map(({ kind, item: number, first, last }) => `${kind} ${number} ${first}-${last}`);
@@ -203,4 +203,24 @@ test('every budget gives sizes that fit it', () => {
       assert.ok(used <= Math.max(budget - 160 * mebibyte, 24 * mebibyte) * 1.5, `${budget} with ${threads}: ${used}`);
     }
   }
+});
+
+test('tiles of joined weights are observed with the others, and never run', () => {
+  const schedule = new Schedule([item('small', 10, 1, 1, true, 3), item('big', 100, 10, 1, true, 5)], 40);
+  const jobs = [];
+  for (let job = schedule.next(); job; job = schedule.next()) {
+    jobs.push(...parts(job));
+    schedule.complete(job, result(job, [0, 0, 0, 0, 0, 0, 0]));
+  }
+  assert.deepEqual(jobs, [
+    'observe-and-run 0 0-4',
+    'observe 1 0-4',
+    'observe 1 4-8',
+    'observe 1 8-12',
+    'observe 1 12-15',
+    'run 1 0-4',
+    'run 1 4-8',
+    'run 1 8-10',
+  ]);
+  assert.equal(schedule.done, true);
 });

@@ -91,7 +91,7 @@ test('a spec that is none is an error when the observer is used', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(
     () => {
-      const observer = quantizer.createObserver({ dtype: 'int9' });
+      const observer = quantizer.createObserver({ dtype: 'int99' });
       observer.update(piece(1, 2));
     },
     { name: 'QuantizationError', code: 'spec-invalid' },

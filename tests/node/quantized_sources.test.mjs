@@ -194,10 +194,10 @@ for (const [format, specs] of Object.entries({
         mkdirSync(original, { recursive: true });
         writeFileSync(join(original, 'model.safetensors'), safetensors({ 'layer.weight': weight }));
         const config = { global_quant_config: { weight: { ...spec, scale_type: 'float32' } }, exclude: [] };
-        const written = async (name, source, options) => {
+        const written = async (name, source, { config, format }) => {
           const target = join(folder, name);
           rmSync(target, { recursive: true, force: true });
-          await quantizer.quantizeModel(await modelFor(t, quantizer, source), options.config, { target, ...options });
+          await quantizer.quantizeModel(await modelFor(t, quantizer, source), config, { target, format });
           return target;
         };
         const codes = await written('codes', original, { config, format });

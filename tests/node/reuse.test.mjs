@@ -1,6 +1,6 @@
 // A run that takes what has not changed from the output of a former one: the same bytes and errors as a whole run.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { twoLayers } from './onnx_model.mjs';
@@ -115,4 +115,62 @@ test('an output of another config is refused, and none may be written over', asy
   await assert.rejects(run({ config: after, output, report }), { code: 'argument-invalid', where: 'reuse' });
   await assert.rejects(run({ config: before, output: model, report }), { code: 'argument-invalid', where: 'reuse' });
   await assert.rejects(run({ config: before, output, report }, join(folder, 'former')), { code: 'target-invalid' });
+});
+
+/** Llama's files with one change to the weights. */
+function altered(folder, change) {
+  for (const name of ['config.json', 'model.safetensors']) copyFileSync(join(tinyLlama, name), join(folder, name));
+  const path = join(folder, 'model.safetensors');
+  const bytes = readFileSync(path);
+  const headerBytes = Number(bytes.readBigUInt64LE(0));
+  const header = JSON.parse(bytes.subarray(8, 8 + headerBytes));
+  const { data_offsets: place } = header[`${layer}.weight`];
+  change(bytes.subarray(8 + headerBytes + place[0], 8 + headerBytes + place[1]));
+  writeFileSync(path, bytes);
+  return folder;
+}
+
+for (const [what, change] of [
+  ['one tensor of other weights', (bytes) => bytes.reverse()],
+  ['one value', (bytes) => bytes.copyWithin(4096, 4200, 4202)],
+])
+  test(`the output of a model that differs in ${what} is refused, and named`, async (t) => {
+    const quantizer = await quantizerFor(t);
+    const model = await modelFor(t, quantizer, tinyLlama);
+    const folder = scratchFolder(t);
+    const config = configs(int4)[0];
+    const { report } = await outcome(quantizer, model, config, { target: join(folder, 'former') });
+    const output = await modelFor(t, quantizer, join(folder, 'former'));
+    const other = await modelFor(t, quantizer, altered(scratchFolder(t), change));
+    const reuse = { config, output, report };
+    await assert.rejects(quantizer.quantizeModel(other, config, { target: join(folder, 'other'), reuse }), {
+      code: 'argument-invalid',
+      message: new RegExp(`${layer}.weight was made from other weights`),
+    });
+    assert.ok(!readdirSync(folder).includes('other'));
+  });
+
+test('the output of an earlier process is reused: the model opened again, the report read from a file', async (t) => {
+  const folder = scratchFolder(t);
+  for (const [format, [before, after]] of Object.entries({
+    'compressed-tensors': configs(uint4),
+    quark: configs(int4),
+    'fake-quantized': configs(int4),
+    gptq: excluding,
+    awq: excluding,
+    gguf: recipes,
+  })) {
+    const first = await quantizerFor(t);
+    const target = (name) => join(folder, `${format}-${name}`);
+    const options = (name) => ({ target: target(name), format });
+    const former = await outcome(first, await modelFor(t, first, tinyLlama), before, options('former'));
+    const quantizer = await quantizerFor(t);
+    const model = await modelFor(t, quantizer, tinyLlama);
+    const whole = await outcome(quantizer, model, after, options('whole'));
+    const report = JSON.parse(JSON.stringify(former.report));
+    const reuse = { config: before, output: await modelFor(t, quantizer, target('former')), report };
+    const found = await outcome(quantizer, model, after, { ...options('reused'), reuse });
+    assert.ok(found.report.reused > 0, `${format}: ${found.report.reused} reused`);
+    for (const [file, bytes] of Object.entries(found.files)) assert.ok(bytes.equals(whole.files[file]), file);
+  }
 });

@@ -168,3 +168,26 @@ test('overwriting replaces the earlier output and takes its leftovers away, noth
   ]);
   assert.ok(names.includes('notes.txt'));
 });
+
+test('a name that leaves the folder reaches no target', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const bytes = readFileSync(join(tinyLlama, 'model.safetensors'));
+  const read = async (offset, length) => bytes.subarray(offset, offset + length);
+  for (const name of [
+    '../../x.safetensors',
+    'a/../../x.safetensors',
+    '/x.safetensors',
+    'C:x.safetensors',
+    '..\\x.safetensors',
+  ]) {
+    const model = await modelFor(t, quantizer, { size: bytes.length, name, read });
+    const asked = [];
+    const write = async (file) => {
+      asked.push(file);
+      return new WritableStream();
+    };
+    for (const target of [{ write }, join(scratchFolder(t), 'out')])
+      await assert.rejects(quantizer.quantizeModel(model, 'int8', { target }), { code: 'target-invalid' }, name);
+    assert.deepEqual(asked, []);
+  }
+});

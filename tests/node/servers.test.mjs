@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createGzip } from 'node:zlib';
 import { weights, writeSafetensors } from '../bench/model_files.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 
@@ -24,7 +25,7 @@ const newDate = 'Tue, 03 Nov 2026 10:00:00 GMT';
 async function serve(t, file, answer) {
   let requests = 0;
   const server = createServer((request, response) => {
-    if (!request.url.endsWith('/model.safetensors')) return response.writeHead(404).end();
+    if (!decodeURIComponent(request.url).endsWith('/model.safetensors')) return response.writeHead(404).end();
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [0, 0, file.length - 1];
     const range = { first: Number(first), end: Math.min(Number(last) + 1, file.length) };
     const headers = { 'content-range': `bytes ${range.first}-${range.end - 1}/${file.length}` };
@@ -137,4 +138,43 @@ test('a body without end is given up', async (t) => {
   }));
   const quantizer = await quantizerFor(t);
   await assert.rejects(quantizer.open(url), { code: 'file-too-large', message: /without a Content-Length/ });
+});
+
+test('a compressed body counts as it arrives unpacked', async (t) => {
+  const piece = Buffer.alloc(2 ** 20, 0x20);
+  const packed = await new Promise((resolve) => {
+    const zip = createGzip();
+    const pieces = [];
+    zip.on('data', (data) => pieces.push(data)).on('end', () => resolve(Buffer.concat(pieces)));
+    for (let i = 0; i < 300; ++i) zip.write(piece);
+    zip.end();
+  });
+  const server = createServer((request, response) => {
+    if (request.url === '/model.safetensors') {
+      const file = fileBytes(t, 1);
+      const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [0, 0, file.length - 1];
+      const range = `bytes ${first}-${Math.min(Number(last), file.length - 1)}/${file.length}`;
+      return response.writeHead(206, { 'content-range': range }).end(file.subarray(Number(first), Number(last) + 1));
+    }
+    if (request.url !== '/config.json') return response.writeHead(404).end();
+    response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const quantizer = await quantizerFor(t);
+  await assert.rejects(quantizer.open(new URL(`http://127.0.0.1:${server.address().port}/model.safetensors`)), {
+    code: 'file-too-large',
+    message: /config\.json: 2684\d+ bytes unpacked/,
+  });
+});
+
+test('a name in a URL is that of a file, not of a path', async (t) => {
+  const url = await serve(t, fileBytes(t, 1), () => ({}));
+  url.pathname = '/..%2f..%2fx%2fmodel.safetensors';
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, url);
+  assert.equal(model.files[0].name, 'model.safetensors');
 });

@@ -107,7 +107,7 @@ test('checkConfig never throws and gives all problems at once', async (t) => {
     );
   }
   assert.equal(quantizer.checkConfig({}, { dialect: 'latin' })[0].severity, 'error');
-  const two = { global_quant_config: { weight: { dtype: 'int9', qscheme: 'per_tensor' } }, no_such_key: 1 };
+  const two = { global_quant_config: { weight: { dtype: 'int99', qscheme: 'per_tensor' } }, no_such_key: 1 };
   const found = quantizer.checkConfig(two);
   assert.ok(found.some(({ where }) => where.startsWith('/global_quant_config/weight')));
   assert.ok(found.some(({ where }) => where.includes('no_such_key')));
@@ -116,7 +116,7 @@ test('checkConfig never throws and gives all problems at once', async (t) => {
 test('parseConfig throws config-invalid with diagnostics', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(
-    () => quantizer.parseConfig({ global_quant_config: { weight: { dtype: 'int9' } } }),
+    () => quantizer.parseConfig({ global_quant_config: { weight: { dtype: 'int99' } } }),
     (error) =>
       error instanceof nodeEntry.QuantizationError && error.code === 'config-invalid' && error.diagnostics.length > 0,
   );

@@ -57,7 +57,7 @@ test('texts that cannot be cut are refused', () => {
   refused({ tokenizer: { encode: () => 'abc' } }, /neither token ids nor/);
   refused({ length: 1 }, /length 1/);
   refused({ length: 2.5 }, /length 2.5/);
-  refused({ sequences: 0 }, /sequences 0/);
+  refused({ sequences: 0 }, /sequences: is 0/);
   refused(
     { tokenizer: { encode: (_, { add_special_tokens }) => (add_special_tokens ? [1, 2, 5] : [5]) }, length: 2 },
     /2 tokens in front/,

@@ -24,6 +24,7 @@ const allowed = [
   /^README\.md$/,
   /^LICENSE$/,
   /^CHANGELOG\.md$/,
+  /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/([a-z_]+\/)?[a-z0-9_]+\.js$/,
   /^dist\/([a-z_]+\/)?[a-z0-9_]+\.d\.ts$/,
   /^dist\/wasmquant\.wasm$/,

@@ -15,6 +15,7 @@ import {
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { main, root, run, say } from './command.mjs';
+import { noticesFor } from './notices.mjs';
 import { setUp } from './setup.mjs';
 
 /** Whether build/<preset> holds a finished configuration of this very checkout, with its present targets. */
@@ -114,11 +115,12 @@ const settings = ['package-lock.json', 'tests/setup/build.mjs'];
 /** Modules and declarations of web/lib into dist; tsc does not copy the declarations of the module's own JavaScript. */
 export function buildLibrary() {
   setUp();
-  makeWhenNewer('dist/node.js', ['web/lib', 'tsconfig.json', ...settings], () => {
+  makeWhenNewer('dist/node.js', ['web/lib', 'tsconfig.json', 'dist/engine.js', ...settings], () => {
     say('building the library (tsc)');
     run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { quietStdout: true });
     for (const name of ['engine.d.ts', 'wasmquant.wasm.d.ts'])
       copyFileSync(join(root, 'web/lib', name), join(root, 'dist', name));
+    run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/lib/rolldown.config.mjs'], { quietStdout: true });
   });
 }
 
@@ -140,12 +142,19 @@ function buildPage() {
   });
 }
 
+/** What others have in the package, and in the page. */
+function buildNotices() {
+  writeFileSync(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), noticesFor('web/cli', 'web/lib', 'web/present'));
+  writeFileSync(join(root, 'dist/demo/THIRD-PARTY-NOTICES.txt'), noticesFor('web/demo', 'web/lib', 'web/present'));
+}
+
 /** Everything that dist/ holds, in the order of dependence. */
 export function buildAll() {
   buildModule();
   buildLibrary();
   buildCommandLine();
   buildPage();
+  buildNotices();
 }
 
 if (process.argv[1] === import.meta.filename) main(() => buildAll());

@@ -12,8 +12,8 @@ import {
 } from '../lib/node.js';
 import { CommandError } from './failure.js';
 
-/** More workers than any host has cores are a typo. */
-const kMaxThreads = 1024;
+/** The library's limit: more are a typo. */
+const kMaxThreads = 256;
 
 /** `--layer GLOB=PRESET`. */
 export interface LayerChoice {

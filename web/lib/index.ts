@@ -1,7 +1,7 @@
 // Entry for browsers and web workers. The `node` condition selects node.ts.
 
 import type { Quantizer, QuantizerOptions } from './api/types.js';
-import { browserHost } from './host/host.js';
+import { browserHost } from './host/browser_host.js';
 import { EngineQuantizer } from './quantizer.js';
 
 export * from './api/exports.js';

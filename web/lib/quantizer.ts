@@ -1,8 +1,11 @@
 // The Quantizer: checks arguments and delegates.
 
+import { check, jsonText } from './api/arguments.js';
 import { defineDisposeSymbols } from './api/disposable.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import { inputFormats } from './api/formats.js';
+import { loaded } from './api/loaded.js';
+import { planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
 import type {
   Diagnostic,
   Dialect,
@@ -37,16 +40,15 @@ import { OpenedModel } from './model/model.js';
 import { withPlan } from './plan/plan.js';
 import type { LocalPort } from './pool/local_port.js';
 import { Pool } from './pool/pool.js';
+import { Runs } from './pool/runs.js';
 import type { Workshop } from './pool/workshop.js';
 
 /** More workers gain nothing: files are read from and written to one disk. */
 const maxDefaultThreads = 8;
 
 const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
-function checkFormat(format: InputFormat | undefined): void {
-  if (format === undefined || inputFormats.includes(format)) return;
-  throw failure('argument-invalid', 'format', `"${format}" is none of ${inputFormats.join(', ')}`);
-}
+
+const disposed = (when = '') => failure('state-invalid', 'quantizer', `was disposed${when}`);
 
 defineDisposeSymbols();
 
@@ -56,6 +58,7 @@ export class EngineQuantizer implements Quantizer {
   readonly #instance: Instance;
   readonly #memory: MemoryPlan;
   readonly #pool: Pool;
+  readonly #runs = new Runs();
   #local: LocalPort | null = null;
   #closed = false;
 
@@ -80,11 +83,12 @@ export class EngineQuantizer implements Quantizer {
   }
 
   static async create(host: Host, options: QuantizerOptions): Promise<EngineQuantizer> {
-    const threads = options.threads ?? Math.min(host.cores, maxDefaultThreads);
+    check(options, quantizerOptions, 'options');
+    const threads = options.threads ?? (host.hasWorkers ? Math.min(host.cores, maxDefaultThreads) : 0);
     const memory = planMemory(options.memoryBudgetBytes ?? defaultBudgetBytes, threads);
     const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
     // Worker scripts include this code already.
-    const Local = threads === 0 ? (await import('./pool/local_port.js')).LocalPort : null;
+    const Local = threads === 0 ? (await loaded(import('./pool/local_port.js'))).LocalPort : null;
     return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, options.workerUrl);
   }
 
@@ -99,7 +103,7 @@ export class EngineQuantizer implements Quantizer {
 
   checkConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {
     try {
-      const [text, dialect] = [textOfConfig(config), dialectOf(options.dialect)];
+      const [text, dialect] = [textOfConfig(config), dialectOf(options)];
       return this.#open().call((module) => module.checkConfig(text, dialect));
     } catch (error) {
       const code = error instanceof QuantizationError ? error.code : 'config-invalid';
@@ -108,13 +112,14 @@ export class EngineQuantizer implements Quantizer {
   }
 
   parseConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): QuantConfig {
-    const [text, dialect] = [textOfConfig(config), dialectOf(options.dialect)];
+    const [text, dialect] = [textOfConfig(config), dialectOf(options)];
     return this.#open().call((module) => module.parseConfig(text, dialect));
   }
 
   convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] } {
-    const [text, dialect] = [textOfConfig(config), dialectOf(to)];
-    return this.#open().call((module) => module.convertConfig(text, dialect));
+    const text = textOfConfig(config);
+    check(to, dialects, 'to');
+    return this.#open().call((module) => module.convertConfig(text, to));
   }
 
   quantize(tensor: TensorInput, spec: QuantizationSpec | QuantizationSpec[]): QuantizedTensor {
@@ -135,46 +140,49 @@ export class EngineQuantizer implements Quantizer {
 
   async open(source: Source | Source[], options: { format?: InputFormat } = {}): Promise<Model> {
     const instance = this.#open();
-    checkFormat(options.format);
+    check(options, { format: inputFormats }, 'options');
     const files = await this.#host.openModel(source);
     const model = await OpenedModel.open(instance, files);
-    if (options.format === undefined || options.format === model.format) return model;
+    const isWanted = options.format === undefined || options.format === model.format;
+    if (isWanted && !this.#closed) return model;
     await model.close();
-    throw failure('format-unknown', files.where, `is ${model.format}, not ${options.format}`);
+    throw this.#closed
+      ? disposed()
+      : failure('format-unknown', files.where, `is ${model.format}, not ${options.format}`);
   }
 
   plan(model: Model, config: string | object, options: PlanOptions = {}): Plan {
-    return withPlan(
-      this.#open(),
-      opened(model),
-      textOfConfig(config),
-      options,
-      { ...this.#memory.tiles, calibrates: options.calibrated === true },
-      (_, plan) => plan,
-    );
+    const instance = this.#open();
+    check(options, planOptions, 'options');
+    const settings = { ...this.#memory.tiles, calibrates: options.calibrated === true };
+    return withPlan(instance, opened(model), textOfConfig(config), options, settings, (_, plan) => plan);
   }
 
   async quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report> {
-    const workshop = this.#workshop();
-    options.signal?.throwIfAborted();
-    const source = opened(model);
-    source.indexFor(workshop.instance);
-    const text = textOfConfig(config);
-    const { reuse } = options;
-    const former = reuse && textOfConfig(reuse.config);
-    const read = reuse ? [...source.weights, ...opened(reuse.output).weights] : source.weights;
-    const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
-    const { quantizeInto } = await import('./run/quantize_model.js'); // imported on demand, like those below
-    if (options.shards && options.resume)
+    this.#open();
+    check(options, runOptions, 'options');
+    const { reuse, shards, resume } = options;
+    if (shards && resume)
       throw failure('argument-invalid', 'resume', 'a part of a run is not resumed; run the part again with overwrite');
-    const use = { resumes: options.resume ?? false, isShared: options.shards !== undefined };
-    const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs, use);
-    return quantizeInto(workshop, source, text, target, { ...options, library: this.version.library }, former);
+    return this.#run(options.signal, async (workshop, signal) => {
+      const source = opened(model);
+      source.indexFor(workshop.instance);
+      const text = textOfConfig(config);
+      const former = reuse && textOfConfig(reuse.config);
+      const read = reuse ? [...source.weights, ...opened(reuse.output, 'reuse.output').weights] : source.weights;
+      const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
+      const { quantizeInto } = await loaded(import('./run/quantize_model.js')); // on demand, like those below
+      const use = { resumes: resume ?? false, isShared: shards !== undefined };
+      const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs, use);
+      const given = { ...options, signal, library: this.version.library };
+      return quantizeInto(workshop, source, text, target, given, former);
+    });
   }
 
-  async mergeShards(folder: string, { overwrite = false }: { overwrite?: boolean } = {}): Promise<Report> {
-    this.#open();
-    return this.#host.mergeShards(folder, overwrite);
+  async mergeShards(folder: string, options: { overwrite?: boolean } = {}): Promise<Report> {
+    check(folder, 'string', 'folder');
+    check(options, { overwrite: 'boolean' }, 'options');
+    return this.#run(undefined, () => this.#host.mergeShards(folder, options.overwrite ?? false));
   }
 
   async compare(
@@ -182,20 +190,29 @@ export class EngineQuantizer implements Quantizer {
     quantized: Model,
     options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
   ): Promise<Report> {
-    const workshop = this.#workshop();
-    const { compareModels } = await import('./run/compare.js');
-    return compareModels(workshop, opened(reference), opened(quantized), options);
+    check(options, watched, 'options');
+    return this.#run(options.signal, async (workshop, signal) => {
+      const { compareModels } = await loaded(import('./run/compare.js'));
+      return compareModels(workshop, opened(reference, 'reference'), opened(quantized, 'quantized'), {
+        ...options,
+        signal,
+      });
+    });
   }
 
   async distribution(
     reference: Model,
     quantized: Model,
     tensor: string,
-    options?: DistributionOptions,
+    options: DistributionOptions = {},
   ): Promise<Distribution> {
-    const workshop = this.#workshop();
-    const { distributionOf } = await import('./run/weight_histogram.js');
-    return distributionOf(workshop, opened(reference), opened(quantized), tensor, options);
+    check(tensor, 'string', 'tensor');
+    check(options, { bins: 'number', signal: 'signal' }, 'options');
+    return this.#run(options.signal, async (workshop, signal) => {
+      const { distributionOf } = await loaded(import('./run/weight_histogram.js'));
+      const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
+      return distributionOf(workshop, ...models, tensor, { ...options, signal });
+    });
   }
 
   async trial(
@@ -204,42 +221,54 @@ export class EngineQuantizer implements Quantizer {
     tensors: readonly string[],
     options: PlanOptions & { signal?: AbortSignal } = {},
   ): Promise<TensorReport[]> {
-    const workshop = this.#workshop();
-    const text = textOfConfig(config);
-    const { tryTensors } = await import('./run/preview.js');
-    return tryTensors(workshop, opened(model), text, tensors, options);
+    check(tensors, 'strings', 'tensors');
+    check(options, { ...planOptions, signal: 'signal' }, 'options');
+    return this.#run(options.signal, async (workshop, signal) => {
+      const text = textOfConfig(config);
+      const { tryTensors } = await loaded(import('./run/preview.js'));
+      return tryTensors(workshop, opened(model), text, tensors, { ...options, signal });
+    });
   }
 
-  languageModel(model: Model, { source }: { source?: Model } = {}): LanguageModel {
+  languageModel(model: Model, options: { source?: Model } = {}): LanguageModel {
     this.#open();
-    return new OpenedLanguageModel(() => this.#workshop(), opened(model), source && opened(source, 'source'));
+    check(options, { source: 'any' }, 'options');
+    const source = options.source && opened(options.source, 'source');
+    return new OpenedLanguageModel((signal, use) => this.#run(signal, use), opened(model), source);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    await this.#pool.close(failure('state-invalid', 'quantizer', 'was disposed during the run'));
+    const reason = disposed(' during the run');
+    const ended = this.#runs.end(reason);
+    await this.#pool.close(reason);
+    await ended;
+  }
+
+  async #run<T>(
+    signal: AbortSignal | undefined,
+    use: (workshop: Workshop, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const workshop = { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: this.open.bind(this) };
+    return this.#runs.during(signal, (either) => use(workshop, either));
   }
 
   #open(): Instance {
-    if (this.#closed) throw failure('state-invalid', 'quantizer', 'is disposed');
+    if (this.#closed) throw disposed();
     return this.#instance;
-  }
-
-  #workshop(): Workshop {
-    return { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: (source) => this.open(source) };
   }
 }
 
 /** A config for the core: objects as JSON; JSON text and preset names unchanged. Errors: argument-invalid. */
 function textOfConfig(config: string | object): string {
   if (typeof config === 'string') return config;
-  if (typeof config === 'object' && config !== null) return JSON.stringify(config);
+  if (typeof config === 'object' && config !== null) return jsonText(config, 'config');
   throw failure('argument-invalid', 'config', `${typeof config} given; an object, JSON text or preset name is needed`);
 }
 
-function dialectOf(dialect: Dialect | 'auto' = 'auto'): string {
-  if (dialects.includes(dialect)) return dialect;
-  throw failure('argument-invalid', 'dialect', `"${String(dialect)}" is none of ${dialects.join(', ')}`);
+function dialectOf(options: { dialect?: Dialect | 'auto' }): string {
+  check(options, { dialect: dialects }, 'options');
+  return options.dialect ?? 'auto';
 }
 
 function opened(model: Model, argument = 'model'): OpenedModel {

@@ -54,7 +54,8 @@ struct Gptq {
   // Codes of the strip's column and its error; its value replaces the weight.
   void quantize_column(size_t i, size_t row, size_t count, float* w, float* error) noexcept {
     const size_t column = feedback.order[i], bytes = code_bytes_of(spec);
-    const std::span<const QParams> scales(qparams.data() + groups.of(column) * rows + row, count);
+    const size_t group = groups.of(static_groups ? column : i);
+    const std::span<const QParams> scales(qparams.data() + group * rows + row, count);
     Granularity g;
     g.axis = count;  // one scale per element
     alignas(4) uint8_t code[4 * kGptqStripRows];
@@ -109,7 +110,7 @@ struct Gptq {
 };
 
 Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t rows, std::span<const float> weight,
-             size_t code_count, const ColumnGroups& groups) {
+             size_t code_count) {
   const size_t columns = feedback.columns();
   if (!feedback.drift.empty() && feedback.drift.size() != columns * columns)
     return error_at(ErrorCode::shape_mismatch, "", "a drift of {} values is not one of {} columns",
@@ -118,9 +119,6 @@ Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t
     return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes are not {} rows of {}", weight.size(),
                     code_count, rows, columns);
   if (options.block_size == 0) return Error{ErrorCode::argument_invalid, "", "block_size 0: a block has columns"};
-  if (!options.static_groups && groups.count() > 1 && !std::is_sorted(feedback.order.begin(), feedback.order.end()))
-    return Error{ErrorCode::spec_invalid, "",
-                 "groups of columns that desc_act has put in another order need static_groups"};
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);
   return {};
@@ -148,7 +146,7 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
   TRY(g, granularity_of({rows, columns}, spec));
   TRY(groups, ColumnGroups::create(spec, rows, columns));
   const auto height = static_cast<size_t>(rows);
-  TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec), groups));
+  TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec)));
   if (!given.empty() && given.size() != groups.scale_count())
     return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {}", given.size(),
                     groups.scale_count());
@@ -174,6 +172,17 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
       for (size_t group = 0; group < groups.count(); ++group)
         qparams[groups.scale_of(row, group)] = work.qparams[group * height + row];
   return qparams;
+}
+
+std::vector<uint32_t> group_index(const std::vector<uint32_t>& order, uint64_t group_size) {
+  std::vector<uint32_t> index(order.size());
+  bool is_in_order = true;
+  for (size_t i = 0; i < order.size(); ++i) {
+    index[order[i]] = static_cast<uint32_t>(i / group_size);
+    is_in_order &= i / group_size == order[i] / group_size;
+  }
+  if (is_in_order) index.clear();
+  return index;
 }
 
 }  // namespace wasmquant

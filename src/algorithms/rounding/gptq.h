@@ -29,14 +29,19 @@ struct GptqOptions {
 /// per_tensor one · per_channel [rows] · per_group [rows, groups]. Rows are independent unless the spec is per_tensor:
 /// tiles of whole rows give the same result as the whole. `spec` has scales per tensor, per row or per group of
 /// columns, and the observer of its qscheme; codes are those of the fake path. With static_groups a group is a run of
-/// columns in the layer's order. `given`, in internal order, are precomputed scales (a search; Brevitas, whose scales
-/// are those of the weight before dead columns became 0); they imply static_groups. `second_scale`: of scale_format
-/// e4m3, for the scales that are not given; 0: that of the weight. Does not choose signs by data.
-/// Errors: shape-mismatch, group-size-invalid, value-not-finite (names the element), spec-invalid (other axes;
-/// static_groups false with reordered columns), argument-invalid (block_size 0).
+/// columns in the layer's order, else a run of positions in feedback.order (GPTQ's act-order): group_index(). `given`,
+/// in internal order, are precomputed scales (a search; Brevitas, whose scales are those of the weight before dead
+/// columns became 0); they imply static_groups. `second_scale`: of scale_format e4m3, for the scales that are not given;
+/// 0: that of the weight. Does not choose signs by data.
+/// Errors: shape-mismatch, group-size-invalid, value-not-finite (names the element), spec-invalid (other axes),
+/// argument-invalid (block_size 0).
 Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const QuantizationSpec& spec,
                                   const GptqOptions& options, uint64_t rows, std::span<float> weight,
                                   std::span<uint8_t> codes, std::span<const QParams> given = {},
                                   float second_scale = 0);
+
+/// The group of each column if groups of `group_size` are runs of positions in `order`; empty if those are the runs of
+/// columns in the layer's order.
+std::vector<uint32_t> group_index(const std::vector<uint32_t>& order, uint64_t group_size);
 
 }  // namespace wasmquant

@@ -20,6 +20,7 @@ constexpr double kSmallestScale = 1e-4;
 constexpr size_t kClipSteps = 10;
 constexpr float kClipGrid = 20;
 constexpr size_t kClipRows = 64;
+constexpr size_t kSearchedRows = 64;  // between two looks at the best candidate so far
 
 Error sizes_differ(size_t a, size_t b) {
   return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
@@ -32,15 +33,20 @@ void round_observed(const Granularity& g, const QuantizationSpec& spec, std::spa
   fake_quantize(g, spec, observer.finish(), x, 0, y);
 }
 
-// Sum of squared changes of the layer's outputs.
-Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs) {
+// Sum of squared changes of the layer's outputs, or of its first rows once that is above `limit`.
+Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs,
+                             double limit) {
   std::vector<float> difference(layer.weight.size());
   TRY_VOID(quantize_scaled(layer.weight, layer.spec, scales, difference));
   for (size_t i = 0; i < difference.size(); ++i) difference[i] -= layer.weight[i];
-  std::vector<double> sums(difference.size() / scales.size());
-  inputs.sum_squares({difference.data(), scales.size()}, 0, scales.size(), sums);
+  const size_t columns = scales.size(), rows = difference.size() / columns;
   double total = 0;
-  for (const double sum : sums) total += sum;
+  for (size_t row = 0; row < rows && !(total > limit); row += kSearchedRows) {
+    double sums[kSearchedRows];
+    const size_t count = std::min(kSearchedRows, rows - row);
+    inputs.sum_squares({difference.data() + row * columns, columns}, 0, columns, {sums, count});
+    for (size_t i = 0; i < count; ++i) total += sums[i];
+  }
   return total;
 }
 
@@ -131,12 +137,15 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
   double outputs = 0;
   for (const AwqLayer& layer : layers)
     outputs += static_cast<double>(inputs.tokens()) * static_cast<double>(layer.weight.size() / columns);
+  double best = std::numeric_limits<double>::infinity();
   return search_scales(mean_abs, 1, scales, [&]() -> Result<double> {
     double total = 0;
     for (const AwqLayer& layer : layers) {
-      TRY(error, squared_error(layer, scales, inputs));
+      TRY(error, squared_error(layer, scales, inputs, best - total));
       total += error;
+      if (total > best) break;
     }
+    best = std::min(best, total);
     return total / std::max(outputs, 1.0);
   });
 }

@@ -4,6 +4,7 @@
 
 #include "checkpoint/compressed_tensors/compressors.h"
 #include "checkpoint/compressed_tensors/ignored_modules.h"
+#include "config/spec/compressed_tensors_arguments.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -38,15 +39,14 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
     return text_of("a quantized layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
   if (!is_row_scheme(spec, weight.shape.size())) return text_of("{} with this scale layout", dtype.name);
   if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
-  const uint64_t rows = weight.shape[0], columns = weight.shape[1];
+  const uint64_t columns = weight.shape[1];
   if (spec.scale_format == ScaleFormat::e5m3) return "e5m3 scales";
   if (spec.scale_format != ScaleFormat::float32) {
     if (!is_block_scaled(spec, columns))
       return text_of("{} in groups of {} on rows of {}", dtype.name, spec.group_size, columns);
     return {};
   }
-  if (spec.qscheme == QScheme::per_block &&
-      (spec.dtype != Dtype::fp8_e4m3 || rows % spec.block_rows != 0 || columns % spec.block_columns != 0))
+  if (spec.qscheme == QScheme::per_block && spec.dtype != Dtype::fp8_e4m3)
     return text_of("{} in blocks of {} by {}", dtype.name, spec.block_rows, spec.block_columns);
   if (compressor_of(spec, weight.is_unpacked) == Compressor::pack_quantized) {
     if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
@@ -67,45 +67,8 @@ int16_t shift_to_signed(const DtypeInfo& dtype) {
   return dtype.is_signed ? int16_t{0} : static_cast<int16_t>(-(1 << (dtype.bits - 1)));
 }
 
-json::Value weights_block(const QuantizationSpec& spec, uint64_t group_size) {
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  json::Value block;
-  block.set("num_bits", static_cast<int64_t>(dtype.bits));
-  block.set("type", dtype.is_integer ? "int" : "float");
-  block.set("symmetric", !has_zero_point(spec));
-  block.set("strategy", spec.scale_format == ScaleFormat::e4m3 ? "tensor_group"
-                        : spec.qscheme == QScheme::per_group   ? "group"
-                        : spec.qscheme == QScheme::per_channel ? "channel"
-                        : spec.qscheme == QScheme::per_block   ? "block"
-                                                               : "tensor");
-  block.set("group_size", spec.qscheme == QScheme::per_group ? json::Value(group_size) : json::Value());
-  block.set("block_structure", spec.qscheme != QScheme::per_block
-                                   ? json::Value()
-                                   : json::Value(json::Array{json::Value(int64_t{spec.block_rows}),
-                                                             json::Value(int64_t{spec.block_columns})}));
-  block.set("dynamic", false);
-  block.set("actorder", nullptr);
-  block.set("observer", "minmax");
-  block.set("observer_kwargs", json::Object{});
-  if (spec.scale_format != ScaleFormat::float32) {
-    const char* stored = spec.scale_format == ScaleFormat::e4m3 ? "torch.float8_e4m3fn" : "torch.uint8";
-    block.set("scale_dtype", stored);
-    block.set("zp_dtype", stored);
-  }
-  return block;
-}
-
 // The last axis of inputs [tokens, features], as configs spell it.
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
-
-json::Value activations_block(const QuantizationSpec& spec) {
-  json::Value block = weights_block(spec, static_cast<uint64_t>(std::max<int64_t>(spec.group_size, 0)));
-  if (spec.qscheme != QScheme::per_group)
-    block.set("strategy", spec.qscheme == QScheme::per_tensor ? "tensor" : "token");
-  block.set("dynamic", spec.is_dynamic);
-  if (spec.is_dynamic) block.set("observer", nullptr);
-  return block;
-}
 
 // Names of a layer in a group of several. Those of a conversion are the same for many layers.
 void add_targets(json::Array& targets, const LayerOutcome& layer, const families::Conversion* row) {
@@ -126,7 +89,7 @@ json::Value group_of_plain_experts() {
   spec.qscheme = QScheme::per_channel;
   json::Value group;
   group.set("targets", json::Value(json::Array{json::Value(kSingleExperts)}));
-  group.set("weights", weights_block(spec, 0));
+  group.set("weights", config::compressed_tensors_arguments(spec, false));
   group.set("input_activations", nullptr);
   group.set("output_activations", nullptr);
   group.set("format", name_of(Compressor::float_quantized));
@@ -143,7 +106,9 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
                 {rows, packing::words_per_row(columns, dtype.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
-  if (has_zero_point(layout.spec)) {
+  if (weight.is_reordered)
+    add_component(layout, weight, Role::column_group, "weight_g_idx", StorageDtype::I32, {columns});
+  if (config::has_stored_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::row_words;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I32,
                   {packing::words_per_row(rows, dtype.bits), groups});
@@ -161,7 +126,7 @@ void add_bytes(WeightLayout& layout, const WeightDescription& weight) {
   add_component(layout, weight, Role::codes, "weight", dtype.is_integer ? StorageDtype::I8 : StorageDtype::F8_E4M3,
                 weight.shape);
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), scale_shape);
-  if (has_zero_point(layout.spec)) {
+  if (config::has_stored_zero_point(layout.spec)) {
     layout.zero_point = ZeroPointStorage::bytes;
     add_component(layout, weight, Role::zero_point, "weight_zero_point", StorageDtype::I8, scale_shape);
   }
@@ -194,7 +159,7 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "compressed-tensors cannot store {}; it stores int2, int4, uint4, int8 and uint8 per channel or per group, "
         "int8, "
-        "uint8 and fp8_e4m3 per tensor or per channel, fp8_e4m3 per whole block, and fp4 and fp8_e4m3 in the groups of "
+        "uint8 and fp8_e4m3 per tensor or per channel, fp8_e4m3 per block, and fp4 and fp8_e4m3 in the groups of "
         "mxfp4, nvfp4 and mxfp8. Change the spec, exclude the layer, or write quark or fake-quantized",
         part);
   }
@@ -212,7 +177,7 @@ bool CompressedTensors::fit(const WeightDescription& weight, ActivationStorage& 
   storage.spec = with_source_scales(storage.spec, weight.source);
   const DtypeInfo& dtype = info_of(storage.spec.dtype);
   storage.scale_shape = {1};
-  storage.has_zero_point = has_zero_point(storage.spec);
+  storage.has_zero_point = config::has_stored_zero_point(storage.spec);
   storage.zero_point = StorageDtype::I8;
   storage.zero_offset = shift_to_signed(dtype);
   return storage.spec.qscheme == QScheme::per_tensor && (dtype.is_integer || storage.spec.dtype == Dtype::fp8_e4m3);
@@ -282,9 +247,11 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     format = i == 0 || format == compressor ? compressor : "mixed-precision";
     json::Value block;
     block.set("targets", std::move(g.targets));
-    block.set("weights", weights_block(g.spec, static_cast<uint64_t>(std::max<int64_t>(g.spec.group_size, 0))));
-    block.set("input_activations", g.inputs.empty() ? json::Value() : activations_block(g.inputs.front()));
-    block.set("output_activations", g.outputs.empty() ? json::Value() : activations_block(g.outputs.front()));
+    block.set("weights", config::compressed_tensors_arguments(g.spec, false));
+    block.set("input_activations",
+              g.inputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.inputs.front(), true));
+    block.set("output_activations",
+              g.outputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.outputs.front(), true));
     block.set("format", compressor);
     config_groups.set(text_of("group_{}", i), std::move(block));
   }

@@ -47,6 +47,7 @@ class CompressedTensors final : public CheckpointFormat {
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;
   }
+  bool joins_blocks() const noexcept override { return true; }
   bool hides_weight(const LayerOutcome& layer) const override;
   /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
   /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied. Of

@@ -24,9 +24,4 @@ Compressor compressor_of(const QuantizationSpec& spec, bool is_unpacked) {
 
 std::string_view name_of(Compressor compressor) noexcept { return kCompressors[static_cast<size_t>(compressor)]; }
 
-bool has_zero_point(const QuantizationSpec& spec) {
-  const DtypeInfo& dtype = info_of(spec.dtype);
-  return dtype.is_integer && !(spec.symmetric && dtype.is_signed);
-}
-
 }  // namespace wasmquant

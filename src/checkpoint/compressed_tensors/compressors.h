@@ -22,7 +22,4 @@ Compressor compressor_of(const QuantizationSpec& spec, bool is_unpacked);
 /// "pack-quantized"
 std::string_view name_of(Compressor compressor) noexcept;
 
-/// Whether weights have stored zero points. Codes of symmetric unsigned dtypes are shifted like all others, with theirs.
-bool has_zero_point(const QuantizationSpec& spec);
-
 }  // namespace wasmquant

@@ -1,6 +1,7 @@
 #include "checkpoint/compressed_tensors/converted_weights.h"
 
 #include "checkpoint/compressed_tensors/compressors.h"
+#include "config/spec/compressed_tensors_arguments.h"
 #include "families/word_list.h"
 
 namespace wasmquant {
@@ -21,7 +22,7 @@ std::string_view unreadable_part(const LayerOutcome& layer) {
   const QuantizationSpec& spec = layer.weight.front();
   switch (compressor_of(spec, layer.is_unpacked)) {
     case Compressor::pack_quantized:
-      return has_zero_point(spec) ? "zero points" : "";
+      return config::has_stored_zero_point(spec) ? "zero points" : "";
     case Compressor::int_quantized:
       return "8-bit integers in bytes, which quantized inputs and scales per tensor need";
     case Compressor::float_quantized:

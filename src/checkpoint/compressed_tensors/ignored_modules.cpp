@@ -81,12 +81,7 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
       if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
     }
   }
-  for (const std::string_view head : families::tied_heads(family)) {
-    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerOutcome& layer) {
-      return layer.layer == head || layer.loader_layer == head;
-    });
-    if (!has_tensor) named.emplace_back(head);
-  }
+  for (const std::string_view head : heads_without_tensor(layers, family)) named.emplace_back(head);
   for (json::Value& name : named) patterned.push_back(std::move(name));
   return patterned;
 }

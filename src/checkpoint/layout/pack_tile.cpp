@@ -31,11 +31,13 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
       case Role::zero_point:
         pack_zero_points(layout, scales, qparams, slices[c]);
         break;
-      case Role::shape:
-      case Role::group_index:
-        for (size_t d = 0; d < layout.shape.size(); ++d) std::memcpy(slices[c] + 8 * d, &layout.shape[d], 8);
+      case Role::column_group:
+        for (uint64_t column = 0; column < layout.columns; ++column) {
+          const auto group = static_cast<uint32_t>(column / layout.granularity.block);
+          std::memcpy(slices[c] + 4 * column, &group, 4);
+        }
         break;
-      default:  // read only
+      default:  // known in advance, or read only
         break;
     }
   }

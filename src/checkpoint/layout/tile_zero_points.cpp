@@ -16,6 +16,14 @@ ZeroPointRows zero_point_rows(const WeightLayout& layout, const ScaleMatrix& m) 
   return {m.count() / columns, columns, (columns * layout.bits + 7) / 8};
 }
 
+// The zero point of a stored one. GPTQ's version 1 stores it minus 1: 0 as the largest code, which comes back to 0. A
+// symmetric one is 2^(bits - 1); where that itself is stored, by writers of version 2 that say version 1, it is meant.
+int32_t zero_code(const WeightLayout& layout, int32_t stored) noexcept {
+  if (layout.zero_offset == 0) return stored;
+  if (layout.code_offset != 0) return stored == layout.code_offset ? stored : stored - layout.zero_offset;
+  return (stored - layout.zero_offset) & ((1 << layout.bits) - 1);
+}
+
 }  // namespace
 
 // Zero points packed along the rows of the scale matrix: word (row * bits / 32, group) holds row in bits row*bits..
@@ -75,9 +83,10 @@ void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::spa
 
 void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const uint8_t* in,
                         std::span<QParams> q) noexcept {
-  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  // With an offset, what is stored is not negative.
+  const bool is_signed = info_of(layout.spec.dtype).is_signed && layout.code_offset <= 0;
   const auto store = [&](uint64_t stored, int32_t code) {
-    q[m.internal(stored)].zero_point = static_cast<float>(code - layout.zero_offset - layout.code_offset);
+    q[m.internal(stored)].zero_point = static_cast<float>(zero_code(layout, code) - layout.code_offset);
   };
   const auto* words = reinterpret_cast<const uint32_t*>(in);
   const uint32_t mask = (1u << layout.bits) - 1;
@@ -115,13 +124,12 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
     case ZeroPointStorage::row_bits:
     case ZeroPointStorage::bit_stream: {
       const ZeroPointRows r = zero_point_rows(layout, m);
-      const bool is_negative = is_signed && layout.code_offset == 0;
       for (uint64_t i = 0; i < m.count(); ++i) {
         const uint64_t bit = i % r.columns * layout.bits;
         const uint8_t* const byte = in + i / r.columns * r.row_bytes + bit / 8;
         const uint32_t next = bit % 8 + layout.bits > 8 ? byte[1] : 0;
         const uint32_t code = (byte[0] | next << 8) >> (bit % 8) & mask;
-        const uint32_t sign = is_negative ? 1u << (layout.bits - 1) : 0;
+        const uint32_t sign = is_signed ? 1u << (layout.bits - 1) : 0;
         store(i, static_cast<int32_t>(code ^ sign) - static_cast<int32_t>(sign));
       }
       return;

@@ -21,6 +21,7 @@
 namespace wasmquant {
 
 /// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
+/// column_group is the same where calibration chooses the groups, or has chosen them.
 /// Read-only layouts: bias, a float per scale, added to the scaled code; column_factor, a float per column; lookup,
 /// F32 [16], the value of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of quantized scales.
 enum class Role : uint8_t {
@@ -30,6 +31,7 @@ enum class Role : uint8_t {
   zero_point,
   shape,
   group_index,
+  column_group,
   bias,
   column_factor,
   lookup,
@@ -40,8 +42,8 @@ enum class Role : uint8_t {
 constexpr bool is_known(Role role) { return role == Role::shape || role == Role::group_index; }
 /// Whether every tile needs all of it.
 constexpr bool is_of_whole_tensor(Role role) {
-  return role == Role::second_scale || role == Role::column_factor || role == Role::lookup ||
-         role == Role::scale_lookup || role == Role::scale_of_scales;
+  return role == Role::second_scale || role == Role::column_group || role == Role::column_factor ||
+         role == Role::lookup || role == Role::scale_lookup || role == Role::scale_of_scales;
 }
 
 /// One tensor of the file.
@@ -79,6 +81,11 @@ enum class CodeStorage : uint8_t {
   lookup_nibbles,    // bytes of two table indices, the first in the high nibble. Read only
 };
 
+/// Whether columns of codes stored this way can belong to the groups of an index.
+constexpr bool may_have_group_index(CodeStorage codes) {
+  return codes == CodeStorage::columns_words || codes == CodeStorage::rows_words;
+}
+
 /// How zero points are stored.
 enum class ZeroPointStorage : uint8_t {
   none,
@@ -106,7 +113,7 @@ struct WeightLayout {
   int16_t zero_offset = 0;  // added to code_offset for stored zero points
   packing::WordOrder order = packing::WordOrder::order;
   uint64_t whole_lines = 1;              // a tile has a multiple of this many lines; ggml_rows, source_values
-  bool reads_group_index = false;        // columns belong to the groups of the stored index; sources only
+  bool reads_group_index = false;        // columns belong to the groups of the stored index; where values are read
   bool reciprocal_second_scale = false;  // what is stored is 1 / second scale
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;

@@ -228,7 +228,7 @@ class BrevitasParser {
       if (key.standard != nullptr) standard = std::move(*json::parse(key.standard));
       if (!(value[key.name] == standard))
         out_.warning_in("ignored", pointer_to(where, key.name), nullptr, "leave the key out",
-                        "biases are per tensor, symmetric, with the scale of input times weight");
+                        "{} of a bias: biases are per tensor, symmetric, with the scale of input times weight", name);
     }
     warn_not_applied(out_, where, "biases stay as they are");
   }

@@ -94,6 +94,10 @@ class QuarkWriter {
         conversion_.lose(where, "{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name);
       spec.exponent_bits = spec.mantissa_bits = 0;
     }
+    if (info_of(spec.dtype).is_integer && spec.dtype != Dtype::int8 && spec.scale_format == ScaleFormat::e8m0) {
+      conversion_.lose(where, "Quark's integers with e8m0 scales have 8 bits: float32 scales instead");
+      spec.scale_format = ScaleFormat::float32;
+    }
     if (spec.grid == GridRule()) return true;
     QuantizationSpec here = spec;
     here.observer = observer_of(spec);
@@ -143,6 +147,11 @@ class QuarkWriter {
     if (from == Dialect::gptq || from == Dialect::awq) {
       const bool gptq = from == Dialect::gptq;
       json::Value& value = step(gptq ? "gptq" : "awq");
+      conversion_.losses().add({Severity::note, "lost", conversion_.config().where,
+                                text_of("the block says that a file was made by {}, and is rounded to nearest itself: "
+                                        "the converted config asks for the algorithm, which needs calibration",
+                                        name_of(from)),
+                                ""});
       if (gptq) {
         value.set("damp_percent", source["damp_percent"]);
         value.set("desc_act", source["desc_act"]);
@@ -272,6 +281,8 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
   if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
     lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
   if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
+  if (spec.scale_format != ScaleFormat::float32 && to_ != Dialect::compressed_tensors)
+    lose(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
     lose(where, "{} has no symmetric unsigned codes", to);
   if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
@@ -279,6 +290,7 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
 }
 
 void Conversion::lose_carried(std::string_view understood) {
+  if (config_.export_info) lose(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)

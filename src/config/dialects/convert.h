@@ -67,7 +67,7 @@ class Conversion {
   const Config& config_;
   Dialect to_;
   List<Entry> entries_;
-  DiagnosticList losses_;
+  DiagnosticList losses_{false};  // each at its place
 };
 
 /// Whether the spec searches the range with the least error.

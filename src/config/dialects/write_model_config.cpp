@@ -1,6 +1,7 @@
 // A config as the quantization_config of a model file: compressed-tensors, GPTQ, AWQ (formats B.1 to B.3).
 #include "config/dialects/convert.h"
 #include "config/match/name_match.h"
+#include "config/spec/compressed_tensors_arguments.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
@@ -63,9 +64,9 @@ class GroupWriter {
 
   void add(const Entry& entry, std::string target) {
     Group group;
-    group.weights = arguments(entry.layer.weight, conversion_.weight_where(entry));
-    group.inputs = arguments(entry.layer.input_tensors, entry.where);
-    group.outputs = arguments(entry.layer.output_tensors, entry.where);
+    group.weights = arguments(entry.layer.weight, conversion_.weight_where(entry), false);
+    group.inputs = arguments(entry.layer.input_tensors, entry.where, true);
+    group.outputs = arguments(entry.layer.output_tensors, entry.where, true);
     if (!entry.layer.bias.empty()) conversion_.lose(entry.where, "compressed-tensors never quantizes biases");
     if (group.weights.is_null() && group.inputs.is_null() && group.outputs.is_null()) {
       if (entry.kind != Entry::Kind::global) ignore_.emplace_back(std::move(target));
@@ -81,7 +82,7 @@ class GroupWriter {
     groups_.push_back(std::move(group));
   }
 
-  json::Value arguments(const Stages& stages, const std::string& where) {
+  json::Value arguments(const Stages& stages, const std::string& where, bool is_activation) {
     if (!conversion_.is_one_step(stages, where)) return nullptr;
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
@@ -99,33 +100,9 @@ class GroupWriter {
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
     if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
-    const bool nvfp4 = spec.scale_format == ScaleFormat::e4m3;
-    const bool group = spec.qscheme == QScheme::per_group;
-    json::Value out;
-    out.set("num_bits", static_cast<int64_t>(dtype.bits));
-    out.set("type", is_float ? "float" : "int");
-    out.set("symmetric", is_float || spec.symmetric);
-    out.set("strategy", group                                 ? (nvfp4                   ? "tensor_group"
-                                                                 : spec.group_size == -1 ? "channel"
-                                                                                         : "group")
-                        : spec.qscheme == QScheme::per_block  ? "block"
-                        : spec.qscheme == QScheme::per_tensor ? "tensor"
-                        : token                               ? "token"
-                                                              : "channel");
-    out.set("group_size", group && spec.group_size > 0 ? json::Value(spec.group_size) : json::Value());
-    json::Array block;
-    if (spec.qscheme == QScheme::per_block) {
-      block.emplace_back(static_cast<int64_t>(spec.block_rows));
-      block.emplace_back(static_cast<int64_t>(spec.block_columns));
-    }
-    out.set("block_structure", block.empty() ? json::Value() : json::Value(std::move(block)));
-    out.set("dynamic", spec.is_dynamic);
-    out.set("actorder", nullptr);
-    if (spec.scale_format == ScaleFormat::e8m0) out.set("scale_dtype", "torch.uint8");
-    if (nvfp4) out.set("scale_dtype", "torch.float8_e4m3fn");
-    out.set("observer", "minmax");
-    out.set("observer_kwargs", json::Value(json::Object{}));
-    return out;
+    if (dtype.is_integer && spec.symmetric && !dtype.is_signed)
+      conversion_.lose(where, "{} is written with a zero point: symmetric integers are signed there", dtype.name);
+    return compressed_tensors_arguments(spec, is_activation);
   }
 
   Conversion& conversion_;
@@ -144,13 +121,18 @@ class UniformWriter {
     json::Value out;
     if (global != nullptr) scheme(*global, out);
     if (out.is_null()) return nullptr;
+    if (global->kind != Entry::Kind::global)
+      conversion_.lose(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_), global->name);
     json::Value standard = out;
     out.set("quant_method", name_of(to_));
     json::Value dynamic{json::Object{}};
     for (const Entry& entry : conversion_.entries()) {
       if (&entry == global) continue;
       json::Value own;
-      if (!entry.layer.weight.empty()) scheme(entry, own);
+      if (entry.layer.weight.empty())
+        conversion_.lose_activations(entry);
+      else
+        scheme(entry, own);
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
         conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
@@ -195,6 +177,7 @@ class UniformWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
+    if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
     out.set("bits", static_cast<int64_t>(dtype.bits));
     out.set("group_size", spec.qscheme == QScheme::per_group ? spec.group_size : int64_t{-1});
     out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);
@@ -216,6 +199,11 @@ class UniformWriter {
     const json::Array& items = config.source["algo_config"].items();
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string& name = items[i]["name"].as_string();
+      if (name == "gptq" || name == "GPTQ")
+        conversion_.losses().add({Severity::note, "lost", text_of("{}/algo_config/{}", config.where, i),
+                                  "a block of gptq says that a file was made by it: taken as a config, it rounds to "
+                                  "nearest",
+                                  ""});
       if (name == "gptq" || name == "GPTQ")
         order = name == "GPTQ"                   ? items[i]["act_order"]
                 : items[i]["desc_act"].is_null() ? json::Value(true)
@@ -247,6 +235,9 @@ class UniformWriter {
       else
         kept.emplace_back(name);
     }
+    bool lm_head = true;
+    for (const std::string& name : config.exclude) lm_head &= name != "lm_head" && name != "*lm_head*";
+    if (lm_head) out.set("lm_head", true);
     out.set("version", "gemm");
     out.set("modules_to_not_convert", json::Value(std::move(kept)));
   }

@@ -42,8 +42,6 @@ class Checker {
     check_fields(row->fields);
     const std::string_view first = word_at(row->names, 0);
     if (first == "rotation") check_rotation(name->as_string() == "quarot", cache_before_rope);
-    if (first.starts_with("gpt") && on("desc_act", true) && !on("static_groups", true))
-      problem("static_groups", "desc_act needs static_groups", "set one of them otherwise");
     if (const json::Value& size = value_["block_size"]; size.is_integer() && size.as_integer() <= 0)
       problem("block_size", "expected a positive number of columns");
     if (const json::Value& count = value_["equalize_iterations"]; count.is_integer() && count.as_integer() < 0)
@@ -51,6 +49,9 @@ class Checker {
     if (const json::Value& loss = value_["compute_scale_loss"];
         loss.is_string() && index_in(loss.as_string(), "MSE|MAE|RMSE") < 0)
       problem("compute_scale_loss", "expected MSE, MAE or RMSE");
+    if (const json::Value& choice = value_["on_worse"];
+        choice.is_string() && index_in(choice.as_string(), "keep|nearest") < 0)
+      problem("on_worse", "expected keep or nearest");
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");

@@ -111,6 +111,20 @@ void check_names(const json::Value& value, const std::string& where, DiagnosticL
       out.error_in("type-invalid", where, text_of("{}", i).c_str(), nullptr, "expected a name");
 }
 
+void read_shared_scales(const ObjectReader& in, Config& config) {
+  const json::Value* groups = in.find("shared_scale_groups");
+  if (groups == nullptr || groups->is_null()) return;
+  List<List<std::string>> read;
+  for (size_t i = 0; i < groups->items().size(); ++i) {
+    const json::Value& group = groups->items()[i];
+    check_names(group, text_of("{}/{}", in.at("shared_scale_groups"), i), in.out());
+    List<std::string>& names = read.emplace_back();
+    for (const json::Value& name : group.items())
+      if (name.is_string() && !name.as_string().empty()) names.push_back(name.as_string());
+  }
+  config.shared_scale_groups = std::move(read);
+}
+
 // `cache` gets the layers of the key-value cache if configs replace each other: then their weights count.
 void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
   const auto warn = [&](const char* key, std::string_view what) {
@@ -136,11 +150,6 @@ void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
   for (const Diagnostic& problem : cache_problems.items())
     if (problem.severity == Severity::error) in.out().add(problem);
 
-  if (const json::Value* groups = in.find("shared_scale_groups"); groups != nullptr && !groups->items().empty()) {
-    for (size_t i = 0; i < groups->items().size(); ++i)
-      check_names(groups->items()[i], text_of("{}/{}", in.at("shared_scale_groups"), i), in.out());
-    warn("shared_scale_groups", "every weight gets its own scales");
-  }
   if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
@@ -209,6 +218,7 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   if (const json::Value* level = in.find("log_severity_level");
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
     out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
+  read_shared_scales(in, config);
   warn_carried(in, config.resolution, config.kv_cache);
   const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
   const json::Value* cache = in.find("kv_cache_quant_config");

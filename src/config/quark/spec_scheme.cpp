@@ -71,7 +71,7 @@ void SpecParser::read_plain_cast() {
     const json::Value* value = in_.find(key.name);
     const std::string_view name = key.name;
     if (value == nullptr || name == "dtype" || name == "max_input_numel") continue;
-    if (key.kinds == kBool && !value->as_bool()) continue;
+    if ((key.kinds & kBool) != 0 && !value->as_bool()) continue;
     if (name == "observer_cls" && observer_named(python_name(value->as_string())) == ObserverId::PlaceholderObserver)
       continue;
     if (name == "zero_point_type" && value->as_string() == kZeroPointTypes[0]) continue;

@@ -169,6 +169,9 @@ struct Config {
   Resolution resolution = Resolution::field;
   IndivisibleGroups indivisible_groups = IndivisibleGroups::error;
   NonFinite non_finite = NonFinite::error;
+  // Endings of names of layers of one module that share the scale of the whole tensor. Empty: none do; not given: the
+  // parts of joined layers share second scales.
+  std::optional<List<List<std::string>>> shared_scale_groups;
   bool shares_expert_inputs = false;  // static scales of the inputs of a projection are the largest of all its experts'
   bool default_exclusions = false;    // layers of families/default_exclusions.def stay as they are unless named
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files

@@ -1,7 +1,10 @@
 #include "pipeline/calibration/algorithm_list.h"
 
+#include <algorithm>
+
 #include "config/reading/object_reader.h"
 #include "core/message.h"
+#include "model/linear_layers.h"
 
 namespace wasmquant {
 namespace {
@@ -80,6 +83,34 @@ std::string names_before_rounding() {
     text += names[i];
   }
   return text;
+}
+
+GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod method) {
+  GptqOptions options;
+  const auto flag = [&](const char* key, bool standard) {
+    return algorithm[key].is_bool() ? algorithm[key].as_bool() : standard;
+  };
+  if (const json::Value& size = algorithm["block_size"]; size.is_integer())
+    options.block_size = static_cast<uint32_t>(std::clamp<int64_t>(size.as_integer(), 0, 1 << 20));
+  if (const json::Value& damping = algorithm["damp_percent"]; damping.is_number())
+    options.damp_percent = damping.as_number();
+  options.desc_act = flag("desc_act", flag("act_order", method != CalibrationMethod::gpfq));
+  options.static_groups = flag("static_groups", options.static_groups);
+  return options;
+}
+
+const AskedAlgorithm* find_group_chooser(const List<AskedAlgorithm>& algorithms, std::string_view layer) noexcept {
+  bool is_of_block = false;
+  for (const model::LinearLayer& linear : model::linear_layers())
+    is_of_block |= layer.ends_with(linear.name) && layer.find("layers.") != std::string_view::npos;
+  for (const AskedAlgorithm& algorithm : algorithms) {
+    const auto method = method_named(algorithm.value["name"].as_string());
+    if (!is_of_block || !method || info_of(*method).kind != AlgorithmKind::rounds) continue;
+    if (*method == CalibrationMethod::gpfq) continue;  // its scales are always those of the weight as it was
+    const GptqOptions options = gptq_options_of(algorithm.value, *method);
+    if (options.desc_act && !options.static_groups) return &algorithm;
+  }
+  return nullptr;
 }
 
 const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "algorithms/rounding/gptq.h"
 #include "config/spec/algorithm_table.h"
 #include "config/spec/spec.h"
 #include "core/json.h"
@@ -34,6 +35,12 @@ constexpr bool precedes_rounding(CalibrationMethod method) noexcept {
 }
 /// The methods that precede rounding, by the first name of each: "rotation, cle, smoothquant and awq", for messages.
 std::string names_before_rounding();
+
+/// The options of an algorithm that rounds columns, with the defaults that this library gives what is left out.
+GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod method);
+/// The algorithm that chooses which columns of the layer share a scale, because desc_act is on and static_groups off;
+/// null if there is none.
+const AskedAlgorithm* find_group_chooser(const List<AskedAlgorithm>& algorithms, std::string_view layer) noexcept;
 
 inline constexpr std::string_view kMergeBatchNorm = "merge_batch_norm";
 const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept;

@@ -17,6 +17,9 @@ using model::Slot;
 // Tokens that the scale search runs layers on, taken from several portions of the batch.
 constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
 
+constexpr LinearInput kInputsInOrder[] = {LinearInput::attention, LinearInput::attention_output,
+                                          LinearInput::feed_forward, LinearInput::feed_forward_output};
+
 constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<uint32_t>(input); }
 
 }  // namespace
@@ -35,7 +38,7 @@ bool BlockCalibration::needs_reference() const noexcept {
 
 bool BlockCalibration::sees(AlgorithmSees what) const noexcept {
   for (const CalibrationStep& step : steps_)
-    if (info_of(step.method).sees == what) return true;
+    if (info_of(step.method).sees == what || (step.nearest_if_worse && what == AlgorithmSees::hessian)) return true;
   return false;
 }
 
@@ -48,8 +51,6 @@ bool BlockCalibration::is_rounded(const CalibrationStep& step, Slot slot) const 
 }
 
 void BlockCalibration::add_parts(const CalibrationStep& step) {
-  constexpr LinearInput kInputs[] = {LinearInput::attention, LinearInput::attention_output, LinearInput::feed_forward,
-                                     LinearInput::feed_forward_output};
   const CalibrationMethod method = step.method;
   const bool rounds = rounds_columns(method), anew = rounds && step.true_sequential;
   const bool pairs = wasmquant::needs_reference(method);
@@ -65,7 +66,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   if (method == CalibrationMethod::equalization) return add_whole(Work::equalize, 0);
   if (pairs && reference_parts_++ == 0) add_whole(Work::keep_reference, 0);
   if (method == CalibrationMethod::bias_correction) return add_whole(Work::correct_biases, 0b1111);
-  for (const LinearInput input : kInputs) {
+  for (const LinearInput input : kInputsInOrder) {
     if (rounds) {
       bool any = false;
       for (const LinearLayer& layer : consumers_of(input)) any |= is_rounded(step, layer.weight);
@@ -76,7 +77,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   }
   // All scales first: they change the weights that are clipped.
   if (step.method == CalibrationMethod::awq)
-    for (const LinearInput input : kInputs) add(Work::clip, input);
+    for (const LinearInput input : kInputsInOrder) add(Work::clip, input);
 }
 
 bool BlockCalibration::is_quantized(Slot slot) const noexcept {
@@ -91,6 +92,7 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
   block_ = &block;
   for (Tensor& each : tensors_) each = {};
   for (SeenInput& input : seen_) input = {};
+  for (auto& scales : applied_scales_) scales.clear();
   reference_ = {};
   for (auto& mean : means_) mean.clear();
   tokens_ = {};
@@ -116,6 +118,8 @@ void BlockCalibration::prepare(size_t part) {
   part_ = &parts_[part];
   captured_ = part_->captured;
   if (captured_ == 0) return;
+  for (const LinearInput input : kInputsInOrder)
+    if ((captured_ & bit(input)) != 0) captured_until_ = input;
   for (auto& statistics : statistics_) statistics.reset();
   for (auto& pair : pairs_) pair.reset();
 }
@@ -161,6 +165,10 @@ bool BlockCalibration::ends_at(LinearInput input) const noexcept {
   return captured_ >> static_cast<uint32_t>(input) == 1;
 }
 
+bool BlockCalibration::skips(LinearInput input) const noexcept {
+  return (captured_ & ((2u << static_cast<uint32_t>(input)) - 1)) == 0;
+}
+
 Status BlockCalibration::finish_capture(uint32_t captured) {
   for (size_t i = 0; i < model::kBlockInputs; ++i) {
     if ((captured >> i & 1) == 0) continue;
@@ -183,6 +191,9 @@ Status BlockCalibration::optimize(size_t index) {
   const Part& part = parts_[index];
   if (part.captured != 0 && part.work != Work::correct_biases) TRY_VOID(finish_capture(part.captured));
   captured_ = 0;
+  // A run that ended at the input of the layers that change goes on from there.
+  const bool changes_behind = part.work == Work::round && part.input == captured_until_;
+  has_changed_ |= part.work != Work::clip && part.work != Work::keep_reference && !changes_behind;
   switch (part.work) {
     case Work::rotate:
       steps_.front().rotation.rotate_block(*block_);  // a rotation is always the first step
@@ -204,14 +215,38 @@ Status BlockCalibration::optimize(size_t index) {
   return {};
 }
 
+const ValueRange& BlockCalibration::joined_range(Slot slot) noexcept {
+  Tensor& first = tensor(slot);
+  if (!first.joined.empty() || first.task->joined.empty()) return first.joined;
+  const auto is_part = [&](const Tensor& other) {
+    if (!other.task) return false;
+    bool is_joined = &other == &first;
+    for (const auto& part : first.task->joined) is_joined |= part->name == other.task->name;
+    return is_joined;
+  };
+  ValueRange all;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!is_part(tensors_[i])) continue;
+    const kernels::Extent extent = kernels::reduce_extent(ranged(static_cast<Slot>(i)));
+    all.add({extent.min, extent.max});
+  }
+  for (Tensor& each : tensors_)
+    if (is_part(each)) each.joined = all;
+  return first.joined;
+}
+
 Result<StoredChange> BlockCalibration::store(Slot slot) {
   Tensor& target = tensor(slot);
   if (!target.task)
     return error_at(ErrorCode::argument_invalid, "calibration", "slot {} has no tensor", static_cast<uint32_t>(slot));
   std::vector<float>& weight = (*block_)[slot];
-  if (corrects_biases()) correct_bias(slot);
+  if (corrects_biases()) {
+    correct_bias(slot);
+    has_changed_ = true;
+  }
   if (!target.stored) {
-    TRY(stored, store_changed(*target.task, target.clipped.empty() ? weight : target.clipped, nullptr, weight));
+    TRY(stored, store_changed(*target.task, ranged(slot), nullptr, weight, joined_range(slot)));
+    has_changed_ |= stored.values != weight;
     weight = std::move(stored.values);
     target.stored.emplace(std::move(stored));
   }
@@ -225,8 +260,9 @@ uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept 
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
   const uint64_t widest = std::max({hidden, queries, wide});
   const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
-  // Every Hessian once, two more copies of the largest while it is factored, and the largest weight four times.
-  return sizeof(float) * (grams + 2 * widest * widest + 4 * widest * hidden);
+  // Every Hessian once, three more copies of the largest while it is factored and judges, and the largest weight six
+  // times.
+  return sizeof(float) * (grams + 3 * widest * widest + 6 * widest * hidden);
 }
 
 }  // namespace wasmquant

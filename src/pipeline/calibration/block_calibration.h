@@ -10,9 +10,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "algorithms/expected_error.h"
 #include "algorithms/input_statistics.h"
+#include "algorithms/output_error.h"
 #include "algorithms/rounding/error_feedback.h"
 #include "algorithms/rounding/gpfq.h"
 #include "algorithms/scaling/scale_search.h"
@@ -21,6 +24,7 @@
 #include "model/block_weights.h"
 #include "model/linear_input.h"
 #include "pipeline/calibration/calibration_steps.h"
+#include "pipeline/calibration/layer_evidence.h"
 #include "pipeline/task/store_modified_weight.h"
 #include "pipeline/task/task.h"
 
@@ -50,9 +54,16 @@ class BlockCalibration final : public model::InputSink {
 
   /// Stores the tensor; call once. Errors: those of store_changed.
   Result<StoredChange> store(model::Slot slot);
+  /// Of a layer that an algorithm changed by its inputs' products; none for others.
+  const std::optional<LayerEvidence>& evidence(model::Slot slot) const noexcept {
+    return tensors_[static_cast<size_t>(slot)].evidence;
+  }
 
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   bool ends_at(model::LinearInput input) const noexcept override;
+  bool skips(model::LinearInput input) const noexcept override;
+  /// Whether weights have changed since the last call that a run uses before the place where a capture ended it.
+  bool take_changes() noexcept { return std::exchange(has_changed_, false); }
 
   /// Working memory for one block in bytes, without weights and activations; twice as much with a reference.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
@@ -69,7 +80,16 @@ class BlockCalibration final : public model::InputSink {
     std::optional<TensorTask> task;
     std::vector<float> original;  // reference for the error, if the weight has changed
     std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
+    ValueRange joined;            // of all weights that share a scale with it, once the first of them is stored
     std::optional<StoredChange> stored;
+    std::optional<LayerEvidence> evidence;
+  };
+  /// Expected squares of changes of one layer's outputs. `pull`: W D [rows, columns] where the method also corrects for
+  /// drift D of the inputs (gptaq.h): |W x - Q x'|^2 is then error - 2 tr(pull change^T), plus a constant.
+  struct Judge {
+    const ExpectedError& expected;
+    std::span<const float> pull;
+    double error_of(std::span<const float> change) const;
   };
   class ReferenceSink final : public model::InputSink {
    public:
@@ -86,9 +106,19 @@ class BlockCalibration final : public model::InputSink {
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
   bool corrects_biases() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
+  std::vector<float>& applied_scales(model::LinearInput input) noexcept {
+    return applied_scales_[static_cast<size_t>(input)];
+  }
   Tensor& tensor(model::Slot slot) noexcept { return tensors_[static_cast<size_t>(slot)]; }
   const std::string& name(model::Slot slot) noexcept { return tensor(slot).task->name; }
   bool is_quantized(model::Slot slot) const noexcept;
+  /// The values from which a weight's scales are computed.
+  const std::vector<float>& ranged(model::Slot slot) noexcept {
+    return tensor(slot).clipped.empty() ? (*block_)[slot] : tensor(slot).clipped;
+  }
+  /// The range of all weights that share a scale with this one, as they were before the first of them was rounded; empty
+  /// if it shares none.
+  const ValueRange& joined_range(model::Slot slot) noexcept;
   Status finish_capture(uint32_t captured);
 
   // channel_scaling.cpp
@@ -97,12 +127,27 @@ class BlockCalibration final : public model::InputSink {
   bool sees(AlgorithmSees what) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
+  Status clip_layer(const Part& part, model::Slot slot, std::optional<OutputError>& inputs);
+  // layer_evidence.cpp
+  /// Rounding to nearest of weight * scales (empty: ones): what it changes, divided by the scales.
+  Result<std::vector<float>> nearest_change(model::Slot slot, std::span<const float> weight,
+                                            std::span<const float> scales);
+  /// Whether scaling makes rounding to nearest no worse, over the layers that read the input.
+  Result<bool> scales_help(const Part& part, std::span<const float> scales);
+  /// Notes what `values`, stored for `weight`, change.
+  Status note(model::Slot slot, const Judge& judge, std::span<const float> weight, std::span<const float> values);
+  /// Puts rounding to nearest in the place of `stored` where the step asks for that and it is better; notes the outcome.
+  Status settle(model::Slot slot, const CalibrationStep& step, const Judge& judge, std::span<const float> weight,
+                StoredChange& stored);
+  /// Undoes clipping where the step asks for that and it is worse; notes layers that no later step rounds.
+  Status note_clipped(const Part& part);
   // gptq_rounding.cpp
   Status round(const Part& part);
   Status round_layer(model::Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
-                     std::span<const float> drift, const GpfqInputs* pair);
+                     const ExpectedError& expected, std::span<const float> drift, const GpfqInputs* pair);
   /// bias += (W - Q) mean(x) of the float network, for a bias whose layer is stored.
   void correct_bias(model::Slot slot) noexcept;
+  Status share_scales(std::span<float> scales, std::span<float> of_heads) const;
   /// Divides the producer's output, multiplies the consumers' input.
   Status apply_scales(model::LinearInput input, std::vector<float>& scales);
 
@@ -111,9 +156,12 @@ class BlockCalibration final : public model::InputSink {
   List<Part> parts_;
   const Part* part_ = nullptr;  // current part
   uint32_t captured_ = 0;
+  model::LinearInput captured_until_ = model::LinearInput::attention;  // the last input of the latest capture
+  bool has_changed_ = false;
   uint32_t seen_inputs_ = 0, reference_parts_ = 0;  // over the parts so far
   std::array<std::unique_ptr<InputStatistics>, model::kBlockInputs> statistics_;
   std::array<SeenInput, model::kBlockInputs> seen_;
+  std::array<std::vector<float>, model::kBlockInputs> applied_scales_;  // products over the steps; empty: ones
   std::array<Tensor, model::kSlots> tensors_;
   model::BlockValues* block_ = nullptr;
   model::BlockValues reference_;

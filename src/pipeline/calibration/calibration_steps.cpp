@@ -134,6 +134,16 @@ void read_search(const json::Value& value, const Config& config, CalibrationStep
   if (!inputs.empty() && !info_of(inputs.front().dtype).is_plain_cast()) step.input_spec = inputs.front();
 }
 
+bool any_input_is_quantized(const Config& config) {
+  const auto has_inputs = [](const LayerConfig& layer) {
+    return !layer.input_tensors.empty() && !info_of(layer.input_tensors.front().dtype).is_plain_cast();
+  };
+  bool found = has_inputs(config.global) || !config.input_quantizers.empty();
+  for (const auto* list : {&config.layer_type, &config.layer})
+    for (const auto& [name, layer] : *list) found |= has_inputs(layer);
+  return found;
+}
+
 /// Each method has its own meaning of alpha.
 Status read_strength(const json::Value& value, CalibrationStep& step) {
   step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
@@ -204,13 +214,10 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     read_equalization(value, step);
     if (step.method == CalibrationMethod::auto_smooth_quant) read_search(value, config, step);
     TRY_VOID(read_strength(value, step));
-    if (value["block_size"].is_integer())
-      step.gptq.block_size = static_cast<uint32_t>(std::clamp<int64_t>(value["block_size"].as_integer(), 0, 1 << 20));
-    step.gptq.damp_percent = number_or(value["damp_percent"], step.gptq.damp_percent);
-    step.gptq.desc_act =
-        bool_or(value["desc_act"], bool_or(value["act_order"], step.method != CalibrationMethod::gpfq));
-    step.gptq.static_groups = bool_or(value["static_groups"], step.gptq.static_groups);
+    step.gptq = gptq_options_of(value, *method);
     step.true_sequential = bool_or(value["true_sequential"], true);
+    step.nearest_if_worse = value["on_worse"].as_string() == "nearest";
+    step.quantizes_inputs = any_input_is_quantized(config);
     TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));
     TRY_VOID(read_modules(value["inside_layer_modules"], step));
     steps.push_back(std::move(step));

@@ -78,7 +78,7 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
   };
   if (input == LinearInput::attention_output) {
     std::vector<float> of_heads(architecture_.key_columns());
-    TRY_VOID(share_head_scales(scales, architecture_.heads / architecture_.kv_heads, architecture_.head_dim, of_heads));
+    TRY_VOID(share_scales(scales, of_heads));
     divide_layer(Slot::v, Slot::v_bias, of_heads);
   } else if (input == LinearInput::feed_forward_output) {
     divide_layer(Slot::up, Slot::up_bias, scales);
@@ -91,7 +91,15 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
   }
   for (const LinearLayer& layer : consumers_of(input)) scale_columns(block[layer.weight], scales);
   divide(seen(input), scales);
+  std::vector<float>& applied = applied_scales(input);
+  if (applied.empty()) applied.assign(scales.size(), 1.0f);
+  for (size_t i = 0; i < scales.size(); ++i) applied[i] *= scales[i];
   return {};
+}
+
+// Heads that share a v head share its scales, the largest of them.
+Status BlockCalibration::share_scales(std::span<float> scales, std::span<float> of_heads) const {
+  return share_head_scales(scales, architecture_.heads / architecture_.kv_heads, architecture_.head_dim, of_heads);
 }
 
 Status BlockCalibration::equalize_pairs(const Part& part) {
@@ -141,27 +149,40 @@ Status BlockCalibration::scale(const Part& part) {
                                        step.input_spec ? &*step.input_spec : nullptr},
                                       scales);
   if (!found) return at(name(first), std::move(found.error()));
-  return *found ? apply_scales(part.input, scales) : Status();
+  if (!*found) return {};
+  if (step.nearest_if_worse && !step.quantizes_inputs) {
+    if (part.input == LinearInput::attention_output) {
+      std::vector<float> of_heads(architecture_.key_columns());
+      TRY_VOID(share_scales(scales, of_heads));
+    }
+    TRY(helps, scales_help(part, scales));
+    if (!helps) return {};
+  }
+  return apply_scales(part.input, scales);
 }
 
 Status BlockCalibration::clip(const Part& part) {
   std::optional<OutputError> inputs;
-  for (const LinearLayer& layer : consumers_of(part.input)) {
-    const Slot slot = layer.weight;
-    // Queries and keys are multiplied together, so the error of their outputs says little about clipping.
-    if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) continue;
-    const TensorTask& task = *tensor(slot).task;
-    if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) continue;
-    const SeenInput& input = seen(part.input);
-    if (!inputs) {
-      auto made = OutputError::of_hessian(input.hessian, input.mean.size());
-      if (!made) return at(task.name, std::move(made.error()));
-      inputs.emplace(std::move(*made));
-    }
-    tensor(slot).clipped = (*block_)[slot];
-    if (Status status = clip_weight(tensor(slot).clipped, task.layout.rows, task.layout.spec, *inputs); !status)
-      return at(task.name, std::move(status.error()));
+  for (const LinearLayer& layer : consumers_of(part.input))
+    if (is_quantized(layer.weight)) TRY_VOID(clip_layer(part, layer.weight, inputs));
+  return note_clipped(part);
+}
+
+// `inputs`: made by the first layer that needs them.
+Status BlockCalibration::clip_layer(const Part& part, Slot slot, std::optional<OutputError>& inputs) {
+  // Queries and keys are multiplied together, so the error of their outputs says little about clipping.
+  if (slot == Slot::q || slot == Slot::k) return {};
+  const TensorTask& task = *tensor(slot).task;
+  if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) return {};
+  const SeenInput& input = seen(part.input);
+  if (!inputs) {
+    auto made = OutputError::of_hessian(input.hessian, input.mean.size());
+    if (!made) return at(task.name, std::move(made.error()));
+    inputs.emplace(std::move(*made));
   }
+  tensor(slot).clipped = (*block_)[slot];
+  if (Status status = clip_weight(tensor(slot).clipped, task.layout.rows, task.layout.spec, *inputs); !status)
+    return at(task.name, std::move(status.error()));
   return {};
 }
 

@@ -1,4 +1,5 @@
 // BlockCalibration: column-by-column rounding of weights, and bias correction.
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "algorithms/rounding/qronos.h"
 #include "algorithms/scaling/bias_correction.h"
 #include "core/message.h"
+#include "kernels/matmul.h"
 #include "model/linear_layers.h"
 #include "pipeline/calibration/block_calibration.h"
 
@@ -22,6 +24,17 @@ double relative_damping(std::span<const float> hessian, size_t columns, double a
   return alpha * largest_eigenvalue(hessian, columns) * static_cast<double>(columns) / trace;
 }
 
+// w d of w [rows, n] and d [n, n]; empty if d is.
+std::vector<float> product_with(std::span<const float> w, std::span<const float> d) {
+  if (d.empty()) return {};
+  const auto n = static_cast<size_t>(std::sqrt(static_cast<double>(d.size())) + 0.5);
+  const size_t rows = w.size() / n;
+  std::vector<float> out(w.size()), workspace(kernels::matmul_workspace(rows, n, n));
+  kernels::matmul({w.data(), n, 1}, {d.data(), 1, n}, n, rows, n, kernels::Update::set, kernels::Region::all,
+                  out.data(), n, workspace.data());
+  return out;
+}
+
 }  // namespace
 
 Status BlockCalibration::round(const Part& part) {
@@ -31,31 +44,33 @@ Status BlockCalibration::round(const Part& part) {
   const std::unique_ptr<GpfqInputs> pair = std::move(pairs_[static_cast<size_t>(part.input)]);
   ErrorFeedback feedback;
   std::vector<float> drift;
+  if (pair) {
+    const double factor = 2 / static_cast<double>(input.tokens);
+    drift = input_drift(*pair, factor);
+    input.hessian.assign(pair->square().begin(), pair->square().end());
+    for (float& value : input.hessian) value = static_cast<float>(value * factor);
+  }
+  const ExpectedError expected(input.hessian, columns, input.tokens, applied_scales(part.input));
   if (step.method != CalibrationMethod::gpfq) {
     double damping = step.gptq.damp_percent;
-    if (pair) {
-      const double factor = 2 / static_cast<double>(input.tokens);
-      drift = input_drift(*pair, factor);
-      input.hessian.assign(pair->square().begin(), pair->square().end());
-      for (float& value : input.hessian) value = static_cast<float>(value * factor);
-    }
     if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
     auto found = error_feedback_of(std::move(input.hessian), columns, damping, step.gptq.desc_act);
-    input.hessian.clear();
     if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
     feedback = std::move(*found);
     if (step.method == CalibrationMethod::gptaq) add_drift(feedback, drift, step.alpha);
   }
+  input.hessian.clear();
   for (const LinearLayer& layer : model::consumers_of(part.input)) {
     if (!is_rounded(step, layer.weight)) continue;
-    if (Status status = round_layer(layer.weight, step, feedback, drift, pair.get()); !status)
+    if (Status status = round_layer(layer.weight, step, feedback, expected, drift, pair.get()); !status)
       return at(name(layer.weight), std::move(status.error()));
   }
   return {};
 }
 
 Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
-                                     std::span<const float> drift, const GpfqInputs* pair) {
+                                     const ExpectedError& expected, std::span<const float> drift,
+                                     const GpfqInputs* pair) {
   Tensor& target = tensor(slot);
   const WeightLayout& layout = target.task->layout;
   const QuantizationSpec& spec = layout.spec;
@@ -64,13 +79,15 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
                     "{} needs one scale per row or group; {} has none, so exclude the layer or take another dtype",
                     step.name, info_of(spec.dtype).name);
   const bool is_gpfq = step.method == CalibrationMethod::gpfq;
+  const ValueRange joined = joined_range(slot);
   std::vector<float>& weight = (*block_)[slot];
   std::vector<float> original = weight;
   std::vector<float>& ranged = target.clipped.empty() ? weight : target.clipped;
   for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
-  TRY(scales, observed_scales(*target.task, ranged));
-  if (!is_gpfq && !step.gptq.static_groups && target.clipped.empty()) scales.qparams.clear();
+  const bool was_clipped = !target.clipped.empty();
+  TRY(scales, observed_scales(*target.task, ranged, joined));
+  if (!is_gpfq && !step.gptq.static_groups && !was_clipped) scales.qparams.clear();
   if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));
   std::vector<uint32_t> codes(weight.size() * code_bytes_of(spec) / sizeof(uint32_t) + 1);
   const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(codes.data()), weight.size() * code_bytes_of(spec)};
@@ -81,7 +98,15 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
     scales.qparams = std::move(found);
   }
   target.clipped.clear();
-  TRY(stored, store_changed(*target.task, weight, &scales, original));
+  const bool is_static = is_gpfq || step.gptq.static_groups || was_clipped;
+  const std::vector<uint32_t> groups =
+      is_static || spec.qscheme != QScheme::per_group
+          ? std::vector<uint32_t>()
+          : group_index(feedback.order, static_cast<uint64_t>(layout.granularity.block));
+  TRY(stored, groups.empty() ? store_changed(*target.task, weight, &scales, original)
+                             : store_grouped(*target.task, bytes, scales.qparams, groups, weight, original));
+  const std::vector<float> pull = product_with(original, drift);
+  TRY_VOID(settle(slot, step, {expected, pull}, original, stored));
   weight = std::move(stored.values);
   target.stored.emplace(std::move(stored));
   return {};

@@ -123,7 +123,7 @@ class OnnxComparer {
       spec.dtype = *dtype;
       const onnx::Node& node = quantized_.nodes[codes->consumers[0].node];
       form = node.op_type == "DequantizeLinear" ? OnnxForm::dequantize_linear : OnnxForm::integer_operator;
-      set_scheme(spec, form, weight, node, scale->shape);
+      set_scheme(spec, form, describe(reference_, weight, form), node, scale->shape);
     }
     spec.symmetric = zero_point == nullptr;
     TRY(layout, onnx_layout(form, describe(reference_, weight, form), spec));
@@ -146,12 +146,14 @@ class OnnxComparer {
   }
 
   // Spec axes are those of [out, in].
-  static void set_scheme(QuantizationSpec& spec, OnnxForm form, const OnnxModelWeight& weight, const onnx::Node& node,
+  static void set_scheme(QuantizationSpec& spec, OnnxForm form, const OnnxWeight& weight, const onnx::Node& node,
                          const std::vector<uint64_t>& scale) {
-    const std::vector<uint64_t>& shape = weight.shape;
+    std::vector<uint64_t> shape = weight.shape;
+    if (weight.is_transposed) std::swap(shape[0], shape[1]);
+    const bool is_input_major = weight.is_input_major != weight.is_transposed;
     const auto as_config = [&](int64_t axis) {
       if (weight.is_batch) axis -= static_cast<int64_t>(shape.size()) - 2;
-      return weight.is_input_major && (axis == 0 || axis == 1) ? 1 - axis : axis;
+      return is_input_major && (axis == 0 || axis == 1) ? 1 - axis : axis;
     };
     if (scale.empty()) return;  // per_tensor
     const bool is_linear = form == OnnxForm::dequantize_linear;

@@ -238,6 +238,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
   out.set("vocabulary", static_cast<int64_t>(a.vocabulary));
   out.set("maxPositions", static_cast<int64_t>(a.max_positions));
   out.set("tokenBytes", model::ForwardPass::bytes_per_token(a));
+  out.set("stateBytes", model::ForwardPass::state_bytes(a));
   out.set("calibrationBytes", BlockCalibration::working_bytes(a));
   out.set("workingBytes", model::ForwardPass::working_bytes(a, longest));
   out.set("steps", std::move(steps));

@@ -47,7 +47,8 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
                                  ForwardUse use = ForwardUse::calibrate);
 
 /// {"config", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
-/// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "calibrationBytes", "workingBytes"}; task: index
+/// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
+/// "workingBytes"}; task: index
 /// into packed_tasks; `longest`: tokens of the longest sequence.
 json::Value forward_plan_json(const ForwardPlan& plan, size_t longest);
 std::string packed_tasks(const ForwardPlan& plan);

@@ -34,6 +34,7 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   if (task.is_copy || layout.rows * layout.columns != expected_count(slot) || step > pass_.architecture().layers + 1)
     return error_at(ErrorCode::argument_invalid, task.name, "does not belong to this model's forward pass");
   if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
+  pass_.forget_states();
   step_ = step;
   slot_ = slot;
   const bool is_table = slot == kEmbeddingSlot || slot == kHeadSlot;

@@ -185,8 +185,8 @@ Status ModelIndex::finish() {
   return {};
 }
 
-// A shape beside words of codes, at most 16 a word (int2): with 16 groups or more, only whole words divide into groups. Large
-// models have thousands of such tensors, each a read.
+// A shape beside words of codes, at most 16 a word (int2): with 16 groups or more, one multiple of their number ends in the
+// last word, which is the row's length. Large models have thousands of such tensors, each a read.
 bool ModelIndex::tells_nothing_new(const ModelTensor& tensor) const {
   constexpr std::string_view kShape = ".weight_shape";
   const std::string_view name = tensor.stored.name;

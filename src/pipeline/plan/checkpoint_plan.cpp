@@ -1,4 +1,3 @@
-
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
@@ -6,6 +5,7 @@
 #include "families/conversions.h"
 #include "families/default_exclusions.h"
 #include "families/expert_weights.h"
+#include "families/joined_layers.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
@@ -14,6 +14,7 @@
 #include "pipeline/plan/output_planner.h"
 #include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
+#include "pipeline/task/shared_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -92,6 +93,7 @@ class CheckpointPlanner final : public OutputPlanner {
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+    TRY_VOID(describe_groups(planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout.components.empty()) leave_with_others(planned);
     if (!task.layout.components.empty())
@@ -104,6 +106,26 @@ class CheckpointPlanner final : public OutputPlanner {
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
     return {};
+  }
+
+  Status describe_groups(PlannedTensor& planned, const Stages& stages) {
+    WeightDescription& weight = planned.weight;
+    if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
+    const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
+    if (chooser == nullptr) return {};
+    weight.is_reordered = true;
+    if (format_.holds_group_index()) {
+      if (format_.joins_layers() && !std::exchange(is_reordered_, true))
+        warn("loader-limit", text_of("{}/static_groups", chooser->where),
+             "with desc_act, false groups columns out of order, and vLLM no longer loads such files",
+             "set it to true for files that load anywhere; gptqmodel loads both");
+      return {};
+    }
+    return error_at(
+        ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
+        "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not take; set it to "
+        "true, or write gptq or fake-quantized",
+        chooser->value["name"].as_string(), format_.name());
   }
 
   // The spec of a bias is that of its layer's config.
@@ -195,6 +217,16 @@ class CheckpointPlanner final : public OutputPlanner {
                                : layout.error().code != ErrorCode::group_size_invalid;
       if (!fits) layout = format_.layout(planned.weight, {fall_back(spec, axis, planned)});
     }
+    if (layout && has_short_joined_block(planned.weight, *layout)) {
+      Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
+                               "vLLM joins this layer with others, and its {} rows do not fill blocks of {}",
+                               planned.weight.shape[0], layout->spec.block_rows);
+      if (config_.default_exclusions && planned.reason.rule == Rule::global)
+        layout = std::move(problem);
+      else if (!std::exchange(has_warned_of_blocks_, true))
+        warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
+             "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
+    }
     if (layout) {
       planned.task.layout = std::move(*layout);
       planned.task.layout.source_transposed = tensor.is_input_major;
@@ -207,6 +239,12 @@ class CheckpointPlanner final : public OutputPlanner {
     leave(planned, error);
     planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
     return {};
+  }
+
+  // Source: vLLM's quantization/utils/fp8_utils.py, validate_fp8_block_shape.
+  bool has_short_joined_block(const WeightDescription& weight, const WeightLayout& layout) const {
+    return format_.joins_blocks() && layout.spec.qscheme == QScheme::per_block &&
+           weight.shape[0] % layout.spec.block_rows != 0 && !families::joined_layer(weight.layer).empty();
   }
 
   // The length that groups have to divide.
@@ -267,6 +305,7 @@ class CheckpointPlanner final : public OutputPlanner {
     LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
+    outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason.rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
@@ -309,6 +348,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void report() override {
     report_online_rotation();
+    for (const std::string_view head : heads_without_tensor(outcomes_, family_)) resolver_.see_tied(head);
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     if (inputs_left_out_)
       warn("not-applied", text_of("{}/input_tensors", config_.where),
@@ -326,6 +366,7 @@ class CheckpointPlanner final : public OutputPlanner {
                    activations_alone_.count),
            "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
+    share_tensor_scales();
     report_joined_layers();
     if (biases_.count != 0)
       warn(
@@ -353,6 +394,19 @@ class CheckpointPlanner final : public OutputPlanner {
                              "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
                              "the config, or write another format",
                              format_.name(), planned.reason.text));
+  }
+
+  void share_tensor_scales() {
+    List<LayerTask> weights;
+    for (PlannedTensor& planned : plan_.tensors)
+      if (!planned.task.is_copy && !planned.is_left && planned.weight.experts == 0)
+        weights.push_back({planned.weight.layer, &planned.task});
+    auto shared =
+        share_scales(weights, config_.shared_scale_groups, config_.where, format_.joins_layers(), options_.tile_bytes);
+    if (!shared)
+      fail(std::move(shared.error()));
+    else if (*shared)
+      diagnostics_.push_back(std::move(**shared));
   }
 
   void report_joined_layers() {
@@ -413,7 +467,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
-  bool inputs_left_out_ = false, unloadable_ = false;
+  bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
 };
 

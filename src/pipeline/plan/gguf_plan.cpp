@@ -142,6 +142,14 @@ class GgufPlanner final : public OutputPlanner {
     return found;
   }
 
+  // A head that is the embedding has no tensor of its own to exclude.
+  bool excludes_tied_head(const TypePattern& pattern) const {
+    for (const ConvertedTensor& tensor : converted_.tensors)
+      if (tensor.name == "output.weight") return false;
+    const bool names_head = pattern.pattern.matches("lm_head") || pattern.pattern.matches("output.weight");
+    return !pattern.type && (names_head || pattern.pattern.matches("output"));
+  }
+
   // The type of a tensor that no rule covers.
   GgmlType own_type(const ConvertedTensor& tensor, bool excluded) const {
     const StorageDtype source = model_.tensors()[tensor.source].stored.dtype;
@@ -205,7 +213,7 @@ class GgufPlanner final : public OutputPlanner {
                    gguf_.recipe),
            "give an imatrix or calibration, or take q2_k or a recipe with more bits");
     for (const TypePattern& pattern : patterns_)
-      if (!pattern.is_used)
+      if (!pattern.is_used && !excludes_tied_head(pattern))
         warn("pattern-unused", pattern.where, text_of("{q} matches no layer of this model", pattern.text));
     if (fallbacks_.count != 0)
       note("type-fallback", fallbacks_.first,

@@ -12,8 +12,8 @@ std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& con
   const List<ModelTensor>& tensors = model.tensors();
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const std::string& layer = tensors[i].layer;
-    constexpr std::string_view kEmbedding = "embed_tokens";
-    if (!layer.ends_with(kEmbedding)) continue;
+    constexpr std::string_view kEmbeddingName = "embed_tokens";
+    if (!layer.ends_with(kEmbeddingName)) continue;
     // As in forward_plan.cpp: only one checkpoint family has its head below the language model.
     UntiedHead head{i, layer.starts_with("language_model.model.") ? "language_model.lm_head" : "lm_head"};
     if (model.find(head.layer + ".weight") == nullptr && model.find(head.layer + ".weight_packed") == nullptr)

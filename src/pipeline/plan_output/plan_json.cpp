@@ -175,7 +175,9 @@ json::Value work_json(const Plan& plan) {
     task.set("tensor", work < plan.tensors.size() ? static_cast<int64_t>(work) : int64_t{-1});
     task.set("bytes", planned.source_bytes);
     task.set("tiles", planned.tiles);
-    task.set("observePasses", planned.is_copy ? 0 : static_cast<int64_t>(TensorScales::passes(planned.layout)));
+    const uint32_t passes = planned.is_copy ? 0 : TensorScales::passes(planned.layout, planned.is_observed);
+    task.set("observePasses", static_cast<int64_t>(passes));
+    task.set("joinedTiles", planned.joined_tiles());
     task.set("observedInParts", !planned.is_copy && TensorScales::shared(planned.layout));
     json::Array outputs;
     for (const Location& at : planned.components)

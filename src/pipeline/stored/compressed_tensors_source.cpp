@@ -35,15 +35,17 @@ void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightD
   spec.block_columns = static_cast<uint32_t>(weight.shape[1] / scale.shape[1]);
 }
 
-// The config's block size where it gives scales of that shape: the last block of rows may be cut, and then the shapes
-// alone do not tell.
-void set_block_size(QuantizationSpec& spec, const Stages& configured, const StoredTensor& scale,
-                    const WeightDescription& weight) {
+// The config's blocks where they give scales of that shape: the last ones may be cut, and then the shapes alone do not
+// tell, nor where a weight has one row of blocks.
+void set_configured_blocks(QuantizationSpec& spec, const Stages& configured, const StoredTensor& scale,
+                           const WeightDescription& weight) {
   if (configured.empty() || configured.front().qscheme != QScheme::per_block) return;
   const uint64_t rows = configured.front().block_rows, columns = configured.front().block_columns;
-  if (rows == 0 || columns == 0 || (weight.shape[0] - 1) / rows + 1 != scale.shape[0] ||
-      (weight.shape[1] - 1) / columns + 1 != scale.shape[1])
-    return;
+  if (rows == 0 || columns == 0 || weight.shape.size() != 2 || scale.shape.size() != 2) return;
+  const auto blocks = [](uint64_t length, uint64_t block) { return length / block + (length % block != 0); };
+  if (blocks(weight.shape[0], rows) != scale.shape[0] || blocks(weight.shape[1], columns) != scale.shape[1]) return;
+  spec.qscheme = QScheme::per_block;
+  spec.observer = ObserverId::PerBlock2DMinMaxObserver;
   spec.block_rows = configured.front().block_rows;
   spec.block_columns = configured.front().block_columns;
 }
@@ -122,26 +124,29 @@ class CompressedTensorsSource final : public SourceFormat {
     const Resolved resolved = Resolver(config_).resolve(weight_name(codes), stored, true);
     if (resolved.weight.empty()) return {};
     const uint32_t bits = std::max<uint32_t>(info_of(resolved.weight.front().dtype).bits, 1);
-    return {{stored[0], stored[1] * (32 / bits)}, {}};
+    uint64_t columns = stored[1] * (32 / bits);
+    // The last word may be filled in part. With as many groups as a word has codes, or more, one multiple of the groups
+    // ends in it (ModelIndex reads no weight_shape then).
+    const ModelTensor* scale = tensor_of(model, split_name(codes.stored.name).layer, "weight_scale");
+    if (scale != nullptr && scale->stored.shape.size() == 2 && scale->stored.shape[1] != 0)
+      columns -= columns % scale->stored.shape[1];
+    return {{stored[0], columns}, {}};
   }
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     if (tensor_of(model, weight.layer, "weight_scale") == nullptr) return std::optional<StoredWeight>();
-    if (const ModelTensor* index = tensor_of(model, weight.layer, "weight_g_idx"))
-      return error_at(ErrorCode::dtype_unsupported, index->stored.name,
-                      "says that the columns of this weight are grouped out of order (actorder \"group\"), which is "
-                      "not decoded");
     if (const auto shape = stored_shape(model, weight.layer); shape && *shape != weight.shape)
       return error_at(ErrorCode::shape_mismatch, text_of("{}.weight_shape", weight.layer),
                       "says [{}, {}], which is not the shape of the weight that {}.weight_packed holds", (*shape)[0],
                       (*shape)[1], weight.layer);
     TRY(spec, spec_of(config_, model, weight));
-    if (spec.qscheme == QScheme::per_block)
-      set_block_size(spec, Resolver(config_).resolve_weight(weight.layer, weight.layer_type).weight,
-                     tensor_of(model, weight.layer, "weight_scale")->stored, weight);
+    if (spec.dtype == Dtype::fp8_e4m3 && spec.scale_format == ScaleFormat::float32)
+      set_configured_blocks(spec, Resolver(config_).resolve_weight(weight.layer, weight.layer_type).weight,
+                            tensor_of(model, weight.layer, "weight_scale")->stored, weight);
     WeightDescription described = weight;
     described.is_unpacked = tensor_of(model, weight.layer, "weight") != nullptr;
-    TRY(found, locate(model, kCompressedTensors, described, {spec}));
+    described.is_reordered = tensor_of(model, weight.layer, "weight_g_idx") != nullptr;
+    TRY(found, locate(model, kCompressedTensors, described, {spec}, described.is_reordered));
     return std::optional(std::move(found));
   }
 

@@ -9,7 +9,7 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
   std::unique_ptr<ModelIndex> original;
   if (model.format().carries_config || model.format().has_graph) return original;
   TRY(reader, StoredWeightReader::create(model.sibling_file("config.json"), &model));
-  if (!reader.has_codes(model)) return original;
+  if (reader.is_original(model)) return original;
   List<ModelTensor> tensors;
   for (OriginalTensor& each : reader.originals(model)) {
     if (each.plain != nullptr) {

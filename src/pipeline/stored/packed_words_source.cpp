@@ -27,9 +27,11 @@ Status check_words(const json::Value& block) {
   const bool version_2 = is_gptq_v2(block),
              version_1 = !block["checkpoint_format"].is_string() || block["checkpoint_format"].as_string() == "gptq";
   const bool is_known_width = bits == 2 || bits == 3 || bits == 4 || bits == 8;
-  if (is_known_width && (version_2 || (version_1 && block["sym"].as_bool()))) return {};
+  if (is_known_width && (version_1 || version_2)) return {};
   return error_at(ErrorCode::format_unsupported, "/quantization_config",
-                  "gptq is decoded with 2, 3, 4 and 8 bits, symmetric in checkpoint_format gptq, and in gptq_v2");
+                  "found gptq with {} bits, checkpoint_format {q}; gptq is decoded with 2, 3, 4 and 8 bits in gptq and "
+                  "gptq_v2",
+                  bits, block["checkpoint_format"].as_string());
 }
 
 QuantizationSpec words_spec(Dtype dtype, const StoredTensor& scales, const WeightDescription& weight) {
@@ -49,7 +51,8 @@ class PackedWordsSource final : public SourceFormat {
   explicit PackedWordsSource(const json::Value& block)
       : format_(block["quant_method"].as_string()),
         bits_(static_cast<uint32_t>(bits_of(block))),
-        is_unsigned_(format_ == "awq" || is_gptq_v2(block)),
+        stores_zero_minus_1_(format_ == "gptq" && !is_gptq_v2(block)),
+        is_unsigned_(!stores_zero_minus_1_ || !block["sym"].as_bool()),
         is_indexed_(format_ == "gptq" && block["desc_act"].as_bool()) {}
 
   TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
@@ -75,6 +78,7 @@ class PackedWordsSource final : public SourceFormat {
     if (scales == nullptr) return std::optional<StoredWeight>();
     TRY(found,
         locate(model, format_, weight, {words_spec(dtype_of(model, weight), scales->stored, weight)}, is_indexed_));
+    if (stores_zero_minus_1_) found.task.layout.zero_offset = -1;
     return std::optional(std::move(found));
   }
 
@@ -93,8 +97,9 @@ class PackedWordsSource final : public SourceFormat {
 
   std::string format_;  // "awq" or "gptq"
   uint32_t bits_;
-  bool is_unsigned_;  // awq and gptq_v2
-  bool is_indexed_;   // gptq with desc_act
+  bool stores_zero_minus_1_;  // gptq of version 1
+  bool is_unsigned_;          // all but symmetric gptq of version 1
+  bool is_indexed_;           // gptq with desc_act
 };
 
 }  // namespace

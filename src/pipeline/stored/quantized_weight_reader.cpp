@@ -1,5 +1,7 @@
 #include "pipeline/stored/quantized_weight_reader.h"
 
+#include <algorithm>
+
 #include "config/match/layer_type.h"
 
 namespace wasmquant {
@@ -124,6 +126,11 @@ bool StoredWeightReader::has_codes(const ModelIndex& model) const {
   for (const ModelTensor& tensor : model.tensors())
     if (are_codes(model, tensor)) return true;
   return false;
+}
+
+bool StoredWeightReader::is_original(const ModelIndex& model) const {
+  return std::all_of(model.tensors().begin(), model.tensors().end(),
+                     [&](const ModelTensor& tensor) { return format_->use_of(model, tensor) == TensorUse::plain; });
 }
 
 List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {

@@ -32,6 +32,9 @@ class StoredWeightReader {
 
   /// Whether any weight is stored as codes.
   bool has_codes(const ModelIndex& model) const;
+
+  /// Whether `originals` are the tensors as they are: none is codes, a scale or another part.
+  bool is_original(const ModelIndex& model) const;
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
     return format_->use_of(model, tensor) == TensorUse::codes;
   }

@@ -27,8 +27,9 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
     spec.observer = ObserverId::PerGroupMinMaxObserver;
     spec.ch_axis = -1;
     spec.group_size = static_cast<int64_t>(columns / groups);
-  } else if (scale_shape.size() == 2 || (scale_shape.size() == 1 && !weight.shape.empty() &&
-                                         scale_shape[0] == weight.shape[0] && scale_shape[0] != 1)) {
+  } else if (scale_shape.size() == 2 ||
+             (scale_shape.size() == 1 && !weight.shape.empty() && scale_shape[0] == weight.shape[0] &&
+              (scale_shape[0] != 1 || axes.channel_axes == 1))) {
     spec.qscheme = QScheme::per_channel;
     spec.observer = ObserverId::PerChannelMinMaxObserver;
     spec.ch_axis = 0;

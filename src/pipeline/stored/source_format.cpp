@@ -39,14 +39,16 @@ Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, We
   found.format = format;
   TRY(layout, checkpoint_format_named(format)->layout(weight, stages));
   found.task.name = text_of("{}.weight", weight.layer);
-  layout.reads_group_index = reads_group_index && layout.codes == CodeStorage::columns_words;
+  layout.reads_group_index = reads_group_index && may_have_group_index(layout.codes);
   found.task.components.resize(layout.components.size());
   found.task.layout = std::move(layout);
   found.weight = std::move(weight);
   for (size_t c = 0; c < found.task.layout.components.size(); ++c) {
     const Component& component = found.task.layout.components[c];
     const ModelTensor* tensor = model.find(component.name);
-    if (tensor == nullptr && is_known(component.role) && !found.task.layout.reads_group_index) continue;
+    if (tensor == nullptr && is_known(component.role) &&
+        !(found.task.layout.reads_group_index && component.role == Role::group_index))
+      continue;
     if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, component.name, "is not in the quantized model");
     const StorageDtype dtype = tensor->stored.dtype;
     const bool can_be_any_float =

@@ -107,25 +107,29 @@ void TensorDecoder::multiply() {
 
 std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
   const WeightLayout& layout = task_.layout;
-  const uint64_t width = range.count(), groups = layout.granularity.blocks();
-  const bool is_signed = info_of(layout.spec.dtype).is_signed;
+  const uint64_t groups = layout.granularity.blocks();
+  const bool by_columns = layout.column_tiles(), is_signed = info_of(layout.spec.dtype).is_signed;
+  const uint64_t rows = by_columns ? layout.rows : range.count(), width = by_columns ? range.count() : layout.columns;
+  const uint64_t first_row = by_columns ? 0 : range.begin, first_column = by_columns ? range.begin : 0;
   const List<const uint8_t*> slices = slice_pointers();
   const uint8_t* index = nullptr;
-  for (size_t c = 0; c < slices_.size(); ++c)
-    if (layout.components[c].role == Role::group_index) index = slices_[c].data();
+  for (size_t c = 0; c < slices_.size(); ++c) {
+    const Role role = layout.components[c].role;
+    if (role == Role::group_index || role == Role::column_group) index = slices_[c].data();
+  }
   qparams_.assign(layout.rows * groups, QParams{1.0f, 0.0f});
   unpack_indexed_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
   for (uint64_t k = 0; k < width; ++k) {
     uint32_t group;
-    std::memcpy(&group, index + 4 * (range.begin + k), 4);
-    for (uint64_t row = 0; row < layout.rows; ++row) {
+    std::memcpy(&group, index + 4 * (first_column + k), 4);
+    for (uint64_t row = 0; row < rows; ++row) {
       float& value = values_[row * width + k];
       const uint8_t code = codes_.data()[row * width + k];
       if (group >= groups) {
         value = std::numeric_limits<float>::quiet_NaN();
         continue;
       }
-      const QParams& q = qparams_[row * groups + group];
+      const QParams& q = qparams_[(first_row + row) * groups + group];
       value = (static_cast<float>(is_signed ? static_cast<int8_t>(code) : code) - q.zero_point) * q.scale;
     }
   }

@@ -37,6 +37,8 @@ class PackStream {
       bytes(value.data(), value.size() * sizeof(value[0]));
     } else if constexpr (std::is_same_v<T, std::shared_ptr<const StoredWeight>>) {
       source(value);
+    } else if constexpr (std::is_same_v<T, std::shared_ptr<const TensorTask>>) {
+      joined(value);
     } else if constexpr (requires { value.begin(); }) {
       value.resize(count(value.size(), 1));
       for (auto& item : value) pack(item);
@@ -72,6 +74,13 @@ class PackStream {
     pack(weight->task);
     source = std::move(weight);
     is_nested_ = false;
+  }
+  void joined(std::shared_ptr<const TensorTask>& other) {
+    if (std::exchange(is_joined_, true)) return fail("a joined weight has joined weights");
+    auto task = out_ ? std::make_shared<TensorTask>(*other) : std::make_shared<TensorTask>();
+    pack(*task);
+    other = std::move(task);
+    is_joined_ = false;
   }
   void spec(QuantizationSpec& spec) {
     auto place = static_cast<uint64_t>(std::find(specs_->begin(), specs_->end(), spec) - specs_->begin());
@@ -125,7 +134,7 @@ class PackStream {
   size_t at_ = 0, end_ = 0, failed_at_ = 0;
   List<QuantizationSpec>* specs_;
   const char* problem_ = nullptr;
-  bool is_nested_ = false;
+  bool is_nested_ = false, is_joined_ = false;
 };
 
 }  // namespace wasmquant

@@ -56,7 +56,7 @@ inline auto fields_of(ChannelFactors& factors) {
 inline auto fields_of(TensorTask& task) {
   return std::tie(task.name, task.source, task.source_bytes, task.source_pitch, task.quantized, task.components,
                   task.is_copy, task.layout, task.is_varints, task.by_columns, task.change, task.factors, task.padding,
-                  task.non_finite, task.importance, task.tile_lines, task.tiles);
+                  task.non_finite, task.importance, task.is_observed, task.joined, task.tile_lines, task.tiles);
 }
 
 inline constexpr std::tuple kLastValues{true,

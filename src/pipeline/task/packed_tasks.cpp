@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/task/pack_stream.h"
+#include "pipeline/task/tensor_scales.h"
 
 namespace wasmquant {
 namespace {
@@ -21,7 +22,7 @@ const char* problem_of(const WeightLayout& layout) noexcept {
     return "scales do not cover the shape";
   if (layout.bits == 0 || layout.bits > 32 || layout.whole_lines == 0) return "codes or lines have no size";
   if (layout.stages.size() != 0 && layout.stages.size() != 2) return "there are neither one nor two stages";
-  if (layout.reads_group_index && layout.codes != CodeStorage::columns_words) return "codes have no group index";
+  if (layout.reads_group_index && !may_have_group_index(layout.codes)) return "codes have no group index";
   if (layout.column_tiles() && layout.lines() != 0 && !layout.scales_in_tiles())
     return "transposed codes have scales that cover no whole tile";
   if (layout.codes == CodeStorage::ggml_rows && !ggml_type_of(layout.components.front().dtype))
@@ -35,6 +36,30 @@ const char* problem_of(const WeightLayout& layout) noexcept {
       return "a component is larger than its shape";
   }
   return nullptr;
+}
+
+const char* problem_of(const TensorTask& task) noexcept;
+
+const char* problem_of_source(const TensorTask& task) noexcept {
+  const WeightLayout& layout = task.layout;
+  if (task.source_pitch != 0 && task.source_pitch < (layout.source_transposed ? layout.rows : layout.columns))
+    return "the pitch is shorter than a row";
+  if (!task.quantized) return nullptr;
+  const WeightLayout& source = task.quantized->task.layout;
+  if (task.quantized->task.is_copy || source.rows * source.columns != layout.rows * layout.columns)
+    return "the stored weight has another size";
+  return problem_of(task.quantized->task);
+}
+
+// Of a weight that shares a scale with the task's.
+const char* problem_of_joined(const TensorTask& task) noexcept {
+  const WeightLayout& layout = task.layout;
+  if (task.is_copy || task.is_varints || !task.is_observed || !task.joined.empty() || !layout.components.empty() ||
+      !layout.stages.empty() || layout.codes != CodeStorage::rows_bytes || layout.spec.qscheme != QScheme::per_tensor ||
+      task.factors.any() || !task.importance.empty())
+    return "a joined weight is not one that is only observed";
+  if (const char* problem = problem_of(layout)) return problem;
+  return problem_of_source(task);
 }
 
 // Null if the sizes of shapes, components, scales and factors agree, so that sessions and decoders can run the task.
@@ -52,19 +77,17 @@ const char* problem_of(const TensorTask& task) noexcept {
     return "places are not as many as components";
   if (const char* problem = problem_of(layout)) return problem;
   const uint64_t elements = layout.rows * layout.columns, weights = task.importance.size();
-  if (task.source_pitch != 0 && task.source_pitch < (layout.source_transposed ? layout.rows : layout.columns))
-    return "the pitch is shorter than a row";
   if (task.factors.any() && !task.factors.fit(elements)) return "factors do not fit";
   // Stacked GGUF experts each have their own.
   const uint64_t columns = std::max<uint64_t>(layout.columns, 1);
   const uint64_t experts = layout.codes == CodeStorage::ggml_rows ? weights / columns : 1;
   if (weights != 0 && (experts == 0 || weights != experts * columns || layout.rows % experts != 0))
     return "the importance does not fit";
-  if (!task.quantized) return nullptr;
-  const WeightLayout& source = task.quantized->task.layout;
-  if (task.quantized->task.is_copy || source.rows * source.columns != elements)
-    return "the stored weight has another size";
-  return problem_of(task.quantized->task);
+  if (!task.joined.empty() && (!task.is_observed || !TensorScales::can_join(layout)))
+    return "its scales cannot be shared";
+  for (const auto& other : task.joined)
+    if (const char* problem = problem_of_joined(*other)) return problem;
+  return problem_of_source(task);
 }
 
 }  // namespace
@@ -117,6 +140,11 @@ Result<TensorTask> PackedTasks::at(size_t number) const {
 
 std::string identity_of(TensorTask task) {
   task.tiles = task.tile_lines = 0;
+  for (auto& other : task.joined) {
+    auto untiled = std::make_shared<TensorTask>(*other);
+    untiled->tiles = untiled->tile_lines = 0;
+    other = std::move(untiled);
+  }
   std::string bytes;
   PackStream(bytes, nullptr).pack(task);
   return bytes;

@@ -29,7 +29,8 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(v
     source.tile_lines = is_across ? source.layout.lines() : source_lines(layout, task_.tile_lines, source.layout);
     decoder_ = std::make_unique<TensorDecoder>(std::move(source));
   }
-  if (TensorScales::needed(layout)) scales_ = std::make_unique<TensorScales>(layout, largest_scale());
+  if (task_.is_observed || TensorScales::needed(layout))
+    scales_ = std::make_unique<TensorScales>(layout, largest_scale());
   stages_ = progressive_stages(layout);
 }
 
@@ -57,6 +58,8 @@ uint64_t unit_lines_of(const WeightLayout& layout) noexcept {
 
 List<TileRead> TensorSession::reads(uint64_t tile) {
   is_arranged_ = false;
+  if (tile >= task_.tiles && !task_.joined.empty()) return joined(tile).reads(tile);
+  joined_.reset();
   if (decoder_) return decoder_->reads(tile);
   const TileRange range = tile_range(task_, tile);
   TileRead read;
@@ -108,6 +111,12 @@ std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) 
 
 Status TensorSession::observe(uint64_t tile) {
   if (!scales_) return error_at(ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass");
+  if (tile >= task_.tiles && !task_.joined.empty()) {
+    TensorSession& other = joined(tile);
+    TRY_VOID(other.observe(tile));
+    join(other.scales_->observed());
+    return {};
+  }
   if (!task_.importance.empty() && !std::exchange(is_weighed_, true)) TRY_VOID(scales_->weigh(task_.importance));
   TRY_VOID(scales_->begin());
   const TileRange range = tile_range(task_, tile);

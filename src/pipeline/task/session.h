@@ -62,12 +62,15 @@ class TensorSession {
 
   const TensorTask& task() const noexcept { return task_; }
   /// Passes over all tiles before run(): 0, 1 or 2.
-  uint32_t observe_passes() const { return task_.is_copy ? 0 : TensorScales::passes(task_.layout); }
+  uint32_t observe_passes() const { return task_.is_copy ? 0 : TensorScales::passes(task_.layout, task_.is_observed); }
 
-  /// The reads of a tile; their memory belongs to the session and is valid until the next call.
+  /// The reads of a tile; their memory belongs to the session and is valid until the next call. Tiles from task().tiles
+  /// on are those of the joined weights, one after another; they are observed in the first pass, and not run.
   List<TileRead> reads(uint64_t tile);
-  /// Observes the tile read last. Errors: value-not-finite.
+  /// Observes the tile read last. Errors: value-not-finite, naming the weight.
   Status observe(uint64_t tile);
+  /// What observing joined weights finds: their range.
+  void join(const ValueRange& others) { scales_->join(others); }
   /// Call between two observe passes.
   Status next_pass();
   /// State of the tiles observed so far, or of the whole tensor after all passes; for take_state of another session.
@@ -80,6 +83,8 @@ class TensorSession {
   Result<TileResult> run(uint64_t tile);
 
  private:
+  // session_source.cpp: the session of the joined weight with this tile, and the tile's number there.
+  TensorSession& joined(uint64_t& tile);
   StorageDtype source_dtype() const noexcept { return task_.is_float32 ? StorageDtype::F32 : task_.layout.source; }
   uint64_t unit_lines() const noexcept { return unit_lines_of(task_.layout); }
   /// Elements of the tile in layout order.
@@ -169,9 +174,10 @@ class TensorSession {
   List<Bytes> slices_;
   List<kernels::ErrorSums> sums_;
   bool is_weighed_ = false;
-  bool scales_may_lose_ = false;          // those of scales_
-  std::unique_ptr<TensorScales> scales_;  // if all tiles are observed first
-  std::optional<TwoStages> stages_;       // if progressive
+  std::unique_ptr<TensorSession> joined_;  // of one joined weight at a time
+  bool scales_may_lose_ = false;           // those of scales_
+  std::unique_ptr<TensorScales> scales_;   // if all tiles are observed first
+  std::optional<TwoStages> stages_;        // if progressive
 };
 
 }  // namespace wasmquant

@@ -16,6 +16,16 @@ constexpr uint64_t kSquare = 32;
 
 }  // namespace
 
+TensorSession& TensorSession::joined(uint64_t& tile) {
+  tile -= task_.tiles;
+  size_t number = 0;
+  for (; number + 1 < task_.joined.size() && tile >= task_.joined[number]->tiles; ++number)
+    tile -= task_.joined[number]->tiles;
+  const TensorTask& task = *task_.joined[number];
+  if (!joined_ || joined_->task().name != task.name) joined_ = std::make_unique<TensorSession>(task);
+  return *joined_;
+}
+
 Status TensorSession::arrange(const TileRange& tile) {
   if (is_arranged_) return {};
   is_arranged_ = true;

@@ -17,6 +17,7 @@ namespace {
 TensorTask whole(const TensorTask& task) {
   TensorTask out = task;
   out.is_float32 = true;
+  out.joined.clear();
   out.tile_lines = out.layout.lines();
   out.tiles = 1;
   return out;
@@ -92,12 +93,13 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
 
 }  // namespace
 
-Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight) {
+Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight, const ValueRange& joined) {
   const bool saturates = task.non_finite == NonFinite::saturate;
   const float largest = saturates ? value_limit_of(task.layout).largest_scale : std::numeric_limits<float>::infinity();
   TensorScales scales(task.layout, largest);
   const uint32_t passes = TensorScales::passes_of_observer(task.layout);
   if (!task.importance.empty()) TRY_VOID(scales.weigh(task.importance));
+  scales.join(joined);
   TRY_VOID(scales.begin());
   for (uint32_t pass = 1; pass <= passes; ++pass) {
     if (pass > 1) TRY_VOID(scales.next_pass());
@@ -108,11 +110,12 @@ Result<WeightScales> observed_scales(const TensorTask& task, std::span<const flo
 }
 
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
-                                   std::span<const float> original) {
+                                   std::span<const float> original, const ValueRange& joined) {
   if (task.is_copy) return store_copy(task, weight);
   const TensorTask tile = whole(task);
   TensorSession session(tile);
   if (scales != nullptr) TRY_VOID(session.give_scales(scales->qparams, scales->second_scale));
+  if (scales == nullptr && !joined.empty()) session.join(joined);
   fill(session, weight);
   for (uint32_t pass = 1; scales == nullptr && pass <= session.observe_passes(); ++pass) {
     if (pass > 1) TRY_VOID(session.next_pass());
@@ -120,6 +123,43 @@ Result<StoredChange> store_changed(const TensorTask& task, std::span<const float
   }
   TRY(result, session.run(0));
   return read_back(tile, 0, result, original);
+}
+
+Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
+                                   std::span<const QParams> qparams, std::span<const uint32_t> index,
+                                   std::span<const float> values, std::span<const float> original) {
+  const WeightLayout& layout = task.layout;
+  if (layout.codes == CodeStorage::source_values) {
+    TRY(out, store_copy(task, values));
+    out.error = kernels::error_between(original, out.values.data());
+    return std::move(out);
+  }
+  const TensorTask tile = whole(task);
+  List<Bytes> slices(layout.components.size());
+  List<uint8_t*> pointers(slices.size());
+  for (size_t c = 0; c < slices.size(); ++c) {
+    slices[c].resize(layout.components[c].bytes);
+    pointers[c] = slices[c].data();
+  }
+  Bytes scratch;
+  scratch.resize(codes.size());
+  pack_tile(layout, {0, layout.lines()}, codes.data(), qparams, 1.0f, scratch.data(), pointers);
+  TileResult result;
+  bool holds_index = false;
+  for (size_t c = 0; c < slices.size(); ++c) {
+    const Role role = layout.components[c].role;
+    if (is_known(role)) continue;
+    if (role == Role::column_group) {
+      std::memcpy(slices[c].data(), index.data(), index.size_bytes());
+      holds_index = true;
+    }
+    result.writes.push_back({task.components[c].file, task.components[c].offset, slices[c].data(), slices[c].size()});
+  }
+  if (!holds_index)
+    return error_at(ErrorCode::format_unsupported, task.name, "has no place for the groups of its columns");
+  TensorTask stored = tile;
+  stored.layout.reads_group_index = true;
+  return read_back(stored, 0, result, original);
 }
 
 Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,

@@ -19,8 +19,10 @@ struct WeightScales {
   float second_scale = 1;  // that of scale_format e4m3
 };
 
-/// Observed scales of `weight`. Not for copies, casts, block dtypes and two stages. Errors: those of TensorScales.
-Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight);
+/// Observed scales of `weight`. `joined`: the range of the weights it shares one with. Not for copies, casts, block
+/// dtypes and two stages. Errors: those of TensorScales.
+Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight,
+                                     const ValueRange& joined = {});
 
 /// A piece of output and its place in its file.
 struct StoredPiece {
@@ -35,9 +37,15 @@ struct StoredChange {
 };
 
 /// `weight`: [elements of the task] in C order. `scales`: replace observed ones. `original`: reference of the error.
-/// Errors: value-not-finite, value-overflow, state-invalid, format-unsupported.
+/// `joined`: as for observed_scales; the task's joined weights are not read. Errors: value-not-finite, value-overflow, state-invalid, format-unsupported.
 Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
-                                   std::span<const float> original);
+                                   std::span<const float> original, const ValueRange& joined = {});
+
+/// Stores codes [rows, columns] whose columns belong to the groups of `index` [columns], with the scales of all groups
+/// [rows, groups], which must be storable as they are; `values`: what they stand for. Errors: format-unsupported, value-overflow.
+Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
+                                   std::span<const QParams> qparams, std::span<const uint32_t> index,
+                                   std::span<const float> values, std::span<const float> original);
 
 /// The same for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
 /// `first_row` begins a tile. Vectors are one row. Errors: format-unsupported if rows cannot be stored separately

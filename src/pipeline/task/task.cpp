@@ -39,6 +39,12 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   task.tiles = (layout.lines() + task.tile_lines - 1) / task.tile_lines;
 }
 
+uint64_t TensorTask::joined_tiles() const noexcept {
+  uint64_t count = 0;
+  for (const auto& other : joined) count += other->tiles;
+  return count;
+}
+
 TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept {
   const uint64_t lines = task.is_copy ? task.source_bytes : task.layout.lines();
   const uint64_t begin = std::min(tile * task.tile_lines, lines);

@@ -58,6 +58,10 @@ struct TensorTask {
   NonFinite non_finite = NonFinite::error;
   // Per input channel, for weighted observers and GGUF types; [experts, columns] for stacked experts; else empty.
   std::vector<float> importance;
+  bool is_observed = false;  // tiles are observed before the first is run, even if they could find their own scales
+  // Other weights with which this one shares the scale of the whole tensor (TensorScales::can_join); observed with it.
+  // Only name, source and what reading needs; they have no components and one scale.
+  List<std::shared_ptr<const TensorTask>> joined;
   bool is_float32 = false;  // tiles arrive as float32 for any source: weights changed in memory
   uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
   uint64_t tiles = 0;
@@ -65,6 +69,8 @@ struct TensorTask {
   /// Whether the source is [columns, rows].
   bool is_transposed() const noexcept { return change.is_transposed || layout.source_transposed; }
   bool has_column_tiles() const noexcept { return by_columns || layout.column_tiles(); }
+  /// Tiles of all joined weights.
+  uint64_t joined_tiles() const noexcept;
 };
 
 /// A weight as a checkpoint stores it, for a decoder.

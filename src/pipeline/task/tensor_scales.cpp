@@ -35,9 +35,22 @@ bool TensorScales::needed(const WeightLayout& layout) noexcept {
          !info_of(layout.spec.observer).is_per_scale();
 }
 
+bool TensorScales::can_join(const WeightLayout& layout) {
+  const DtypeInfo& dtype = info_of(layout.spec.dtype);
+  if (layout.codes == CodeStorage::ggml_rows || dtype.is_plain_cast() || dtype.is_block()) return false;
+  if (is_staged(layout)) {
+    const auto stages = stages_of(layout);
+    return stages && stages->can_join();
+  }
+  if (layout.spec.scale_format == ScaleFormat::e4m3) return true;
+  return layout.spec.qscheme == QScheme::per_tensor && by_range(layout.spec);
+}
+
 bool TensorScales::shared(const WeightLayout& layout) noexcept { return is_staged(layout) || by_range(layout.spec); }
 
-uint32_t TensorScales::passes(const WeightLayout& layout) { return needed(layout) ? passes_of_observer(layout) : 0; }
+uint32_t TensorScales::passes(const WeightLayout& layout, bool is_observed) {
+  return is_observed || needed(layout) ? passes_of_observer(layout) : 0;
+}
 
 uint32_t TensorScales::passes_of_observer(const WeightLayout& layout) {
   return shared(layout) ? 1 : make_observer(layout.spec)->passes();
@@ -72,6 +85,12 @@ TensorScales::TensorScales(const WeightLayout& layout, float largest)
     observer_ = make_observer(layout.spec);
 }
 
+void TensorScales::join(const ValueRange& others) {
+  joined_.add(others);
+  if (observer_) observer_->join(others);
+  finished_ = false;
+}
+
 Status TensorScales::begin() { return observer_ ? observer_->begin(0, layout_.shape) : Status(); }
 
 Status TensorScales::next_pass() {
@@ -89,6 +108,8 @@ std::span<const float> TensorScales::state() {
   if (ranges_) {
     state_.append(ranges_->min().begin(), ranges_->min().end());
     state_.append(ranges_->max().begin(), ranges_->max().end());
+    state_.push_back(joined_.min);
+    state_.push_back(joined_.max);
     return state_;
   }
   for (const QParams& q : qparams_) {
@@ -102,9 +123,9 @@ std::span<const float> TensorScales::state() {
 
 Status TensorScales::take_state(std::span<const float> state, const std::string& name) {
   const size_t scales = layout_.granularity.scale_count();
-  if (ranges_ && state.size() == 2 * scales) {
-    ranges_->merge(state.first(scales), state.last(scales));
-    finished_ = false;
+  if (ranges_ && state.size() == 2 * scales + 2) {
+    ranges_->merge(state.first(scales), state.subspan(scales, scales));
+    join({state[2 * scales], state[2 * scales + 1]});
     return {};
   }
   if (!ranges_ && state.size() == 2 * scales + 2) {
@@ -136,16 +157,20 @@ void TensorScales::round_to_storage() noexcept {
 }
 
 Status TensorScales::finish_ranges() {
+  if (!is_staged(layout_) && spec_.qscheme == QScheme::per_tensor) ranges_->merge({&joined_.min, 1}, {&joined_.max, 1});
   spec_ = spec_for_data(layout_.spec, ranges_->min());
   if (is_staged(layout_)) {
     TRY(stages, stages_of(layout_));
-    TwoStages::Scales scales = stages.scales_of(ranges_->min(), ranges_->max());
+    TwoStages::Scales scales = stages.scales_of(ranges_->min(), ranges_->max(), joined_);
     qparams_ = std::move(scales.of_codes);
     second_scale_ = scales.other.scale;
     return {};
   }
-  qparams_ = ranges_->finish();
-  if (spec_.scale_format == ScaleFormat::e4m3) second_scale_ = ranges_->second_scale();
+  ValueRange all = range_of(ranges_->min(), ranges_->max());
+  all.add(joined_);
+  second_scale_ = second_scale_or_one(all, spec_);
+  qparams_.resize(ranges_->min().size());
+  qparams_of_ranges(ranges_->min(), ranges_->max(), layout_.spec, second_scale_, qparams_);
   return {};
 }
 
@@ -154,7 +179,7 @@ Status TensorScales::finish_observer() {
   spec_ = observation.spec;
   spec_.grid.sign_by_data = false;
   qparams_ = std::move(observation.qparams);
-  if (spec_.scale_format == ScaleFormat::e4m3) second_scale_ = second_scale_of(observation.min, observation.max, spec_);
+  second_scale_ = observation.second_scale;
   return {};
 }
 

@@ -24,10 +24,13 @@ class TensorScales {
  public:
   /// Whether the layout's weight needs them.
   static bool needed(const WeightLayout& layout) noexcept;
+  /// Whether one scale of the whole tensor can be shared with other tensors of the same layout: the second scale of
+  /// scale_format e4m3 (any observer), that of two stages, or that of a spec per tensor with a range observer.
+  static bool can_join(const WeightLayout& layout);
   /// Whether observing can be shared between sessions.
   static bool shared(const WeightLayout& layout) noexcept;
-  /// Passes over the tensor before codes are written: 0, 1 or 2.
-  static uint32_t passes(const WeightLayout& layout);
+  /// Passes over the tensor before codes are written: 0, 1 or 2. `is_observed`: TensorTask::is_observed.
+  static uint32_t passes(const WeightLayout& layout, bool is_observed);
   /// The same if scales are requested anyway: 1 or 2.
   static uint32_t passes_of_observer(const WeightLayout& layout);
   /// Errors: memory-budget if an observer would keep too much, spec-invalid for lists of specs that cannot be observed.
@@ -38,11 +41,15 @@ class TensorScales {
 
   /// Observer::weigh; call before begin().
   Status weigh(std::span<const float> importance) { return observer_ ? observer_->weigh(importance) : Status(); }
+  /// The scale of the whole tensor also has to hold values of this range, those of other tensors that share it.
+  void join(const ValueRange& others);
   Status begin();
   Status next_pass();
   /// Observes elements [at, at + x.size()). Returns the flat index of the first non-finite element, or -1.
   int64_t update(std::span<const float> x, uint64_t at) noexcept;
-  /// Shared: min[], then max[], so far. Else the finished scales.
+  /// The range seen so far, with a range observer.
+  ValueRange observed() const noexcept { return range_of(ranges_->min(), ranges_->max()); }
+  /// Shared: min[], then max[], so far, with the range of joined tensors. Else the finished scales.
   std::span<const float> state();
   /// Error: state-invalid.
   Status take_state(std::span<const float> state, const std::string& name);
@@ -69,6 +76,7 @@ class TensorScales {
   float largest_;
   std::unique_ptr<RangeObserver> ranges_;
   std::unique_ptr<Observer> observer_;
+  ValueRange joined_;
   std::vector<QParams> qparams_;
   List<float> state_;
   float second_scale_ = 1.0f;

@@ -180,6 +180,49 @@ TEST_CASE("groups that are not static take their scales from the weight as it is
   }
 }
 
+TEST_CASE("act-order is GPTQ of the columns in that order: groups are runs of positions") {
+  const size_t rows = 70, columns = 96;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    RandomValues random(seed);
+    const std::vector<float> x = random.inputs(300, columns), weight = random.vector(rows * columns);
+    const ErrorFeedback feedback = feedback_of(x, columns, true);
+    std::vector<float> ordered_x(x.size()), ordered_weight(weight.size());
+    for (size_t i = 0; i < x.size(); ++i) ordered_x[i] = x[i / columns * columns + feedback.order[i % columns]];
+    for (size_t i = 0; i < weight.size(); ++i)
+      ordered_weight[i] = weight[i / columns * columns + feedback.order[i % columns]];
+    GptqOptions options;
+    options.static_groups = false;
+    options.block_size = seed % 2 == 0 ? 20 : 128;
+    for (const QuantizationSpec& spec : {int4_groups(16), int4_groups(24), int4_groups(-1), int4_groups(32),
+                                         gptq_spec_of(Dtype::uint3, false, QScheme::per_group, 8)}) {
+      const GptqQuantized q = run_gptq(feedback, spec, options, weight, rows);
+      const GptqQuantized ordered =
+          run_gptq(feedback_of(ordered_x, columns, false), spec, options, ordered_weight, rows);
+      const auto group_size = static_cast<uint64_t>(spec.group_size < 0 ? 96 : spec.group_size);
+      const std::vector<uint32_t> index = group_index(feedback.order, group_size);
+      REQUIRE(index.size() == (group_size == columns ? 0 : columns));
+      const size_t groups = columns / group_size;
+      REQUIRE(q.qparams.size() == rows * groups);
+      for (size_t i = 0; i < weight.size(); ++i) {
+        const size_t row = i / columns, at = row * columns + feedback.order[i % columns];
+        REQUIRE(q.values[at] == ordered.values[i]);
+        REQUIRE(q.codes[at] == ordered.codes[i]);
+        const QParams& scale = q.qparams[row * groups + (index.empty() ? 0 : index[feedback.order[i % columns]])];
+        const QParams& expected = ordered.qparams[row * groups + i % columns / group_size];
+        REQUIRE(scale.scale == expected.scale);
+        REQUIRE(scale.zero_point == expected.zero_point);
+      }
+    }
+  }
+}
+
+TEST_CASE("columns in the layer's order need no index, nor does one group") {
+  CHECK(group_index({0, 1, 2, 3, 4, 5}, 2).empty());
+  CHECK(group_index({1, 0, 3, 2, 5, 4}, 2).empty());  // within their groups
+  CHECK(group_index({5, 3, 1, 0, 2, 4}, 6).empty());
+  CHECK(group_index({5, 3, 1, 0, 2, 4}, 2) == std::vector<uint32_t>{1, 1, 2, 0, 2, 0});
+}
+
 TEST_CASE("the block size changes next to nothing, tiles of rows nothing") {
   const size_t rows = 150, columns = 200;
   RandomValues random(6);
@@ -251,9 +294,8 @@ TEST_CASE("what GPTQ cannot do") {
     REQUIRE_FALSE(result);
     return result.error().code;
   };
-  GptqOptions no_block, moving_groups;
+  GptqOptions no_block;
   no_block.block_size = 0;
-  moving_groups.static_groups = false;
   std::vector<float> not_finite = weight;
   not_finite[9] = NAN;
   QuantizationSpec by_column = gptq_spec_of(Dtype::int4, true, QScheme::per_channel, 0);
@@ -261,7 +303,6 @@ TEST_CASE("what GPTQ cannot do") {
   QuantizationSpec down_columns = int4_groups(3);
   down_columns.ch_axis = 0;
   CHECK(code_of(int4_groups(4), no_block, weight) == ErrorCode::argument_invalid);
-  CHECK(code_of(int4_groups(4), moving_groups, weight) == ErrorCode::spec_invalid);
   CHECK(code_of(int4_groups(4), {}, not_finite) == ErrorCode::value_not_finite);
   CHECK(code_of(int4_groups(4), {}, {1, 2, 3}) == ErrorCode::shape_mismatch);
   CHECK(code_of(int4_groups(5), {}, weight) == ErrorCode::group_size_invalid);

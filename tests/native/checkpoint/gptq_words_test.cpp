@@ -57,6 +57,25 @@ TEST_CASE("gptq: version 1 has codes from the middle and zero points less 1") {
   CHECK(first_words(eight, -128, 0) == std::pair<uint32_t, uint32_t>(0x03020100, 0x7F7F7F7F));
 }
 
+TEST_CASE("gptq: a symmetric zero point stored as it is, not less 1, is the middle; none wraps") {
+  for (const Dtype dtype : {Dtype::int4, Dtype::int8}) {
+    const WeightLayout layout = gptq_words_layout_of(dtype, true);
+    const uint32_t bits = layout.bits, middle = 1u << (bits - 1);
+    for (uint32_t stored = 0; stored < 2 * middle; ++stored) {
+      List<std::vector<uint8_t>> slices;
+      List<const uint8_t*> in;
+      for (const Component& component : layout.components) slices.emplace_back(component.bytes);
+      for (uint8_t& byte : slices[2]) byte = static_cast<uint8_t>(bits == 4 ? stored * 17 : stored);
+      for (const std::vector<uint8_t>& slice : slices) in.push_back(slice.data());
+      std::vector<uint8_t> codes(64), scratch(64);
+      std::vector<QParams> zeros(8);
+      unpack_tile(layout, {0, 8}, {in.data(), in.size()}, scratch.data(), codes.data(), zeros);
+      const auto code = static_cast<float>(stored == middle ? stored : stored + 1);
+      for (const QParams& q : zeros) CHECK(q.zero_point == code - static_cast<float>(middle));
+    }
+  }
+}
+
 TEST_CASE("gptq: version 2 has codes and zero points as they are") {
   CHECK(first_words(gptq_words_layout_of(Dtype::uint4, false), 1, 0) == std::pair<uint32_t, uint32_t>(0x87654321, 0));
   CHECK(first_words(gptq_words_layout_of(Dtype::uint4, false), 1, 9) ==

@@ -90,6 +90,20 @@ TEST_CASE("loadable plans: 8-bit integers are words, but bytes if inputs are qua
   CHECK(suffixes(tensor, name) == ".weight.weight_scale");
 }
 
+TEST_CASE("loadable plans: blocks end short where no layer is joined; a config that asks for more is warned") {
+  const List<safetensors::Entry> tensors = {{"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {200, 300}},
+                                            {"model.layers.0.mlp.gate_proj.weight", StorageDtype::F32, {200, 128}},
+                                            {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {200, 128}}};
+  List<Diagnostic> diagnostics;
+  CHECK(loadable_plan(tensors, preset_like(kBlocks), diagnostics).quantized_count == 1);
+  const std::string asked = std::string(R"({"global_quant_config": {"weight": )") + kBlocks + "}}";
+  CHECK(loadable_plan(tensors, asked.c_str(), diagnostics).quantized_count == 3);
+  const Diagnostic* const warning = diagnostic_of(diagnostics, "joined-layers");
+  REQUIRE(warning != nullptr);
+  CHECK(warning->severity == Severity::warning);
+  CHECK(warning->message.find("200 rows do not fill blocks of 128") != std::string::npos);
+}
+
 TEST_CASE("loadable plans: q, k and v are left together") {
   const List<safetensors::Entry> tensors = {{"model.layers.0.self_attn.k_proj.weight", StorageDtype::F32, {64, 128}},
                                             {"model.layers.0.self_attn.o_proj.weight", StorageDtype::F32, {256, 128}},

@@ -57,7 +57,8 @@ TEST_CASE("brevitas: rules of one spec") {
   const BrevitasCase cases[] = {
       {R"({})", ""},
       {R"({"bit_width":1})", "value-invalid {}/bit_width"},
-      {R"({"bit_width":12})", "not-implemented {}/bit_width"},
+      {R"({"bit_width":12})", ""},
+      {R"({"bit_width":17})", "not-implemented {}/bit_width"},
       {R"({"bit_width":-9223372036854775808})", "value-invalid {}/bit_width"},
       {R"({"bit_width":16})", ""},
       {R"({"quant_type":"float_quant"})", "key-missing {}"},

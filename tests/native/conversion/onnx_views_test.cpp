@@ -113,22 +113,25 @@ TEST_CASE("views: Identity, Transpose, Cast and Reshape before a product go with
   CHECK(blocks.weights[0].shape == std::vector<uint64_t>{32, 64});
   CHECK_FALSE(blocks.weights[0].is_input_major);
   CHECK(blocks.weights[0].data_type == 1);
-  // The Reshape gives way, what follows stays.
+  // All nodes give way, and the codes are stored as the product reads them.
   CHECK(views_quantized(graph, views_channels()).nodes ==
-        ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>c", "Transpose(c)>d", "MatMul(x,d)>y"});
+        ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>d", "MatMul(x,d)>y"});
   CHECK(views_quantized(graph, views_channels(), OnnxStyle::dynamic).nodes[1] ==
         "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized");
 }
 
-TEST_CASE("views: without a Reshape the tensor itself is dequantized, in its own type") {
+TEST_CASE("views: what another node reads is dequantized, too, in the tensor's own type") {
   const Message graph = Message()
                             .message(1, node_of("Transpose", {"w"}, {"a"}))
                             .message(1, node_of("Cast", {"a"}, {"b"}).message(5, attribute_of("to", 1)))
                             .message(1, node_of("Gemm", {"x", "b"}, {"y"}))
                             .message(5, views_half_tensor("w", {32, 64}));
-  const ViewsOutcome out = views_quantized(graph, views_channels());
-  CHECK(out.nodes ==
-        ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>w", "Transpose(w)>a", "Cast(a)>b", "Gemm(x,b)>y"});
+  CHECK(views_quantized(graph, views_channels()).nodes ==
+        ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>b", "Gemm(x,b)>y"});
+  const ViewsOutcome out = views_quantized(Message(graph).message(1, node_of("Exp", {"a"}, {"e"})), views_channels());
+  CHECK(out.nodes == ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>w", "Transpose(w)>a", "Cast(a)>b", "Gemm(x,b)>y",
+                                "Exp(a)>e"});
+  CHECK(out.diagnostics.empty());
 }
 
 TEST_CASE("views: what something else reads stays, down to the weight") {

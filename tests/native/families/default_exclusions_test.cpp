@@ -19,7 +19,8 @@ ModelFamily default_exclusions_family_of(const char* config) {
 
 std::string row_of(const ModelFamily& family, std::string_view layer, std::string_view type = "Linear",
                    DefaultExclusions::Rows rows = {}) {
-  const DefaultExclusion* const row = DefaultExclusions(family, rows).find(layer, type);
+  const DefaultExclusions exclusions(family, rows);
+  const DefaultExclusion* const row = exclusions.find(layer, type);
   return row == nullptr ? std::string() : std::string(row->id);
 }
 

@@ -36,3 +36,24 @@ TEST_CASE("joined layers: all experts of a block are one; shared experts are an 
   CHECK(joined_layer("model.layers.2.mlp.shared_experts.up_proj") == "model.layers.2.mlp.shared_experts.gate_proj+");
   CHECK(joined_layer("model.experts").empty());
 }
+
+TEST_CASE("joined layers: one matrix is made of an attention, of an MLP, and of each expert by itself") {
+  const struct {
+    const char *layer, *name;
+  } cases[] = {
+      {"model.layers.0.self_attn.v_proj", "model.layers.0.self_attn.q_proj+"},
+      {"model.layers.0.self_attn.g_proj", "model.layers.0.self_attn.q_proj+"},
+      {"model.layers.2.mlp.experts.17.up_proj", "model.layers.2.mlp.experts.17.gate_proj+"},
+      {"model.layers.2.block_sparse_moe.experts.3.w3", "model.layers.2.block_sparse_moe.experts.3.w1+"},
+      {"model.layers.2.block_sparse_moe.experts.3.w2", ""},
+      {"visual.blocks.1.attn.k", "visual.blocks.1.attn.q+"},
+      {"model.layers.2.mlp.experts.gate_up_proj", ""},
+      {"model.layers.0.self_attn.o_proj", ""},
+      {"lm_head", ""},
+  };
+  for (const auto& [layer, name] : cases) {
+    CAPTURE(layer);
+    CHECK(joined_matrix(layer) == name);
+  }
+  CHECK(joined_layer("model.layers.0.self_attn.g_proj").empty());
+}

@@ -44,10 +44,11 @@ struct CalibratedModel {
   double weight_noise = 0;                           // sum of squared differences over all weights
 };
 
-/// `float_only`: nothing is stored, so that only what the algorithms do to the weights is seen.
+/// `float_only`: nothing is stored, so that only what the algorithms do to the weights is seen. `keeps_states`:
+/// ForwardPass::keep_states.
 inline CalibratedModel calibrate(const ModelFolder& model, const std::string& config, std::span<const int32_t> tokens,
                                  size_t length, bool float_only = false,
-                                 const std::string& format = "compressed-tensors") {
+                                 const std::string& format = "compressed-tensors", bool keeps_states = false) {
   CalibratedModel out;
   List<Diagnostic> diagnostics;
   PlanOptions options;
@@ -68,6 +69,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   }
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
   REQUIRE(bool(session.pass().set_tokens(tokens, sequences_of(tokens, length))));
+  if (keeps_states) session.pass().keep_states();
   BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
   out.rotated_down_input = !steps->empty() && steps->front().rotation.rotates_down_input();
   if (out.rotated_down_input) session.pass().rotate_down_input();
@@ -118,6 +120,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
         out.error = done.error();
         return out;
       }
+      if (calibration.take_changes()) session.pass().forget_states();
     }
     for (const model::BlockWeight& weight : weights) {
       if (float_only) continue;
@@ -128,6 +131,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
       }
       out.weight_noise += stored->error.noise;
     }
+    if (calibration.take_changes()) session.pass().forget_states();
     run_all(session);
     out.blocks.push_back(session.pass().block());
   }

@@ -18,9 +18,9 @@ TEST_CASE("calibration: what rounds columns, biases and equalization, on small m
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i * 7 % 32);
   const std::string int4 = R"({"dtype": "int4", "qscheme": "per_group", "group_size": 4, "ch_axis": -1})";
   const auto run = [&](const ModelFolder& of, const std::string& algorithms, const std::string& rest = "",
-                       bool float_only = false) {
+                       bool float_only = false, bool keeps_states = false) {
     return calibrate(of, calibration_config_of(int4, R"(, "algo_config": [)" + algorithms + "]" + rest), tokens, 16,
-                     float_only, "fake-quantized");
+                     float_only, "fake-quantized", keeps_states);
   };
   for (const char* algorithms :
        {R"({"name": "gptaq"})", R"({"name": "gptaq", "desc_act": false, "static_groups": false, "block_size": 5})",
@@ -28,11 +28,18 @@ TEST_CASE("calibration: what rounds columns, biases and equalization, on small m
         R"({"name": "gpfq", "act_order": true})",
         R"({"name": "gpfq", "inside_layer_modules": ["down_proj"], "true_sequential": false})",
         R"({"name": "awq"}, {"name": "qronos"}, {"name": "biascorrection"})", R"({"name": "biascorrection"})",
+        R"({"name": "gptq"})", R"({"name": "gptq", "true_sequential": false})",
+        R"({"name": "gptq", "on_worse": "nearest"})",
+        R"({"name": "gptq", "inside_layer_modules": ["k_proj", "down_proj"], "static_groups": false})",
         R"({"name": "autosmoothquant", "compute_scale_loss": "MAE"}, {"name": "gptq"})",
         R"({"name": "cle"}, {"name": "smooth", "alpha": 0.5}, {"name": "awq"}, {"name": "gpfq"})"}) {
     CAPTURE(algorithms);
     const CalibratedModel found = run(model, algorithms);
     CHECK_MESSAGE(found.blocks.size() == 3, found.error.where, ": ", found.error.message);
+    // Blocks that go on where a part ended them see the same values.
+    const CalibratedModel resumed = run(model, algorithms, "", false, true);
+    REQUIRE(resumed.blocks.size() == found.blocks.size());
+    for (size_t i = 0; i < found.blocks.size(); ++i) CHECK(resumed.blocks[i].values == found.blocks[i].values);
   }
   // A block that keeps its weights still takes part in what the next ones are compared with.
   CHECK(run(model, R"({"name": "gptaq"})", R"(, "layer_quant_config": {"model.layers.1.*": {"weight": null}})")

@@ -104,8 +104,9 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
       TensorSession other(task);
       for (uint32_t pass = 1; pass <= session.observe_passes(); ++pass) {
         if (pass == 2) TRY_VOID(other.next_pass());
-        for (uint64_t t = 0; t < tiles; ++t) {
-          const uint64_t tile = reverse ? tiles - 1 - t : t;
+        const uint64_t observed = pass == 1 ? tiles + session.task().joined_tiles() : tiles;
+        for (uint64_t t = 0; t < observed; ++t) {
+          const uint64_t tile = reverse ? observed - 1 - t : t;
           TensorSession& who = shared && tile % 2 == 0 ? session : other;
           source.fill(who.reads(tile));
           TRY_VOID(who.observe(tile));

@@ -5,8 +5,12 @@ const symmetric = ['int4_wo_32', 'int4_wo_64'];
 const withZeroPoints = ['uint4_wo_32', 'uint4_wo_64'];
 const tinyLlama = { model: 'tiny-llama', dtype: 'float16' };
 
+/** desc_act with g_idx. */
+const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
+
 const cases = [
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: [...symmetric, ...withZeroPoints] }),
+  ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32', 'uint4_wo_64'], algorithm: actOrder }),
   ...casesOf({ ...tinyLlama, format: 'awq', presets: withZeroPoints }),
 ];
 

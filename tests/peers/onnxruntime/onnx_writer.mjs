@@ -75,8 +75,9 @@ export class OnnxWriter extends Writer {
   }
 
   /** As the base does; an ONNX model is compared by its codes, so that zero points take no wider bound. */
-  async write(model, preset, format, options) {
-    if (format !== 'onnx') return super.write(model, preset, format, options);
+  async write(model, entry) {
+    const { preset, format, options } = entry;
+    if (format !== 'onnx') return super.write(model, entry);
     const source = await this.#floatModel(model);
     const opened = await this.quantizer.open(source);
     try {

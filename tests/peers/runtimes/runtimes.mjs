@@ -10,7 +10,8 @@ import { boundOf } from './bounds.mjs';
 /** Scales of these formats are float16, whatever dtype the weights have. */
 const formatsOfFloat16Scales = ['awq', 'gptq'];
 
-/** Cases that differ in their presets. `refusals`: {preset: a part of what is wrong}; `how`: an option of its loader. */
+/** Cases that differ in their presets. `refusals`: {preset: a part of what is wrong}; `how`: an option of its loader;
+ * `algorithm`: {title, config}, an entry of algo_config, calibrated on the model's own tokens. */
 export function casesOf({ presets, refusals = {}, ...rest }) {
   return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
 }
@@ -21,8 +22,8 @@ const modelOf = ({ model, options = {} }) =>
   Object.keys(options)
     .map((option) => expertText[option])
     .join('');
-const nameOf = ({ format, preset, dtype, how, ...entry }) =>
-  [format, preset, modelOf(entry), dtype, ...(how ? [how] : [])].join(' ');
+const nameOf = ({ format, preset, dtype, how, algorithm, ...entry }) =>
+  [format, preset, modelOf(entry), dtype, algorithm?.title, how].filter(Boolean).join(' ');
 
 /** What is wrong with an outcome; undefined when all is as it must be. */
 function problemOf({ error, share, bound, tokens, referenceTokens, areTokensEqual }) {
@@ -91,9 +92,11 @@ export class Writer {
   }
 
   /** {folder, reference}: the model in the format, and the same layers' dequantized weights. */
-  async write(model, preset, format, options) {
-    const { config } = this.quantizer.presets().find(({ name }) => name === preset);
-    const { target: folder, report } = await this.#write(model, config, { ...options, format });
+  async write(model, { preset, format, options, algorithm }) {
+    const { config: plain } = this.quantizer.presets().find(({ name }) => name === preset);
+    const config = algorithm ? { ...plain, algo_config: [algorithm.config] } : plain;
+    const calibrated = algorithm && { calibration: { tokens: { rows: [model.tokens] } } };
+    const { target: folder, report } = await this.#write(model, config, { ...options, ...calibrated, format });
     const layersOf = (wanted) => report.tensors.filter(({ action }) => action === wanted).map(({ layer }) => layer);
     const quantized = new Set(layersOf('quantize'));
     const copied = layersOf('copy').filter((layer) => !quantized.has(layer));
@@ -104,7 +107,7 @@ export class Writer {
       global_quant_config: { weight: { ...weight, ...scales } },
       exclude: [...new Set([...config.exclude, ...copied])],
     };
-    const { target: reference } = await this.#write(model, simulated, { format: 'fake-quantized' });
+    const { target: reference } = await this.#write(model, simulated, { ...calibrated, format: 'fake-quantized' });
     const { input_tensors: input } = config.global_quant_config;
     return { folder, reference, inputs: input?.dtype ?? null, hasZeroPoints: weight.symmetric === false };
   }
@@ -141,11 +144,11 @@ export async function checkRuntime(environment, quantizer, folder, { cases, only
   const writer = given ?? new Writer(quantizer, folder);
   const entries = [];
   for (const entry of cases.filter((one) => nameOf(one).includes(only))) {
-    const { options, preset, format, dtype } = entry;
+    const { dtype } = entry;
     const model = await runtimeModel(entry.model);
     const name = nameOf(entry);
     try {
-      const written = await writer.write(model, preset, format, options);
+      const written = await writer.write(model, entry);
       entries.push({ ...entry, ...written, name, dtype, tokens: model.tokens, isEncoder: model.isEncoder });
     } catch (error) {
       row.add(entry, { error: `not written: ${error.message}` });

@@ -15,17 +15,27 @@ const compressedRefusals = {
   fp8_per_channel: noKernel,
   fp8_per_block: noKernel,
   mxfp4: noKernel,
-  nvfp4: 'is not supported: Marlin FP4 not available',
 };
 const quarkPresets = ['int8', 'fp8', 'ptpc_fp8', 'mxfp4'];
 const noScheme = 'No quark compatible scheme was found';
 const quarkRefusals = { int8: noScheme, fp8: noScheme, mxfp4: noKernel };
+
+const actOrderRefusals = { int4_wo_64: 'GPTQ group activation ordering (desc_act=True) is no longer supported' };
+/** desc_act with g_idx. */
+const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
 
 const cases = [
   ...casesOf({ ...tinyLlama, ...compressed, presets: wordPresets }),
   ...casesOf({ ...inBfloat16, ...compressed, presets: compressedPresets, refusals: compressedRefusals }),
   ...casesOf({ ...tinyLlama, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_64'] }),
+  ...casesOf({
+    ...tinyLlama,
+    format: 'gptq',
+    presets: ['int4_wo_64'],
+    algorithm: actOrder,
+    refusals: actOrderRefusals,
+  }),
   ...casesOf({ ...inBfloat16, format: 'quark', presets: quarkPresets, refusals: quarkRefusals }),
   ...casesOf({ ...tinyMoe, ...compressed, presets: ['int4_wo_64', 'int8', 'mxfp4', 'fp8_per_channel'] }),
   ...casesOf({

@@ -11,10 +11,34 @@ import torch
 from vllm import LLM, SamplingParams
 from vllm.distributed import cleanup_dist_env_and_memory
 from vllm.model_executor.layers.linear import LinearBase
+from vllm.model_executor.layers.quantization.compressed_tensors.schemes import compressed_tensors_w4a4_nvfp4 as nvfp4
+from vllm.model_executor.layers.quantization.utils.nvfp4_emulation_utils import dequantize_to_dtype
 
 # vLLM's own: the largest value of a token is the largest code.
 LARGEST = {"int8": 127.0, "fp8_e4m3": 448.0}
 LISTED = 20
+
+
+class DequantizedNvfp4:
+    """vLLM has no kernel for weight-only NVFP4 on a CPU. It loads the weights and joins those of parallel layers under one second scale; the product is
+    that of its own dequantized weights."""
+
+    def __init__(self, use_a16):
+        if not use_a16:
+            raise ValueError("only weight-only NVFP4")
+
+    def input_quant_key(self):
+        return None
+
+    def process_weights_after_loading(self, layer):
+        pass
+
+    def apply_weights(self, layer, x, bias=None):
+        weight = dequantize_to_dtype(layer.weight, layer.weight_scale, layer.weight_global_scale, x.dtype, swizzle=False)
+        return torch.nn.functional.linear(x, weight, bias)
+
+
+nvfp4.init_nvfp4_linear_kernel = DequantizedNvfp4
 
 
 def rounded_by_token(values, dtype):

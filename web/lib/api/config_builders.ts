@@ -1,5 +1,6 @@
 // Builders for common configs: plain objects, to be spread and changed.
 
+import { check } from './arguments.js';
 import type { AihwkitConfig, BrevitasConfig, QuarkConfig, QuarkLayerConfig, Stages } from './config_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
@@ -60,7 +61,10 @@ export interface QuarkConfigParts {
 
 /** A config in Quark's dialect: `weight` for every layer except lm_head, embeddings and overrides in `parts`. */
 export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): QuarkConfig {
+  check(parts, 'object', 'parts');
   const { exclude = ['lm_head'], layers = {}, layerTypes = {}, inputs } = parts;
+  check(layers, 'object', 'layers');
+  check(layerTypes, 'object', 'layerTypes');
   const { indivisibleGroups = 'error', defaultExclusions = false } = parts;
   const converted = (map: typeof layers) =>
     Object.fromEntries(Object.entries(map).map(([name, value]) => [name, layerOf(value)]));

@@ -72,7 +72,10 @@ export interface QuarkConfig extends CommonConfig {
   min_kv_scale?: number | null;
   /** Accepted for Quark; not applied. */
   kv_cache_post_rope?: boolean | null;
-  /** Accepted for Quark; not applied. */
+  /**
+   * Endings of the names of layers of one module that share the scale of the whole tensor: the second scale of NVFP4,
+   * and scales per tensor. Left out: second scales are shared by the layers that vLLM joins. `[]`: none are.
+   */
   shared_scale_groups?: string[][] | null;
   /** Accepted for Quark; not applied. */
   softmax_quant_spec?: Stages | null;

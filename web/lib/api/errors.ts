@@ -100,5 +100,10 @@ export function failure(code: PlainError['code'], where: string, detail: string,
 
 /** The message of anything thrown. */
 export function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (thrown instanceof Error) return String(thrown.message);
+  try {
+    return String(thrown);
+  } catch {
+    return 'an object without text was thrown';
+  }
 }

@@ -1,6 +1,7 @@
 // The readable and writable formats, from the core's tables (generated/formats.ts).
 
 import { type InputFormat, type OutputFormat, table } from '../generated/formats.js';
+import { check } from './arguments.js';
 
 export type { InputFormat, OutputFormat };
 
@@ -77,6 +78,7 @@ export const weightFilePattern = endingIn(inputFormats.flatMap((name) => formats
 
 /** The format of a file name's extension, or null. */
 export function inputFormatOf(fileName: string): InputFormat | null {
+  check(fileName, 'string', 'fileName');
   return inputFormats.find((name) => endingIn(formats.inputs[name].extensions).test(fileName)) ?? null;
 }
 

@@ -1,5 +1,7 @@
 // Plans as JSON and back. Shared values are written once and referenced by number; in a plan they are one object.
 
+import { check, reading } from './arguments.js';
+import { failure } from './errors.js';
 import type {
   OutputTensor,
   Plan,
@@ -18,7 +20,8 @@ const usualLayer = (name: string) => name.replace(/\.(weight|bias)$/, '');
 
 function numbered<T>(list: readonly T[], number: number, what: string): T {
   const found = list[number];
-  if (found === undefined) throw new RangeError(`a tensor names ${what} ${number}, of which there are ${list.length}`);
+  if (found === undefined)
+    throw failure('argument-invalid', 'tensors', `one names ${what} ${number}, of which there are ${list.length}`);
   return found;
 }
 
@@ -34,7 +37,7 @@ export class PlanReader {
     this.#files = files.map(({ name }) => name);
   }
 
-  /** Throws RangeError for a number outside its list. */
+  /** Errors: argument-invalid for a number outside its list. */
   add({ tensors, specs, reasons, outputs }: PlanRows): void {
     for (const spec of specs) this.#specs.push(spec);
     for (const reason of reasons) this.#reasons.push(reason);
@@ -69,8 +72,14 @@ export class PlanReader {
   }
 }
 
-/** A plan from its JSON. @throws RangeError if a tensor refers to a missing entry */
-export function planOf({ specs, reasons, outputs, tensors, ...rest }: PlanJson): Plan {
+/** A plan from its JSON. @throws QuantizationError argument-invalid if a tensor refers to a missing entry */
+export const planOf = (plan: PlanJson): Plan => reading('plan', () => planFrom(plan));
+
+function planFrom(plan: PlanJson): Plan {
+  check(plan, 'object', 'plan');
+  const { specs, reasons, outputs, tensors, ...rest } = plan;
+  for (const [key, list] of Object.entries({ specs, reasons, outputs, tensors, files: rest.files }))
+    check(list, 'list', key);
   const reader = new PlanReader(rest.files);
   reader.add({ specs, reasons, outputs, tensors });
   return { ...rest, tensors: reader.tensors };
@@ -89,14 +98,19 @@ class Table<T> {
   }
 }
 
-/** The compact JSON of a plan: under 300 bytes per tensor. @throws RangeError if an output's file is not in the plan */
-export function planJson({ tensors, ...rest }: Plan): PlanJson {
+/** The compact JSON of a plan: under 300 bytes per tensor. @throws QuantizationError argument-invalid if an output's file is not in the plan */
+export const planJson = (plan: Plan): PlanJson => reading('plan', () => jsonOf(plan));
+
+function jsonOf(plan: Plan): PlanJson {
+  check(plan, 'object', 'plan');
+  const { tensors, ...rest } = plan;
+  for (const [key, list] of Object.entries({ tensors, files: rest.files })) check(list, 'list', key);
   const [specs, reasons] = [new Table<QuantizationSpec>(), new Table<Reason>()];
   const outputs = new Table<PlannedOutputJson>();
   const files = new Map(rest.files.map(({ name }, number) => [name, number]));
   const outputOf = (layer: string, { name, file, ...output }: OutputTensor) => {
     const number = files.get(file);
-    if (number === undefined) throw new RangeError(`"${file}", which has ${name}, is not a file of the plan`);
+    if (number === undefined) throw failure('argument-invalid', file, `has ${name}, and is not a file of the plan`);
     const stored = { ...output, file: number };
     if (!name.startsWith(layer)) return { name, ...stored };
     const known = { suffix: name.slice(layer.length), ...stored };

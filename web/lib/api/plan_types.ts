@@ -191,6 +191,29 @@ export interface TensorError {
 export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
   /** Null for tensors that were copied. */
   error: TensorError | null;
+  /** What calibration inputs say about the layer, where an algorithm used their products (`awq`, `gptq` and the like). */
+  calibration?: LayerCalibration;
+}
+
+/**
+ * What calibration inputs say about one layer. Squares of its outputs are expected ones: over the calibration inputs,
+ * and in the directions that these do not show, as if their features were uncorrelated.
+ */
+export interface LayerCalibration {
+  /** Tokens that reached the layer. */
+  tokens: number;
+  /** Input features that are not always zero. */
+  features: number;
+  /** Directions that the inputs show, at most `features`; of fewer, the algorithm knows nothing. */
+  rank: number;
+  /** Signal to noise of the layer's outputs. Null for algorithms that also make up for the errors of earlier layers. */
+  outputSqnrDb: number | null;
+  /** The same if the weight were rounded to nearest without any algorithm but rotation and cle. */
+  nearestSqnrDb: number | null;
+  /** Whether rounding to nearest is expected to be better than what was stored. */
+  isWorse: boolean;
+  /** Whether `on_worse` put rounding to nearest in the place of the algorithm's. */
+  isNearest: boolean;
 }
 
 /** One of several parts of a run. */

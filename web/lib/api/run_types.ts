@@ -80,7 +80,9 @@ export interface QuantizeModelOptions extends PlanOptions {
   calibration?: Calibration;
   /**
    * Copies quantized tensors that both configs treat alike from that output, with their errors, and quantizes only the
-   * others; the bytes are the same. Not with calibrated configs, which process the whole model.
+   * others; the bytes are the same. Not with calibrated configs, which process the whole model. With the same `Model` and
+   * `Report` objects as in that run, nothing else is read. Otherwise each copied tensor is first measured against this
+   * model, which reads both; tensors that cannot be measured are quantized.
    * @throws QuantizationError `argument-invalid` if that config does not make this output from this model
    */
   reuse?: FormerRun;

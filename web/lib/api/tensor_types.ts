@@ -98,6 +98,16 @@ export interface ObserverResult {
   max: Float32Array;
 }
 
+/** Where the data of an {@link Observer.update} belongs. */
+export interface ObservedPart {
+  /** Number of the batch, from 0, in the order of calibration. Numbers may come in any order, and be left out. */
+  batch: number;
+  /** Shape of the whole batch, if the tensor is a part of it. Default: the tensor's. */
+  shape?: number[];
+  /** The part's first element in the flat batch. Default 0. Parts may come in any order and must not overlap. */
+  offset?: number;
+}
+
 /**
  * Scale and zero point of tensors that arrive in sequence. Observers with two passes see all of them, then
  * `nextPass()`, then all again in the same order.
@@ -105,13 +115,22 @@ export interface ObserverResult {
 export interface Observer extends Disposable {
   /** 2 for histogram and squared-error observers, which need the range first. */
   readonly passes: 1 | 2;
-  /** The next tensor of this pass. */
-  update(tensor: TensorInput): void;
+  /**
+   * The next batch of this pass; with `part` the batch, or the part of a batch, that it names. Either all batches of
+   * observers that are merged are named, or none. @throws QuantizationError `argument-invalid`, `shape-mismatch`,
+   * `value-not-finite`; the observer stays as it was
+   */
+  update(tensor: TensorInput, part?: ObservedPart): void;
   /** Error: state-invalid if there is no further pass. */
   nextPass(): void;
-  /** Error: state-invalid if a pass is missing. */
+  /** Error: state-invalid if a pass is missing, or an observer that needs whole batches saw only parts of one. */
   finish(): ObserverResult;
-  /** Merges what another observer of the same spec saw in this pass; before `nextPass()` merge in both directions. */
+  /**
+   * Adds what another observer of the same spec saw in this pass, so that the result is that of one observer that saw
+   * all. Batches without a number count in the order in which they arrived at any observer of this quantizer. Before
+   * `nextPass()` merge in both directions; then each observer sees its own batches again, or one of them all: its own,
+   * then the others'. Error: shape-mismatch if the batches have different numbers of scales.
+   */
   merge(other: Observer): void;
   /** Returns to the state before the first tensor. */
   reset(): void;

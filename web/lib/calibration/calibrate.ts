@@ -1,16 +1,11 @@
 // Calibration in a run. Static scales and importance come before the final plan (activations.ts). Algorithms that use
 // activations process the transformer blocks in one worker, which stores their tensors.
 
+import { check, isObject } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type {
-  Calibration,
-  Diagnostic,
-  QuantizeModelOptions,
-  Source,
-  TensorError,
-  TokenCalibration,
-} from '../api/types.js';
+import { tokenCalibration } from '../api/language_model_kinds.js';
+import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TokenCalibration } from '../api/types.js';
 import type { FoundActivations } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { CalibratedAlgorithm } from '../engine/module.js';
@@ -20,7 +15,7 @@ import type { OutputFiles } from '../plan/output_files.js';
 import { type PlanChoices, type PreparedRun, prepareRun } from '../plan/plan.js';
 import type { RunContext } from '../pool/pool.js';
 import type { ProgressMeter } from '../pool/progress.js';
-import { ErrorSums } from '../pool/report.js';
+import { ErrorSums, type Outcome } from '../pool/report.js';
 import type { Workshop } from '../pool/workshop.js';
 import type { CalibrationWork } from '../worker/jobs.js';
 import {
@@ -30,6 +25,7 @@ import {
   observeActivations,
   observeInputs,
 } from './activations.js';
+import { layerCalibration } from './evidence.js';
 
 export interface CalibrationPlan {
   work: CalibrationWork;
@@ -71,7 +67,7 @@ async function planCalibration(
   }
   const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
-  checkBlockMemory(workshop.memory, batch, needsReference);
+  const keepsStates = checkBlockMemory(workshop.memory, batch, needsReference);
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
@@ -108,6 +104,7 @@ async function planCalibration(
     blocks,
     tokens: tokens.ids,
     lengths: tokens.lengths,
+    keepsStates,
   };
   const rewritten = rotatesStream
     ? steps
@@ -117,7 +114,7 @@ async function planCalibration(
   return { work, reads: plan.work, bytes, items, rewritten };
 }
 
-/** Runs the calibration. Returns the error of each of its tensors, by plan index. */
+/** Runs the calibration. Returns the outcome of each of its tensors, by plan index. */
 export async function calibrateBlocks(
   { pool }: Workshop,
   { work, bytes, items }: CalibrationPlan,
@@ -125,8 +122,8 @@ export async function calibrateBlocks(
   output: OutputFiles,
   progress: ProgressMeter,
   signal: AbortSignal | undefined,
-): Promise<Map<number, TensorError | null>> {
-  const errors = new Map<number, TensorError | null>();
+): Promise<Map<number, Outcome>> {
+  const outcomes = new Map<number, Outcome>();
   const part = { kind: 'calibrate' as const, ...work };
   // A replaced worker starts over, so blocks may come again, with the same bytes.
   const stored = new Set<number>();
@@ -142,13 +139,15 @@ export async function calibrateBlocks(
         for (const [item, sums] of block.sums) {
           const sum = new ErrorSums();
           sum.add(sums);
-          errors.set(item, sum.result());
+          outcomes.set(item, { error: sum.result() });
         }
+        for (const [item, evidence] of block.evidence)
+          outcomes.set(item, { error: null, ...outcomes.get(item), calibration: layerCalibration(evidence) });
       }
       progress.advance({ phase: 'calibrate', ...done });
     },
   );
-  return errors;
+  return outcomes;
 }
 
 /** Opened calibration data. `close`: closes files opened for it. */
@@ -162,7 +161,10 @@ interface Given {
 export async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
   const none = { tokens: undefined, activations: undefined, close: async () => {} };
   if (calibration === undefined) return none;
-  if (typeof calibration === 'object' && 'tokens' in calibration) return { ...none, tokens: calibration };
+  if (isObject(calibration) && 'tokens' in calibration) {
+    check(calibration, tokenCalibration, 'calibration');
+    return { ...none, tokens: calibration };
+  }
   const isFile =
     calibration instanceof OpenedModel || calibration instanceof Uint8Array || 'kind' in Object(calibration);
   if (!isFile && isIterable(calibration)) return { ...none, activations: calibration };

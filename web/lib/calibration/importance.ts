@@ -1,6 +1,8 @@
 // Importance matrices, mean squares of layer inputs, in llama-imatrix's format.
 
+import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
+import { importanceOptions } from '../api/language_model_kinds.js';
 import type { ImportanceOptions } from '../api/types.js';
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
@@ -18,11 +20,11 @@ const recipe = JSON.stringify({ dialect: 'gguf', recipe: 'q4_0', pure: true });
 export async function observeImportance(
   workshop: Workshop,
   model: OpenedModel,
-  { calibration, format = 'gguf', dataset, signal }: ImportanceOptions,
+  options: ImportanceOptions,
 ): Promise<Uint8Array> {
+  check(options, importanceOptions, 'options');
+  const { calibration, format = 'gguf', dataset, signal } = options;
   const { instance, memory } = workshop;
-  if (format !== 'gguf' && format !== 'dat')
-    throw failure('argument-invalid', 'format', `"${String(format)}" is neither gguf nor dat`);
   const planned = <T>(settings: Partial<PlanSettings>, use: (bound: BoundPlan) => T) =>
     withPlan(instance, model, recipe, { format: 'gguf' }, { ...memory.tiles, calibrates: true, ...settings }, use);
   const { tokens, activations, close } = await given(workshop, calibration);
@@ -38,9 +40,9 @@ export async function observeImportance(
     const { found } = batch
       ? await observeInputs(workshop, model, requests, batch, signal)
       : await observeActivations(instance, model, requests, activations ?? [], signal);
-    const options = { found, dat: format === 'dat', dataset, chunkSize: batch && longestOf(batch.tokens) };
+    const written = { found, dat: format === 'dat', dataset, chunkSize: batch && longestOf(batch.tokens) };
     return planned({ activations: found }, (bound) =>
-      instance.bytes(() => bound.importanceMatrix(JSON.stringify(options))),
+      instance.bytes(() => bound.importanceMatrix(JSON.stringify(written))),
     );
   } finally {
     await close();

@@ -62,7 +62,21 @@ export interface BoundBlockCalibrator {
   optimize(part: number): string;
   /** Quantizes a tensor and replaces it by the decoded values. JSON `StoredTile`. */
   store(slot: number): string;
+  /** After all parts: what its inputs say about a layer. JSON `LayerEvidence | null`. */
+  evidence(slot: number): string;
   delete(): void;
+}
+
+/** Expected squares of a layer's outputs, as src/pipeline/calibration/layer_evidence.h has them. */
+export interface LayerEvidence {
+  tokens: number;
+  columns: number;
+  rank: number;
+  signal: number;
+  error: number;
+  nearestError: number;
+  aimsAtFloat: boolean;
+  isNearest: boolean;
 }
 
 /** Rotates embedding, final norm and head. */
@@ -84,7 +98,7 @@ export interface BoundSensitivityProbe {
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations, lengths}`. `tokens`: int32, sequences of `lengths`. */
+  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?}`. `tokens`: int32, sequences of `lengths`. */
   ForwardPass: new (
     config: string,
     options: string,

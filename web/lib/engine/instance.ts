@@ -15,6 +15,10 @@ interface CoreFailure {
   diagnostics?: Diagnostic[];
 }
 
+/** Embind refuses an argument before it calls; anything else that is thrown has left C++ in the middle of its work. */
+const isRefusedArgument = (error: unknown) =>
+  error instanceof TypeError || (error instanceof Error && error.name === 'BindingError');
+
 export class Instance {
   readonly #module: WasmquantModule;
   readonly #memory: WebAssembly.Memory;
@@ -65,6 +69,7 @@ export class Instance {
       return bound(this.#module);
     } catch (error) {
       if (error instanceof QuantizationError) throw error;
+      if (isRefusedArgument(error)) throw failure('argument-invalid', '', textOf(error), error);
       this.#trap = textOf(error);
       throw this.#crashed(error);
     }
@@ -137,6 +142,7 @@ export class Instance {
 
   /** Puts `data` into the heap while `use` runs, and passes its address. */
   withBytes<T>(data: ArrayBufferView, use: (pointer: number) => T): T {
+    if (!ArrayBuffer.isView(data)) throw failure('argument-invalid', '', 'bytes are given as a typed array');
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const pointer = this.run((module) => module.allocate(bytes.byteLength));
     if (pointer === 0 && bytes.byteLength > 0) {

@@ -108,7 +108,8 @@ export interface BoundPlan {
 export interface BoundTensorSession {
   /** JSON number of observe passes over all tiles before `run`; or the constructor's error. */
   observePasses(): string;
-  /** JSON `TileRead[]`; reserves input memory for the tile. */
+  /** JSON `TileRead[]`; reserves input memory for the tile. Tiles after the task's own are those of joined weights, which
+   * are observed in the first pass and not run. */
   reads(tile: number): string;
   /** Observes the tile read last. JSON null. */
   observe(tile: number): string;
@@ -151,7 +152,8 @@ export interface WasmquantModule extends ForwardModule {
   quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
   /** JSON `{pointer, count}` float32. */
   fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** Scales: float32, scale-shape order; zeroPoint (float32) and shifts may be 0. JSON `{pointer, count}` float32. */
+  /** Scales: float32, scale-shape order; zeroPoint (float32) and shifts may be 0. `given`: JSON {codes, zeroPoint: class
+   * of the array or null, scaleShape, pairShifts: count}, to be what the spec has. JSON `{pointer, count}` float32. */
   dequantizeTensor(
     codes: number,
     scale: number,
@@ -159,6 +161,7 @@ export interface WasmquantModule extends ForwardModule {
     shifts: number,
     shape: string,
     spec: string,
+    given: string,
   ): string;
   /** The same with JSON lists of two specs; the reply has `secondScale`, the other stage's scale. */
   quantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
@@ -170,11 +173,13 @@ export interface WasmquantModule extends ForwardModule {
     secondScale: number,
     shape: string,
     specs: string,
+    given: string,
   ): string;
   Observer: new (
     spec: string,
   ) => {
-    update(pointer: number, dtype: string, shape: string): string;
+    /** `count` elements from `at` on of a batch of `shape`; `batch`: its number, -1: the next whole batch. JSON null. */
+    update(pointer: number, dtype: string, count: number, at: number, shape: string, batch: number): string;
     passes(): 1 | 2;
     nextPass(): string;
     /** JSON `{scale, zeroPoint | null, min, max: pointers, count, zeroPointType}` in scale-shape order. */
@@ -250,6 +255,8 @@ export interface PlanTask {
   observePasses: 0 | 1 | 2;
   /** Whether sessions may share an observe pass and merge their states; else one sees the whole tensor. */
   observedInParts: boolean;
+  /** Tiles of other weights that share a scale with this one, observed with it. */
+  joinedTiles: number;
   /** Output files it writes. */
   outputs: number[];
 }

@@ -1,11 +1,12 @@
 // An observer for tensors in memory.
 
+import { check } from '../api/arguments.js';
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
-import type { Observer, ObserverResult, QuantizationSpec, TensorInput } from '../api/types.js';
+import type { ObservedPart, Observer, ObserverResult, QuantizationSpec, TensorInput } from '../api/types.js';
 import type { Instance } from './instance.js';
 import type { WasmquantModule } from './module.js';
-import { checkTensor, specText, zeroPoints } from './tensor.js';
+import { checkSizes, checkTensor, elementsOf, specText, zeroPoints } from './tensor.js';
 
 interface FinishedJson {
   scale: number;
@@ -14,6 +15,22 @@ interface FinishedJson {
   max: number;
   count: number;
   zeroPointType: 'int32' | 'float32';
+}
+
+const wholeBatch: ObservedPart = { batch: -1 };
+
+/** Errors: argument-invalid, shape-mismatch. */
+function checkPart(part: ObservedPart, elements: number): ObservedPart {
+  check(part, { batch: 'number', shape: 'any', offset: 'number' }, 'part');
+  const { batch, shape, offset = 0 } = part;
+  for (const [name, number] of Object.entries({ batch, offset }))
+    if (!Number.isSafeInteger(number) || number < 0)
+      throw failure('argument-invalid', `part.${name}`, `is ${number}; a whole number from 0 is needed`);
+  if (shape !== undefined) checkSizes(shape);
+  const whole = shape ? elementsOf(shape) : elements;
+  if (offset + elements > whole)
+    throw failure('shape-mismatch', 'part', `ends at element ${offset + elements} of a batch of ${whole}`);
+  return part;
 }
 
 defineDisposeSymbols();
@@ -28,12 +45,17 @@ export class EngineObserver implements Observer {
     this.#bound = instance.run((module) => new module.Observer(text));
   }
 
-  update(tensor: TensorInput): void {
+  update(tensor: TensorInput, part?: ObservedPart): void {
     const dtype = checkTensor(tensor);
     const bound = this.#alive();
-    const shape = JSON.stringify(tensor.shape);
+    const {
+      batch,
+      shape = tensor.shape,
+      offset = 0,
+    } = part === undefined ? wholeBatch : checkPart(part, tensor.data.length);
+    const { length } = tensor.data;
     this.#instance.withBytes(tensor.data, (pointer) =>
-      this.#instance.call<null>(() => bound.update(pointer, dtype, shape)),
+      this.#instance.call<null>(() => bound.update(pointer, dtype, length, offset, JSON.stringify(shape), batch)),
     );
   }
 

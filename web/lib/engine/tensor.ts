@@ -1,5 +1,6 @@
 // One tensor in memory: argument checks and synchronous engine calls.
 
+import { check, jsonText, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { QuantizationSpec, QuantizedTensor, TensorInput } from '../api/types.js';
 import type { Instance } from './instance.js';
@@ -19,10 +20,17 @@ interface QuantizedJson {
 
 export const elementsOf = (shape: readonly number[]) => shape.reduce((product, size) => product * size, 1);
 
+const isSize = (size: unknown) => Number.isSafeInteger(size) && (size as number) >= 0;
+
+/** Errors: argument-invalid. */
+export function checkSizes(shape: unknown): asserts shape is number[] {
+  check(shape, 'list', 'shape');
+  const wrong = (shape as unknown[]).findIndex((size) => !isSize(size)); // also finds the gaps of sparse lists
+  if (wrong >= 0) throw failure('argument-invalid', 'shape', `has no whole number at index ${wrong}`);
+}
+
 function checkShape(shape: unknown, count: number, what: string): asserts shape is number[] {
-  if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) {
-    throw failure('argument-invalid', 'shape', `${JSON.stringify(shape)} is not a list of whole numbers`);
-  }
+  checkSizes(shape);
   if (elementsOf(shape) !== count) {
     throw failure(
       'shape-mismatch',
@@ -34,12 +42,13 @@ function checkShape(shape: unknown, count: number, what: string): asserts shape 
 
 /** Checks a tensor and returns its dtype. Errors: argument-invalid, shape-mismatch. */
 export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
-  const dtype = tensor?.dtype ?? 'F32';
+  check(tensor, 'object', 'tensor');
+  const dtype = tensor.dtype ?? 'F32';
   const expected = dtype === 'F32' ? Float32Array : Uint16Array;
   if (dtype !== 'F32' && dtype !== 'F16' && dtype !== 'BF16') {
-    throw failure('dtype-unsupported', 'dtype', `"${String(dtype)}" is none of F32, F16, BF16`);
+    throw failure('dtype-unsupported', 'dtype', `${shown(dtype)} is none of F32, F16, BF16`);
   }
-  if (!(tensor?.data instanceof expected))
+  if (!(tensor.data instanceof expected))
     throw failure('argument-invalid', 'data', `dtype ${dtype} needs a ${expected.name}`);
   checkShape(tensor.shape, tensor.data.length, 'data');
   return dtype;
@@ -49,7 +58,7 @@ export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
 export function specText(spec: QuantizationSpec | QuantizationSpec[]): string {
   if (typeof spec !== 'object' || spec === null)
     throw failure('argument-invalid', 'spec', 'is not an object such as {dtype: "int8"}');
-  return JSON.stringify(spec);
+  return jsonText(spec, 'spec');
 }
 
 function codesOf(
@@ -127,28 +136,29 @@ export function fakeQuantizeTensor(
   });
 }
 
-function checkPairShifts({ spec, shape, pairShifts }: QuantizedTensor): void {
-  if (Array.isArray(spec) || (spec.dtype !== 'mx6' && spec.dtype !== 'mx9')) return;
-  const axis = spec.ch_axis ?? -1;
-  const at = axis < 0 ? axis + shape.length : axis;
-  const pairs = elementsOf(shape.map((size, i) => (i === at ? Math.ceil(size / 2) : size)));
-  if (pairShifts?.length !== pairs)
-    throw failure(
-      'shape-mismatch',
-      'pairShifts',
-      `has ${pairShifts?.length ?? 0} elements, this tensor has ${pairs} pairs`,
-    );
-}
+/** The name of a typed array's class; for the core, which knows the one that a spec needs. */
+const classOf = (data: unknown) => (ArrayBuffer.isView(data) ? data.constructor.name : null);
 
 export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor): Float32Array {
-  const { codes, scale, scaleShape, zeroPoint, pairShifts, secondScale = 1, shape } = quantized;
+  check(quantized, 'object', 'quantized');
+  const { spec, codes, scale, scaleShape, zeroPoint, pairShifts, secondScale = 1, shape } = quantized;
+  const text = specText(spec);
+  if (!ArrayBuffer.isView(codes)) throw failure('argument-invalid', 'codes', 'is not a typed array');
+  if (!(scale instanceof Float32Array)) throw failure('argument-invalid', 'scale', 'is not a Float32Array');
+  if (zeroPoint && !ArrayBuffer.isView(zeroPoint))
+    throw failure('argument-invalid', 'zeroPoint', 'is neither a typed array nor null');
+  if (pairShifts) check(pairShifts, 'bytes', 'pairShifts');
+  check(secondScale, 'number', 'secondScale');
   checkShape(shape, codes.length, 'codes');
   checkShape(scaleShape, scale.length, 'scale');
-  if (zeroPoint && zeroPoint.length !== scale.length) {
+  if (zeroPoint && zeroPoint.length !== scale.length)
     throw failure('shape-mismatch', 'zeroPoint', `has ${zeroPoint.length} elements, scale has ${scale.length}`);
-  }
-  const text = specText(quantized.spec);
-  checkPairShifts(quantized);
+  const given = JSON.stringify({
+    codes: classOf(codes),
+    zeroPoint: zeroPoint ? classOf(zeroPoint) : null,
+    scaleShape,
+    pairShifts: pairShifts?.length ?? 0,
+  });
   const optional = <T extends ArrayBufferView, R>(data: T | null | undefined, use: (pointer: number) => R): R =>
     data ? instance.withBytes(data, use) : use(0);
   return instance.withBytes(codes, (codesAt) =>
@@ -156,9 +166,9 @@ export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor)
       optional(zeroPoint && Float32Array.from(zeroPoint), (zeroPointAt) =>
         optional(pairShifts, (shiftsAt) => {
           const values = instance.call<{ pointer: number; count: number }>((module) =>
-            Array.isArray(quantized.spec)
-              ? module.dequantizeStages(codesAt, scaleAt, zeroPointAt, secondScale, JSON.stringify(shape), text)
-              : module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text),
+            Array.isArray(spec)
+              ? module.dequantizeStages(codesAt, scaleAt, zeroPointAt, secondScale, JSON.stringify(shape), text, given)
+              : module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text, given),
           );
           return instance.float32(values.pointer, values.count);
         }),

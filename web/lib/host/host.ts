@@ -1,7 +1,9 @@
-// The browser's host interface; Node's is node_host.ts.
+// What the library needs of its host. browser_host.ts, node_host.ts and service_worker.ts are the hosts.
 
 import { failure, textOf } from '../api/errors.js';
+import { loaded } from '../api/loaded.js';
 import type { Report, Source, Target } from '../api/types.js';
+import { nameOfUrl } from '../io/file_source.js';
 import { directoryFolder, hasNeighbours, listFolder, urlFolder, urlFolderAround } from '../io/folder.js';
 import {
   filesOfFolder,
@@ -12,14 +14,16 @@ import {
   isOnnxFolder,
   type ModelFiles,
 } from '../io/model_files.js';
-import { isDirectoryHandle, nameOfUrl, openSource, urlOf } from '../io/source.js';
-import { type OutputTarget, openTarget, type TargetUse } from '../io/target.js';
+import { isDirectoryHandle, openSource, urlOf } from '../io/source.js';
+import type { OutputTarget, TargetUse } from '../io/target.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
 import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_input.js';
 
 export interface Host {
   /** Logical processors. */
   readonly cores: number;
+  /** Whether workers can be started; if not, runs use this thread unless the caller asks for workers. */
+  readonly hasWorkers: boolean;
   /** For jobs in this thread. */
   readonly workerHost: WorkerHost;
   /** Compiles wasmquant.wasm from `url`, by default from next to the library. Errors: engine-unavailable. */
@@ -30,6 +34,14 @@ export interface Host {
   openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
   mergeShards(folder: string, overwrite: boolean): Promise<Report>;
 }
+
+/** Chromium's and Firefox's words for a module that the page's policy forbids to compile. */
+const policyWords = /unsafe-eval|CSP/i;
+
+const compileAdvice = (error: unknown) =>
+  policyWords.test(textOf(error))
+    ? "add 'wasm-unsafe-eval' to script-src of the Content-Security-Policy"
+    : 'pass wasmUrl or wasmModule; a Content-Security-Policy must allow it in connect-src';
 
 /** Fetches and compiles. Errors: engine-unavailable. */
 export async function compileUrl(url: string | URL): Promise<WebAssembly.Module> {
@@ -42,7 +54,7 @@ export async function compileUrl(url: string | URL): Promise<WebAssembly.Module>
       ? await WebAssembly.compileStreaming(response)
       : await WebAssembly.compile(await response.arrayBuffer());
   } catch (error) {
-    throw failure('engine-unavailable', String(url), `${textOf(error)}; pass wasmUrl or wasmModule`, error);
+    throw failure('engine-unavailable', String(url), `${textOf(error)}; ${compileAdvice(error)}`, error);
   }
 }
 
@@ -56,30 +68,30 @@ export async function openUrlModel(url: URL): Promise<ModelFiles> {
   return filesOfSingle(await openSource(url, 'model.safetensors'), folder, around);
 }
 
-function workerPort(url: string | URL | undefined): Port {
-  // Bundlers recognize exactly this expression.
-  const worker = url
-    ? new Worker(url, { type: 'module' })
-    : new Worker(new URL('../worker/worker.js', import.meta.url), { type: 'module' });
+/** A started worker as the pool's port. */
+export function portOf(worker: Worker): Port {
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     listen(message, died) {
       worker.onmessage = ({ data }: MessageEvent<FromWorker>) => message(data);
       worker.onmessageerror = () => died('a message could not be read');
-      worker.onerror = (event) => died(event.message || 'its script cannot be loaded; pass workerUrl');
+      worker.onerror = (event) =>
+        died(event.message || 'its script cannot be loaded: allow it in worker-src, pass workerUrl, or threads: 0');
     },
     terminate: async () => worker.terminate(),
     hold() {},
   };
 }
 
-export const browserHost: Host = {
+/** What all hosts without a file system have in common. */
+export const portableHost: Omit<Host, 'compile' | 'startWorker'> = {
   get cores() {
     return globalThis.navigator?.hardwareConcurrency ?? 1;
   },
+  get hasWorkers() {
+    return typeof Worker !== 'undefined';
+  },
   workerHost: { openInput: openPortableInput, openOutput: noOutput },
-  compile: (url) => compileUrl(url ?? new URL('../wasmquant.wasm', import.meta.url)),
-  startWorker: workerPort,
   async openModel(source) {
     if (Array.isArray(source)) return filesOfList(await listFolder(source, openSource));
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
@@ -91,6 +103,7 @@ export const browserHost: Host = {
     if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');
     if (typeof target === 'string')
       throw failure('target-invalid', target, 'paths are for Node; give a stream or a handle here');
+    const { openTarget } = await loaded(import('../io/target.js')); // with the first run
     return openTarget(target, overwrite);
   },
   async mergeShards(folder) {

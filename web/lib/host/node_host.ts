@@ -66,6 +66,7 @@ export const nodeHost: Host = {
   get cores() {
     return availableParallelism();
   },
+  hasWorkers: true,
   workerHost: nodeWorkerHost,
   compile,
   startWorker: workerPort,

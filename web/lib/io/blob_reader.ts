@@ -1,7 +1,7 @@
 // Ranges of a Blob, in any order. A separate slice costs a browser milliseconds, however short, so consecutive ranges
 // are read from one byte stream that the browser fills in the background.
 
-import { readBlob } from './source.js';
+import { readBlob } from './file_source.js';
 
 /** The rest of a blob's byte stream, read into buffers of any size. */
 class BlobStream {

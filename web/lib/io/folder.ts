@@ -2,16 +2,17 @@
 
 import { failure, textOf } from '../api/errors.js';
 import type { Source } from '../api/types.js';
-import type { FileSource } from './source.js';
-import { nameOfUrl, openSource, openUrl } from './source.js';
+import type { FileSource } from './file_source.js';
+import { nameOfUrl } from './file_source.js';
+import { openSource, urlSource } from './source.js';
 
 export interface Folder {
   /** For messages. */
   readonly where: string;
   /** File names without subfolders; null if the host cannot list (URLs). */
   readonly names: string[] | null;
-  /** A file directly in it; null if there is none. */
-  open(name: string): Promise<FileSource | null>;
+  /** A file directly in it; null if there is none. `mostBytes`: where it has to be downloaded, the download ends there. */
+  open(name: string, mostBytes?: number): Promise<FileSource | null>;
   /** A subfolder; null if there is none. */
   folder(name: string): Promise<Folder | null>;
 }
@@ -62,7 +63,8 @@ export function urlFolder(url: URL, reachable = url): Folder {
   return {
     where: new URL('.', url).href,
     names: null,
-    open: (name) => openUrl(urlAt(encodeURIComponent(name), url), reachable),
+    open: async (name, mostBytes) =>
+      (await urlSource()).openUrl(urlAt(encodeURIComponent(name), url), reachable, mostBytes),
     folder: async (name) => urlFolder(urlAt(`${encodeURIComponent(name)}/`, url), reachable),
   };
 }

@@ -3,8 +3,8 @@
 
 import { failure } from '../api/errors.js';
 import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
+import type { FileSource } from './file_source.js';
 import { type Folder, openIn } from './folder.js';
-import type { FileSource } from './source.js';
 
 /** A model's files; only config.json and the index are read yet. */
 export interface ModelFiles {
@@ -88,7 +88,7 @@ async function textFrom(file: FileSource): Promise<string> {
 
 async function textBeside(folder: Folder | null, name: string): Promise<string | null> {
   if (!folder || (folder.names && !folder.names.includes(name))) return null;
-  const file = await folder.open(name);
+  const file = await folder.open(name, maxTextBytes);
   return file ? textFrom(file) : null;
 }
 
@@ -113,7 +113,7 @@ const isCarried = (name: string) => isSiblingFile(name) && !storedDescriptions.i
 async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
   const siblingFiles: FileSource[] = [];
   for (const name of folder.names?.filter(isCarried) ?? usualSiblingFiles) {
-    const file = await folder.open(name);
+    const file = await folder.open(name, maxTextBytes);
     if (file) siblingFiles.push(file);
   }
   return siblingFiles;
@@ -177,8 +177,8 @@ function weightsOfList(folder: Folder): string[] {
   return weights;
 }
 
-async function opened(folder: Folder, name: string): Promise<FileSource> {
-  const file = await folder.open(name);
+async function opened(folder: Folder, name: string, mostBytes?: number): Promise<FileSource> {
+  const file = await folder.open(name, mostBytes);
   if (!file)
     throw failure('source-invalid', name, `is missing in ${folder.where}; the index names it as a part of the model`);
   return file;
@@ -194,7 +194,7 @@ interface Place {
 async function filesNamed({ folder, model }: Place, names: string[], name: string | null): Promise<ModelFiles> {
   const [first] = names;
   const isIndex = first !== undefined && names.length === 1 && isIndexName(first);
-  const shardMap = isIndex ? await textFrom(await opened(folder, first)) : null;
+  const shardMap = isIndex ? await textFrom(await opened(folder, first, maxTextBytes)) : null;
   const weights = isIndex ? [] : await Promise.all(names.map((name) => opened(folder, name)));
   const config = await textBeside(model, 'config.json');
   return {

@@ -5,8 +5,9 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { failure, textOf } from '../api/errors.js';
 import type { NodeFileHandle, Source } from '../api/types.js';
+import { type FileSource, fileSource } from './file_source.js';
 import type { Folder } from './folder.js';
-import { type FileSource, fileSource, openSource } from './source.js';
+import { openSource } from './source.js';
 
 /** A string or file URL as a path; null for a web address. */
 export function pathOf(source: Source | FileSystemDirectoryHandle): string | null {

@@ -65,6 +65,15 @@ export interface OutputFile {
   finish(): Promise<void>;
 }
 
+/** Names come from files of strangers; callers of `{write(name)}` join them to a folder. Errors: target-invalid for names that leave it. */
+export function checkNames(names: readonly string[]): void {
+  const isPlain = (name: string) =>
+    !/^[a-z]:|\0/i.test(name) && !name.split(/[\\/]/).some((part) => /^\.{0,2}$/.test(part));
+  const wrong = names.find((name) => !isPlain(name));
+  if (wrong !== undefined)
+    throw failure('target-invalid', wrong, 'is not a name inside the target: the source has this name; rename it');
+}
+
 export function writeFailure(name: string, thrown: unknown): QuantizationError {
   if (thrown instanceof QuantizationError) return thrown;
   return failure('write-failed', name, `cannot be written: ${textOf(thrown)}`, thrown);

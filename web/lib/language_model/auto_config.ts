@@ -1,7 +1,9 @@
 // Finds a config for a byte budget: measures every linear layer of the transformer blocks with every candidate, then
 // replaces the cheapest candidates by better ones, best gain per byte first.
 
+import { check, jsonText, shown } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
+import { autoConfigOptions, tokenCalibration } from '../api/language_model_kinds.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
 import type { BoundPlan, PlanTask } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
@@ -44,7 +46,7 @@ function budgetOf(options: AutoConfigOptions): Budget {
     throw failure('argument-invalid', 'options', `give one of targetBits, targetBytes and maxLoss, not ${keys.length}`);
   const value = options[key];
   if (typeof value !== 'number' || !(value > 0 && Number.isFinite(value)))
-    throw failure('argument-invalid', key, `${String(value)} is not a positive number`);
+    throw failure('argument-invalid', key, `${shown(value)} is not a positive number`);
   return { key, value };
 }
 
@@ -61,6 +63,8 @@ export async function findConfig(
   model: OpenedModel,
   options: AutoConfigOptions,
 ): Promise<AutoConfig> {
+  check(options, autoConfigOptions, 'options');
+  check(options.calibration, tokenCalibration, 'calibration');
   const { instance, memory } = workshop;
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
   const { includeTowers = false, includeExperts = false, excludeExperts = false } = options;
@@ -72,7 +76,7 @@ export async function findConfig(
   const { tokens, plan: forward } = batch;
 
   const planned = (config: object) =>
-    withPlan(instance, model, JSON.stringify(config), { format, ...included }, memory.tiles, tasksOf);
+    withPlan(instance, model, jsonText(config, 'candidates'), { format, ...included }, memory.tiles, tasksOf);
   const tasksOf = (bound: BoundPlan, plan: Plan) => {
     const tasks = instance.call<PlanTask[]>(() => bound.work());
     return {

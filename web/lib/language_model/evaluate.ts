@@ -1,6 +1,8 @@
 // Perplexity and bits per byte. Losses are added in sequence order, so the split among workers does not matter.
 
+import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
+import { evaluateOptions } from '../api/language_model_kinds.js';
 import type { EvaluateOptions, Evaluation } from '../api/types.js';
 import type { MemoryPlan } from '../engine/memory.js';
 import { abortable, linkedController } from '../io/abort.js';
@@ -76,6 +78,8 @@ export async function evaluateModel(
   source: OpenedModel | undefined,
   options: EvaluateOptions,
 ): Promise<Evaluation> {
+  check(options, evaluateOptions, 'options');
+  check(options.tokens, 'object', 'tokens');
   const started = performance.now();
   const { signal } = options;
   signal?.throwIfAborted();

@@ -1,6 +1,8 @@
 // Greedy continuation of a prompt, in one worker, so that the result does not depend on the number of workers.
 
+import { check, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
+import { generateOptions } from '../api/language_model_kinds.js';
 import type { GenerateOptions, Generation, Tokenizer } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { OpenedModel } from '../model/model.js';
@@ -22,9 +24,11 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
     throw invalid('tokens', 'and text: exactly one of the two is needed');
   if (text !== undefined && typeof tokenizer?.encode !== 'function')
     throw invalid('tokenizer', 'with encode(text) is needed for text, such as that of @huggingface/tokenizers');
-  const ids = [...(tokens ?? promptOf(tokenizer as Tokenizer, text ?? ''))];
+  if (tokens !== undefined && !Array.isArray(tokens) && !ArrayBuffer.isView(tokens))
+    throw invalid('tokens', 'is neither a list nor a typed array of token ids');
+  const ids = Array.from(tokens ?? promptOf(tokenizer as Tokenizer, text ?? ''));
   const wrong = ids.find((id) => !Number.isInteger(id) || Math.abs(id) >= 2 ** 31);
-  if (wrong !== undefined) throw invalid('tokens', `${wrong} is not a token id`);
+  if (wrong !== undefined) throw invalid('tokens', `${shown(wrong)} is not a token id`);
   if (ids.length < 2) throw invalid('tokens', `the prompt has ${ids.length} tokens; at least 2 are needed`);
   return Int32Array.from(ids);
 }
@@ -37,9 +41,14 @@ function endsOf(instance: Instance, configText: string): number[] {
 function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, added: number[]): string | null {
   if (typeof tokenizer?.decode !== 'function') return null;
   const options = { skip_special_tokens: true };
-  const before = tokenizer.decode([...prompt], options);
-  const whole = tokenizer.decode([...prompt, ...added], options);
-  return whole.startsWith(before) ? whole.slice(before.length) : tokenizer.decode(added, options);
+  const decoded = (ids: number[]) => {
+    const text = tokenizer.decode?.(ids, options);
+    if (typeof text !== 'string') throw invalid('tokenizer', 'decode(ids) gave no text');
+    return text;
+  };
+  const before = decoded([...prompt]);
+  const whole = decoded([...prompt, ...added]);
+  return whole.startsWith(before) ? whole.slice(before.length) : decoded(added);
 }
 
 export async function continueText(
@@ -48,6 +57,7 @@ export async function continueText(
   source: OpenedModel | undefined,
   options: GenerateOptions,
 ): Promise<Generation> {
+  check(options, generateOptions, 'options');
   const started = performance.now();
   const { instance, memory } = workshop;
   const { signal, tokenizer, count: wanted = usualCount } = options;

@@ -1,5 +1,6 @@
 // The LanguageModel. Each method's code is loaded on its first call, because few pages need all four.
 
+import { loaded } from '../api/loaded.js';
 import type {
   AutoConfig,
   AutoConfigOptions,
@@ -13,39 +14,48 @@ import type {
 import type { OpenedModel } from '../model/model.js';
 import type { Workshop } from '../pool/workshop.js';
 
+type Run = <T>(
+  signal: AbortSignal | undefined,
+  use: (workshop: Workshop, signal: AbortSignal) => Promise<T>,
+) => Promise<T>;
+
 export class OpenedLanguageModel implements LanguageModel {
-  readonly #workshop: () => Workshop;
+  readonly #run: Run;
   readonly #model: OpenedModel;
   readonly #source: OpenedModel | undefined;
 
-  /** `workshop` throws once the quantizer is disposed. */
-  constructor(workshop: () => Workshop, model: OpenedModel, source: OpenedModel | undefined) {
-    this.#workshop = workshop;
+  /** `run` throws once the quantizer is disposed. */
+  constructor(run: Run, model: OpenedModel, source: OpenedModel | undefined) {
+    this.#run = run;
     this.#model = model;
     this.#source = source;
   }
 
   async evaluate(options: EvaluateOptions): Promise<Evaluation> {
-    const workshop = this.#workshop();
-    const { evaluateModel } = await import('./evaluate.js');
-    return evaluateModel(workshop, this.#model, this.#source, options);
+    return this.#run(options?.signal, async (workshop, signal) => {
+      const { evaluateModel } = await loaded(import('./evaluate.js'));
+      return evaluateModel(workshop, this.#model, this.#source, { ...options, signal });
+    });
   }
 
   async generate(options: GenerateOptions): Promise<Generation> {
-    const workshop = this.#workshop();
-    const { continueText } = await import('./generate.js');
-    return continueText(workshop, this.#model, this.#source, options);
+    return this.#run(options?.signal, async (workshop, signal) => {
+      const { continueText } = await loaded(import('./generate.js'));
+      return continueText(workshop, this.#model, this.#source, { ...options, signal });
+    });
   }
 
   async autoConfig(options: AutoConfigOptions): Promise<AutoConfig> {
-    const workshop = this.#workshop();
-    const { findConfig } = await import('./auto_config.js');
-    return findConfig(workshop, this.#model, options);
+    return this.#run(options?.signal, async (workshop, signal) => {
+      const { findConfig } = await loaded(import('./auto_config.js'));
+      return findConfig(workshop, this.#model, { ...options, signal });
+    });
   }
 
   async importance(options: ImportanceOptions): Promise<Uint8Array> {
-    const workshop = this.#workshop();
-    const { observeImportance } = await import('../calibration/importance.js');
-    return observeImportance(workshop, this.#model, options);
+    return this.#run(options?.signal, async (workshop, signal) => {
+      const { observeImportance } = await loaded(import('../calibration/importance.js'));
+      return observeImportance(workshop, this.#model, { ...options, signal });
+    });
   }
 }

@@ -1,10 +1,11 @@
 // Reads a file's headers, never its values: the core requests bytes, and this file fetches them.
 
 import { failure } from '../api/errors.js';
+import { loaded } from '../api/loaded.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
+import type { FileSource } from '../io/file_source.js';
 import type { ModelFiles } from '../io/model_files.js';
-import type { FileSource } from '../io/source.js';
 import type { DeflatedEntry } from './inflate.js';
 
 /** First read of each file, in bytes: enough for most headers. */
@@ -63,7 +64,7 @@ async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, file
     beside.data.push(data);
   }
   if (!deflated || deflated.length === 0) return beside;
-  const { inflate } = await import('./inflate.js'); // few pages need it
+  const { inflate } = await loaded(import('./inflate.js')); // few pages need it
   for (const entry of deflated) beside.inflated.push(await inflate(source, entry));
   return beside;
 }

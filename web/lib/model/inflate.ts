@@ -1,7 +1,8 @@
 // Inflates compressed .npz arrays in memory, up to the declared size, which the core has checked.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
-import { type FileSource, openSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
+import { openSource } from '../io/source.js';
 
 export interface DeflatedEntry {
   name: string;

@@ -1,13 +1,14 @@
 // An opened model: its files and the core's index.
 
+import { check } from '../api/arguments.js';
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
 import type { Diagnostic, InputFormat, Model, TensorInfo } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
+import type { FileSource } from '../io/file_source.js';
 import { isIndexName, type ModelFiles, maxSiblingBytes } from '../io/model_files.js';
-import type { FileSource } from '../io/source.js';
 import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
 
@@ -204,6 +205,7 @@ export class OpenedModel implements Model {
   }
 
   async siblingFile(name: string): Promise<Uint8Array | null> {
+    check(name, 'string', 'name');
     let found: Uint8Array | null = null;
     for (const file of await this.siblingFiles()) {
       try {

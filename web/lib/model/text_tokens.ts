@@ -1,5 +1,6 @@
 // Cuts concatenated tokens into windows that each begin with the tokenizer's prefix (such as `<s>`).
 
+import { check, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { TextInput, TokenInput, Tokenizer } from '../api/types.js';
 
@@ -11,7 +12,7 @@ const invalid = (detail: string) => failure('argument-invalid', 'tokens', detail
 function idsOf(tokenizer: Tokenizer, text: string, withSpecial: boolean): number[] {
   const found = tokenizer.encode(text, { add_special_tokens: withSpecial });
   const ids = Array.isArray(found) ? found : found?.ids;
-  if (Array.isArray(ids)) return ids;
+  if (Array.isArray(ids) && ids.every(Number.isInteger)) return ids;
   throw invalid('tokenizer.encode(text) gave neither token ids nor { ids }');
 }
 
@@ -34,12 +35,13 @@ export function promptOf(tokenizer: Tokenizer, text: string): number[] {
 export function tokensOfText(input: TextInput, maxPositions: number): TokenInput {
   const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;
   const texts = typeof input.text === 'string' ? [input.text] : input.text;
+  check(texts, 'strings', 'text');
   if (typeof tokenizer?.encode !== 'function')
     throw invalid(
       'text needs { tokenizer } with encode(text), such as that of @huggingface/tokenizers or transformers.js',
     );
-  if (!Number.isInteger(length) || length < 2) throw invalid(`length ${length} is not an integer of at least 2`);
-  if (!(sequences >= 1)) throw invalid(`sequences ${sequences} is not a number of at least 1`);
+  if (!Number.isInteger(length) || length < 2) throw invalid(`length ${shown(length)} is not an integer of at least 2`);
+  if (sequences !== Number.POSITIVE_INFINITY) check(sequences, 'count', 'sequences');
   const plain = texts.map((text) => idsOf(tokenizer, text, false));
   const [first = ''] = texts;
   const prefix = prefixOf(idsOf(tokenizer, first, true), plain[0] ?? []);

@@ -1,6 +1,7 @@
 // Token sequences for a forward pass, from arrays, rows, text or tensors of a safetensors file. Padding that a mask names
 // is cut off.
 
+import { check, reading, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { Model, TensorInfo, TextInput, TokenInput, TokenRows } from '../api/types.js';
 import { type MaskValues, type Run, runsOf } from './attention_mask.js';
@@ -32,8 +33,15 @@ const argumentInvalid = (detail: string) => failure('argument-invalid', 'tokens'
 /** The rows of an array without mask. */
 function rowsOf(shape: readonly number[], count: number): Run[] {
   const [rows, length] = shape.length === 1 ? [1, shape[0]] : shape;
-  if (shape.length > 2 || rows === undefined || length === undefined || rows * length !== count || count === 0)
-    throw argumentInvalid(`${count} tokens of shape [${shape.join(', ')}]; [sequences, length] is needed`);
+  if (
+    shape.length > 2 ||
+    !shape.every(Number.isSafeInteger) ||
+    rows === undefined ||
+    length === undefined ||
+    rows * length !== count ||
+    count === 0
+  )
+    throw argumentInvalid(`${count} tokens of shape [${shape.map(shown).join(', ')}]; [sequences, length] is needed`);
   return Array.from({ length: rows }, (_, row) => ({ begin: row * length, end: (row + 1) * length }));
 }
 
@@ -89,6 +97,19 @@ async function readTokens(model: Model, name: string | undefined): Promise<Token
   return { data, shape: tensor.shape, mask: { data: values, shape: mask.shape } };
 }
 
+/** Errors: argument-invalid. */
+function checkedInput(input: TokenInput): TokenInput {
+  const { data, shape, mask } = input;
+  const isList = (values: unknown) => Array.isArray(values) || (ArrayBuffer.isView(values) && 'length' in values);
+  if (!isList(data)) throw argumentInvalid('data is neither a list nor a typed array of token ids');
+  if (!Array.isArray(shape)) throw argumentInvalid('need a shape: [sequences, length]');
+  if (mask === undefined) return input;
+  check(mask, 'object', 'tokens.mask');
+  if (!isList(mask.data)) throw argumentInvalid('need a mask whose data is a list or a typed array');
+  check(mask.shape, 'list', 'tokens.mask.shape');
+  return input;
+}
+
 /** The rows as one array, and where each begins and ends. */
 function joined({ rows }: TokenRows): { data: ArrayLike<number | bigint>; runs: Run[] } {
   if (!Array.isArray(rows) || rows.some((row) => !Array.isArray(row) && !ArrayBuffer.isView(row)))
@@ -107,6 +128,8 @@ async function textOf(
   name: string | undefined,
   maxPositions: number,
 ): Promise<{ data: ArrayLike<number | bigint>; runs: Run[] }> {
+  check(input, 'object', 'tokens');
+  if (name !== undefined) check(name, 'string', 'tensor');
   if ('rows' in input) return joined(input);
   const array =
     'data' in input
@@ -114,9 +137,9 @@ async function textOf(
       : 'text' in input
         ? tokensOfText(input, maxPositions)
         : await readTokens(input as Model, name);
-  const { data, shape, mask } = array;
+  const { data, shape, mask } = checkedInput(array);
   const runs = rowsOf(shape, data.length);
-  return { data, runs: mask === undefined ? runs : runsOf(mask.data as MaskValues, mask.shape, shape) };
+  return { data, runs: mask ? reading('tokens.mask', () => runsOf(mask.data as MaskValues, mask.shape, shape)) : runs };
 }
 
 /** Checks tokens against the model: two in a sequence, at most the model's maximum, all in its vocabulary. Padding is
@@ -141,9 +164,9 @@ export async function tokenBatch(
   for (const [sequence, { begin, end }] of runs.entries()) {
     for (let i = begin; i < end; ++i) {
       const token = data[i];
-      const id = Number(token);
+      const id = typeof token === 'number' || typeof token === 'bigint' ? Number(token) : Number.NaN;
       if (!Number.isInteger(id) || id < 0 || id >= vocabulary) {
-        const where = `token ${token} at position ${i - begin} of sequence ${sequence}`;
+        const where = `token ${shown(token)} at position ${i - begin} of sequence ${sequence}`;
         throw argumentInvalid(`${where} is not one of the model's ${vocabulary}; was another tokenizer used?`);
       }
       ids[at++] = id;

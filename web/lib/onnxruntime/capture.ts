@@ -1,10 +1,12 @@
 // Activations of an ONNX model from ONNX Runtime: makes inputs and outputs of layers graph outputs; one run per feed.
 
+import { check } from '../api/arguments.js';
 import { failure, textOf } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
-import { isReadOnce } from '../calibration/activations.js';
+import { isIterable, isReadOnce } from '../calibration/activations.js';
 import { OpenedModel } from '../model/model.js';
 import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
+import { type FeedMask, maskOf, withoutPadding } from './padding.js';
 
 /** The subset of ONNX Runtime's tensor used here. */
 export interface RuntimeTensor {
@@ -84,7 +86,14 @@ async function bytesOf(model: OpenedModel, outputs: string[], locations: string[
   return { bytes, externalData };
 }
 
-/** A tensor's data for calibration. Errors: dtype-unsupported. */
+/** A tensor's data for calibration, without padding, for each use. Errors: dtype-unsupported. */
+async function* batchesOf(tensor: RuntimeTensor, name: string, uses: readonly Wanted[], mask: FeedMask | null) {
+  for (const use of uses) {
+    const batch = withoutPadding(await batchOf(tensor, name, use), mask);
+    if (batch) yield batch;
+  }
+}
+
 async function batchOf(tensor: RuntimeTensor, name: string, use: Wanted): Promise<ActivationBatch> {
   const shape = [...tensor.dims];
   const data = tensor.getData ? await tensor.getData() : tensor.data;
@@ -114,10 +123,11 @@ async function* captured(
   try {
     let number = 0;
     for await (const feed of feeds) {
+      const mask = maskOf(feed, number);
       for (const name of fed) {
         const tensor = feed[name] as RuntimeTensor | undefined;
         if (!tensor) throw failure('argument-invalid', name, `feed ${number} has no input of this name`);
-        for (const use of values.get(name) ?? []) yield await batchOf(tensor, name, use);
+        yield* batchesOf(tensor, name, values.get(name) ?? [], mask);
       }
       for (let first = 0; first < fetched.length; first += valuesPerRun) {
         signal?.throwIfAborted();
@@ -126,7 +136,7 @@ async function* captured(
         for (const name of names) {
           const tensor = outputs[name];
           if (!tensor) throw failure('state-invalid', name, 'was not given out by ONNX Runtime');
-          for (const use of values.get(name) ?? []) yield await batchOf(tensor, name, use);
+          yield* batchesOf(tensor, name, values.get(name) ?? [], mask);
           tensor.dispose?.();
           delete outputs[name];
         }
@@ -173,6 +183,11 @@ export type Feeds = Iterable<Feed> | AsyncIterable<Feed> | (() => Iterable<Feed>
 /** Makes the host's `captureActivations`. `create`: a quantizer that opens models given as sources. */
 export function capturer(create: (options: { threads: number }) => Promise<Quantizer>) {
   return (runtime: Runtime, model: Model | Source, feeds: Feeds, options: CaptureOptions = {}): CapturedActivations => {
+    if (typeof runtime?.InferenceSession?.create !== 'function')
+      throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
+    if (typeof feeds !== 'function' && !isIterable(feeds))
+      throw failure('argument-invalid', 'feeds', 'is neither an iterable nor a function that makes one');
+    check(options, { sessionOptions: 'object', valuesPerRun: 'number', signal: 'signal' }, 'options');
     const { valuesPerRun = 1 } = options;
     if (!(valuesPerRun >= 1)) throw failure('argument-invalid', 'valuesPerRun', `${valuesPerRun} is less than 1`);
     let uses = 0;

@@ -18,6 +18,8 @@ export interface ForwardPlanJson {
   /** Memory per token of a batch, and fixed memory, in bytes. */
   tokenBytes: number;
   workingBytes: number;
+  /** Memory per token that saves calibration from running a block's beginning again, in bytes. */
+  stateBytes: number;
   /** Additional fixed memory for calibrating a block, in bytes. */
   calibrationBytes: number;
   steps: {
@@ -54,19 +56,19 @@ export async function forwardBatchOf(
   return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), use) };
 }
 
-/** Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Errors:
- * memory-budget. */
+/** Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Returns whether
+ * `stateBytes` fit, too. Errors: memory-budget. */
 export function checkBlockMemory(
   memory: MemoryPlan,
   { tokens, plan }: ForwardBatch,
   needsReference: boolean = false,
-): void {
+): boolean {
   const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
   const copies = needsReference ? 2 : 1;
   const activations = copies * tokens.ids.length * plan.tokenBytes;
   const statistics = plan.workingBytes + copies * plan.calibrationBytes;
   const needed = (1 + copies) * blockBytes + activations + statistics + forwardBesidesBytes;
-  if (needed <= memory.shareBytes) return;
+  if (needed <= memory.shareBytes) return needed + tokens.ids.length * plan.stateBytes <= memory.shareBytes;
   const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }

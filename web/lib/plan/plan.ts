@@ -144,10 +144,10 @@ function prepare(instance: Instance, model: OpenedModel, bound: BoundPlan, plan:
   const items = instance
     .call<PlanTask[]>(() => bound.work())
     .map(
-      ({ observePasses, observedInParts, ...planned }, task): PlannedItem => ({
+      ({ observePasses, observedInParts, joinedTiles, ...planned }, task): PlannedItem => ({
         ...planned,
         name: plan.tensors[planned.tensor]?.name ?? '',
-        task: { quantize: { work: 0, task }, observePasses, observedInParts },
+        task: { quantize: { work: 0, task }, observePasses, observedInParts, joinedTiles },
         merge: (states) => withWork(instance, work, (unpacked) => mergedState(instance, unpacked, task, states)),
       }),
     );

@@ -10,12 +10,20 @@ import { ErrorSums } from './report.js';
 /** Below it, calls cost more than balance gains. */
 const smallestJobBytes = 1024 * 1024;
 
+interface QuantizeTask {
+  quantize: TaskNumber;
+  observePasses: number;
+  observedInParts: boolean;
+  /** Of weights that are observed with it. */
+  joinedTiles: number;
+}
+
 export interface WorkItem {
   name: string;
   bytes: number;
   tiles: number;
   /** The tensor to quantize, or the pair to compare. */
-  task: { quantize: TaskNumber; observePasses: number; observedInParts: boolean } | { pair: number };
+  task: QuantizeTask | { pair: number };
   merge(states: Uint8Array[]): Uint8Array;
 }
 
@@ -81,13 +89,13 @@ export class Schedule {
       const partResult = result.parts[position];
       if (!state || !partResult) throw new RangeError('a job came back with parts that it did not have');
       const { item } = state;
-      const fraction = (part.last - part.first) / item.tiles;
+      const fraction = (part.last - part.first) / (part.kind === 'run' ? item.tiles : observedTiles(item));
       advance.bytes += item.bytes * fraction * share(item, part);
       advance.name = item.name;
       if (part.kind === 'observe') {
         if (partResult.state) state.states.set(part.first, partResult.state);
         state.observedTiles += part.last - part.first;
-        if (state.observedTiles === item.tiles) this.#quantizeObserved(part.item, state);
+        if (state.observedTiles === observedTiles(item)) this.#quantizeObserved(part.item, state);
         continue;
       }
       if (part.kind !== 'compare') advance.phase = 'quantize';
@@ -102,7 +110,7 @@ export class Schedule {
 
   /** True once the tensor is finished. */
   #addSums(state: ItemState, { first, last }: JobPart<TileKind>, sums: Float64Array): boolean {
-    state.early.set(first, { last, sums });
+    state.early.set(first, { last: Math.min(last, state.item.tiles), sums });
     for (let next = state.early.get(state.summedTiles); next; next = state.early.get(state.summedTiles)) {
       state.sums.add(next.sums);
       state.early.delete(state.summedTiles);
@@ -118,12 +126,12 @@ export class Schedule {
     const merged = ordered.length === 1 && ordered[0] ? ordered[0] : item.merge(ordered);
     states.clear();
     const entries: Entry[] = [];
-    for (const [first, last] of this.#ranges(item)) {
+    for (const [first, last] of this.#ranges(item, item.tiles)) {
       const { task } = item;
       if ('quantize' in task) {
         entries.push({
           order,
-          job: this.#job(item, { kind: 'run', item: order, ...task.quantize, first, last, state: merged }),
+          job: this.#job(item, { kind: 'run', ...quantizeWork(item, task, order, first, last), state: merged }),
         });
       }
     }
@@ -141,10 +149,11 @@ export class Schedule {
     return Math.min(this.#jobBytes, Math.max(smallestJobBytes, left / (2 * this.#workers)));
   }
 
-  *#ranges({ bytes, tiles }: WorkItem): Generator<[first: number, last: number]> {
+  /** Ranges of the item's first `count` tiles, which may go on to those of joined weights. */
+  *#ranges({ bytes, tiles }: WorkItem, count: number): Generator<[first: number, last: number]> {
     const perJob = Math.max(1, Math.floor(this.#nextBytes(Math.max(this.#left, bytes)) / Math.max(1, bytes / tiles)));
-    const even = Math.ceil(tiles / Math.ceil(tiles / perJob));
-    for (let first = 0; first < tiles; first += even) yield [first, Math.min(tiles, first + even)];
+    const even = Math.ceil(count / Math.ceil(count / perJob));
+    for (let first = 0; first < count; first += even) yield [first, Math.min(count, first + even)];
   }
 
   /** Makes jobs of the next large tensor, or one job of the next small ones. */
@@ -157,15 +166,16 @@ export class Schedule {
       if (!item) break;
       if (item.bytes + smallBytes > this.#nextBytes(this.#left) && small.length > 0) break;
       const number = this.#cursor++;
-      const ranges = item.tiles === 0 ? [] : [...this.#ranges(item)];
+      const observed = observedTiles(item);
+      const ranges = item.tiles === 0 ? [] : [...this.#ranges(item, observed)];
       this.#left -= item.bytes;
       if (item.tiles === 0) continue;
       if (ranges.length > 1) {
-        for (const [first, last] of observesWhole(item) ? [[0, item.tiles] as const] : ranges)
+        for (const [first, last] of observesWhole(item) ? [[0, observed] as const] : ranges)
           this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last, true)) });
         return;
       }
-      small.push(firstPass(item, number, 0, item.tiles, false));
+      small.push(firstPass(item, number, 0, observed, false));
       smallBytes += item.bytes;
     }
     if (small.length === 0) return;
@@ -173,6 +183,15 @@ export class Schedule {
     const label = names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
     this.#ready.push({ order, job: { label, bytes: smallBytes, parts: small } });
   }
+}
+
+/** Tiles of the first pass. */
+function observedTiles({ tiles, task }: WorkItem): number {
+  return 'quantize' in task ? tiles + task.joinedTiles : tiles;
+}
+
+function quantizeWork({ tiles }: WorkItem, task: QuantizeTask, item: number, first: number, last: number) {
+  return { item, ...task.quantize, tiles, first, last };
 }
 
 /** Whether one session must see the whole tensor before any tile can run. */
@@ -187,9 +206,10 @@ function share({ task }: WorkItem, { kind }: JobPart<TileKind>): number {
 }
 
 /** `isLarge`: running is split into several jobs. */
-function firstPass({ task }: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart<TileKind> {
+function firstPass(work: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart<TileKind> {
+  const { task } = work;
   if ('pair' in task) return { kind: 'compare', item, pair: task.pair, first, last };
-  const range = { item, ...task.quantize, first, last };
+  const range = quantizeWork(work, task, item, first, last);
   if (task.observePasses === 0) return { kind: 'run', ...range, state: null };
   return { kind: isLarge ? 'observe' : 'observe-and-run', ...range };
 }

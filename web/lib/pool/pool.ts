@@ -40,6 +40,8 @@ export class Pool {
   readonly #slots = new Set<Slot>();
   readonly #waiting: Task[] = [];
   #idleTimer: ReturnType<typeof setTimeout> | null = null;
+  /** Why the pool takes no more work; null while it does. */
+  #closed: { reason: unknown } | null = null;
   #contextId = 0;
   #jobId = 0;
 
@@ -62,7 +64,7 @@ export class Pool {
 
   /** Starts `count` workers, up to the pool's size, so that they load while the caller plans. */
   prepare(count: number): void {
-    while (this.#slots.size < Math.min(count, this.#size)) {
+    while (!this.#closed && this.#slots.size < Math.min(count, this.#size)) {
       const slot = this.#grow();
       if (!slot) return; // the first job will report the reason
       slot.port.hold(false);
@@ -78,6 +80,7 @@ export class Pool {
     onProgress?: Task['onProgress'],
   ): Promise<JobResult<K>> {
     signal?.throwIfAborted();
+    if (this.#closed) throw this.#closed.reason;
     let abort = () => {};
     const result = new Promise<JobResult>((resolve, reject) => {
       const task: Task = { context, job, attempts: 0, resolve, reject, onProgress };
@@ -108,7 +111,9 @@ export class Pool {
     this.#rest();
   }
 
+  /** Ends all workers; their jobs, and those to come, reject with `reason`. */
   async close(reason: unknown): Promise<void> {
+    this.#closed = { reason };
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
     for (const task of this.#waiting.splice(0)) task.reject(reason);
@@ -234,7 +239,9 @@ export class Pool {
       if (task.attempts < 2) {
         this.#waiting.unshift(task);
       } else {
-        const detail = `a worker died twice on this work (${reason}); a smaller memoryBudgetBytes or fewer threads may help`;
+        const detail = slot.ready
+          ? `a worker died twice on this work (${reason}); a smaller memoryBudgetBytes or fewer threads may help`
+          : `a worker cannot be started: ${reason}`;
         task.reject(failure('worker-crashed', task.job.label, detail));
       }
     }

@@ -58,10 +58,13 @@ function cosineOf(xx: number, yy: number, dd: number): number {
   return Math.max(-1, Math.min(1, (xx + yy - dd) / 2 / Math.sqrt(xx * yy)));
 }
 
-/** A planned tensor with its error instead of its outputs. */
-export function tensorReport(tensor: PlannedTensor, error: TensorError | null): TensorReport {
+/** What a run found out about a tensor. */
+export type Outcome = Pick<TensorReport, 'error' | 'calibration'>;
+
+/** A planned tensor with its outcome instead of its outputs. */
+export function tensorReport(tensor: PlannedTensor, outcome: Outcome): TensorReport {
   const { outputs: _, ...rest } = tensor;
-  return { ...rest, error };
+  return { ...rest, ...outcome };
 }
 
 export function nonFiniteRemarks(tensors: readonly TensorReport[]): Diagnostic[] {

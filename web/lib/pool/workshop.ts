@@ -3,7 +3,7 @@
 import type { Model, Source } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { type MemoryPlan, sizesFor } from '../engine/memory.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import type { JobKind, JobKinds, JobPart, WorkProgress } from '../worker/jobs.js';
 import type { OutputPath } from '../worker/protocol.js';
 import { dispatch } from './job_loop.js';

@@ -68,7 +68,7 @@ export async function compareModels(
     (done) => progress.advance(done),
   );
   progress.finish('read');
-  const tensors = pairs.map((pair, item) => tensorReport(pair.report, schedule.error(item)));
+  const tensors = pairs.map((pair, item) => tensorReport(pair.report, { error: schedule.error(item) }));
   if (tensors.length === 0) diagnostics.unshift(nothingCompared);
   return {
     format: null,

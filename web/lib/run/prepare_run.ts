@@ -2,11 +2,12 @@
 
 import { failure } from '../api/errors.js';
 import { formats, outputFormatsOf } from '../api/formats.js';
+import { loaded } from '../api/loaded.js';
 import type { Diagnostic, Plan, QuantizeModelOptions } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import { sizesFor } from '../engine/memory.js';
 import { abortable } from '../io/abort.js';
-import type { OutputTarget } from '../io/target.js';
+import { checkNames, type OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PlanChoices } from '../plan/plan.js';
 import type { Workshop } from '../pool/workshop.js';
@@ -86,15 +87,18 @@ export async function prepare(order: Order): Promise<Prepared> {
   const sizes = sizesFor(workshop.memory, inputBytes);
   workshop.pool.prepare(sizes.workers);
   // Loaded with the first run, not with the page.
-  const { planRun } = await import('../calibration/calibrate.js');
+  const { planRun } = await loaded(import('../calibration/calibrate.js'));
   const choices = { ...options, ...(await namesOf(model, target)) };
   const planned = await abortable(options.signal, planRun(workshop, model, config, choices, sizes.tiles));
   const { plan } = planned.run;
-  const part = options.shards && (await import('./shard_range.js')).partOf(workshop.instance, planned, options.shards);
+  const part =
+    options.shards && (await loaded(import('./shard_range.js'))).partOf(workshop.instance, planned, options.shards);
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
   const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
   const hasSmall = target.isFolder && formats.outputs[plan.format].hasSiblingFiles && (options.shards?.part ?? 1) === 1;
-  const small = hasSmall ? await (await import('./sidecar_files.js')).smallFiles(model, planned.run) : [];
-  await target.check(part?.names ?? [...plan.files, ...small].map((file) => file.name));
+  const small = hasSmall ? await (await loaded(import('./sidecar_files.js'))).smallFiles(model, planned.run) : [];
+  const names = part?.names ?? [...plan.files, ...small].map((file) => file.name);
+  if (target.isFolder) checkNames(names);
+  await target.check(names);
   return { ...order, ...planned, choices, sizes, part, small, notes };
 }

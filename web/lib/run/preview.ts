@@ -29,6 +29,6 @@ export async function tryTensors(
   const errorOf = new Map(positions.map((position, item) => [items[position]?.tensor, schedule.error(item)]));
   return numbers.flatMap((number) => {
     const tensor = plan.tensors[number];
-    return tensor ? [tensorReport(tensor, errorOf.get(number) ?? null)] : [];
+    return tensor ? [tensorReport(tensor, { error: errorOf.get(number) ?? null })] : [];
   });
 }

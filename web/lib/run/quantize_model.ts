@@ -1,9 +1,10 @@
 // A whole run in five steps: prepare, resume, write, calibrate, report.
 
+import { loaded } from '../api/loaded.js';
 import type { Report, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
 import { abortable } from '../io/abort.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import { OutputFiles } from '../plan/output_files.js';
@@ -11,7 +12,7 @@ import { dispatch } from '../pool/job_loop.js';
 import { Schedule, type WorkItem } from '../pool/job_queue.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { errorRemarks, tensorReport } from '../pool/report.js';
+import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
 import { type Order, type Prepared, prepare, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
@@ -27,6 +28,9 @@ interface TakenOver {
   others: { item: WorkItem; number: number }[];
 }
 
+/** The models that reports of this process are of; their outputs need no proof. */
+const models = new WeakMap<Report, OpenedModel>();
+
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: Prepared, former: string | undefined): Promise<Reused | null> {
   const { workshop, model, run, config, choices, sizes } = prepared;
@@ -35,8 +39,9 @@ async function reusedBy(prepared: Prepared, former: string | undefined): Promise
   const isCalibrated = (text: string) =>
     workshop.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
   if (isCalibrated(config) || isCalibrated(former)) return null;
-  const { reuseTensors } = await import('./reuse.js');
-  return reuseTensors(workshop, model, run, reuse, former, choices, sizes.tiles);
+  const { reuseTensors } = await loaded(import('./reuse.js'));
+  const isSource = models.get(reuse.report) === model;
+  return reuseTensors(workshop, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
 }
 
 /** Takes over finished work and lists the rest. Errors: those of reuseTensors and takeUp. */
@@ -46,7 +51,7 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
   const weights = [...model.weights, ...(reused?.sources ?? [])];
   let resumed: Resumed | null = null;
   if (options.resume && calibration === null) {
-    const { takeUp } = await import('./resume.js');
+    const { takeUp } = await loaded(import('./resume.js'));
     resumed = await takeUp(prepared.workshop.instance, target, options.library, weights, run, options.gguf?.imatrix);
   }
   const others = run.items.flatMap((item, number) =>
@@ -58,9 +63,10 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<T
 }
 
 type ErrorOf = (task: number) => TensorError | null;
+type OutcomeOf = (task: number) => Outcome;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */
-async function write(prepared: Prepared, done: TakenOver, progress: ProgressMeter): Promise<ErrorOf> {
+async function write(prepared: Prepared, done: TakenOver, progress: ProgressMeter): Promise<OutcomeOf> {
   const { workshop, run, calibration, part, target, sizes } = prepared;
   const { pool, memory } = workshop;
   const { signal } = prepared.options;
@@ -88,32 +94,33 @@ async function write(prepared: Prepared, done: TakenOver, progress: ProgressMete
   });
   await abortable(signal, output.finish());
   for (const source of weights) await source.checkUnchanged?.();
-  return (task) => calibrated.get(task) ?? errorOf(task);
+  return (task) => calibrated.get(task) ?? { error: errorOf(task) };
 }
 
-/** Writes the tensors of calibrated blocks. Returns their errors, by task. */
+/** Writes the tensors of calibrated blocks. Returns their outcomes, by task. */
 async function calibrate(
   { workshop, options }: Order,
   calibration: CalibrationPlan | null,
   context: RunContext,
   output: OutputFiles,
   progress: ProgressMeter,
-): Promise<Map<number, TensorError | null>> {
+): Promise<Map<number, Outcome>> {
   if (!calibration) return new Map();
-  const { calibrateBlocks } = await import('../calibration/calibrate.js');
+  const { calibrateBlocks } = await loaded(import('../calibration/calibrate.js'));
   return calibrateBlocks(workshop, calibration, context, output, progress, options.signal);
 }
 
 /** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
-  { workshop, run, part, small, target, options, notes }: Prepared,
+  { workshop, run, calibration, part, small, target, options, notes }: Prepared,
   { reused, resumed }: TakenOver,
-  errorOf: ErrorOf,
+  outcomeOf: OutcomeOf,
   started: number,
 ): Promise<Report> {
   const { plan } = run;
-  const errors = new Map(run.items.map(({ tensor }, number) => [tensor, errorOf(number)]));
-  const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, errors.get(number) ?? null));
+  const outcomes = new Map(run.items.map(({ tensor }, number) => [tensor, outcomeOf(number)]));
+  const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, outcomes.get(number) ?? { error: null }));
+  const remarks = calibration ? (await import('../calibration/evidence.js')).calibrationRemarks(tensors) : [];
   const whole: Report = {
     format: plan.format,
     tensors,
@@ -122,7 +129,7 @@ async function report(
       ...small.map(({ name, bytes }) => ({ name, bytes })),
     ],
     totals: plan.totals,
-    diagnostics: [...plan.diagnostics, ...notes, ...errorRemarks(tensors)],
+    diagnostics: [...plan.diagnostics, ...notes, ...errorRemarks(tensors), ...remarks],
     ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
     ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
     durationMs: performance.now() - started,
@@ -164,7 +171,9 @@ export async function quantizeInto(
     const result = await report(prepared, done, errorOf, started);
     progress.finish('write');
     await target.commit();
-    return { ...result, durationMs: performance.now() - started };
+    const finished = { ...result, durationMs: performance.now() - started };
+    models.set(finished, model);
+    return finished;
   } catch (error) {
     await target.abort(error);
     throw error;

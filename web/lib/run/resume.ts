@@ -3,7 +3,7 @@
 import { failure } from '../api/errors.js';
 import type { TensorError } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget, Work } from '../io/target.js';
 import type { PlannedFile } from '../plan/output_files.js';
 import { type PreparedRun, withWork } from '../plan/plan.js';

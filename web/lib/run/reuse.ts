@@ -1,15 +1,18 @@
-// Reuses tensors of an equal former task (the core decides): workers copy their bytes from its output.
+// Reuses tensors of an equal former task (the core decides): workers copy their bytes from its output. Headers are equal
+// for every fine-tune of an architecture, so unless the report is known to be of this very model, each tensor's error is
+// measured again between model and output: it is that of the report only if the tensor was made from these weights.
 
 import { failure } from '../api/errors.js';
-import type { FormerRun, TensorError } from '../api/types.js';
+import type { FormerRun, Report, TensorError } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import { OpenedModel } from '../model/model.js';
 import { type PlanChoices, type PreparedRun, prepareRun, withWork } from '../plan/plan.js';
 import type { WorkItem } from '../pool/job_queue.js';
-import type { Workshop } from '../pool/workshop.js';
+import { measureItems, type Workshop } from '../pool/workshop.js';
+import { comparisonOf } from './compare.js';
 
 export interface Reused {
   /** By task: copies of its components that replace it. */
@@ -57,25 +60,68 @@ function copiesOf(instance: Instance, now: PreparedRun, then: PreparedRun, pairs
   );
 }
 
-/** `config`: the former run's text. Errors: the plan's, argument-invalid. */
+/** The measured sums differ in their order (tiles), to about 1e-8 of the value. */
+const errorTolerance = 1e-7;
+const isNear = (a: number, b: number) =>
+  a === b || Math.abs(a - b) <= errorTolerance * Math.min(Math.abs(a), Math.abs(b));
+
+/** Names of the tensors whose output has the reported error against the model. Errors: argument-invalid naming one that has another. */
+async function proven(
+  workshop: Workshop,
+  model: OpenedModel,
+  { output, report }: { output: OpenedModel; report: Report },
+  names: ReadonlySet<string>,
+  signal: AbortSignal | undefined,
+): Promise<Set<string>> {
+  const { pairs, work } = comparisonOf(workshop.instance, model, output);
+  const numbers = pairs.flatMap(({ name }, pair) => (names.has(name) ? [pair] : []));
+  const items = numbers.flatMap((pair) => {
+    const found = pairs[pair];
+    return found ? [{ ...found, task: { pair }, merge: () => new Uint8Array(0) }] : [];
+  });
+  const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
+  const sizes = { input: bytes, job: workshop.memory.jobBytes };
+  const schedule = await measureItems(workshop, { models: [model, output], work: [work] }, items, sizes, signal);
+  const reported = new Map(report.tensors.map(({ name, error }) => [name, error]));
+  const found = new Set<string>();
+  for (const [item, { name }] of items.entries()) {
+    const [error, former] = [schedule.error(item), reported.get(name)];
+    if (!error || !former) continue;
+    if (!isNear(error.mse, former.mse) || !isNear(error.maxAbs, former.maxAbs))
+      throw notThis(
+        name,
+        `was made from other weights: its mean squared error against this model is ${error.mse}, the report says ${former.mse}`,
+      );
+    found.add(name);
+  }
+  return found;
+}
+
+/** `isSource`: the report is known to be of this model. Errors: the plan's, argument-invalid. */
 export async function reuseTensors(
-  { instance }: Workshop,
+  workshop: Workshop,
   model: OpenedModel,
   run: PreparedRun,
   { output, report }: FormerRun,
-  config: string,
-  choices: PlanChoices,
+  { config, isSource }: { config: string; isSource: boolean },
+  { signal, ...choices }: PlanChoices & { signal?: AbortSignal | undefined },
   tiles: TileSizes,
 ): Promise<Reused> {
+  const { instance } = workshop;
   if (!(output instanceof OpenedModel)) throw notThis('output', 'was not made by open() of this library');
   const former = await prepareRun(instance, model, config, choices, tiles);
   const sources = await filesOf(former, output);
   const before = new Map(former.items.map(({ name }, number) => [name, number]));
   const measured = new Map(report.tensors.map(({ name, error }) => [name, error]));
+  const isAsked = (name: string) => before.has(name) && measured.has(name);
+  const asked = new Set(
+    run.plan.tensors.flatMap(({ name, action }) => (action !== 'copy' && isAsked(name) ? [name] : [])),
+  );
+  const reusable = isSource ? asked : await proven(workshop, model, { output, report }, asked, signal);
   const pairs = run.items.flatMap(({ name, tensor }, number): [number, number][] => {
     const planned = run.plan.tensors[tensor];
     const known = before.get(name);
-    return !planned || planned.action === 'copy' || known === undefined || !measured.has(name) ? [] : [[number, known]];
+    return !planned || known === undefined || !reusable.has(name) ? [] : [[number, known]];
   });
   const options = { ...tiles, firstFile: model.weights.length };
   const { copies: found, work } = copiesOf(instance, run, former, pairs, options);
@@ -87,7 +133,7 @@ export async function reuseTensors(
     if (!item || !pieces) continue;
     const items = pieces.map((piece) => {
       const quantize = { work: 1, task: copied++ };
-      return { ...item, ...piece, task: { quantize, observePasses: 0, observedInParts: false } };
+      return { ...item, ...piece, task: { quantize, observePasses: 0, observedInParts: false, joinedTiles: 0 } };
     });
     copies.set(number, items);
     errors.set(number, measured.get(item.name) ?? null);

@@ -1,6 +1,6 @@
 // The files next to the weights of a folder output: index, config.json, and files copied from the model.
 
-import type { FileSource } from '../io/source.js';
+import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PreparedRun } from '../plan/plan.js';

@@ -1,6 +1,6 @@
 // Calibrates blocks in a worker: load, observe inputs, change and store the weights, then run the quantized block.
 
-import type { BoundCalibration } from '../engine/forward_module.js';
+import type { BoundCalibration, LayerEvidence } from '../engine/forward_module.js';
 import type { StoredTile } from '../engine/module.js';
 import { loadStep, loadTile, type Pass, runPortions, withPass } from './forward_job.js';
 import { type JobHost, joined } from './job_host.js';
@@ -11,19 +11,19 @@ interface Place {
   host: JobHost;
   pass: Pass;
   calibration: BoundCalibration;
-  stored(name: string, tensors: number, sums: StoredBlock['sums']): void;
+  stored(name: string, tensors: number, sums: StoredBlock['sums'], evidence?: StoredBlock['evidence']): void;
 }
 
 export function runCalibration(host: JobHost, work: CalibrationWork): Promise<null> {
   const { instance } = host;
   let block = 0;
-  const stored: Place['stored'] = (name, tensors, sums) =>
+  const stored: Place['stored'] = (name, tensors, sums, evidence = []) =>
     host.progress({
       phase: 'optimize',
       name,
       bytes: 0,
       tensors,
-      stored: { block: block++, ...host.written(), sums },
+      stored: { block: block++, ...host.written(), sums, evidence },
     });
   return withPass(host, work, (pass) =>
     instance.withObject(
@@ -104,11 +104,14 @@ async function calibrateBlock(
       }
       if (pieces === 0) done('optimize');
       const sums: StoredBlock['sums'] = [];
+      const evidence: StoredBlock['evidence'] = [];
       for (const { slot, item } of tensors) {
         await host.pause();
+        const found = instance.call<LayerEvidence | null>(() => block.evidence(slot));
+        if (found) evidence.push([item, found]);
         sums.push([item, await host.write(instance.call<StoredTile>(() => block.store(slot)))]);
       }
-      stored(name, tensors.length, sums);
+      stored(name, tensors.length, sums, evidence);
     },
   );
   await runPortions(host, pass);

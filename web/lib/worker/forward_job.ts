@@ -22,11 +22,12 @@ export function withPass<T>(
     tokens,
     lengths,
     activations = 'float32',
+    keepsStates = false,
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const { instance } = host;
-  const options = JSON.stringify({ activations, lengths });
+  const options = JSON.stringify({ activations, lengths, keepsStates });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),

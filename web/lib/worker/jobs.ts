@@ -1,7 +1,7 @@
 // The kinds of jobs, with their inputs and results, all plain data.
 
 import type { Distribution } from '../api/distribution_types.js';
-import type { FoundActivations } from '../engine/forward_module.js';
+import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
 
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
 export const sumsPerUnit = 7;
@@ -67,7 +67,8 @@ export interface TaskNumber {
   work: number;
   task: number;
 }
-export type QuantizeWork = TileRange & TaskNumber;
+/** `tiles`: of the task; those of a range from there on are of joined weights, which are only observed. */
+export type QuantizeWork = TileRange & TaskNumber & { tiles: number };
 
 export interface TileResult {
   /** Units × 7 float64 in tile order (`sumsPerUnit`). */
@@ -100,6 +101,8 @@ export interface ForwardWork {
   /** Sequences one after another, and the number of tokens of each. */
   tokens: Int32Array;
   lengths: number[];
+  /** Whether blocks that calibration runs part by part go on where they ended, for `stateBytes` a token. */
+  keepsStates?: boolean;
 }
 export interface ForwardStep {
   name: string;
@@ -138,6 +141,8 @@ export interface StoredBlock extends WrittenBytes {
   block: number;
   /** By plan index; empty for tensors that kept their dtype. */
   sums: [item: number, sums: Float64Array][];
+  /** By plan index; of layers that an algorithm changed by their inputs. */
+  evidence: [item: number, evidence: LayerEvidence][];
 }
 
 export interface WorkProgress {

@@ -3,7 +3,7 @@
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Instance } from '../engine/instance.js';
-import { checkedLength, readFailure } from '../io/source.js';
+import { checkedLength, readFailure } from '../io/file_source.js';
 import { pathOutput } from './node_tile_output.js';
 import { openPortableInput, type TileInput, type WorkerHost } from './tile_input.js';
 import { landing, place, spansOf } from './tile_read.js';

@@ -7,7 +7,7 @@
 //   release  end of a run                released   its files are closed
 
 import type { PlainError } from '../api/errors.js';
-import type { RemoteSource } from '../io/source.js';
+import type { RemoteSource } from '../io/file_source.js';
 import type { Job, JobResult, WorkProgress } from './jobs.js';
 
 export interface ContextFiles {

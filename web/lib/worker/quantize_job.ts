@@ -43,29 +43,46 @@ export function quantizeTiles(
 export function observeAndQuantizeTiles(host: JobHost, work: QuantizeWork): Promise<TileResult> {
   return withSession(host, work, async (session, passes) => {
     await observe(host, session, work, passes);
-    return quantize(host, session, work, isSingle(work));
+    const own = ownTiles(work);
+    return quantize(host, session, own, isSingle(own));
   });
 }
 
 /** A single tile stays in the session's memory after observing and is not read again. */
-const isSingle = ({ first, last }: TileRange) => last - first === 1;
+const isSingle = ({ first, last }: Tiles) => last - first === 1;
 
-async function observe(host: JobHost, session: BoundTensorSession, range: TileRange, passes: number): Promise<void> {
-  const { first, last } = range;
+type Tiles = Pick<TileRange, 'first' | 'last'>;
+
+const ownTiles = ({ first, last, tiles }: QuantizeWork): Tiles => ({ first, last: Math.min(last, tiles) });
+
+async function observe(host: JobHost, session: BoundTensorSession, work: QuantizeWork, passes: number): Promise<void> {
+  const own = ownTiles(work);
   for (let pass = 1; pass <= passes; ++pass) {
     if (pass > 1) host.instance.call<null>(() => session.nextPass());
-    for (let tile = first; tile < last; ++tile) {
-      await host.pause();
-      if (pass === 1 || !isSingle(range)) await host.read(0, session, tile, last - tile - 1);
-      host.instance.call<null>(() => session.observe(tile));
-    }
+    // Joined weights first, so that a single tile of its own is still in memory afterwards.
+    if (pass === 1)
+      await observeRange(host, session, { first: Math.max(work.first, work.tiles), last: work.last }, true);
+    await observeRange(host, session, own, pass === 1 || !isSingle(own));
+  }
+}
+
+async function observeRange(
+  host: JobHost,
+  session: BoundTensorSession,
+  { first, last }: Tiles,
+  reads: boolean,
+): Promise<void> {
+  for (let tile = first; tile < last; ++tile) {
+    await host.pause();
+    if (reads) await host.read(0, session, tile, last - tile - 1);
+    host.instance.call<null>(() => session.observe(tile));
   }
 }
 
 async function quantize(
   host: JobHost,
   session: BoundTensorSession,
-  { first, last }: TileRange,
+  { first, last }: Tiles,
   isRead: boolean,
 ): Promise<TileResult> {
   const sums: Float64Array[] = [];

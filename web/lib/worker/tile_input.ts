@@ -4,8 +4,8 @@ import { failure } from '../api/errors.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileRead } from '../engine/module.js';
 import { blobReader } from '../io/blob_reader.js';
+import { checkedLength, type RemoteSource, readFailure } from '../io/file_source.js';
 import { readRange } from '../io/range_read.js';
-import { checkedLength, type RemoteSource, readFailure } from '../io/source.js';
 import { place, spansOf } from './tile_read.js';
 
 export interface TileInput {

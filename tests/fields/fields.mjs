@@ -1,0 +1,32 @@
+// npm run fields [-- --dialect NAME] [--field TEXT] [--json] [--write]: what becomes of every field of every dialect's
+// configs, found by trying. `--write` makes web/docs/fields.md.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from '../setup/command.mjs';
+import { probeAll } from './probe.mjs';
+import { dialects } from './schema_fields.mjs';
+import { guideOf } from './table.mjs';
+
+const { values } = parseArgs({
+  options: {
+    dialect: { type: 'string' },
+    field: { type: 'string' },
+    json: { type: 'boolean' },
+    write: { type: 'boolean' },
+  },
+});
+
+const textOf = ({ value, code }) => [JSON.stringify(value), code].filter(Boolean).join(' ');
+
+const table = await probeAll(values.dialect ? [values.dialect] : dialects, values.field);
+if (values.write) writeFileSync(join(root, 'web/docs/fields.md'), guideOf(table));
+else if (values.json) process.stdout.write(`${JSON.stringify(table, null, 1)}\n`);
+else
+  for (const [dialect, rows] of Object.entries(table))
+    for (const { path, values: _, ...outcomes } of rows) {
+      const texts = Object.entries(outcomes)
+        .filter(([, list]) => list.length > 0)
+        .map(([name, list]) => `${name}: ${list.map(textOf).join(', ')}`);
+      process.stdout.write(`${dialect} ${path}\n    ${texts.join('\n    ') || 'not tried'}\n`);
+    }

@@ -1,0 +1,49 @@
+// The options of language models and calibration, for arguments.ts; loaded with the methods.
+
+import type { Kinds } from './arguments.js';
+import { watched } from './option_kinds.js';
+import type {
+  AutoConfigOptions,
+  EvaluateOptions,
+  GenerateOptions,
+  ImportanceOptions,
+  TokenCalibration,
+} from './types.js';
+
+export const tokenCalibration: Kinds<TokenCalibration> = { tokens: 'object', tensor: 'string' };
+
+export const evaluateOptions: Kinds<EvaluateOptions> = {
+  ...tokenCalibration,
+  ...watched,
+  bytesPerToken: 'number',
+  activations: ['float32', 'int8'],
+};
+
+export const generateOptions: Kinds<GenerateOptions> = {
+  ...watched,
+  tokens: 'any', // promptIds says more
+  text: 'string',
+  tokenizer: 'any',
+  count: 'number',
+};
+
+export const autoConfigOptions: Kinds<AutoConfigOptions> = {
+  ...watched,
+  targetBits: 'any', // one of the three; findConfig says more
+  targetBytes: 'any',
+  maxLoss: 'any',
+  calibration: tokenCalibration,
+  candidates: 'list',
+  exclude: 'strings',
+  format: 'string',
+  includeTowers: 'boolean',
+  includeExperts: 'boolean',
+  excludeExperts: 'boolean',
+};
+
+export const importanceOptions: Kinds<ImportanceOptions> = {
+  calibration: 'any',
+  format: ['gguf', 'dat'],
+  dataset: 'string',
+  signal: 'signal',
+};

@@ -1,0 +1,36 @@
+// The options of the public functions, for arguments.ts.
+
+import type { Kinds } from './arguments.js';
+import type { PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
+
+export const quantizerOptions: Kinds<QuantizerOptions> = {
+  threads: 'number',
+  wasmUrl: 'url',
+  wasmModule: 'object',
+  workerUrl: 'url',
+  memoryBudgetBytes: 'number',
+};
+
+export const planOptions: Kinds<PlanOptions> = {
+  format: 'string',
+  onnx: { qdq: 'boolean', accuracyLevel: [0, 1, 2, 3, 4], externalData: 'boolean' },
+  gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count' },
+  includeTowers: 'boolean',
+  includeExperts: 'boolean',
+  excludeExperts: 'boolean',
+  calibrated: 'boolean',
+};
+
+export const runOptions: Kinds<QuantizeModelOptions> = {
+  ...planOptions,
+  target: 'any',
+  calibration: 'any',
+  reuse: { config: 'any', output: 'any', report: 'object' },
+  shards: { part: 'number', of: 'number' },
+  signal: 'signal',
+  onProgress: 'function',
+  overwrite: 'boolean',
+  resume: 'boolean',
+};
+
+export const watched = { signal: 'signal', onProgress: 'function' } as const;
