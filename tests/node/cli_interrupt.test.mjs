@@ -62,6 +62,9 @@ async function caught(t, signals, flags) {
 for (const [signal, exitCode, word] of [
   ['SIGINT', 130, 'interrupted'],
   ['SIGTERM', 143, 'terminated'],
+  ['SIGHUP', 129, 'terminated'],
+  ['SIGQUIT', 131, 'terminated'],
+  ['SIGXCPU', 152, 'terminated'],
 ]) {
   test(`${signal} in the middle leaves no files and exits with ${exitCode}`, { timeout: 120_000 }, async (t) => {
     const { code, stdout, stderr, place, begun } = await caught(t, [signal]);

@@ -1,5 +1,6 @@
 // Opening models: files, shards, folders, index files, bytes, blobs, handles, URLs, custom sources; and what is refused.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { open as openHandle } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -360,4 +361,17 @@ test('a sibling file of 3 GiB is an error that names it, and ends nothing', asyn
     code: 'file-too-large',
     where: 'tokenizer.json',
   });
+});
+
+test('a pipe is no file, wherever it stands', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  const pipe = (name) => execFileSync('mkfifo', [join(folder, name)]);
+  pipe('model.safetensors');
+  const refused = { code: 'source-invalid', message: /a pipe or a device/ };
+  await assert.rejects(quantizer.open(join(folder, 'model.safetensors')), refused);
+  rmSync(join(folder, 'model.safetensors'));
+  copyFileSync(join(tinyLlama, 'model.safetensors'), join(folder, 'model.safetensors'));
+  pipe('config.json');
+  await assert.rejects(quantizer.open(folder), refused);
 });

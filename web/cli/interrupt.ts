@@ -1,10 +1,10 @@
 /**
- * SIGINT and SIGTERM. The first aborts the work, so that the library can remove its temporary files; the second ends the
+ * Signals that end a process and can be answered. The first aborts the work, so that the library can remove its temporary files; the second ends the
  * process immediately. Exit codes are those of a shell: 128 + signal number.
  */
 import { CommandError } from './failure.js';
 
-const kExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+const kExitCodes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGALRM: 142, SIGTERM: 143, SIGXCPU: 152 } as const;
 type Signal = keyof typeof kExitCodes;
 
 export class Interruption {
@@ -19,7 +19,7 @@ export class Interruption {
     return this.#controller.signal;
   }
 
-  /** 130 or 143 after a signal, else null. */
+  /** 128 and the number of the signal that arrived, else null. */
   get exitCode(): number | null {
     return this.#exitCode;
   }

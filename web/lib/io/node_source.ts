@@ -39,6 +39,9 @@ async function readFully(handle: FileHandle, offset: number, length: number): Pr
 /** A file by path, opened at the first read until `close`. */
 async function openPath(path: string): Promise<FileSource> {
   const opened = await stat(path, { bigint: true });
+  // Reads of pipes and devices wait for good, and no signal ends them.
+  if (!opened.isFile())
+    throw new Error(opened.isDirectory() ? 'it is a folder' : 'it is a pipe or a device, not a file');
   const size = Number(opened.size);
   const name = basename(path);
   let handle: Promise<FileHandle> | null = null;
