@@ -137,7 +137,7 @@ test('built configs are clean, and plan what they say', async (t) => {
     assert.deepEqual(quantizer.checkConfig(config), []);
     assert.ok(validators[config.dialect ?? 'quark'](config));
   }
-  const { tensors } = quantizer.plan(model, mixed, { format: 'quark' });
+  const { tensors } = quantizer.plan(model, mixed, { format: 'fake-quantized' });
   const dtypeOf = (ending) => tensors.find(({ name }) => name.endsWith(ending)).spec.dtype;
   assert.equal(dtypeOf('0.mlp.down_proj.weight'), 'int8');
   assert.equal(dtypeOf('0.self_attn.o_proj.weight'), 'uint4');
@@ -155,7 +155,7 @@ test('an embedding that is the output layer, too, is warned of', async (t) => {
   const config = { layer_type_quant_config: { Embedding: { weight: { dtype: 'int8' } } } };
   const codes = async (names) => {
     const model = await modelFor(t, quantizer, tensors(names));
-    return quantizer.plan(model, config, { format: 'quark' }).diagnostics.map(({ code }) => code);
+    return quantizer.plan(model, config, { format: 'fake-quantized' }).diagnostics.map(({ code }) => code);
   };
   assert.deepEqual(await codes(['model.embed_tokens.weight', 'model.layers.0.q_proj.weight']), ['tied-weights']);
   assert.deepEqual(await codes(['model.embed_tokens.weight', 'lm_head.weight']), []);

@@ -13,7 +13,7 @@ export const quantizerOptions: Kinds<QuantizerOptions> = {
 
 export const planOptions: Kinds<PlanOptions> = {
   format: 'string',
-  onnx: { qdq: 'boolean', accuracyLevel: [0, 1, 2, 3, 4], externalData: 'boolean' },
+  onnx: { qdq: 'boolean', externalData: 'boolean', constantInputs: 'boolean', accuracyLevel: [0, 1, 2, 3, 4] },
   gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count' },
   includeTowers: 'boolean',
   includeExperts: 'boolean',
