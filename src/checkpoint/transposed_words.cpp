@@ -1,5 +1,9 @@
 #include "checkpoint/transposed_words.h"
 
+#include <algorithm>
+
+#include "families/conversions.h"
+#include "families/joined_layers.h"
 #include "families/module_path.h"
 
 namespace wasmquant {
@@ -54,14 +58,46 @@ bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight.fron
 uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight.front().dtype).bits; }
 
 // "^model\\.layers\\.0$": names as literals in regular expressions.
-std::string exact(std::string_view name) {
+// A pattern for the module and whatever is below it.
+std::string exact(std::string_view name, bool with_below = false) {
   std::string out = "^";
   for (const char c : name) {
     if (c == '.') out += '\\';
     out += c;
   }
-  return out += '$';
+  return out += with_below ? "(\\..*)?$" : "$";
 }
+
+// The modules of experts none of which is quantized. vLLM builds one layer of them and looks for its name only.
+class KeptExperts {
+ public:
+  explicit KeptExperts(const List<LayerOutcome>& layers) {
+    for (const LayerOutcome& layer : layers)
+      for (const std::string& name : {layer.layer, layer.loader_layer})
+        if (!is_kept(layer) && families::is_single_expert(name)) add_once(quantized_, families::joined_layer(name));
+  }
+
+  /// The module that stands for the layer; empty if the layer is named itself.
+  std::string module_of(std::string_view layer) const {
+    if (!families::is_single_expert(layer)) return {};
+    const std::string module = families::joined_layer(layer);
+    return contains(quantized_, module) ? std::string() : module;
+  }
+  /// Whether the module is met for the first time.
+  bool is_new(const std::string& module) { return add_once(named_, module); }
+
+ private:
+  static bool contains(const List<std::string>& list, std::string_view item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  }
+  static bool add_once(List<std::string>& list, const std::string& item) {
+    if (contains(list, item)) return false;
+    list.push_back(item);
+    return true;
+  }
+
+  List<std::string> quantized_, named_;
+};
 
 }  // namespace
 
@@ -100,10 +136,17 @@ json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& la
   json::Array kept;
   uint64_t group = 0;
   bool has_head = false;
+  KeptExperts experts(layers);
   for (const LayerOutcome& layer : layers) {
     has_head |= group_of(layer) != 0 && families::last_component(layer.layer) == "lm_head";
-    if (is_kept(layer)) kept.emplace_back(layer.layer);
-    if (is_kept(layer) && !layer.loader_layer.empty()) kept.emplace_back(layer.loader_layer);
+    for (const std::string& name : {layer.layer, layer.loader_layer}) {
+      if (!is_kept(layer) || name.empty()) continue;
+      const std::string module = experts.module_of(name);
+      if (module.empty())
+        kept.emplace_back(name);
+      else if (experts.is_new(module))
+        kept.emplace_back(module);
+    }
     if (group_of(layer) != 0) group = group_of(layer);
   }
   if (group == 0) return nullptr;
@@ -177,12 +220,17 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   if (first == nullptr) return nullptr;
   const uint64_t group = group_of(*first), bits = bits_of(*first);
   json::Value dynamic{json::Object{}};
+  KeptExperts experts(layers);
   for (const LayerOutcome& layer : layers) {
     if (layer.layer_type != "Linear" || layer.layer == "lm_head") continue;
     if (is_kept(layer)) {
-      dynamic.set(text_of("-:{}", exact(layer.layer)), json::Value(json::Object{}));
-      if (!layer.loader_layer.empty())
-        dynamic.set(text_of("-:{}", exact(layer.loader_layer)), json::Value(json::Object{}));
+      for (const std::string& name : {layer.layer, layer.loader_layer}) {
+        if (name.empty()) continue;
+        const std::string module = experts.module_of(name);
+        if (module.empty() || experts.is_new(module))
+          dynamic.set(text_of("-:{}", exact(module.empty() ? name : module, !module.empty())),
+                      json::Value(json::Object{}));
+      }
     } else if (group_of(layer) != group || bits_of(layer) != bits) {
       json::Value own;
       if (bits_of(layer) != bits) own.set("bits", bits_of(layer));

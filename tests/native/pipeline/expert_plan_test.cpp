@@ -258,6 +258,29 @@ TEST_CASE("single experts that are left have a group of fp8, which lets the load
   CHECK(groups_of("int8", ExpertChoice::exclude, R"({"model_type": "other"})").members().size() == 1);
 }
 
+TEST_CASE("awq and gptq name the module of experts none of which is quantized, as vLLM looks for it") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const ModelIndex index = mixture_index(layouts.single, kMerged);
+  const auto block_of = [&](const char* format, const std::string& config, ExpertChoice experts) {
+    List<Diagnostic> diagnostics;
+    PlanOptions options;
+    options.format = format;
+    options.experts = experts;
+    auto plan = make_plan(index, config, options, diagnostics);
+    REQUIRE(bool(plan));
+    return plan->quantization_config;
+  };
+  const json::Value awq = block_of("awq", "uint4_wo_32", ExpertChoice::exclude);
+  CHECK(json::write(awq["modules_to_not_convert"]) == R"(["model.layers.0.mlp.experts","model.layers.0.mlp.gate"])");
+  const json::Value gptq = block_of("gptq", "int4_wo_32", ExpertChoice::exclude);
+  CHECK(json::write(gptq["dynamic"]) ==
+        R"({"-:^model\\.layers\\.0\\.mlp\\.experts(\\..*)?$":{},"-:^model\\.layers\\.0\\.mlp\\.gate$":{}})");
+  const std::string partly = R"({"global_quant_config": {"weight": {"dtype": "uint4", "qscheme": "per_group",
+    "group_size": 32, "ch_axis": -1, "symmetric": false}}, "exclude": ["*.experts.1.*", "*.gate"]})";
+  CHECK(json::write(block_of("awq", partly, ExpertChoice::by_default)["modules_to_not_convert"])
+            .find("experts.1.up_proj") != std::string::npos);
+}
+
 TEST_CASE("experts of which some are left, or that differ, are refused for a preset and warned of for a config") {
   const Layouts layouts = make_layouts(StorageDtype::F32);
   const ModelIndex index = mixture_index(layouts.single, kMerged);

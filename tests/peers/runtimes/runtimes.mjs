@@ -97,15 +97,16 @@ export class Writer {
     const config = algorithm ? { ...plain, algo_config: [algorithm.config] } : plain;
     const calibrated = algorithm && { calibration: { tokens: { rows: [model.tokens] } } };
     const { target: folder, report } = await this.#write(model, config, { ...options, ...calibrated, format });
-    const layersOf = (wanted) => report.tensors.filter(({ action }) => action === wanted).map(({ layer }) => layer);
-    const quantized = new Set(layersOf('quantize'));
-    const copied = layersOf('copy').filter((layer) => !quantized.has(layer));
+    const layersOf = (isWanted) => report.tensors.filter(({ action }) => isWanted(action)).map(({ layer }) => layer);
+    const quantized = new Set(layersOf((action) => action === 'quantize'));
+    // Copied, or cast to the dtype in which the loader computes.
+    const kept = layersOf((action) => action !== 'quantize').filter((layer) => !quantized.has(layer));
     const { weight } = config.global_quant_config;
     const scales = formatsOfFloat16Scales.includes(format) ? { scale_type: 'float16' } : {};
     const simulated = {
       ...config,
       global_quant_config: { weight: { ...weight, ...scales } },
-      exclude: [...new Set([...config.exclude, ...copied])],
+      exclude: [...new Set([...config.exclude, ...kept])],
     };
     const { target: reference } = await this.#write(model, simulated, { ...calibrated, format: 'fake-quantized' });
     const { input_tensors: input } = config.global_quant_config;

@@ -24,6 +24,20 @@ const actOrderRefusals = { int4_wo_64: 'GPTQ group activation ordering (desc_act
 /** desc_act with g_idx. */
 const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
 
+// The CPU build has no kernels for quantized experts: the configs are read, and the backend is looked for in vain.
+const noExperts = 'No WNA16 MoE backend supports the deployment configuration';
+const expertPresets = ['int4_wo_64', 'int8', 'mxfp4', 'fp8_per_channel'];
+const expertRefusals = { ...compressedRefusals, int4_wo_64: noExperts };
+const included = { options: { includeExperts: true } };
+const includedPresets = ['int8_dynamic', 'nvfp4', 'fp8_per_block'];
+const includedRefusals = {
+  int8_dynamic: 'No Int8 MoE backend supports the deployment configuration',
+  nvfp4: 'No NvFp4 MoE backend supports the deployment configuration',
+  fp8_per_block: noKernel,
+};
+const excluded = { options: { excludeExperts: true } };
+const quarkExpertRefusals = { ptpc_fp8: 'Unsupported FP8 MoE backend: NONE', mxfp4: noKernel };
+
 const cases = [
   ...casesOf({ ...tinyLlama, ...compressed, presets: wordPresets }),
   ...casesOf({ ...inBfloat16, ...compressed, presets: compressedPresets, refusals: compressedRefusals }),
@@ -37,17 +51,14 @@ const cases = [
     refusals: actOrderRefusals,
   }),
   ...casesOf({ ...inBfloat16, format: 'quark', presets: quarkPresets, refusals: quarkRefusals }),
-  ...casesOf({ ...tinyMoe, ...compressed, presets: ['int4_wo_64', 'int8', 'mxfp4', 'fp8_per_channel'] }),
-  ...casesOf({
-    ...tinyMoe,
-    ...compressed,
-    options: { includeExperts: true },
-    presets: ['int8_dynamic', 'nvfp4', 'fp8_per_block'],
-  }),
-  ...casesOf({ ...tinyMoe, ...compressed, options: { excludeExperts: true }, presets: ['int4_wo_64', 'int8_dynamic'] }),
-  ...casesOf({ ...tinyMoe, format: 'awq', presets: ['uint4_wo_64'] }),
-  ...casesOf({ ...tinyMoe, format: 'gptq', presets: ['int4_wo_64'] }),
-  ...casesOf({ ...tinyMoe, format: 'quark', presets: ['ptpc_fp8', 'mxfp4'] }),
+  ...casesOf({ ...tinyMoe, ...compressed, presets: expertPresets, refusals: expertRefusals }),
+  ...casesOf({ ...tinyMoe, ...compressed, ...included, presets: includedPresets, refusals: includedRefusals }),
+  ...casesOf({ ...tinyMoe, ...compressed, ...excluded, presets: ['int4_wo_64'] }),
+  ...casesOf({ ...tinyMoe, format: 'awq', presets: ['uint4_wo_64'], refusals: { uint4_wo_64: noExperts } }),
+  ...casesOf({ ...tinyMoe, format: 'awq', ...excluded, presets: ['uint4_wo_64'] }),
+  ...casesOf({ ...tinyMoe, format: 'gptq', ...excluded, presets: ['int4_wo_64'] }),
+  ...casesOf({ ...tinyMoe, format: 'gptq', presets: ['int4_wo_64'], refusals: expertRefusals }),
+  ...casesOf({ ...tinyMoe, format: 'quark', presets: ['ptpc_fp8', 'mxfp4'], refusals: quarkExpertRefusals }),
   ...casesOf({ ...smollm2, ...compressed, presets: ['int4_wo_64'] }),
 ];
 

@@ -75,9 +75,10 @@ class ListedLogits:
 
 
 def run(folder, case, is_reference):
-    llm = LLM(model=folder, dtype=case["dtype"], enforce_eager=True, max_model_len=64, skip_tokenizer_init=True, max_logprobs=LISTED,
-              enable_prefix_caching=False)
+    llm = None
     try:
+        llm = LLM(model=folder, dtype=case["dtype"], enforce_eager=True, max_model_len=64, skip_tokenizer_init=True, max_logprobs=LISTED,
+                  enable_prefix_caching=False)
         if is_reference and case["inputs"]:
             round_inputs(llm, case["inputs"])
         sampling = SamplingParams(temperature=0, max_tokens=5, ignore_eos=True, prompt_logprobs=LISTED, detokenize=False)
@@ -85,6 +86,7 @@ def run(folder, case, is_reference):
     finally:
         del llm
         gc.collect()
+        # Process groups outlive a model that is refused, and those of a dense model have none for experts.
         cleanup_dist_env_and_memory()
     positions = [{token: entry.logprob for token, entry in values.items()} for values in made.prompt_logprobs if values]
     return ListedLogits(positions), list(made.outputs[0].token_ids)
