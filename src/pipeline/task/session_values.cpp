@@ -66,7 +66,8 @@ void TensorSession::store(StorageDtype dtype, uint64_t count, uint8_t* out) {
 Status TensorSession::run_values(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const bool is_cast = layout.codes == CodeStorage::cast_values, is_block = info_of(layout.spec.dtype).is_block();
-  const auto run = is_cast ? std::nullopt : layout.run_in_tile();
+  std::optional<uint64_t> run;
+  if (!is_cast) run = layout.run_in_tile();
   const StorageDtype stored = layout.components.front().dtype;
   const uint64_t block = is_block ? layout.columns  // whole lines
                          : run    ? *run * std::max<uint64_t>(kBlockElements / *run, 1)
