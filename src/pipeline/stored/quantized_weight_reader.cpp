@@ -103,6 +103,7 @@ Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_te
       if (!made && block == &old) made.error().where = where;
       if (!made) return std::move(made.error());
       reader.format_ = std::move(*made);
+      reader.lengths_ = RowLengths(document);
       return reader;
     }
     known += text_of("{}{}", known.empty() ? "" : ", ", row.method);
@@ -160,7 +161,31 @@ List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) cons
     if (original.weight.shape.empty()) original.weight.layer = layer;
     out.push_back(std::move(original));
   }
+  find_lengths(model, out);
   return out;
+}
+
+void StoredWeightReader::find_lengths(const ModelIndex& model, List<OriginalTensor>& tensors) const {
+  List<std::pair<OriginalTensor*, uint64_t>> unsure;
+  for (OriginalTensor& tensor : tensors)
+    if (const uint64_t codes = tensor.plain == nullptr ? format_->codes_per_word(model, tensor.weight) : 1; codes > 1)
+      unsure.push_back({&tensor, codes});
+  if (unsure.empty()) return;
+  RowLengths lengths = lengths_;
+  for (const OriginalTensor& tensor : tensors) {
+    const std::vector<uint64_t>& shape = tensor.weight.shape;
+    if (shape.empty()) continue;
+    if (tensor.weight.layer_type == "Embedding")
+      lengths.add_hidden(shape.back());
+    else
+      lengths.add(shape.front());
+    if (tensor.plain != nullptr && shape.size() > 1) lengths.add(shape.back());
+  }
+  for (auto& [tensor, codes] : unsure) {
+    std::vector<uint64_t>& shape = tensor->weight.shape;
+    shape.back() = lengths.of(tensor->weight.layer, shape.back(), codes);
+    if (shape.back() == 0) shape.clear();
+  }
 }
 
 }  // namespace wasmquant

@@ -5,6 +5,7 @@
 
 #include "core/list.h"
 #include "core/result.h"
+#include "pipeline/stored/row_lengths.h"
 #include "pipeline/stored/source_format.h"
 
 namespace wasmquant {
@@ -27,7 +28,8 @@ class StoredWeightReader {
   /// format-unsupported, naming the tensor.
   Result<StoredWeight> find(const ModelIndex& model, const WeightDescription& weight) const;
 
-  /// The original model: its tensors in order, without scales and other parts. A weight's shape is empty if unknown.
+  /// The original model: its tensors in order, without scales and other parts. A weight's shape is empty if unknown,
+  /// also where more than one length of its rows fits (RowLengths).
   List<OriginalTensor> originals(const ModelIndex& model) const;
 
   /// Whether any weight is stored as codes.
@@ -41,7 +43,11 @@ class StoredWeightReader {
   PackMethod pack_method() const noexcept { return format_->pack_method(); }
 
  private:
+  // Of rows in words, whose number of codes is not stored, the length.
+  void find_lengths(const ModelIndex& model, List<OriginalTensor>& tensors) const;
+
   std::unique_ptr<SourceFormat> format_;
+  RowLengths lengths_{json::Value()};  // that config.json names
 };
 
 }  // namespace wasmquant

@@ -10,6 +10,7 @@ namespace wasmquant {
 namespace {
 
 constexpr std::string_view kQuark = "quark";
+constexpr uint64_t kCodesPerWord = 8;  // of 4 bits
 
 // Which layers have codes is seen in the tensors, so that an exclusion that this version cannot match does no harm.
 json::Value without_unusable_exclusions(const json::Value& block) {
@@ -53,6 +54,10 @@ class QuarkSource final : public SourceFormat {
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     if (holds_values()) return std::optional<StoredWeight>();
+    if (weight.shape.empty())
+      return error_at(ErrorCode::shape_mismatch, text_of("{}.weight", weight.layer),
+                      "the last word of each row may be filled in part, and the tensors and config.json of this model "
+                      "name more than one length that fits; decode it by AMD Quark");
     const ModelTensor* plain = tensor_of(model, weight.layer, "weight");
     const ModelTensor* scale = tensor_of(model, weight.layer, "weight_scale");
     const bool may_be_blocks = plain != nullptr && plain->stored.dtype == StorageDtype::U8;
@@ -69,6 +74,15 @@ class QuarkSource final : public SourceFormat {
     }
     TRY(found, locate(model, kQuark, weight, stages));
     return std::optional(std::move(found));
+  }
+
+  // Words of groups run along the outputs, which the scales count.
+  uint64_t codes_per_word(const ModelIndex& model, const WeightDescription& weight) const override {
+    const ModelTensor* codes = tensor_of(model, weight.layer, "weight");
+    const bool is_words = codes != nullptr && codes->stored.dtype == StorageDtype::I32 && weight.shape.size() == 2 &&
+                          codes->stored.shape.size() == 2 && codes->stored.shape[0] == weight.shape[0] &&
+                          codes->stored.shape[1] * kCodesPerWord == weight.shape[1];
+    return is_words ? kCodesPerWord : 1;
   }
 
   PackMethod pack_method() const noexcept override { return config_.export_info.value_or(ExportInfo{}).pack_method; }

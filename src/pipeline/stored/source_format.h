@@ -30,6 +30,9 @@ class SourceFormat {
   /// The weight of `weight.layer` with that shape; nullopt if it is not stored as codes. Errors: tensor-missing,
   /// shape-mismatch, dtype-unsupported, naming the tensor.
   virtual Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const = 0;
+  /// Codes in a word of these rows, if the last word of each may be filled in part, so that the shape of the codes does
+  /// not tell the length of the rows; else 1.
+  virtual uint64_t codes_per_word(const ModelIndex&, const WeightDescription&) const { return 1; }
   virtual PackMethod pack_method() const noexcept { return PackMethod::reorder; }
 };
 

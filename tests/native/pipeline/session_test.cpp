@@ -232,6 +232,44 @@ TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
   }
 }
 
+TEST_CASE("odd shapes are refused, or written and read back whole") {
+  std::vector<SessionCase> cases(std::begin(kSessionCases), std::end(kSessionCases));
+  for (const char* blocks : {R"({"dtype": "mx6", "ch_axis": -1})", R"({"dtype": "mx9", "ch_axis": -1})",
+                             R"({"dtype": "bfp16", "ch_axis": -1})"})
+    for (const char* format : {"quark", "fake-quantized"}) cases.push_back({format, blocks});
+  constexpr uint64_t kShapes[][2] = {{1, 1}, {1, 90}, {3, 7}, {4, 90}, {13, 60}, {60, 13}, {5, 250}, {9, 32}};
+  size_t written = 0;
+  for (const auto& shape : kShapes) {
+    const MemoryModel model = session_model_of(StorageDtype::F32, shape[0], shape[1]);
+    const ModelIndex index = model.index();
+    for (const SessionCase& c : cases) {
+      CAPTURE(shape[0]);
+      CAPTURE(shape[1]);
+      CAPTURE(c.format);
+      CAPTURE(c.spec);
+      List<Diagnostic> diagnostics;
+      PlanOptions options;
+      options.format = c.format;
+      auto plan = make_plan(index, session_config_of(c.spec), options, diagnostics);
+      if (!plan) continue;
+      auto out = run_plan(model, *plan);
+      if (!out) {
+        CHECK(out.error().code == ErrorCode::format_unsupported);
+        continue;
+      }
+      ++written;
+      json::Value config;
+      config.set("quantization_config", plan->quantization_config);
+      auto compared = compare_models(index, "", out->model.index(), json::write(config), {10'000, 10'000});
+      REQUIRE(bool(compared));
+      for (const ComparedPair& pair : compared->pairs)
+        if (pair.name == "a.q_proj.weight")
+          CHECK(decode_all(out->model, pair.right).size() == shape[0] * shape[1]);
+    }
+  }
+  CHECK(written > 100);
+}
+
 TEST_CASE("a weight that is not finite is named with its element, unless the config saturates") {
   for (const char* spec : {R"({"dtype": "int4", "qscheme": "per_group", "group_size": 32})",
                            R"({"dtype": "int8", "qscheme": "per_tensor"})",

@@ -1,8 +1,9 @@
 // npm run test:seams [-- COUNT]: random pairs of everything that can meet (source format and dtype, family with joined, tied and expert layers, spec,
 // algorithm, output format, reader), judged by decoders that are not ours. A run may refuse; one that succeeds must have written what was meant.
 //   --seed N: the first case (1)   --loaders: transformers and AMD Quark load what they can, too   --verbose: every refusal
+//   --keep FOLDER: where the files of the last case stay
 // Prints how many were right and why others were refused; exit code 1 for a wrong one. A case is made from its number: `-- 1 --seed 1234` repeats it.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -88,14 +89,20 @@ async function tryCase(seed, { folder, presets, judge, loaders, tally, verbose }
 main(async (args) => {
   const { values, positionals } = parseArgs({
     args,
-    options: { seed: { type: 'string', default: '1' }, loaders: { type: 'boolean' }, verbose: { type: 'boolean' } },
+    options: {
+      seed: { type: 'string', default: '1' },
+      loaders: { type: 'boolean' },
+      verbose: { type: 'boolean' },
+      keep: { type: 'string' },
+    },
     allowPositionals: true,
   });
   const count = Number(positionals[0] ?? 50);
   const start = Number(values.seed);
   buildAll();
   const { createQuantizer } = await import('../../../dist/node.js');
-  const folder = mkdtempSync(join(tmpdir(), 'wasmquant-seams-'));
+  const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'wasmquant-seams-'));
+  mkdirSync(folder, { recursive: true });
   const tally = new Tally();
   const judge = new Judge();
   const loaders = values.loaders ? new Loaders() : null;
@@ -114,7 +121,7 @@ main(async (args) => {
   } finally {
     judge.close();
     loaders?.close();
-    rmSync(folder, { recursive: true, force: true });
+    if (!values.keep) rmSync(folder, { recursive: true, force: true });
   }
   return tally.print() > 0 ? 1 : 0;
 });
