@@ -133,6 +133,12 @@ class Builder {
     const Granularity& g = layout_.granularity;
     if (layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
       return unsupported("{} stores 2, 4 or 8 bits, not {}", layout_.bits);
+    // ONNX Runtime 1.32 makes MatMulNBits of it, and takes four codes of a byte for outputs of one input.
+    const bool is_input_major = weight_.is_input_major != layout_.source_transposed;
+    if (form_ == OnnxForm::dequantize_linear && layout_.bits == 2 && is_input_major && layout_.shape.back() % 4 != 0)
+      return unsupported(
+          "{} with codes of 2 bits below a MatMul needs a multiple of 4 outputs, not {}: ONNX Runtime misreads others",
+          layout_.shape.back());
     const uint64_t elements = g.element_count(), scales = g.scale_count();
     std::vector<uint64_t> shape;
     if (spec.qscheme == QScheme::per_channel) shape.push_back(g.axis);

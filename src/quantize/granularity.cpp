@@ -113,6 +113,9 @@ Granularity consecutive_scales(uint64_t count, uint64_t length) noexcept {
 
 Result<Granularity> granularity_of(const std::vector<uint64_t>& shape, const QuantizationSpec& spec) {
   const bool is_cast = info_of(spec.dtype).is_plain_cast();
+  if (info_of(spec.dtype).is_block() && spec.qscheme != QScheme::per_group)
+    return Error{ErrorCode::spec_invalid, "",
+                 std::string(info_of(spec.dtype).name) + " is made of blocks along one axis; use per_group"};
   if (spec.qscheme == QScheme::per_block && !is_cast) return granularity_of_blocks(shape, spec);
   Granularity g;
   if (spec.qscheme == QScheme::per_tensor || is_cast) {

@@ -218,7 +218,8 @@ class CheckpointPlanner final : public OutputPlanner {
     if (has_fallback() && stages.size() == 1) {
       const QuantizationSpec& spec = stages.front();
       const uint64_t axis = group_axis(planned.weight, spec);
-      const bool fits = layout ? spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
+      const bool may_end_short = spec.group_size <= 0 || info_of(spec.dtype).is_block();
+      const bool fits = layout ? may_end_short || axis % static_cast<uint64_t>(spec.group_size) == 0
                                : layout.error().code != ErrorCode::group_size_invalid;
       const bool shares_size = fits && format_.needs_one_group_size(spec);
       if (shares_size && common_group_ != 0 && spec.group_size > common_group_)

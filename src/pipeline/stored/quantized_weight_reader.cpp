@@ -178,7 +178,7 @@ void StoredWeightReader::find_lengths(const ModelIndex& model, List<OriginalTens
     if (tensor.weight.layer_type == "Embedding")
       lengths.add_hidden(shape.back());
     else
-      lengths.add(shape.front());
+      lengths.add_rows(tensor.weight.layer, shape.front());
     if (tensor.plain != nullptr && shape.size() > 1) lengths.add(shape.back());
   }
   for (auto& [tensor, codes] : unsure) {

@@ -37,18 +37,21 @@ class QuarkSource final : public SourceFormat {
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
     const std::vector<uint64_t>& stored = codes.stored.shape;
     if (stored.size() != 2) return {stored};
-    // Codes per stored element: bytes; fp4; words of 4 bits; fp6, mx6; int3; mx9, bfp16.
-    constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {8, 1}, {4, 3}, {8, 3}, {8, 9}};
+    if (codes.stored.dtype == StorageDtype::I32) {
+      // Scales [groups, rows] count the rows of what is transposed, of which the last word of a line may be filled in
+      // part; words of rows are those of 4 bits.
+      const ModelTensor* scale = tensor_of(model, split_name(codes.stored.name).layer, "weight_scale");
+      if (scale != nullptr && scale->stored.shape.size() == 2) return {{scale->stored.shape[1], stored[0]}};
+      return {{stored[0], stored[1] * kCodesPerWord}};
+    }
+    // Codes per stored element: bytes; fp4; fp6, mx6; int3; mx9, bfp16.
+    constexpr struct { uint64_t codes, elements; } kFactors[] = {{1, 1}, {2, 1}, {4, 3}, {8, 3}, {8, 9}};
     List<std::vector<uint64_t>> shapes{stored};
     for (const auto& factor : kFactors) {
       const uint64_t columns = stored[1] * factor.codes / factor.elements;
       shapes.push_back({stored[0], columns});
       shapes.push_back({columns, stored[0]});
     }
-    // Scales [groups, rows] tell the rows of transposed words, of which the last of a line may be filled in part.
-    const ModelTensor* scale = tensor_of(model, split_name(codes.stored.name).layer, "weight_scale");
-    if (codes.stored.dtype == StorageDtype::I32 && scale != nullptr && scale->stored.shape.size() == 2)
-      shapes.push_back({scale->stored.shape[1], stored[0]});
     return shapes;
   }
 

@@ -6,28 +6,32 @@
 namespace wasmquant {
 namespace {
 
-constexpr const char* kHiddenKeys[] = {"hidden_size|n_embd|d_model|dim"};
+constexpr const char* kHiddenKeys = "hidden_size|n_embd|d_model|dim";
 constexpr const char* kInnerKeys[] = {"intermediate_size|n_inner|ffn_dim|d_ff|hidden_dim", "moe_intermediate_size",
                                       "shared_expert_intermediate_size", "q_lora_rank", "kv_lora_rank"};
 
-uint64_t the_one_in(const List<uint64_t>& lengths, uint64_t capacity, uint64_t per_word) {
-  uint64_t found = capacity;
-  bool is_known = false;
+// How many of `lengths` end in the last word, and one of them.
+struct Found {
+  uint64_t length = 0;
+  size_t count = 0;
+};
+Found ending_within(const List<uint64_t>& lengths, uint64_t capacity, uint64_t per_word) {
+  Found found;
   for (const uint64_t length : lengths) {
-    if (length > capacity || length + per_word <= capacity) continue;
-    if (is_known && length != found) return 0;
-    found = length;
-    is_known = true;
+    if (length > capacity || length + per_word <= capacity || length == found.length) continue;
+    found.length = length;
+    ++found.count;
   }
   return found;
 }
+
+std::string_view module_of(std::string_view layer) { return layer.substr(0, layer.rfind('.')); }
 
 }  // namespace
 
 RowLengths::RowLengths(const json::Value& config) {
   const families::ConfigReader reader(config);
-  for (const char* key : kHiddenKeys)
-    if (const auto length = reader.count(key)) add_hidden(*length);
+  if (const auto length = reader.count(kHiddenKeys)) add_hidden(*length);
   for (const char* key : kInnerKeys)
     if (const auto length = reader.count(key)) add(*length);
   const auto heads = reader.count("num_attention_heads|n_head");
@@ -40,10 +44,23 @@ void RowLengths::add_hidden(uint64_t length) {
   add(length);
 }
 
+void RowLengths::add_rows(std::string_view layer, uint64_t rows) {
+  add(rows);
+  if (!families::joined_matrix(layer).empty()) joined_.push_back({std::string(module_of(layer)), rows});
+}
+
 uint64_t RowLengths::of(std::string_view layer, uint64_t capacity, uint64_t per_word) const {
-  // Parts of a joined matrix have one input, the block's.
-  const bool reads_hidden = !hidden_.empty() && !families::joined_matrix(layer).empty();
-  return the_one_in(reads_hidden ? hidden_ : others_, capacity, per_word);
+  List<uint64_t> inputs;
+  if (!families::joined_matrix(layer).empty()) {
+    inputs = hidden_;  // the parts of a joined matrix have one input, the block's
+  } else {
+    for (const Rows& other : joined_)
+      if (other.module == module_of(layer)) inputs.push_back(other.rows);
+  }
+  for (const List<uint64_t>* lengths : {static_cast<const List<uint64_t>*>(&inputs), &others_})
+    if (const Found found = ending_within(*lengths, capacity, per_word); found.count != 0)
+      return found.count == 1 ? found.length : 0;
+  return capacity;
 }
 
 }  // namespace wasmquant

@@ -3,6 +3,7 @@
 // config.json. Only lengths that end within the last word come into question.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/json.h"
@@ -18,6 +19,8 @@ class RowLengths {
 
   /// A length that a tensor of the file has: of its rows, or as many as it has rows.
   void add(uint64_t length) { others_.push_back(length); }
+  /// The number of rows of `layer`, which another layer of its module may read.
+  void add_rows(std::string_view layer, uint64_t rows);
   /// The width of the embedding, which the first layers of each block read.
   void add_hidden(uint64_t length);
 
@@ -26,7 +29,13 @@ class RowLengths {
   uint64_t of(std::string_view layer, uint64_t capacity, uint64_t per_word) const;
 
  private:
+  struct Rows {
+    std::string module;
+    uint64_t rows;
+  };
+
   List<uint64_t> hidden_, others_;
+  List<Rows> joined_;  // of layers that are parts of joined ones, and what reads them is beside them
 };
 
 }  // namespace wasmquant

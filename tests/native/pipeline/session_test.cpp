@@ -263,8 +263,7 @@ TEST_CASE("odd shapes are refused, or written and read back whole") {
       auto compared = compare_models(index, "", out->model.index(), json::write(config), {10'000, 10'000});
       REQUIRE(bool(compared));
       for (const ComparedPair& pair : compared->pairs)
-        if (pair.name == "a.q_proj.weight")
-          CHECK(decode_all(out->model, pair.right).size() == shape[0] * shape[1]);
+        if (pair.name == "a.q_proj.weight") CHECK(decode_all(out->model, pair.right).size() == shape[0] * shape[1]);
     }
   }
   CHECK(written > 100);

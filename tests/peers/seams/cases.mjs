@@ -194,7 +194,9 @@ export class SeamCase {
       tied: known.tied,
       joinsScales: wanted.isNearest,
       keepsOthers: wanted.isNearest,
-      casts: /float16/.test(JSON.stringify(wanted.config)),
+      cast: report.tensors.filter(({ action }) => action === 'cast').map(({ name }) => name),
+      // Scales of 8 bits stretch a range of zero points and codes of 8 bits by up to half a step at its end.
+      noiseRatio: /"(u?int8|mx)"/.test(JSON.stringify(wanted.config)) && shape.dtype !== 'F32' ? 1.3 : 1.05,
       expectsQuantized:
         !['bf16', 'f16'].includes(wanted.config) && report.tensors.some(({ action }) => action === 'quantize'),
     };

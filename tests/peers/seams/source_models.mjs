@@ -179,7 +179,8 @@ export function writeModel(folder, random, { family, dtype, sizes, isTied, shard
   return {
     shapes: Object.fromEntries(list.map(([name, { shape }]) => [name, shape])),
     linear: list.filter(([, { isLinear }]) => isLinear).map(([name]) => name.replace(/\.weight$/, '')),
-    tied: isTied ? ['lm_head'] : [],
+    // Nobody ties the head of a class that is not named.
+    tied: isTied && architecture ? ['lm_head'] : [],
     canRun,
   };
 }
