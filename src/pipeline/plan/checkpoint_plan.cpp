@@ -225,7 +225,7 @@ class CheckpointPlanner final : public OutputPlanner {
       if (shares_size && common_group_ != 0 && spec.group_size > common_group_)
         layout = format_.layout(planned.weight, {with_common_group(spec, planned)});
       else if (!fits)
-        layout = format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
+        layout = in_fitting_groups(spec, axis, planned);
     }
     if (layout && has_short_joined_block(planned.weight, *layout)) {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -249,6 +249,18 @@ class CheckpointPlanner final : public OutputPlanner {
     leave(planned, error);
     planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
     return {};
+  }
+
+  // Scales of block formats are for groups: without a size that fits there is nothing to fall back to.
+  Result<WeightLayout> in_fitting_groups(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {
+    const std::string reason = planned.reason.text;
+    const QuantizationSpec fitting = with_fitting_group(spec, axis, planned);
+    if (fitting.qscheme == QScheme::per_group || fitting.scale_format == ScaleFormat::float32)
+      return format_.layout(planned.weight, {fitting});
+    planned.reason.text = reason;
+    return error_at(ErrorCode::format_unsupported, planned.task.name,
+                    "groups of {} do not divide rows of {}, and scales of {} are for groups only", spec.group_size, axis,
+                    config::word_of(spec.scale_format, config::kScaleFormats));
   }
 
   QuantizationSpec with_fitting_group(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {

@@ -212,6 +212,8 @@ export class SeamCase {
       { global_quant_config: { weight: { dtype: 'bfloat16' } } },
       { target, format: 'fake-quantized' },
     );
+    // Quark's words of rows do not tell the length of a row; where the model does not either, ours says so.
+    if (refused?.includes('the last word of each row may be filled in part')) return null;
     if (refused) throw new Error(`our own output is refused: ${refused}`);
     return target;
   }
