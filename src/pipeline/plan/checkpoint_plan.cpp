@@ -89,14 +89,14 @@ class CheckpointPlanner final : public OutputPlanner {
     leave_router(planned, resolved.weight);
     if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
       resolved.weight = Stages();
-      planned.reason = {Rule::excluded, "", std::string(experts_left_)};
+      planned.reason = Reason{Rule::excluded, "", std::string(experts_left_)};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
     TRY_VOID(describe_groups(planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
-    if (!task.layout.components.empty()) leave_with_others(planned);
-    if (!task.layout.components.empty())
+    if (!task.layout->components.empty()) leave_with_others(planned);
+    if (!task.layout->components.empty())
       widen_output(task);
     else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor))
       TRY_VOID(keep_values(tensor, planned));
@@ -143,12 +143,12 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
   void leave_router(PlannedTensor& planned, Stages& stages) {
-    const bool is_named = planned.reason.rule == Rule::layer_name || planned.reason.rule == Rule::layer_glob;
+    const bool is_named = planned.reason->rule == Rule::layer_name || planned.reason->rule == Rule::layer_glob;
     if (stages.empty() || is_named || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
     stages = Stages();
-    planned.reason = {Rule::not_quantizable, "",
-                      "routers: Quark passes their classes over and loads them as they are; name the layer in "
-                      "layer_quant_config to quantize it"};
+    planned.reason = Reason{Rule::not_quantizable, "",
+                            "routers: Quark passes their classes over and loads them as they are; name the layer in "
+                            "layer_quant_config to quantize it"};
     routers_.add(planned.task.name);
   }
 
@@ -191,15 +191,16 @@ class CheckpointPlanner final : public OutputPlanner {
     if (weight.layer_type != kExperts) return {};
     const auto experts = experts_of(model_, tensor, family_);
     if (!is_cast && (!experts || experts_ != ExpertStorage::as_stored)) {
-      const Rule rule = planned.reason.rule;
+      const Rule rule = planned.reason->rule;
       if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
         return error_at(ErrorCode::format_unsupported, planned.task.name,
                         "{}. Take the rule for them from the config, or write fake-quantized or gguf", experts_left_);
       stages = Stages();
-      planned.reason = {Rule::not_quantizable, "",
-                        !experts                ? "the axes of these experts cannot be told from shapes and config.json"
-                        : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
-                                                : std::string(experts_left_)};
+      planned.reason =
+          Reason{Rule::not_quantizable, "",
+                 !experts                ? "the axes of these experts cannot be told from shapes and config.json"
+                 : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
+                                         : std::string(experts_left_)};
       return {};
     }
     weight.experts = weight.shape[0];
@@ -221,23 +222,23 @@ class CheckpointPlanner final : public OutputPlanner {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
                                "vLLM joins this layer with others, and its {} rows do not fill blocks of {}",
                                planned.weight.shape[0], layout->spec.block_rows);
-      if (config_.default_exclusions && planned.reason.rule == Rule::global)
+      if (config_.default_exclusions && planned.reason->rule == Rule::global)
         layout = std::move(problem);
       else if (!std::exchange(has_warned_of_blocks_, true))
         warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
              "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
     if (layout) {
+      layout->source_transposed = tensor.is_input_major;
       planned.task.layout = std::move(*layout);
-      planned.task.layout.source_transposed = tensor.is_input_major;
       return {};
     }
     Error& error = layout.error();
     if (error.code != ErrorCode::format_unsupported || !config_.default_exclusions ||
-        planned.reason.rule != Rule::global)
+        planned.reason->rule != Rule::global)
       return std::move(error);
     leave(planned, error);
-    planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
+    planned.reason = Reason{Rule::not_quantizable, "", std::move(error.message)};
     return {};
   }
 
@@ -259,9 +260,9 @@ class CheckpointPlanner final : public OutputPlanner {
   // A layer that fits is left if one that vLLM joins with it does not.
   void leave_with_others(PlannedTensor& planned) {
     const std::string_view reason = joined_.reason_to_leave(planned.weight.layer);
-    if (reason.empty() || planned.task.layout.codes == CodeStorage::cast_values) return;
+    if (reason.empty() || planned.task.layout->codes == CodeStorage::cast_values) return;
     planned.task.layout = WeightLayout();
-    planned.reason = {Rule::not_quantizable, "", std::string(reason)};
+    planned.reason = Reason{Rule::not_quantizable, "", std::string(reason)};
     leave(planned, error_at(ErrorCode::format_unsupported, planned.task.name, "{}", reason));
     left_with_others_.add(planned.task.name);
   }
@@ -278,23 +279,22 @@ class CheckpointPlanner final : public OutputPlanner {
     Stages plain(1);
     plain.front().dtype = Dtype::bfloat16;
     TRY(layout, format_.layout(planned.weight, plain));
-    planned.task.layout = std::move(layout);
-    planned.task.layout.source_transposed = tensor.is_input_major;
+    layout.source_transposed = tensor.is_input_major;
     planned.is_left = true;
     if (tensor.quantized)
-      planned.reason.text += "; its decoded values are written as BF16";
+      planned.add_reason("; its decoded values are written as BF16");
     else if (needs_bfloat16(tensor))
-      planned.reason.text += "; written as BF16, in which the loader computes";
+      planned.add_reason("; written as BF16, in which the loader computes");
     else
-      set_dtype(planned.task.layout.components.front(), tensor.stored.dtype);
+      set_dtype(layout.components.front(), tensor.stored.dtype);
+    planned.task.layout = std::move(layout);
     return {};
   }
 
   // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16.
   void widen_output(TensorTask& task) {
-    WeightLayout& layout = task.layout;
-    if (layout.codes != CodeStorage::source_values || !small_float_of(layout.source)) return;
-    set_dtype(layout.components.front(), StorageDtype::BF16);
+    if (task.layout->codes != CodeStorage::source_values || !small_float_of(task.layout->source)) return;
+    task.layout.edit([](WeightLayout& layout) { set_dtype(layout.components.front(), StorageDtype::BF16); });
     widened_.add(task.name);
   }
 
@@ -306,11 +306,11 @@ class CheckpointPlanner final : public OutputPlanner {
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
     outcome.is_reordered = weight.is_reordered;
-    const Rule rule = planned.reason.rule;
+    const Rule rule = planned.reason->rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
-      outcome.weight = planned.task.layout.all_stages();
+      outcome.weight = planned.task.layout->all_stages();
       check_loader(planned, outcome);
       add_activations(planned, outcome);
     } else if (rule != Rule::excluded && rule != Rule::default_exclusion) {
@@ -389,11 +389,11 @@ class CheckpointPlanner final : public OutputPlanner {
                    widened_.count));
     if (failures() != 0 || left_.count != 0 || plan_.quantized_count != 0) return;
     for (const PlannedTensor& planned : plan_.tensors)
-      if (planned.reason.rule == Rule::default_exclusion)
+      if (planned.reason->rule == Rule::default_exclusion)
         return fail(error_at(ErrorCode::format_unsupported, planned.task.name,
                              "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
                              "the config, or write another format",
-                             format_.name(), planned.reason.text));
+                             format_.name(), planned.reason->text));
   }
 
   void share_tensor_scales() {
@@ -447,7 +447,7 @@ class CheckpointPlanner final : public OutputPlanner {
       });
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
-    for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight.empty();
+    for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
     const AskedAlgorithm* const rotation = find_online_rotation(asked_);
