@@ -142,7 +142,7 @@ class OnnxPlanner final : public OutputPlanner {
     const OnnxWeight described = describe(onnx_, weight, form);
     auto layout = onnx_layout(form, described, asked);
     if (!layout && layout.error().code == ErrorCode::group_size_invalid && has_fallback()) {
-      layout = onnx_layout(form, described, fall_back(asked, axis_length(described, asked), planned));
+      layout = onnx_layout(form, described, fall_back(asked, axis_length(described, asked), planned, asked.group_size));
     }
     if (!layout) return std::move(layout.error());
     planned.task.layout = std::move(*layout);

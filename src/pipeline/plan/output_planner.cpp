@@ -41,10 +41,10 @@ Error with_place(const PlannedTensor& planned, Error error) {
 
 std::string group_text(int64_t size) { return text_of("group size {}", size); }
 
-QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis_length) {
+QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis_length, int64_t largest) {
   QuantizationSpec fitting = spec;
   for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
-    if (size < spec.group_size && axis_length % static_cast<uint64_t>(size) == 0) {
+    if (size < spec.group_size && size <= largest && axis_length % static_cast<uint64_t>(size) == 0) {
       fitting.group_size = size;
       return fitting;
     }
@@ -143,8 +143,9 @@ void OutputPlanner::add_bytes(PlannedTensor& planned, uint64_t bytes) {
   if (is_quantized(planned)) plan_.quantized_bytes += bytes;
 }
 
-QuantizationSpec OutputPlanner::fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned) {
-  const QuantizationSpec fitting = with_fitting_groups(spec, axis_length);
+QuantizationSpec OutputPlanner::fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned,
+                                          int64_t largest) {
+  const QuantizationSpec fitting = with_fitting_groups(spec, axis_length, largest);
   const std::string instead =
       fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
   planned.add_reason(text_of("; {} does not divide {}, so {}", group_text(spec.group_size), axis_length, instead));

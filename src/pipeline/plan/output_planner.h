@@ -55,9 +55,10 @@ class OutputPlanner {
   /// Counts bytes that a finished tensor takes besides its outputs.
   void add_bytes(PlannedTensor& planned, uint64_t bytes);
 
-  /// The spec with the largest of 128, 64, 32 below the requested group size that divides the axis, else per channel.
-  /// Recorded in the tensor's reason and the diagnostics.
-  QuantizationSpec fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned);
+  /// The spec with the largest of 128, 64, 32 below the requested group size, and at most `largest`, that divides the
+  /// axis, else per channel. Recorded in the tensor's reason and the diagnostics.
+  QuantizationSpec fall_back(const QuantizationSpec& spec, uint64_t axis_length, PlannedTensor& planned,
+                             int64_t largest);
   /// Whether group sizes are adapted to axes they do not divide, as in presets.
   bool has_fallback() const noexcept { return config_.indivisible_groups == IndivisibleGroups::fallback; }
 
