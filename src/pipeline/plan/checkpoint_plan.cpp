@@ -262,8 +262,8 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   QuantizationSpec with_common_group(QuantizationSpec spec, PlannedTensor& planned) {
-    planned.reason.text +=
-        text_of("; groups of {}, as in the layers whose rows {} does not divide", common_group_, spec.group_size);
+    planned.add_reason(
+        text_of("; groups of {}, as in the layers whose rows {} does not divide", common_group_, spec.group_size));
     regrouped_.add(planned.task.name);
     spec.group_size = common_group_;
     return spec;
