@@ -318,10 +318,17 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16.
+  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16; doubles are computed in
+  // float32.
   void widen_output(TensorTask& task) {
-    if (task.layout->codes != CodeStorage::source_values || !small_float_of(task.layout->source)) return;
-    task.layout.edit([](WeightLayout& layout) { set_dtype(layout.components.front(), StorageDtype::BF16); });
+    const WeightLayout& given = task.layout;
+    if (given.codes != CodeStorage::source_values) return;
+    const bool is_small = small_float_of(given.source).has_value(), is_double = given.source == StorageDtype::F64;
+    if (!is_small && !is_double) return;
+    task.layout.edit([&](WeightLayout& layout) {
+      set_dtype(layout.components.front(), is_small ? StorageDtype::BF16 : StorageDtype::F32);
+    });
+    if (!is_small) return;
     widened_.add(task.name);
   }
 
@@ -421,13 +428,14 @@ class CheckpointPlanner final : public OutputPlanner {
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
-    if (failures() != 0 || left_.count != 0 || plan_.quantized_count != 0) return;
+  }
+
+  // Algorithms may change weights that stay floats; a quantized source may be decoded.
+  bool does_nothing() const override {
+    if (plan_.quantized_count != 0 || !asked_.empty() || !plan_.config_changes.is_null()) return false;
     for (const PlannedTensor& planned : plan_.tensors)
-      if (planned.reason->rule == Rule::default_exclusion)
-        return fail(error_at(ErrorCode::format_unsupported, planned.task.name,
-                             "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
-                             "the config, or write another format",
-                             format_.name(), planned.reason->text));
+      if (planned.is_left) return false;
+    return true;
   }
 
   void share_tensor_scales() {

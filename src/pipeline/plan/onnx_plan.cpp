@@ -32,9 +32,9 @@ class OnnxPlanner final : public OutputPlanner {
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // Biases and constants are listed too, so a share of all tensors says nothing, unless it is none and nothing else was
-  // done.
-  bool expects_coverage() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
+  bool does_nothing() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
+  // Biases and constants are listed too, so a share of all tensors says nothing.
+  bool expects_coverage() const override { return false; }
 
   void add_tensors() override {
     for (uint32_t i = 0; i < model_.tensors().size(); ++i) {

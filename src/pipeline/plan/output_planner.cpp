@@ -69,11 +69,19 @@ Result<Plan> OutputPlanner::run() {
   add_tensors();
   for (uint32_t i = 0; i < plan_.tensors.size(); ++i) plan_.work.push_back(i);
   report();
+  if (doubles_.count != 0)
+    note("float64-read", doubles_.first,
+         text_of("is the first of {} tensors in float64: their values are rounded to float32 before anything else",
+                 doubles_.count));
   if (failures_ == 0 && first_left_ && plan_.quantized_count == 0) fail(std::move(*first_left_));
   if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
   if (failures_ != 0) return std::move(first_failure_);
   if (Status placed = place_files(); !placed) return of_model(std::move(placed.error()));
-  if (expects_coverage()) warn_of_low_coverage();
+  const Coverage coverage = coverage_of(plan_, model_);
+  if (does_nothing())
+    put_first(nothing_quantized_error(coverage));
+  else if (expects_coverage() && coverage.is_low())
+    put_first(low_coverage_warning(coverage));
   return std::move(plan_);
 }
 
@@ -125,6 +133,7 @@ void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
 }
 
 void OutputPlanner::count(PlannedTensor& planned) {
+  if (planned.weight.source == StorageDtype::F64 && !planned.task.is_copy) doubles_.add(planned.task.name);
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
   for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
   if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source is already counted
@@ -185,11 +194,9 @@ void OutputPlanner::report_requantized() {
        "start from F32, F16 or BF16 where you can");
 }
 
-// Inserted first, for people who read one line only.
-void OutputPlanner::warn_of_low_coverage() {
-  const Coverage coverage = coverage_of(plan_, model_);
-  if (!coverage.is_low()) return;
-  List<Diagnostic> all = {low_coverage_warning(coverage)};
+// For people who read one line only.
+void OutputPlanner::put_first(Diagnostic diagnostic) {
+  List<Diagnostic> all = {std::move(diagnostic)};
   for (Diagnostic& d : diagnostics_) all.push_back(std::move(d));
   diagnostics_ = std::move(all);
 }
