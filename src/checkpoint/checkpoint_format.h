@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "checkpoint/activation_scales.h"
+#include "checkpoint/layout/shared_value.h"
 #include "checkpoint/layout/weight_layout.h"
 #include "config/spec/spec.h"
 #include "core/json.h"
 #include "core/list.h"
 #include "core/message.h"
-#include "checkpoint/layout/shared_value.h"
 #include "families/model_family.h"
 #include "numeric/ggml_type.h"
 

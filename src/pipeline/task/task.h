@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_format.h"
-#include "core/list.h"
 #include "checkpoint/layout/shared_value.h"
+#include "core/list.h"
 
 namespace wasmquant {
 
