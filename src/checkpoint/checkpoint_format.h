@@ -61,9 +61,10 @@ struct WeightDescription {
 
 /// Why transformers cannot load a file, although each of its weights fits the format.
 struct LoaderLimit {
-  std::string layer;         // the first that it is about
-  std::string reason, hint;  // a sentence each
-  bool is_of_experts;        // the file loads with the experts unquantized
+  std::string layer;          // the first that it is about
+  std::string reason, hint;   // a sentence each
+  bool is_of_experts;         // the file loads with the experts unquantized
+  bool stops_presets = true;  // else they warn, because another runtime of the format loads the file
 };
 
 /// How the experts of a model are stored.
@@ -115,6 +116,10 @@ class CheckpointFormat {
                                          const families::ModelFamily& /*family*/) const {
     return {};
   }
+  /// The argument that from_pretrained of transformers needs to load these layers; empty if it needs none.
+  virtual std::string_view loader_option(const List<LayerOutcome>& /*layers*/) const { return {}; }
+  /// Whether all layers with such a weight need one group size, for the config block or the loader knows a single one.
+  virtual bool needs_one_group_size(const QuantizationSpec& /*spec*/) const { return false; }
   /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
   virtual bool holds_split_layers() const noexcept { return false; }
   /// Whether weights stored as [in, out] are supported.

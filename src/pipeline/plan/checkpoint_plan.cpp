@@ -32,10 +32,12 @@ bool only_casts(const Config& config) {
 
 class CheckpointPlanner final : public OutputPlanner {
  public:
-  /// `experts_left`: why experts are not quantized; empty if they are. Borrowed.
+  /// `experts_left`: why experts are not quantized; empty if they are. Borrowed. `common_group`: the largest group size
+  /// of weights whose format has one for all; 0: not known to be smaller than what the config says.
   CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, ExpertStorage experts,
                     std::string_view experts_left, const Config& config, const CheckpointFormat& format,
-                    const PlanOptions& options, const JoinedSchemes& joined, List<Diagnostic>& diagnostics)
+                    const PlanOptions& options, const JoinedSchemes& joined, int64_t common_group,
+                    List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name(), model, config, options, diagnostics),
         family_(family),
         experts_(experts),
@@ -43,11 +45,14 @@ class CheckpointPlanner final : public OutputPlanner {
         conversions_(family),
         format_(format),
         joined_(joined),
+        common_group_(common_group),
         exclusions_(family,
                     {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
         resolver_(config, &exclusions_) {}
 
   const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
+  /// Whether rows need smaller groups than `common_group` in a format with one group size: plan again with this one.
+  int64_t smaller_group() const noexcept { return smaller_group_; }
 
  private:
   void add_tensors() override {
@@ -215,7 +220,11 @@ class CheckpointPlanner final : public OutputPlanner {
       const uint64_t axis = group_axis(planned.weight, spec);
       const bool fits = layout ? spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
                                : layout.error().code != ErrorCode::group_size_invalid;
-      if (!fits) layout = format_.layout(planned.weight, {fall_back(spec, axis, planned)});
+      const bool shares_size = fits && format_.needs_one_group_size(spec);
+      if (shares_size && common_group_ != 0 && spec.group_size > common_group_)
+        layout = format_.layout(planned.weight, {with_common_group(spec, planned)});
+      else if (!fits)
+        layout = format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
     }
     if (layout && has_short_joined_block(planned.weight, *layout)) {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -239,6 +248,24 @@ class CheckpointPlanner final : public OutputPlanner {
     leave(planned, error);
     planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
     return {};
+  }
+
+  QuantizationSpec with_fitting_group(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {
+    const bool is_limited = common_group_ != 0 && format_.needs_one_group_size(spec);
+    const QuantizationSpec fitting = fall_back(spec, axis, planned, is_limited ? common_group_ : spec.group_size);
+    if (fitting.group_size > 0 && format_.needs_one_group_size(fitting) &&
+        (common_group_ == 0 || fitting.group_size < common_group_) &&
+        (smaller_group_ == 0 || fitting.group_size < smaller_group_))
+      smaller_group_ = fitting.group_size;
+    return fitting;
+  }
+
+  QuantizationSpec with_common_group(QuantizationSpec spec, PlannedTensor& planned) {
+    planned.reason.text +=
+        text_of("; groups of {}, as in the layers whose rows {} does not divide", common_group_, spec.group_size);
+    regrouped_.add(planned.task.name);
+    spec.group_size = common_group_;
+    return spec;
   }
 
   // Source: vLLM's quantization/utils/fp8_utils.py, validate_fp8_block_shape.
@@ -290,10 +317,13 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16.
+  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16; doubles are computed in
+  // float32.
   void widen_output(TensorTask& task) {
     WeightLayout& layout = task.layout;
-    if (layout.codes != CodeStorage::source_values || !small_float_of(layout.source)) return;
+    if (layout.codes != CodeStorage::source_values) return;
+    if (layout.source == StorageDtype::F64) set_dtype(layout.components.front(), StorageDtype::F32);
+    if (!small_float_of(layout.source)) return;
     set_dtype(layout.components.front(), StorageDtype::BF16);
     widened_.add(task.name);
   }
@@ -368,6 +398,13 @@ class CheckpointPlanner final : public OutputPlanner {
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
     share_tensor_scales();
     report_joined_layers();
+    if (regrouped_.count != 0)
+      note(
+          "group-fallback", regrouped_.first,
+          text_of("is the first of {} tensors in groups of {}, too: one group size for all layers is what every loader "
+                  "of {} reads, and this is the largest that fits the rows of each",
+                  regrouped_.count, common_group_, format_.name()),
+          "exclude the layers of other rows to keep larger groups");
     if (biases_.count != 0)
       warn(
           "not-applied", biases_.first,
@@ -387,13 +424,14 @@ class CheckpointPlanner final : public OutputPlanner {
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
-    if (failures() != 0 || left_.count != 0 || plan_.quantized_count != 0) return;
+  }
+
+  // Algorithms may change weights that stay floats; a quantized source may be decoded.
+  bool does_nothing() const override {
+    if (plan_.quantized_count != 0 || !asked_.empty() || !plan_.config_changes.is_null()) return false;
     for (const PlannedTensor& planned : plan_.tensors)
-      if (planned.reason.rule == Rule::default_exclusion)
-        return fail(error_at(ErrorCode::format_unsupported, planned.task.name,
-                             "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
-                             "the config, or write another format",
-                             format_.name(), planned.reason.text));
+      if (planned.is_left) return false;
+    return true;
   }
 
   void share_tensor_scales() {
@@ -464,11 +502,13 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::Conversions conversions_;
   const CheckpointFormat& format_;
   const JoinedSchemes& joined_;
+  const int64_t common_group_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
-  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_;
+  int64_t smaller_group_ = 0;
+  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_, regrouped_;
 };
 
 // The first tensor of several experts; null if there is none.
@@ -532,10 +572,16 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
   std::unique_ptr<ModelIndex> split =
       experts.storage == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
   JoinedSchemes joined(config.default_exclusions);
+  int64_t common_group = 0;
   for (const size_t remarks = diagnostics.size();;) {
     CheckpointPlanner planner(split ? *split : model, family, experts.storage, experts.left, config, format, options,
-                              joined, diagnostics);
+                              joined, common_group, diagnostics);
     auto plan = planner.run();
+    if (planner.smaller_group() != 0) {
+      common_group = planner.smaller_group();
+      diagnostics.resize(remarks);
+      continue;
+    }
     if (format.joins_layers() && joined.update(planner.outcomes())) {
       diagnostics.resize(remarks);
       continue;
@@ -550,7 +596,7 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
       diagnostics.resize(remarks);
       continue;
     }
-    if (limit && is_preset && !(limit->is_of_experts && is_included)) {
+    if (limit && limit->stops_presets && is_preset && !(limit->is_of_experts && is_included)) {
       diagnostics.push_back(diagnostic_of(*limit, Severity::error));
       return error_at(ErrorCode::format_unsupported, diagnostics.back().where, "{}; {}", limit->reason, limit->hint);
     }
@@ -561,6 +607,10 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
           Severity::note, "loader-version", "model",
           text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
           needed);
+    if (const std::string_view option = format.loader_option(planner.outcomes()); plan && !option.empty() && !limit)
+      diagnostics.emplace_back(Severity::note, "loader-option", "model",
+                               text_of("transformers needs {}: its plain loading refuses packed zero points", option),
+                               option);
     if (plan && joined.warning()) diagnostics.push_back(*joined.warning());
     if (plan) plan->model = std::move(split);
     return plan;

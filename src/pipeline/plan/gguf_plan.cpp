@@ -205,6 +205,9 @@ class GgufPlanner final : public OutputPlanner {
     return importance_.weigh(planned, tensor.name, type, plan_.requests);
   }
 
+  // The types of files that are not quantized are asked for as such.
+  bool does_nothing() const override { return plan_.quantized_count == 0 && info_of(info_of(recipe_).type).block > 1; }
+
   void report() override {
     if (conversion::needs_importance(recipe_) && !importance_.is_given())
       warn("needs-importance", "/recipe",

@@ -32,9 +32,9 @@ class OnnxPlanner final : public OutputPlanner {
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // Biases and constants are listed too, so a share of all tensors says nothing, unless it is none and nothing else was
-  // done.
-  bool expects_coverage() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
+  bool does_nothing() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
+  // Biases and constants are listed too, so a share of all tensors says nothing.
+  bool expects_coverage() const override { return false; }
 
   void add_tensors() override {
     for (uint32_t i = 0; i < model_.tensors().size(); ++i) {
@@ -140,7 +140,7 @@ class OnnxPlanner final : public OutputPlanner {
     const OnnxWeight described = describe(onnx_, weight, form);
     auto layout = onnx_layout(form, described, asked);
     if (!layout && layout.error().code == ErrorCode::group_size_invalid && has_fallback()) {
-      layout = onnx_layout(form, described, fall_back(asked, axis_length(described, asked), planned));
+      layout = onnx_layout(form, described, fall_back(asked, axis_length(described, asked), planned, asked.group_size));
     }
     if (!layout) return std::move(layout.error());
     planned.task.layout = std::move(*layout);

@@ -138,7 +138,8 @@ class ScaledFloatsSource final : public SourceFormat {
   }
 
   static bool is_float(const ModelTensor& tensor) noexcept {
-    return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype);
+    return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype) &&
+           tensor.stored.dtype != StorageDtype::F64;
   }
 
   /// Only NVFP4 has a second scale; factors are floats.

@@ -53,7 +53,8 @@ Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, We
     const StorageDtype dtype = tensor->stored.dtype;
     const bool can_be_any_float =
         component.role == Role::scale || component.role == Role::bias || component.role == Role::column_factor;
-    const bool is_float = is_quantizable(dtype) && !small_float_of(dtype) && !info_of(dtype).is_ggml();
+    const bool is_float =
+        is_quantizable(dtype) && !small_float_of(dtype) && !info_of(dtype).is_ggml() && dtype != StorageDtype::F64;
     const bool is_e4m3_in_bytes = component.dtype == StorageDtype::F8_E4M3 && dtype == StorageDtype::U8;
     if (tensor->stored.shape != component.shape ||
         (dtype != component.dtype && !(can_be_any_float && (is_float || is_e4m3_in_bytes))))

@@ -70,6 +70,8 @@ export interface BoundModelIndex {
   /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */
   addedOutputs(names: string): string;
   /** Sets a file that a conversion reads besides the weights. */
+  /** Before the first file is added: names lose what wrappers added. */
+  stripPrefixes(): void;
   setSiblingFile(name: string, pointer: number, bytes: number): void;
   delete(): void;
 }
