@@ -83,10 +83,10 @@ constexpr Preset kPresets[] = {
      R"([{"dtype":"fp8_e4m3","qscheme":"per_tensor"},{"dtype":"int4","qscheme":"per_channel","ch_axis":0}])",
      R"({"dtype":"fp8_e4m3","qscheme":"per_tensor","is_dynamic":true})"},
     {"fp8_per_block", "8-bit floating point (e4m3), one scale per block of 128 x 128",
-     "What DeepSeek's checkpoints use; between fp8 and fp8_per_channel in precision.",
-     WASMQUANT_BLOCK},
+     "What DeepSeek's checkpoints use; between fp8 and fp8_per_channel in precision.", WASMQUANT_BLOCK},
     {"fp8_per_block_dynamic", "8-bit floating point weights in blocks, activations in groups of 128",
-     "As DeepSeek and Qwen publish: weights as fp8_per_block; the runtime casts each 128 activations of a token to fp8.",
+     "As DeepSeek and Qwen publish: weights as fp8_per_block; the runtime casts each 128 activations of a token to "
+     "fp8.",
      WASMQUANT_BLOCK,
      R"({"dtype":"fp8_e4m3","qscheme":"per_group","ch_axis":-1,"group_size":128,"symmetric":true,"is_dynamic":true})"},
     {"mxfp8", "MXFP8 (e4m3), power-of-two scales in groups of 32",

@@ -54,7 +54,8 @@ async function makeFamilies(python, ...args) {
 /** The families of a run: named, or every third of them, or all. */
 async function choose(python, { family, third }) {
   const known = await makeFamilies(python, '--list', ...(family ? ['--rare'] : []));
-  const isKnown = (name) => known.includes(name) || name.startsWith('any-') || known.includes(name.replace(/-b?f16$/, ''));
+  const isKnown = (name) =>
+    known.includes(name) || name.startsWith('any-') || known.includes(name.replace(/-b?f16$/, ''));
   const unknown = (family ?? []).filter((name) => !isKnown(name));
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;

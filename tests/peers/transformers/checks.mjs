@@ -19,7 +19,9 @@ const conversion = 'issues during automatic conversion of the weights';
 const unreadIntegers = ['int8_per_tensor', 'int8_dynamic'];
 const unreadBlocks = ['nvfp4', 'mxfp8'];
 const expertRefusals = {
-  ...Object.fromEntries([...unreadIntegers, 'fp8_per_block', 'fp8_per_block_dynamic', 'mxfp8'].map((preset) => [preset, conversion])),
+  ...Object.fromEntries(
+    [...unreadIntegers, 'fp8_per_block', 'fp8_per_block_dynamic', 'mxfp8'].map((preset) => [preset, conversion]),
+  ),
   nvfp4: 'logits differ',
 };
 const included = { options: { includeExperts: true }, refusals: expertRefusals };
