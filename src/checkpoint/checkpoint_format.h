@@ -135,6 +135,8 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
+  /// Whether its config block describes the key-value cache.
+  virtual bool holds_cache_scheme() const noexcept { return false; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
   /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.
