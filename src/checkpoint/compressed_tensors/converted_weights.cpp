@@ -118,8 +118,8 @@ std::optional<LoaderLimit> conversion_limit(const List<LayerOutcome>& layers, co
   if (conversions.has(Kind::unreadable))
     return LoaderLimit{
         {},
-        "transformers regroups several tensors of this family at once while it loads, and cannot do that in "
-        "a compressed model",
+        "transformers changes tensors of this family while it loads, several at once or in their values, and cannot do "
+        "that in a compressed model",
         "load the file with vLLM, or write fake-quantized",
         false};
   if (auto limit = split_limit(layers, conversions)) return limit;
