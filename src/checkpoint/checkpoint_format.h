@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/activation_scales.h"
+#include "checkpoint/layout/shared_value.h"
 #include "checkpoint/layout/weight_layout.h"
 #include "config/spec/spec.h"
 #include "core/json.h"
@@ -23,7 +24,7 @@ namespace wasmquant {
 struct LayerOutcome {
   std::string layer;           // module name, of the tensor
   std::string layer_type;      // Linear, Embedding, ...
-  Stages weight;               // empty: not quantized
+  SharedValue<Stages> weight;  // empty: not quantized
   Stages inputs;               // what the runtime quantizes the layer's inputs to, with scales computed at run time or
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)

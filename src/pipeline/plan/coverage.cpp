@@ -17,8 +17,8 @@ uint64_t elements_of(const std::vector<uint64_t>& shape) {
 // Plain GGUF types count as copies: vectors always become F32.
 bool is_quantized(const TensorTask& task) {
   if (task.is_copy) return false;
-  if (task.layout.codes != CodeStorage::ggml_rows) return true;
-  return info_of(*ggml_type_of(task.layout.components.front().dtype)).block != 1;
+  if (task.layout->codes != CodeStorage::ggml_rows) return true;
+  return info_of(*ggml_type_of(task.layout->components.front().dtype)).block != 1;
 }
 
 // "62.5 %", without floating point.
@@ -45,9 +45,9 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& given) {
       continue;
     }
     auto left = std::find_if(coverage.left.begin(), coverage.left.end(),
-                             [&](const Coverage::Left& row) { return row.text == planned.reason.text; });
+                             [&](const Coverage::Left& row) { return row.text == planned.reason->text; });
     if (left == coverage.left.end()) {
-      coverage.left.push_back({name_of(planned.reason.rule), planned.reason.text, stored.name});
+      coverage.left.push_back({name_of(planned.reason->rule), planned.reason->text, stored.name});
       left = coverage.left.end() - 1;
     }
     ++left->tensors;

@@ -28,13 +28,13 @@ bool is_quantized(const PlannedTensor& planned) {
   if (planned.outputs().empty() || planned.is_left) return false;
   const StorageDtypeInfo& stored = info_of(planned.outputs().front().dtype);
   if (stored.is_ggml()) return stored.block > 1;
-  return !planned.task.is_copy && planned.task.layout.codes != CodeStorage::ggml_rows;
+  return !planned.task.is_copy && planned.task.layout->codes != CodeStorage::ggml_rows;
 }
 
 // Adds the tensor and the deciding config key to the error.
 Error with_place(const PlannedTensor& planned, Error error) {
   if (error.where.empty()) error.where = planned.task.name;
-  const std::string& pointer = planned.reason.where;
+  const std::string& pointer = planned.reason->where;
   if (!pointer.empty()) error.message += text_of("; asked for by {}", pointer);
   return error;
 }
@@ -112,9 +112,13 @@ PlannedTensor& OutputPlanner::begin(uint32_t index, const ModelTensor& tensor) {
 void OutputPlanner::keep_bytes(PlannedTensor& planned) {
   TensorTask& task = planned.task;
   task.is_copy = true;
-  task.layout = WeightLayout();
-  task.layout.components.push_back(
-      {Role::codes, task.name, planned.weight.source, planned.weight.shape, task.source_bytes});
+  WeightLayout layout;
+  Component& bytes = layout.components.emplace_back();
+  bytes.set_name(task.name, planned.weight.layer);
+  bytes.dtype = planned.weight.source;
+  bytes.shape = planned.weight.shape;
+  bytes.bytes = task.source_bytes;
+  task.layout = std::move(layout);
 }
 
 void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
@@ -153,7 +157,7 @@ QuantizationSpec OutputPlanner::fall_back(const QuantizationSpec& spec, uint64_t
   const QuantizationSpec fitting = with_fitting_groups(spec, axis_length, largest);
   const std::string instead =
       fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
-  planned.reason.text += text_of("; {} does not divide {}, so {}", group_text(spec.group_size), axis_length, instead);
+  planned.add_reason(text_of("; {} does not divide {}, so {}", group_text(spec.group_size), axis_length, instead));
   note("group-fallback", planned.task.name,
        text_of("{} does not divide {}; {} is used here", group_text(spec.group_size), axis_length, instead),
        "set \"indivisible_groups\": \"error\" to refuse instead");

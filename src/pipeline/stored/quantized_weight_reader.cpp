@@ -51,7 +51,7 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
   TRY(layout, checkpoint_format_named(kPlain)->layout(found.weight, {QuantizationSpec{}}));
   found.task.name = tensor->stored.name;
   found.task.layout = std::move(layout);
-  if (tensor->stored.shape != weight.shape) return wrong_tensor(*tensor, kPlain, found.task.layout.components.front());
+  if (tensor->stored.shape != weight.shape) return wrong_tensor(*tensor, kPlain, found.task.layout->components.front());
   found.task.components.push_back({tensor->file, tensor->stored.begin});
   return found;
 }

@@ -4,6 +4,7 @@ import { check } from '../api/arguments.js';
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
+import { Shapes } from '../api/plan_json.js';
 import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
@@ -90,11 +91,13 @@ export class OpenedModel implements Model {
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
     this.tensors = [];
     const numbers: number[] = []; // of their files
+    const shapes = new Shapes();
     for (let first = 0; first < tensors; first += rowsAtOnce) {
       const rows = instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce));
       for (const row of rows) {
-        this.tensors.push({ ...row, file: name(row.file) });
         numbers.push(row.file);
+        const file = name(row.file);
+        this.tensors.push(Object.assign(row, { file, shape: shapes.shared(row.shape) }));
       }
     }
     this.metadata = Object.fromEntries(metadata);
