@@ -213,9 +213,19 @@ class CheckpointPlanner final : public OutputPlanner {
     if (has_fallback() && stages.size() == 1) {
       const QuantizationSpec& spec = stages.front();
       const uint64_t axis = group_axis(planned.weight, spec);
-      const bool fits = layout ? spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
-                               : layout.error().code != ErrorCode::group_size_invalid;
-      if (!fits) layout = format_.layout(planned.weight, {fall_back(spec, axis, planned)});
+      // Block dtypes have no channels; where the last block of a row may be short, the format says.
+      const bool has_blocks = info_of(spec.dtype).is_block();
+      const bool fits =
+          layout ? has_blocks || spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
+                 : layout.error().code != ErrorCode::group_size_invalid;
+      if (!fits) {
+        layout = format_.layout(planned.weight, {fall_back(spec, axis, planned)});
+        if (!layout) {  // one group a row has the scales of channels, and other codes
+          QuantizationSpec row = spec;
+          row.group_size = static_cast<int64_t>(axis);
+          if (auto rows = format_.layout(planned.weight, {row})) layout = std::move(rows);
+        }
+      }
     }
     if (layout && has_short_joined_block(planned.weight, *layout)) {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,

@@ -99,7 +99,7 @@ def judge_weight(case, name, source, found, rounded, reread):
 
 def judge_folder(case):
     shapes = {name: tuple(shape) for name, shape in case["sourceShapes"].items()}
-    source = decode(case["source"], shapes)[0]
+    source, decoded_names = decode(case["source"], shapes)[:2]
     if case["format"] == "gguf":
         values, quantized = gguf_layout.decode(case["output"], read_config(case["source"]), list(source))
         is_quantized = None
@@ -109,14 +109,18 @@ def judge_folder(case):
     reread = decode(case["reread"], shapes)[0] if case["reread"] else {}
     for name, original in source.items():
         if name in quantized and name not in values:
-            continue  # no decoder here
+            # No decoder here: the shape, at least.
+            if name in reread and reread[name].shape != original.shape:
+                yield f"{name} is read back with shape {list(reread[name].shape)}, not {list(original.shape)}"
+            continue
         if name not in values:
             yield f"{name} is not in the output"
         elif name in quantized:
             yield from judge_weight(case, name, original, values[name], rounded.get(name) if name in case["alike"] else None, reread.get(name))
         elif case["keepsOthers"] and values[name].shape == original.shape and not np.array_equal(values[name], original):
             # Half precision: 8 bits and more, and steps of 2^-24 at the lower end.
-            is_half = case["casts"] or case["format"] in ("gguf", "awq", "gptq")
+            # What is decoded from codes and not quantized again is written as BF16, as the report says of it.
+            is_half = case["casts"] or name in decoded_names or case["format"] in ("gguf", "awq", "gptq")
             if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
                 yield f"{name} is not quantized and not what it was"
     for name in values.keys() - source.keys() - quantized:
