@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/activation_scales.h"
+#include "checkpoint/layout/shared_value.h"
 #include "checkpoint/layout/weight_layout.h"
 #include "config/spec/spec.h"
 #include "core/json.h"
@@ -23,7 +24,7 @@ namespace wasmquant {
 struct LayerOutcome {
   std::string layer;           // module name, of the tensor
   std::string layer_type;      // Linear, Embedding, ...
-  Stages weight;               // empty: not quantized
+  SharedValue<Stages> weight;  // empty: not quantized
   Stages inputs;               // what the runtime quantizes the layer's inputs to, with scales computed at run time or
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
@@ -61,9 +62,10 @@ struct WeightDescription {
 
 /// Why transformers cannot load a file, although each of its weights fits the format.
 struct LoaderLimit {
-  std::string layer;         // the first that it is about
-  std::string reason, hint;  // a sentence each
-  bool is_of_experts;        // the file loads with the experts unquantized
+  std::string layer;          // the first that it is about
+  std::string reason, hint;   // a sentence each
+  bool is_of_experts;         // the file loads with the experts unquantized
+  bool stops_presets = true;  // else they warn, because another runtime of the format loads the file
 };
 
 /// How the experts of a model are stored.
@@ -115,6 +117,10 @@ class CheckpointFormat {
                                          const families::ModelFamily& /*family*/) const {
     return {};
   }
+  /// The argument that from_pretrained of transformers needs to load these layers; empty if it needs none.
+  virtual std::string_view loader_option(const List<LayerOutcome>& /*layers*/) const { return {}; }
+  /// Whether all layers with such a weight need one group size, for the config block or the loader knows a single one.
+  virtual bool needs_one_group_size(const QuantizationSpec& /*spec*/) const { return false; }
   /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
   virtual bool holds_split_layers() const noexcept { return false; }
   /// Whether weights stored as [in, out] are supported.
@@ -129,6 +135,8 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
+  /// Whether its config block describes the key-value cache.
+  virtual bool holds_cache_scheme() const noexcept { return false; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
   /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.

@@ -23,6 +23,7 @@ class Awq final : public CheckpointFormat {
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
+  bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerOutcome>& layers) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
@@ -38,6 +39,7 @@ class Gptq final : public CheckpointFormat {
   bool holds_group_index() const noexcept override { return true; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
+  bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerOutcome>& layers) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;

@@ -29,13 +29,21 @@ struct Words {
   std::span<const std::string_view> words;
 };
 constexpr Words kQuarkWords[] = {
-    {"dtype", kQuarkDtypes},           {"qscheme", kQSchemes},
-    {"round_method", kRoundMethods},   {"scale_type", kScaleTypes},
-    {"scale_format", kScaleFormats},   {"scale_calculation_mode", kScaleCalculationModes},
-    {"mx_element_dtype", kMxElements}, {"zero_point_type", kZeroPointTypes},
-    {"target_device", kTargetDevices}, {"quant_mode", kQuantModes},
-    {"resolution", kResolutions},      {"indivisible_groups", kIndivisibleGroups},
-    {"non_finite", kNonFinite},        {"pack_method", kPackMethods},
+    {"dtype", kQuarkDtypes},
+    {"qscheme", kQSchemes},
+    {"round_method", kRoundMethods},
+    {"scale_type", kScaleTypes},
+    {"scale_format", kScaleFormats},
+    {"scale_calculation_mode", kScaleCalculationModes},
+    {"mx_element_dtype", kMxElements},
+    {"zero_point_type", kZeroPointTypes},
+    {"scale_sign", kScaleSigns},
+    {"target_device", kTargetDevices},
+    {"quant_mode", kQuantModes},
+    {"resolution", kResolutions},
+    {"indivisible_groups", kIndivisibleGroups},
+    {"non_finite", kNonFinite},
+    {"pack_method", kPackMethods},
     {"weight_format", kWeightFormats},
 };
 

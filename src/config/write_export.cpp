@@ -39,6 +39,7 @@ void keep_quark_words(LayerConfig& layer) {
   for (auto* stages : {&layer.weight, &layer.input_tensors, &layer.output_tensors})
     for (QuantizationSpec& spec : *stages) {
       spec.grid = {};
+      spec.scale_sign = ScaleSign::positive;
       spec.observer_options = {};
       spec.observer = quark_observer_of(spec);
     }

@@ -50,8 +50,9 @@ float through_16_bits(Dtype dtype, float scale) noexcept {
   return stored > 0 ? stored : kScaleEpsilon;  // 2^-23 is a value of both types
 }
 
-// A scale must stay positive and finite in its storage type, or nothing could be dequantized.
+// The magnitude of a scale must stay above zero and finite in its storage type, or nothing could be dequantized.
 float store_scale(float scale, ScaleType type) noexcept {
+  if (scale < 0) return -store_scale(-scale, type);
   switch (type) {
     case ScaleType::float16:
       return through_16_bits(Dtype::float16, scale);
@@ -74,6 +75,7 @@ float integer_divisor(const QuantizationSpec& spec, bool is_magnitude) noexcept 
   const DtypeInfo& dtype = info_of(spec.dtype);
   const auto lowest = static_cast<double>(quant_min_of(spec)), highest = static_cast<double>(quant_max_of(spec));
   const auto codes = static_cast<double>(uint64_t{1} << dtype.bits);
+  if (spec.scale_sign != ScaleSign::positive) return static_cast<float>(-lowest);
   switch (spec.grid.divisor) {
     case ScaleDivisor::code_count:
       return static_cast<float>(is_magnitude ? codes / 2 : codes);
@@ -142,6 +144,7 @@ ScaleRule::ScaleRule(const QuantizationSpec& spec, float second_scale) noexcept
       mode_(spec.scale_calculation_mode),
       is_integer_(info_of(spec.dtype).is_integer),
       is_magnitude_(!is_integer_ || spec.symmetric || is_mx_integer(spec)),
+      is_signed_(spec.scale_sign != ScaleSign::positive),
       has_fractional_zero_point_(spec.zero_point_type == ZeroPointType::float32),
       has_own_scales_(has_own_scales(spec.grid)),
       mantissa_bits_(kMxIntegerMantissaBits),
@@ -208,7 +211,11 @@ QParams ScaleRule::operator()(float min, float max) const noexcept {
   if (min > max) return {1.0f, 0.0f};
   min = rounded_to(arithmetic_, min);
   max = rounded_to(arithmetic_, max);
-  if (is_magnitude_) return of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
+  if (is_magnitude_) {
+    QParams q = of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
+    if (is_signed_ && max > -min) q.scale = -q.scale;
+    return q;
+  }
   if (has_fractional_zero_point_ && !has_own_scales_) {
     // The unmodified range, zero point fractional and without quant_min (Quark; for unsigned dtypes).
     float scale = rounded_to(arithmetic_, range_over(min, max, steps_));
@@ -286,8 +293,7 @@ void AffineRule::of(std::span<const QParams> q, float* scale, float* zero_point,
       if (inverse != nullptr) inverse[i] = a.inverse;
     }
   } else if (inverse != nullptr) {
-    for (size_t i = 0; i < q.size(); ++i)
-      inverse[i] = 1.0f / (scale[i] > kSmallestDivisor ? scale[i] : kSmallestDivisor);
+    for (size_t i = 0; i < q.size(); ++i) inverse[i] = 1.0f / divisor_of(scale[i]);
   }
 }
 

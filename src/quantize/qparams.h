@@ -3,6 +3,8 @@
 //                          (amax / 127.5, / 7.5)
 //   integers, asymmetric:  scale = max((max - min) / (quant_max - quant_min), 2^-23) with 0 inside [min, max],
 //                          zero_point = clamp(quant_min - round_half_even(min / scale))
+//   integers, scale_sign signed:  scale = extreme / quant_min, the extreme being the end of larger magnitude, of equal ones
+//                          the lower; its magnitude at least 2^-23, zero_point 0. No value lies beyond the codes.
 //   floats:                scale = amax / max_finite, 2^-23 if that is 0; no zero point
 //   scale_format e8m0:     a power of two (block_scale.cpp); with an integer dtype this is the MX integer format, whose
 //                          values are code * scale / 2^(bits - 2)
@@ -35,7 +37,7 @@ Arithmetic quotient_arithmetic(const QuantizationSpec& spec) noexcept;
 
 /// Scale and zero point.
 struct QParams {
-  float scale;
+  float scale;       // below zero only with ScaleSign::signed_by_extreme
   float zero_point;  // 0 for floats and symmetric integers
 };
 
@@ -57,7 +59,7 @@ class ScaleRule {
   /// `scale` rounded to spec.scale_type, at least the smallest scale.
   float stored(float scale) const noexcept;
   /// Whether only the largest magnitude matters: (-amax, amax) gives the same as (min, max).
-  bool needs_only_magnitude() const noexcept { return is_magnitude_ && !grid_.sign_by_data; }
+  bool needs_only_magnitude() const noexcept { return is_magnitude_ && !is_signed_ && !grid_.sign_by_data; }
 
  private:
   float scale_of_magnitude(float amax) const noexcept;
@@ -67,7 +69,7 @@ class ScaleRule {
   ScaleFormat scale_format_;
   ScaleType scale_type_;
   ScaleCalculationMode mode_;
-  bool is_integer_, is_magnitude_, has_fractional_zero_point_, has_own_scales_;
+  bool is_integer_, is_magnitude_, is_signed_, has_fractional_zero_point_, has_own_scales_;
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
   Arithmetic arithmetic_, of_scales_, of_zero_points_;
   GridRule grid_;
@@ -121,7 +123,7 @@ class AffineRule {
  public:
   explicit AffineRule(const QuantizationSpec& spec) noexcept;
   kernels::Affine operator()(const QParams& q) const noexcept {
-    const float divisor = q.scale * unit_ > kSmallestDivisor ? q.scale * unit_ : kSmallestDivisor;
+    const float divisor = divisor_of(q.scale * unit_);
     return {is_mx_ ? divisor : q.scale, divides_ ? 1.0f : 1.0f / divisor, q.zero_point, quant_min_, quant_max_};
   }
   /// The same as one array per field; `inverse` may be null.
@@ -131,6 +133,9 @@ class AffineRule {
 
  private:
   static constexpr float kSmallestDivisor = 0x1p-126f;  // the smallest normal number
+  static constexpr float divisor_of(float step) noexcept {
+    return step > kSmallestDivisor || step < -kSmallestDivisor ? step : kSmallestDivisor;
+  }
   bool is_mx_;  // MX integers: the step is scale / 2^(bits - 2), and no smaller than 2^-126
   bool divides_;
   float unit_;  // that power of two; 1 for others

@@ -13,8 +13,9 @@ const atOnce = 50;
 const slack = 4 * 2 ** 20;
 
 /** In the page: `window.run(options)` quantizes the model, and answers with digests of its files or the error. */
-async function prepare(name) {
-  const model = await (await fetch(`model/${name}`)).blob();
+async function prepare(names) {
+  const blobs = await Promise.all(names.map(async (name) => (await fetch(`model/${name}`)).blob()));
+  const files = blobs.map((blob, at) => new File([blob], names[at]));
   window.quantizers = {};
   window.quantizer = (key, options) => {
     window.quantizers[key] ??= window.createQuantizer(options);
@@ -27,7 +28,7 @@ async function prepare(name) {
     };
     try {
       const quantizer = await window.quantizer(key, options);
-      const opened = await quantizer.open(source ?? new File([model], name));
+      const opened = await quantizer.open(source ?? files);
       try {
         await quantizer.quantizeModel(opened, 'int4_wo_128', { target, signal, onProgress });
       } finally {
@@ -52,12 +53,12 @@ async function heapBytes(session) {
 
 export async function chromium(folder, count, fault) {
   const model = writeShards(join(folder, 'model'), 2);
-  const name = 'model-00001-of-00002.safetensors';
+  const names = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'];
   const library = await openLibrary({ model });
   const { page, context } = library;
   try {
     const session = await context.newCDPSession(page);
-    const { digest, message } = await page.evaluate(prepare, name);
+    const { digest, message } = await page.evaluate(prepare, names);
     fault(digest !== undefined, `the undisturbed run: ${message}`);
     const same = (what, found) => fault(found.digest === digest, `${what}: ${found.message ?? 'other bytes'}`);
     const runs = (times) =>
@@ -135,7 +136,7 @@ export async function chromium(folder, count, fault) {
 
     // With an address, what stands beside the file goes over, too.
     const fetched = () =>
-      page.evaluate((file) => window.run({ source: new URL(`model/${file}`, location.href) }), name);
+      page.evaluate((file) => window.run({ source: new URL(`model/${file}`, location.href) }), names[0]);
     const undisturbed = await fetched();
     for (const offlineMs of [200, 1500]) {
       const running = fetched();

@@ -76,6 +76,49 @@ test('a file that transformers cannot load has no lines of Python', async (t) =>
   assert.match(lines[0], /^transformers cannot load this file \(loader-limit\): take int8 /);
 });
 
+test('packed zero points need an option of transformers; beside another scheme no line loads them', async (t) => {
+  const tensor = () => ({ dtype: 'F32', shape: [64, 64], data: noise(4096) });
+  const names = ['gate_proj', 'up_proj', 'down_proj'].map((name) => `model.layers.0.mlp.${name}.weight`);
+  const files = { 'model.safetensors': safetensors(Object.fromEntries(names.map((name) => [name, tensor()]))) };
+  const config = { model_type: 'llama', architectures: ['LlamaForCausalLM'] };
+  const weight = (dtype, more) => ({ dtype, qscheme: 'per_channel', ch_axis: 0, symmetric: false, ...more });
+  const input_tensors = { dtype: 'int8', qscheme: 'per_channel', ch_axis: -1, is_dynamic: true, symmetric: true };
+  const ownConfig = (global_quant_config, layer_quant_config) => {
+    const path = join(scratch(t), 'own.json');
+    writeFileSync(path, JSON.stringify({ global_quant_config, layer_quant_config, exclude: [] }));
+    return ['--config', path];
+  };
+  const groups = { qscheme: 'per_group', ch_axis: -1, group_size: 32 };
+  const down = (layer) => ({ '*.down_proj': layer });
+  const option = ', quantization_config=CompressedTensorsConfig(dequantize=True)';
+  for (const [flags, outcome] of [
+    [['--preset', 'uint4_wo_32'], option],
+    [ownConfig({ weight: weight('uint4') }), option],
+    [ownConfig({ weight: weight('uint8', groups) }), option],
+    [ownConfig({ weight: weight('int4', groups) }), option],
+    [ownConfig({ weight: weight('uint4', groups) }, down({ weight: { dtype: 'bfloat16' } })), option],
+    [ownConfig({ weight: weight('uint4', groups) }, down({ input_tensors })), option],
+    [ownConfig({ weight: weight('int8'), input_tensors }), ''],
+    [['--preset', 'int4_wo_32', '--layer', '*.down_proj=int8'], ''],
+    [['--preset', 'uint4_wo_32', '--layer', '*.down_proj=int8'], null],
+    [['--preset', 'uint4_wo_32', '--layer', '*.down_proj=int4_wo_32'], null],
+    [ownConfig({ weight: weight('uint4', groups) }, down({ weight: weight('uint4') })), null],
+  ]) {
+    const { lines, out, stdout } = await linesOf(t, config, { files, flags });
+    const text = flags.join(' ');
+    if (outcome === null) {
+      assert.equal(lines.length, 1, text);
+      assert.match(lines[0], /^transformers cannot load this file \(loader-limit\): load the file with vLLM; or give/);
+      assert.match(stdout, /warning {2}model\.layers\.0\.mlp\.\w+ {2}loader-limit/, text);
+      continue;
+    }
+    const [first, second] = loading('LlamaForCausalLM', out, outcome);
+    const more = outcome === '' ? '' : ', CompressedTensorsConfig';
+    assert.deepEqual(lines.slice(-2), [first + more, second], text);
+    assert.equal(stdout.includes('loader-option'), outcome !== '', text);
+  }
+});
+
 test('without config.json the lines say so', async (t) => {
   const { lines } = await linesOf(t, null);
   assert.equal(lines.length, 1);

@@ -115,10 +115,13 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
   const loader = loaderOf(model.config, report);
   if (typeof loader === 'string') return [...note, loader];
   const dtype = isBfloat16 ? 'bfloat16' : 'auto';
+  const option = report.diagnostics.find(({ code }) => code === 'loader-option')?.hint ?? '';
+  const names = [loader.name, ...(option.match(/\b[A-Z]\w*(?=\()/g) ?? [])];
+  const options = `${option && `, ${option}`}${loader.options}`;
   return [
     ...note,
     `# pip install ${neededPackages(packages, report)}`,
-    `from transformers import ${loader.name}`,
-    `model = ${loader.name}.from_pretrained(${pythonString(output)}, dtype="${dtype}"${loader.options})`,
+    `from transformers import ${names.join(', ')}`,
+    `model = ${loader.name}.from_pretrained(${pythonString(output)}, dtype="${dtype}"${options})`,
   ];
 }

@@ -40,7 +40,7 @@ struct Gpfq {
     for (size_t r = 0; r < count; ++r) {
       scales[r] = qparams[groups.scale_of(row + r, groups.of(t))];
       if (options.accumulator_bits == 0) continue;
-      const float most = scales[r].scale * std::max(bound() - used[r], 0.0f);
+      const float most = std::fabs(scales[r].scale) * std::max(bound() - used[r], 0.0f);
       a[r] = std::clamp(a[r], -most, most);
     }
     Granularity g;
@@ -49,7 +49,7 @@ struct Gpfq {
     dequantize(g, spec, {scales, count}, code, count, 0, a);
     const size_t bytes = code_bytes_of(spec);
     for (size_t r = 0; r < count; ++r) {
-      used[r] += std::fabs(a[r]) / scales[r].scale;
+      used[r] += std::fabs(a[r] / scales[r].scale);
       std::copy_n(code + r * bytes, bytes, codes.data() + ((row + r) * columns + t) * bytes);
     }
   }

@@ -17,6 +17,7 @@
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/compressed_tensors/converted_weights.h"
+#include "checkpoint/compressed_tensors/packed_zero_points.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -38,11 +39,17 @@ class CompressedTensors final : public CheckpointFormat {
   std::string stacked_experts_limit(const families::ModelFamily& family) const override;
   std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
                                           const families::ModelFamily& family) const override {
-    return conversion_limit(layers, family);
+    auto limit = conversion_limit(layers, family);
+    return limit ? limit : zero_point_limit(layers);
   }
+  std::string_view loader_option(const List<LayerOutcome>& layers) const override {
+    return option_for_zero_points(layers);
+  }
+  bool needs_one_group_size(const QuantizationSpec& spec) const override { return has_packed_zero_points(spec, false); }
   std::string_view needed_loader(const List<LayerOutcome>& layers, const families::ModelFamily& family) const override {
     return release_for_conversions(layers, family);
   }
+  bool holds_cache_scheme() const noexcept override { return true; }
   bool holds_split_layers() const noexcept override { return true; }
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;

@@ -1,6 +1,7 @@
 #include "checkpoint/layout/tile_scales.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -82,7 +83,7 @@ float storable_scale(const WeightLayout& layout, float scale, float second_scale
     uint8_t stored[sizeof(float)];
     storage.store(format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, stored);
     const float loaded = storage.load(stored);
-    return format == ScaleFormat::float32 && !(loaded > 0) ? kScaleEpsilon : loaded;
+    return format == ScaleFormat::float32 && loaded == 0 ? std::copysign(kScaleEpsilon, scale) : loaded;
   }
   return scale;
 }

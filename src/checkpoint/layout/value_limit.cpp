@@ -70,7 +70,8 @@ bool ValueLimit::is_beyond(float y) const noexcept {
 }
 
 bool ValueLimit::is_lost(float x, float y, float scale) const noexcept {
-  return is_beyond(y) || (scale >= clamped_scale && std::fabs(x - y) > step * scale);
+  const float magnitude = std::fabs(scale);
+  return is_beyond(y) || (magnitude >= clamped_scale && std::fabs(x - y) > step * magnitude);
 }
 
 bool ValueLimit::depends_on_scales() const noexcept {
@@ -80,7 +81,7 @@ bool ValueLimit::depends_on_scales() const noexcept {
 bool ValueLimit::may_lose(std::span<const QParams> qparams) const noexcept {
   const float least = std::min(std::nextafter(largest_scale, kInfinity), clamped_scale);
   float most = 0;
-  for (const QParams& q : qparams) most = std::max(most, q.scale);
+  for (const QParams& q : qparams) most = std::max(most, std::fabs(q.scale));
   return most >= least;
 }
 

@@ -231,6 +231,7 @@ void Conversion::compare_numbers(const QuantizationSpec& have, const Quantizatio
   };
   differ(a.divisor != b.divisor, "divisor of the scale");
   differ(a.narrow != b.narrow, "number of codes");
+  differ(have.scale_sign != get.scale_sign, "sign of the scale");
   differ(have.symmetric && a.sign_by_data != b.sign_by_data, "signedness by the data");
   differ(a.divides != b.divides, "division by the scale");
   differ(!have.symmetric && a.zero_point_order != b.zero_point_order, "place of the zero point");

@@ -15,6 +15,7 @@ std::optional<QuantizationSpec> SpecParser::parse() {
     if (dtype_known_) read_symmetry();
     read_numbers();
     read_scale();
+    read_scale_sign();
     read_dynamic();
     read_without_effect();
   }

@@ -28,6 +28,7 @@ inline constexpr Key kSpecKeys[] = {
     {"qat_spec", kObject},
     {"mx_element_dtype", kString},
     {"zero_point_type", kString},
+    {"scale_sign", kString, nullptr, "\"positive\""},
     {"is_scale_quant", kBool},
     {"enable_buffer_reuse", kBool | kNoEffect},
     {"max_input_numel", kInteger | kNoEffect, nullptr, "4194304"},
@@ -65,6 +66,7 @@ class SpecParser {
   void read_symmetry();
   void read_scale();
   void read_scale_format();
+  void read_scale_sign();
   // The keys that this library writes where a spec differs from Quark's numbers.
   void read_numbers();
   void read_dynamic();

@@ -57,6 +57,32 @@ void SpecParser::read_scale() {
   read_scale_format();
 }
 
+// Signs come from each scale's own extreme, so that only observers that look at one scale at a time give them.
+void SpecParser::read_scale_sign() {
+  in_.read_word("scale_sign", kScaleSigns, spec_.scale_sign);
+  if (spec_.scale_sign == ScaleSign::positive || !holds_) return;
+  const DtypeInfo& dtype = info_of(spec_.dtype);
+  const ObserverInfo& observer = info_of(spec_.observer);
+  const GridRule& grid = spec_.grid;
+  constexpr int kMostBits = 8;
+  if (use_ != TensorUse::weight)
+    in_.error("value-invalid", "scale_sign", "only weights have signed scales", "set scale_sign to positive");
+  else if (!dtype.is_integer || !dtype.is_signed || dtype.bits > kMostBits || !spec_.symmetric || is_mx_)
+    in_.error("value-invalid", "scale_sign", "signed scales are for symmetric signed integers of 2 to 8 bits",
+              "set scale_sign to positive, or use int2 to int8 with symmetric true");
+  else if (spec_.scale_format != ScaleFormat::float32 || spec_.scale_type == ScaleType::float8_e5m3 ||
+           spec_.scale_type == ScaleType::float8_e8m0fnu || spec_.scale_type == ScaleType::pof2)
+    in_.error("value-invalid", "scale_sign", "scales of this type have no sign",
+              "use scale_type float, float32, float16 or bfloat16");
+  else if (!observer.is_per_scale())
+    in_.error("value-invalid", "scale_sign", text_of("{} gives positive scales only", observer.name),
+              "use a min-max, MSE or HQQ observer");
+  else if (grid.narrow || grid.sign_by_data || grid.divisor != ScaleDivisor::half_range ||
+           grid.threshold_rounding != ThresholdRounding::none)
+    in_.error("value-invalid", "scale_sign", "signed scales have a divisor of their own, the lowest code",
+              "leave narrow, sign_by_data, divisor and threshold_rounding out of grid");
+}
+
 void SpecParser::read_numbers() {
   if (const json::Value* grid = in_.find("grid")) spec_.grid = read_grid(*grid, in_.at("grid"), in_.out());
   if (const json::Value* options = in_.find("observer_options"))

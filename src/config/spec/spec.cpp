@@ -8,6 +8,7 @@ const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& 
     if (dtype.is_plain_cast() || dtype.is_block() || stage->scale_format != ScaleFormat::float32)
       return "every stage has float32 scales; plain casts, mx and block dtypes stand alone";
     if (stage->zero_point_type == ZeroPointType::float32) return "zero points of stages are whole numbers";
+    if (stage->scale_sign != ScaleSign::positive) return "scales of stages are positive";
   }
   if (first.is_scale_quant) return "only the second of two stages quantizes scales";
   if (second.is_scale_quant) {

@@ -25,6 +25,9 @@ enum class ScaleFormat : uint8_t { float32, e8m0, e4m3, e5m3 };
 enum class ScaleCalculationMode : uint8_t { even, floor, ceil };
 /// float32 zero points may be fractional.
 enum class ZeroPointType : uint8_t { int32, float32 };
+/// The sign of the scales of symmetric integers. positive: AMD Quark's · signed_by_extreme: that which makes the value of
+/// largest magnitude the lowest code, scale = value / quant_min, as ggml's Q4_0 has it.
+enum class ScaleSign : uint8_t { positive, signed_by_extreme };
 /// What happens to weights whose axis the group size does not divide: an error, or a smaller group.
 enum class IndivisibleGroups : uint8_t { error, fallback };
 /// What happens to NaN and infinity in weights.
@@ -84,6 +87,7 @@ struct QuantizationSpec {
   ScaleFormat scale_format = ScaleFormat::float32;
   ScaleCalculationMode scale_calculation_mode = ScaleCalculationMode::even;
   ZeroPointType zero_point_type = ZeroPointType::int32;
+  ScaleSign scale_sign = ScaleSign::positive;
   ObserverId observer = ObserverId::PerTensorMinMaxObserver;
 
   uint8_t exponent_bits = 0, mantissa_bits = 0;  // dtype minifloat alone: 1..7 and 0..10

@@ -15,6 +15,7 @@ inline constexpr std::array<std::string_view, 4> kRoundMethods = {"half_even", "
 inline constexpr std::array<std::string_view, 7> kScaleTypes = {"float",    "pof2",        "float32",       "float16",
                                                                 "bfloat16", "float8_e5m3", "float8_e8m0fnu"};
 inline constexpr std::array<std::string_view, 2> kZeroPointTypes = {"int32", "float32"};
+inline constexpr std::array<std::string_view, 2> kScaleSigns = {"positive", "signed"};
 inline constexpr std::array<std::string_view, 2> kIndivisibleGroups = {"error", "fallback"};
 inline constexpr std::array<std::string_view, 2> kNonFinite = {"error", "saturate"};
 inline constexpr std::array<std::string_view, 2> kResolutions = {"field", "replace"};

@@ -25,7 +25,8 @@ HalfQuadraticSearch::Step HalfQuadraticSearch::step(const QParams& candidate, do
   at.round = spec_.round_method;
   at.exponent = static_cast<float>(options_.norm - 1);
   // |d/s| - |d/s|^(p - 1) / beta, times s.
-  at.shrink = static_cast<float>(exp2_of((2 - options_.norm) * log2_of(static_cast<double>(at.scale))) / beta);
+  at.shrink =
+      static_cast<float>(exp2_of((2 - options_.norm) * log2_of(std::fabs(static_cast<double>(at.scale)))) / beta);
   const kernels::HalfQuadraticSums sums = kernels::half_quadratic(group_.values(), at);
   return {sums.loss, sums.zero / static_cast<double>(group_.values().size()),
           sums.squares > 0 ? sums.cross / sums.squares * static_cast<double>(group_.inverse_unit()) : 0};
@@ -36,8 +37,8 @@ QParams HalfQuadraticSearch::with_scale(const SearchCandidate& start, const QPar
   const double threshold = is_asymmetric() ? static_cast<double>(start.max) - static_cast<double>(start.min)
                                            : std::max(-static_cast<double>(start.min), static_cast<double>(start.max));
   const double wanted = threshold * (scale / static_cast<double>(start.qparams.scale));
-  if (!(scale > 0) || !(wanted < 0x1p127)) return now;
-  return {rule_.of_threshold(static_cast<float>(wanted), 0.0f).scale, now.zero_point};
+  if (!(wanted > 0) || !(wanted < 0x1p127)) return now;
+  return {std::copysign(rule_.of_threshold(static_cast<float>(wanted), 0.0f).scale, now.scale), now.zero_point};
 }
 
 QParams HalfQuadraticSearch::with_zero_point(QParams now, double zero_point) const noexcept {
@@ -62,8 +63,8 @@ void HalfQuadraticSearch::improve(const SearchCandidate& start, SearchCandidate&
       best.qparams = now;
       best.loss = found.loss;
       const auto code = [&](int64_t q) { return (static_cast<float>(q) - now.zero_point) * now.scale; };
-      best.min = code(quant_min_of(spec_));
-      best.max = code(quant_max_of(spec_));
+      best.min = std::min(code(quant_min_of(spec_)), code(quant_max_of(spec_)));
+      best.max = std::max(code(quant_min_of(spec_)), code(quant_max_of(spec_)));
     }
     if (found.loss < least || i == 0) {
       least = found.loss;

@@ -130,6 +130,15 @@ SearchCandidate PerScaleSearch::least_error() {
   best.loss = std::numeric_limits<double>::infinity();
   attempt(ranges, best, errors);
   whole.loss = errors[kWhole - 1];
+  if (spec_.scale_sign != ScaleSign::positive) {
+    // The other sign: the extreme's magnitude at the other end.
+    const float reach = std::max(-whole.min, whole.max);
+    for (int k = 1; k <= kShares; ++k) {
+      const float end = share_of(reach, 0, static_cast<float>(k) / static_cast<float>(kWhole));
+      ranges[k - 1] = whole.max > -whole.min ? Ends{-end, 0} : Ends{0, end};
+    }
+    attempt(ranges, best, errors);
+  }
   if (!spec_.symmetric && info_of(spec_.dtype).is_integer) {
     for (const bool is_low : {true, false}) {
       const Ends joint{best.min, best.max};

@@ -1,6 +1,7 @@
 // Searches the scale and zero point of elements that share them.
 //   per_scale_mse       the range with the least squared error: the ends of the data times k / 100, k = 1..112, both alike;
-//                   then, for asymmetric specs, each end separately, in 48 steps. Elements may have weights.
+//                   then, for asymmetric specs, each end separately, in 48 steps; for signed scales, each of those
+//                   magnitudes with the other sign. Elements may have weights.
 //   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, the one with the smaller squared error (AMD Quark's
 //                   PerBlockMXDiffs, spec 4.11)
 //   half_quadratic  the least sum of |x - y|^p, p < 1, which outliers affect less; half_quadratic_search.h

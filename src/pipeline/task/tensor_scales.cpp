@@ -153,7 +153,8 @@ Status TensorScales::give(std::span<const QParams> qparams, float second_scale, 
 
 void TensorScales::round_to_storage() noexcept {
   if (layout_.codes == CodeStorage::source_values) return;
-  for (QParams& q : qparams_) q.scale = std::min(storable_scale(layout_, q.scale, second_scale_), largest_);
+  for (QParams& q : qparams_)
+    q.scale = std::clamp(storable_scale(layout_, q.scale, second_scale_), -largest_, largest_);
 }
 
 Status TensorScales::finish_ranges() {

@@ -25,8 +25,10 @@ struct ColumnDtype {
   Dtype dtype;
   bool symmetric;
   ScaleFormat scale_format = ScaleFormat::float32;
+  ScaleSign scale_sign = ScaleSign::positive;
 };
 constexpr ColumnDtype kColumnDtypes[] = {{Dtype::int4, true},
+                                         {Dtype::int3, true, ScaleFormat::float32, ScaleSign::signed_by_extreme},
                                          {Dtype::uint4, false},
                                          {Dtype::int16, true},
                                          {Dtype::fp8_e4m3, true},
@@ -39,6 +41,7 @@ QuantizationSpec column_spec(const ColumnDtype& dtype, QScheme qscheme, int64_t 
   spec.dtype = dtype.dtype;
   spec.symmetric = dtype.symmetric;
   spec.scale_format = dtype.scale_format;
+  spec.scale_sign = dtype.scale_sign;
   spec.qscheme = qscheme;
   spec.ch_axis = qscheme == QScheme::per_group ? 1 : 0;
   spec.group_size = group_size;

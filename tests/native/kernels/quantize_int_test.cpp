@@ -17,7 +17,7 @@ const std::vector<Affine>& grids8() {
       affine(1.0f, 0, -128, 127),    affine(0.37f, 3, -128, 127), affine(1.0f, 117, 0, 255),
       affine(1.0f, -128, -128, 127), affine(2.0f, 7, 0, 15),      affine(1.0f, 0, -8, 7),
       affine(0.5f, 2.25f, 0, 15),    affine(1e-30f, 0, -2, 1),    affine(0x1p-126f, 1, -4, 3),
-      affine(3e38f, 0, -128, 127),
+      affine(3e38f, 0, -128, 127),   affine(-0.37f, 0, -8, 7),    affine(-0x1p-126f, 0, -2, 1),
   };
   return all;
 }

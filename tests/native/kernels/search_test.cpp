@@ -10,7 +10,7 @@ namespace {
 struct Table {
   explicit Table(size_t count) : scale(count), inverse(count), low(count), high(count) {
     for (size_t i = 0; i < count; ++i) {
-      scale[i] = 0.01f * static_cast<float>(i + 1);
+      scale[i] = (i % 3 == 1 ? -0.01f : 0.01f) * static_cast<float>(i + 1);
       inverse[i] = 1 / scale[i];
       low[i] = -8.0f - static_cast<float>(i % 7);
       high[i] = low[i] + 15;

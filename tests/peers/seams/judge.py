@@ -2,7 +2,7 @@
 
 A case: {"format", "source": FOLDER or null, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
 "reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
-model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values,
+model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values, up to BF16 those that the report names so: "narrowed",
 "decoded": FOLDER for the decoded weights, if a loader is to be asked}
 """
 import json
@@ -99,7 +99,7 @@ def judge_weight(case, name, source, found, rounded, reread):
 
 def judge_folder(case):
     shapes = {name: tuple(shape) for name, shape in case["sourceShapes"].items()}
-    source, decoded_names = decode(case["source"], shapes)[:2]
+    source = decode(case["source"], shapes)[0]
     if case["format"] == "gguf":
         values, quantized = gguf_layout.decode(case["output"], read_config(case["source"]), list(source))
         is_quantized = None
@@ -119,8 +119,7 @@ def judge_folder(case):
             yield from judge_weight(case, name, original, values[name], rounded.get(name) if name in case["alike"] else None, reread.get(name))
         elif case["keepsOthers"] and values[name].shape == original.shape and not np.array_equal(values[name], original):
             # Half precision: 8 bits and more, and steps of 2^-24 at the lower end.
-            # What is decoded from codes and not quantized again is written as BF16, as the report says of it.
-            is_half = case["casts"] or name in decoded_names or case["format"] in ("gguf", "awq", "gptq")
+            is_half = case["casts"] or name in case["narrowed"] or case["format"] in ("gguf", "awq", "gptq")
             if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
                 yield f"{name} is not quantized and not what it was"
     for name in values.keys() - source.keys() - quantized:

@@ -32,6 +32,11 @@ export interface QuantizationSpec {
   mantissa_bits?: number;
   /** Type of zero points. Default int32. */
   zero_point_type?: 'int32' | 'float32';
+  /**
+   * Sign of the scales of symmetric integers. `signed`: the value of largest magnitude of each scale is the lowest code,
+   * at the same size. Default `positive`, as in AMD Quark.
+   */
+  scale_sign?: 'positive' | 'signed';
   /** How the range is found, such as `PerGroupMinMaxObserver`. Default: min-max for the scheme. */
   observer_cls?: string | null;
   /** Kept without effect: training-aware quantization. */
