@@ -1,0 +1,12 @@
+"""transformers with AutoRound's loader: see runtimes/loaded_cases.py."""
+from loaded_cases import answer  # isort: skip; first, so that what the others print goes to stderr
+
+from transformers import AutoRoundConfig
+from transformers_models import run
+
+
+def run_words(folder, case, is_reference):
+    return run(folder, case, is_reference, **({} if is_reference else {"quantization_config": AutoRoundConfig()}))
+
+
+answer(run_words)
