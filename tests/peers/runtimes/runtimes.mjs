@@ -69,7 +69,7 @@ class RuntimeRow {
 
   fail(cell, why) {
     cell.isFailure = true;
-    this.failures.push(`${nameOf(cell)}: ${why}`);
+    this.failures.push(`${cell.name}: ${why}`);
   }
 }
 
